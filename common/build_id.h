@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* build_id.h: what this binary was built from. */
+#ifndef COMMON_BUILD_ID_H
+#define COMMON_BUILD_ID_H
+
+extern const char build_id[];      /* 16 hex digits over sources and compiler flags */
+extern const char build_version[]; /* "0.1.0" */
+
+#endif
