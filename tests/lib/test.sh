@@ -1,0 +1,216 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# test.sh: what every *.t begins with:
+#
+#     #!/usr/bin/env bash
+#     # SPDX-License-Identifier: MIT
+#     # What is shown here, and the expected end.
+#     TEST_LIMIT=60                                # seconds for the whole file; default 120
+#     . "${0%/*}/../lib/test.sh"
+#     check "two ranks start" "$MLAUNCH" -n 2 -- true
+#     check_status 3 "the status is the rank's" "$MLAUNCH" -- sh -c 'exit 3'
+#     check_output "hello" "output comes through" "$MLAUNCH" -- echo hello
+#     done_testing
+#
+# By hand: BUILD=/path/to/build tests/cli/some.t. A file that takes longer than its limit, or leaves processes
+# behind, fails with a sentence (lib/limit); limits are longer with a sanitizer and for check-long.
+#
+# Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a private
+# directory, removed at the end), $OUT, $ERR and $status (files and status of the last command that a
+# check ran), is_long (true in check-long), STRANGER (see below).
+set -u
+
+TEST_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [ -z "${MLAUNCH_TEST_MARK:-}" ]; then
+    exec "$TEST_LIB/limit" "${TEST_LIMIT:-120}" "$BASH" "$0" "$@"
+fi
+
+SOURCE=${SOURCE:-${TEST_LIB%/tests/lib}}
+if [ -z "${BUILD:-}" ]; then
+    if [ -e ./config.status ]; then BUILD=$PWD; else BUILD=$SOURCE/build; fi
+fi
+[ -e "$BUILD/config.status" ] || { echo "Bail out! no build in $BUILD: set BUILD"; exit 1; }
+if [ -z "${SANITIZE:-}" ]; then
+    SANITIZE=$(sed -n 's/^#define SANITIZE "\(.*\)"/\1/p' "$BUILD/config.h")
+    SANITIZE=${SANITIZE:-no}
+fi
+CC=${CC:-cc}
+MLAUNCH=$BUILD/launcher/mlaunch
+AGENT=$BUILD/launcher/agent/mlaunch-agent
+export SOURCE BUILD SANITIZE CC MLAUNCH AGENT
+
+T=$(mktemp -d "${TMPDIR:-/tmp}/mlaunch-test.XXXXXX") || exit 1
+OUT=$T/.out
+ERR=$T/.err
+: > "$OUT" > "$ERR"
+status=0
+TEST_COUNT=0
+TEST_FAILED=0
+TEST_DONE=
+TEST_CLEANUP=()
+
+# Neither the caller's configuration nor what an outer launcher set may reach a test. LC_ALL: messages are compared.
+export XDG_CONFIG_HOME="$T/.config" LC_ALL=C.UTF-8
+while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e | grep -E '^(MLAUNCH_OPT_|MLAUNCH_ALGO$|MLAUNCH_STALL$)')
+
+# Options for ranks that are not our programs but call the library, like python3: in a sanitized build its
+# runtime must be loaded before such a program, and the program's own leaks are not our subject.
+#     check "python" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- python3 x.py
+# shellcheck disable=SC2034
+case $SANITIZE in
+no) STRANGER=() ;;
+*address*)
+    STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libasan.so)" -x "ASAN_OPTIONS=detect_leaks=0") ;;
+*thread*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libtsan.so)") ;;
+*undefined*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libubsan.so)") ;;
+*) STRANGER=() ;;
+esac
+export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1}"
+
+# at_exit COMMAND…: run at the end whatever happens, last one first.
+at_exit() { TEST_CLEANUP=("$(printf '%q ' "$@")" "${TEST_CLEANUP[@]}"); }
+
+test_end() {
+    local c code=$?
+    trap - EXIT
+    for c in "${TEST_CLEANUP[@]}"; do eval "$c"; done
+    if [ -z "$TEST_DONE" ]; then
+        echo "Bail out! ended before done_testing, status $code"
+        [ "$code" -ne 0 ] || code=1
+    fi
+    rm -rf "$T"
+    exit "$code"
+}
+trap test_end EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+diag_file() { sed 's/^/#   /' "$1" | tail -n 40; }
+is_long() { [ -n "${MLAUNCH_TEST_LONG:-}" ]; }
+
+pass() { echo "ok $((TEST_COUNT += 1)) - ${1//#/}"; }
+# fail NAME [TEXT]
+fail() {
+    echo "not ok $((TEST_COUNT += 1)) - ${1//#/}"
+    TEST_FAILED=$((TEST_FAILED + 1))
+    [ $# -lt 2 ] || diag "$2"
+}
+# skip NAME REASON
+skip() { echo "ok $((TEST_COUNT += 1)) - ${1//#/} # SKIP $2"; }
+# skip_all REASON: the whole file; before any check.
+skip_all() {
+    echo "1..0 # SKIP $1"
+    TEST_DONE=1
+    exit 0
+}
+done_testing() {
+    echo "1..$TEST_COUNT"
+    TEST_DONE=1
+    [ "$TEST_FAILED" -eq 0 ]
+    exit
+}
+
+# run COMMAND…: sets $status, fills $OUT and $ERR.
+run() {
+    "$@" > "$OUT" 2> "$ERR"
+    status=$?
+}
+# Tells of the last `run`.
+diag_run() {
+    diag "command: $*"
+    diag "status $status; stdout:"
+    diag_file "$OUT"
+    diag "stderr:"
+    diag_file "$ERR"
+}
+
+# check NAME COMMAND…: the command's status is 0.
+check() { check_status 0 "$@"; }
+
+# check_status N NAME COMMAND…
+check_status() {
+    local expected=$1 name=$2
+    shift 2
+    run "$@"
+    if [ "$status" -eq "$expected" ]; then
+        pass "$name"
+    else
+        fail "$name" "expected status $expected"
+        diag_run "$@"
+    fi
+}
+
+# check_output TEXT NAME COMMAND…: status 0 and exactly TEXT on stdout (final newlines apart).
+check_output() {
+    local expected=$1 name=$2
+    shift 2
+    run "$@"
+    if [ "$status" -eq 0 ] && [ "$(cat "$OUT")" = "$expected" ]; then
+        pass "$name"
+    else
+        fail "$name" "expected status 0 and on stdout: $expected"
+        diag_run "$@"
+    fi
+}
+
+# check_error N REGEX NAME COMMAND…: the status is N and stderr has a line that matches.
+check_error() {
+    local expected=$1 regex=$2 name=$3
+    shift 3
+    run "$@"
+    if [ "$status" -eq "$expected" ] && grep -Eq -- "$regex" "$ERR"; then
+        pass "$name"
+    else
+        fail "$name" "expected status $expected and on stderr: $regex"
+        diag_run "$@"
+    fi
+}
+
+# check_match REGEX FILE NAME: a line of FILE ($OUT, $ERR, …) matches.
+check_match() {
+    if grep -Eq -- "$1" "$2"; then
+        pass "$3"
+    else
+        fail "$3" "nothing in ${2##*/} matches: $1"
+        diag_file "$2"
+    fi
+}
+check_no_match() {
+    if ! grep -Eq -- "$1" "$2"; then
+        pass "$3"
+    else
+        fail "$3" "${2##*/} has a line that matches: $1"
+        diag_file "$2"
+    fi
+}
+
+# wait_for COMMAND SECONDS: evaluates COMMAND until it succeeds; fails after SECONDS.
+wait_for() {
+    local end=$((${EPOCHREALTIME/./} + $2 * 1000000))
+    until eval "$1"; do
+        [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
+        read -r -t 0.01 <> <(:)
+    done
+}
+
+# A mark for one job: -x "$(new_mark name)"; the same string for `survivors` and `no_survivors`.
+new_mark() { echo "MLAUNCH_TEST_JOB=$1.$$"; }
+# survivors MARK: "pid command" of each process, on any namespace host too, with MARK in its environment.
+survivors() {
+    local f pid
+    for f in $(env -u MLAUNCH_TEST_JOB grep -lsaF -- "$1" /proc/[0-9]*/environ); do
+        pid=${f#/proc/}
+        pid=${pid%/environ}
+        [ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] || continue
+        echo "$pid $(tr '\0\n' '  ' 2> /dev/null < "/proc/$pid/cmdline")"
+    done
+}
+# no_survivors NAME MARK SECONDS: a check that they are all gone in time.
+no_survivors() {
+    if wait_for "[ -z \"\$(survivors '$2')\" ]" "$3"; then
+        pass "$1"
+    else
+        fail "$1" "still running after $3 s: $(survivors "$2")"
+    fi
+}

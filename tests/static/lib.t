@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The test library itself: a failing check fails, a hang and a process left behind are failures in words.
+. "${0%/*}/../lib/test.sh"
+
+script() {
+    printf '%s\n' "#!/usr/bin/env bash" "$1" ". '$SOURCE/tests/lib/test.sh'" "$2" > "$T/inner.t"
+    env -u MLAUNCH_TEST_MARK -u MLAUNCH_TEST_LONG SANITIZE=no bash "$T/inner.t"
+}
+
+check_output $'ok 1 - a\n1..1' "a check passes" script '' 'check a true; done_testing'
+check_status 1 "a failed check fails the file" script '' 'check a false; done_testing'
+check_match '^not ok 1 - a$' "$OUT" "and is named"
+check_status 1 "a file that ends early fails" script '' 'check a true'
+check_match '^Bail out! ended before' "$OUT" "and says so"
+check_status 124 "a hang ends" script TEST_LIMIT=1 'check a sleep 100; done_testing'
+check_match '^Bail out! no end after 1 seconds' "$OUT" "and says so"
+check_status 1 "a process left behind fails the file" script '' \
+    'setsid sleep 100 > /dev/null & check a true; done_testing'
+check_match '^Bail out! left processes' "$OUT" "and says so"
+check_match 'pid [0-9]+: sleep 100' "$OUT" "and names it"
+check_output $'1..0 # SKIP why' "a file is skipped" script '' 'skip_all why'
+check_output "$(printf 'ok 1 - a\nok 2 - b\n1..2')" "statuses and stderr are compared" script '' \
+    'check_status 3 a sh -c "exit 3"; check_error 4 "^why" b sh -c "echo why >&2; exit 4"; done_testing'
+check "wait_for waits" script '' \
+    '(read -r -t 0.2 <> <(:); touch "$T/x") & wait_for "test -e $T/x" 5 && pass a; done_testing'
+check_status 1 "wait_for gives up" script '' 'check a wait_for false 1; done_testing'
+done_testing
