@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/install_paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Relative ones count from the running program's directory, which is launcher/ or launcher/agent/
+ * in a build tree. They come first: a build must never pick up another one's installed files. */
+static const char *const agent_places[] = {
+    "mlaunch-agent",         "agent/mlaunch-agent",          "../libexec/mlaunch/mlaunch-agent",
+    "mlaunch/mlaunch-agent", PKGLIBEXECDIR "/mlaunch-agent", NULL};
+static const char *const shim_places[] = {"libmlaunch.so.0",
+                                          "../runtime/.libs/libmlaunch.so.0",
+                                          "../../runtime/.libs/libmlaunch.so.0",
+                                          "../lib/libmlaunch.so.0",
+                                          "../../lib/libmlaunch.so.0",
+                                          LIBDIR "/libmlaunch.so.0",
+                                          NULL};
+static const char *const runtime_places[] = {"mlaunch-runtime.so",
+                                             "../runtime/.libs/mlaunch-runtime.so",
+                                             "../../runtime/.libs/mlaunch-runtime.so",
+                                             "../lib/mlaunch/mlaunch-runtime.so",
+                                             "../../lib/mlaunch/mlaunch-runtime.so",
+                                             PKGLIBDIR "/mlaunch-runtime.so",
+                                             NULL};
+
+static int program_directory(char out[PATH_MAX], struct fault *why)
+{
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+
+    if (n < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read /proc/self/exe");
+    out[n] = '\0';
+    *strrchr(out, '/') = '\0'; /* the kernel gives an absolute path */
+    return 0;
+}
+
+static int file_find(char out[PATH_MAX], const char *dir, const char *const *places, int mode,
+                     struct fault *why)
+{
+    char path[PATH_MAX + 64]; /* room for the longest relative place */
+
+    for (const char *const *place = places; *place; place++) {
+        if (**place == '/')
+            snprintf(path, sizeof(path), "%s", *place);
+        else
+            snprintf(path, sizeof(path), "%s/%s", dir, *place);
+        if (access(path, mode) == 0 && realpath(path, out))
+            return 0;
+    }
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "%s is missing: looked beside %s and in the places of the installation; "
+                     "install mlaunch as a whole",
+                     strrchr(*places, '/') ? strrchr(*places, '/') + 1 : *places, dir);
+}
+
+int install_paths_find(struct install_paths *out, struct fault *why)
+{
+    char dir[PATH_MAX];
+    int rc = program_directory(dir, why);
+
+    if (!rc)
+        rc = file_find(out->agent, dir, agent_places, X_OK, why);
+    if (!rc)
+        rc = file_find(out->shim, dir, shim_places, R_OK, why);
+    if (!rc)
+        rc = file_find(out->runtime, dir, runtime_places, R_OK, why);
+    return rc;
+}
