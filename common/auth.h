@@ -54,7 +54,7 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
 const struct auth_identity *auth_peer(const struct auth *a);
 
 /* A whole handshake on a connected socket, blocking with a deadline (clock_ms). Frames that come behind
- * the handshake stay in `r`. */
+ * the handshake stay in `r`, whose limit is FRAME_LIMIT from then on. */
 int auth_connect(int fd, struct frame_reader *r, const char *job,
                  const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
                  int64_t deadline_ms, struct fault *why);
