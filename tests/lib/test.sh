@@ -42,7 +42,8 @@ export SOURCE BUILD SANITIZE CC MLAUNCH AGENT
 T=$(mktemp -d "${TMPDIR:-/tmp}/mlaunch-test.XXXXXX") || exit 1
 OUT=$T/.out
 ERR=$T/.err
-: > "$OUT" > "$ERR"
+: > "$OUT"
+: > "$ERR"
 status=0
 TEST_COUNT=0
 TEST_FAILED=0

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Every header compiles alone; the public one also as strict C11 and as C++.
+. "${0%/*}/../lib/test.sh"
+cd "$SOURCE" || exit 1
+
+read -ra flags < <(make -s --no-print-directory -C "$BUILD" print-flags)
+for header in common/*.h coordinator/*.h launcher/*.h launcher/agent/*.h runtime/*.h rdma/*.h; do
+    [ -e "$header" ] || continue
+    echo "#include \"$header\"" > "$T/alone.c"
+    check "$header compiles alone" "$CC" -fsyntax-only -Wall -Wextra -Werror -I"$SOURCE" -I"$BUILD" \
+        -D_GNU_SOURCE -std=gnu11 "${flags[@]}" "$T/alone.c"
+done
+echo '#include <mlaunch.h>' > "$T/alone.c"
+check "mlaunch.h is strict C11" "$CC" -fsyntax-only -Wall -Wextra -Werror -pedantic -std=c11 -Icommon "$T/alone.c"
+if command -v c++ > /dev/null; then
+    check "mlaunch.h is C++11" c++ -x c++ -fsyntax-only -Wall -Wextra -Werror -pedantic -std=c++11 -Icommon "$T/alone.c"
+else
+    skip "mlaunch.h is C++11" "no c++ here"
+fi
+done_testing

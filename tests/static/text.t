@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What every file of the project has, and what none has.
+. "${0%/*}/../lib/test.sh"
+cd "$SOURCE" || exit 1
+
+# The project's own files, in a checkout or in an unpacked release.
+if git rev-parse --git-dir > /dev/null 2>&1; then
+    git ls-files > "$T/files"
+else
+    find . -type f \( -name '*.[ch]' -o -name '*.t' -o -name '*.sh' -o -name '*.inc' -o -name '*.py' -o -name '*.m4' \
+        -o -name '*.ac' -o -name '*.am' -o -name '*.md' -o -name '*.[1-8]' \) \
+        ! -name aclocal.m4 ! -path './m4/l*' ! -path './build*' | sed 's|^\./||' > "$T/files"
+fi
+xargs -a "$T/files" -d '\n' -n 1 sh -c 'test -s "$1" && grep -lI "" "$1"' sh 2> /dev/null > "$T/text"
+
+# lacking NAME REGEX FILES-REGEX: no line of those files matches.
+lacking() {
+    grep -E "$3" "$T/text" | grep -vx 'tests/static/text.t' | xargs -d '\n' grep -nE -- "$2" > "$T/found"
+    if [ -s "$T/found" ]; then fail "$1" "$(head -n 20 "$T/found")"; else pass "$1"; fi
+}
+
+grep -vE '^(LICENSE|.*\.(csv|data|txt|json|ini|md|md5|pc\.in|svg|dict)|\.git.*|\.clang.*|tests/fuzz/.*|tests/.*/(data|seeds)/.*)$' "$T/text" |
+    xargs -d '\n' grep -L 'SPDX-License-Identifier: MIT' > "$T/found"
+check_output "" "every source file has its SPDX line" cat "$T/found"
+grep -E '(^|/)(utils?|misc|helpers?)\.[a-z]+$' "$T/text" > "$T/found"
+check_output "" "no file is named util, misc or helpers" cat "$T/found"
+lacking "no unfinished work" '\b(TODO|FIXME|XXX|HACK)\b' '.'
+lacking "no path of one developer's machine" '(/work/|/tmp/b-|/home/[a-z]|/root/[a-z])' '\.([ch]|inc|am|ac|py|md|m4)$'
+lacking "no fixed sleeps in code" '\b(sleep|usleep)\(' '^(common|coordinator|launcher|runtime|rdma)/.*\.[ch]$'
+lacking "no fixed sleeps in tests" '^ *(sleep|usleep) ' '\.t$'
+lacking "no process is ended by its name" '\b(pkill|killall)\b' '\.(t|sh)$|^bootstrap$'
+lacking "no trailing blanks" '[ 	]+$' '\.([ch]|t|sh|inc|am|ac|py|m4|[1-8])$|^bootstrap$'
+lacking "no unbounded string functions" '\b(strcpy|strcat|sprintf|gets)\(' '\.[ch]$'
+done_testing

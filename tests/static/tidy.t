@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# clang-tidy (.clang-tidy) has nothing to say about any file, compiled as the build compiles it.
+TEST_LIMIT=1500
+. "${0%/*}/../lib/test.sh"
+command -v clang-tidy > /dev/null || skip_all "no clang-tidy here"
+
+# A make -n in a fresh directory of the same configuration prints every compilation.
+mkdir "$T/fresh"
+cd "$T/fresh" || exit 1
+check "the build's commands are known" sh -c 'cp "$BUILD/config.status" . && ./config.status > log 2>&1 && make -n V=1 all check TESTS= > commands'
+check "and make a compilation database" python3 "$SOURCE/tests/static/compile_commands.py" "$SOURCE" "$BUILD" \
+    commands compile_commands.json
+python3 -c 'import json; print(*[e["file"] for e in json.load(open("compile_commands.json"))], sep="\n")' > files
+xargs -a files -d '\n' -P 2 -n 1 sh -c 'clang-tidy --quiet -p . "$1" > "$(echo "$1" | tr / _).tidy" 2>&1' sh
+while IFS= read -r file; do
+    report=$(echo "$file" | tr / _).tidy
+    if grep -qE '(warning|error):' "$report"; then
+        fail "${file#"$SOURCE"/}"
+        grep -E '(warning|error):' "$report" | sort -u | head -n 20 | sed 's/^/#   /'
+    else
+        pass "${file#"$SOURCE"/}"
+    fi
+done < files
+done_testing
