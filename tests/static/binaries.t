@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What the binaries export and need: strangers' programs see ml_* alone, and a host needs nothing but libc.
+. "${0%/*}/../lib/test.sh"
+
+# needed FILE: its shared libraries, a line each, without the sanitizers' own.
+needed() {
+    objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -vE '^lib(asan|ubsan|tsan)\.'
+}
+# needs_only FILE REGEX
+needs_only() {
+    local extra
+    extra=$(needed "$1" | grep -vE "^($2)\$")
+    if [ -z "$extra" ]; then pass "${1##*/} needs no library but $2"; else fail "${1##*/} needs no library but $2" "$extra"; fi
+}
+libc='libc\.so\.6|ld-linux.*'
+
+shim=$(find "$BUILD" -path '*/.libs/libmlaunch.so.0' | head -n 1)
+if [ -n "$shim" ]; then
+    nm -D --defined-only "$shim" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u > "$T/exports"
+    check_no_match '^(ml[^_]|m[^l]|[^m])' "$T/exports" "libmlaunch.so.0 exports only ml_*"
+    check_match '^ml_init$' "$T/exports" "and ml_init is there"
+    sed -nE 's/^ML_EXPORT .*[ *](ml_[a-z_]+)\(.*/\1/p; s/^ML_NORETURN .*(ml_[a-z_]+)\(.*/\1/p' "$SOURCE/common/mlaunch.h" |
+        sort -u > "$T/declared"
+    check_output "" "exactly what mlaunch.h declares" comm -3 "$T/declared" "$T/exports"
+    needs_only "$shim" "$libc"
+    size=$(stat -L -c %s "$shim")
+    check "the shim is small ($size bytes)" test "$size" -lt 100000
+else
+    fail "libmlaunch.so.0 is built"
+fi
+module=$(find "$BUILD" -path '*/.libs/mlaunch-runtime.so' | head -n 1)
+if [ -n "$module" ]; then
+    needs_only "$module" "$libc|libm\\.so\\.6"
+else
+    fail "mlaunch-runtime.so is built"
+fi
+check "the agent is built" test -x "$AGENT"
+needs_only "$AGENT" "$libc|libm\\.so\\.6"
+
+# Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
+nm --defined-only "$MLAUNCH" 2> /dev/null | awk '$2 ~ /[TtDdBb]/ { print $3 }' > "$T/defined"
+if ldd "$MLAUNCH" | grep -q libssh; then
+    check_no_match '^(ssh|ini|hwloc)_' "$T/defined" "mlaunch defines no name of its libraries"
+fi
+done_testing

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What is installed works from where it is installed: a job, an example built through pkg-config, and the
+# layout that packagers see.
+TEST_LIMIT=300
+. "${0%/*}/../lib/test.sh"
+
+check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
+root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
+for file in bin/mlaunch libexec/mlaunch/mlaunch-agent lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so \
+    include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 share/man/man8/mlaunch-agent.8 \
+    share/man/man3/mlaunch.h.3 share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
+    check "$file is installed" test -e "$root/$file"
+done
+check_output "" "no static archives or libtool files of the runtime module" \
+    find "$root/lib/mlaunch" -name '*.a'
+
+check "the installed mlaunch runs a job" env -u BUILD "$root/bin/mlaunch" -n 2 -- true
+[ "$SANITIZE" = no ] || { skip "a program through pkg-config" "a sanitized library"; done_testing; }
+cat > "$T/sum.c" << 'C'
+#include <mlaunch.h>
+#include <stdio.h>
+int main(void)
+{
+    ml_group *world;
+    int one = 1, sum = 0;
+
+    if (ml_init(&world) || ml_all_reduce(world, &one, &sum, 1, ML_INT32, ML_SUM)) {
+        fprintf(stderr, "%s\n", ml_error());
+        return 1;
+    }
+    if (ml_rank(world) == 0)
+        printf("%d of %d\n", sum, ml_size(world));
+    return ml_finalize();
+}
+C
+export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$T/dest
+read -ra flags < <("${PKG_CONFIG:-pkg-config}" --cflags --libs mlaunch)
+check "a program compiles through pkg-config" "$CC" -o "$T/sum" "$T/sum.c" "${flags[@]}"
+check_output "3 of 3" "and runs as three ranks" "$root/bin/mlaunch" -n 3 --output raw -- "$T/sum"
+check_output "1 of 1" "and alone" env LD_LIBRARY_PATH="$root/lib" "$T/sum"
+check "make uninstall" make -C "$BUILD" -s uninstall DESTDIR="$T/dest"
+check_output "" "and nothing is left" find "$T/dest" -type f
+done_testing

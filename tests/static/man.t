@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The man pages are clean, and help, mlaunch(1) and bash completion know the same options.
+. "${0%/*}/../lib/test.sh"
+
+if command -v mandoc > /dev/null; then
+    for page in "$SOURCE"/doc/*.[1-8]; do
+        check_output "" "${page##*/} is clean" mandoc -T lint -W style "$page"
+    done
+else
+    skip "the pages are clean" "no mandoc here"
+fi
+
+"$MLAUNCH" --help > "$T/help" 2>&1
+check_match '--hostfile' "$T/help" "--help speaks"
+grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | sort -u > "$T/options"
+check "help names many options" test "$(wc -l < "$T/options")" -gt 20
+# In the page an option stands as `.It Fl n , Fl Fl np`; as plain text it reads --np.
+mandoc -T ascii "$SOURCE/doc/mlaunch.1" 2> /dev/null | sed 's/.\x08//g' > "$T/page" ||
+    man -l "$SOURCE/doc/mlaunch.1" > "$T/page" 2> /dev/null
+completion=$(find "$SOURCE" -path '*completion*' -type f -not -path '*/build*' | head -n 1)
+while IFS= read -r option; do
+    check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/page" "mlaunch(1) has $option"
+    case $option in
+    --*) check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "${completion:-/dev/null}" "completion has $option" ;;
+    esac
+done < "$T/options"
+# And the other way: what the page documents works.
+grep -E '^\.It Fl' "$SOURCE/doc/mlaunch.1" | grep -oE 'Fl Fl [a-z-]+' | sed 's/Fl Fl /--/' | sort -u |
+    while IFS= read -r option; do grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/help" || echo "$option"; done > "$T/extra"
+check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
+done_testing
