@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reduce_kernels.h: what the files behind reduce_op.h share: how a loop is written once and
+ * compiled for two kinds of CPU, and the tables that each file gives.
+ *
+ * The same operands must give the same bits on every rank, wherever an element falls: in a vector
+ * or in the loop's rest, on this CPU or an older one. So: no fused multiply-add
+ * (-ffp-contract=off), no reassociation, and no reliance on which NaN an instruction prefers,
+ * because compilers swap the operands of + and *: the left operand's NaN wins by an explicit choice
+ * (nan_first).
+ */
+#ifndef RUNTIME_REDUCE_KERNELS_H
+#define RUNTIME_REDUCE_KERNELS_H
+
+#include "runtime/reduce_op.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { REDUCE_TYPES = ML_COMPLEX64 + 1, REDUCE_OPS = ML_XOR + 1 };
+
+/* CPU_ANY: what the compiler may assume anyway. CPU_AVX2: and F16C, on x86. */
+enum reduce_cpu { CPU_ANY, CPU_AVX2, REDUCE_CPUS };
+
+typedef reduce_fn *reduce_table[REDUCE_CPUS][REDUCE_OPS];
+
+extern const reduce_table reduce_bool;
+extern const reduce_table reduce_int8, reduce_int16, reduce_int32, reduce_int64;
+extern const reduce_table reduce_uint8, reduce_uint16, reduce_uint32, reduce_uint64;
+extern const reduce_table reduce_float16, reduce_bfloat16;
+extern const reduce_table reduce_float32, reduce_float64, reduce_complex64;
+
+/* The kernel for one kind of CPU, so that tests reach those that this machine wouldn't choose.
+ * NULL: an invalid pair, or this machine can't run it. */
+reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op);
+
+#if defined(__x86_64__)
+#define TARGET_AVX2 __attribute__((target("avx2,f16c")))
+#else
+#define TARGET_AVX2
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+/* Elements as they lie in a user's buffer: at any address, of whatever type the program calls them.
+ */
+#define ANYWHERE __attribute__((aligned(1), may_alias))
+typedef uint8_t ANYWHERE any_u8;
+typedef uint16_t ANYWHERE any_u16;
+typedef uint32_t ANYWHERE any_u32;
+typedef uint64_t ANYWHERE any_u64;
+typedef int8_t ANYWHERE any_i8;
+typedef int16_t ANYWHERE any_i16;
+typedef int32_t ANYWHERE any_i32;
+typedef int64_t ANYWHERE any_i64;
+typedef float ANYWHERE any_f32;
+typedef double ANYWHERE any_f64;
+
+/* Defines name_any and name_avx2. `omp simd` (-fopenmp-simd, no OpenMP library) tells gcc and clang
+ * at any level of optimisation that the iterations are independent, which holds for out == a and
+ * out == b too. */
+#define REDUCE_LOOP(name, element, combine)                                                        \
+    REDUCE_LOOP_FOR(, name##_any, element, combine)                                                \
+    REDUCE_LOOP_FOR(TARGET_AVX2, name##_avx2, element, combine)
+#define REDUCE_LOOP_FOR(target, name, element, combine)                                            \
+    target static void name(void *out, const void *a, const void *b, size_t count)                 \
+    {                                                                                              \
+        element *o = out;                                                                          \
+        const element *x = a, *y = b;                                                              \
+        _Pragma("omp simd") for (size_t i = 0; i < count; i++) o[i] = combine(x[i], y[i]);         \
+    }
+
+/* A float32 as its bits and back. */
+INLINE uint32_t bits_of_float(float f)
+{
+    uint32_t u;
+
+    memcpy(&u, &f, sizeof(u));
+    return u;
+}
+
+INLINE float float_of_bits(uint32_t u)
+{
+    float f;
+
+    memcpy(&f, &u, sizeof(f));
+    return f;
+}
+
+/* a's NaN, made quiet, if a is one; else `result`. By masks, not by ?:, which would keep loops from
+ * being vectorised (a branch around an operation that may trap). */
+INLINE float nan_first(float a, float result)
+{
+    uint32_t mask = -(uint32_t)(a != a);
+
+    return float_of_bits(((bits_of_float(a) | 0x00400000) & mask) |
+                         (bits_of_float(result) & ~mask));
+}
+
+/* The arithmetic of float32, which float16, bfloat16 and complex64 are computed in. */
+INLINE float float_sum(float a, float b)
+{
+    return nan_first(a, a + b);
+}
+
+INLINE float float_difference(float a, float b)
+{
+    return nan_first(a, a - b);
+}
+
+INLINE float float_prod(float a, float b)
+{
+    return nan_first(a, a * b);
+}
+
+/* Of equals (0 and -0) the left one. */
+INLINE float float_min(float a, float b)
+{
+    uint32_t mask = -(uint32_t)(b < a);
+    uint32_t least = (bits_of_float(b) & mask) | (bits_of_float(a) & ~mask);
+
+    return nan_first(a, nan_first(b, float_of_bits(least)));
+}
+
+INLINE float float_max(float a, float b)
+{
+    uint32_t mask = -(uint32_t)(b > a);
+    uint32_t most = (bits_of_float(b) & mask) | (bits_of_float(a) & ~mask);
+
+    return nan_first(a, nan_first(b, float_of_bits(most)));
+}
+
+#endif

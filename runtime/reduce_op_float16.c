@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reduce_op_float16.c: float16 (IEEE 754 binary16) and bfloat16. A block of either operand is
+ * widened to float32, combined there, and rounded to nearest, ties to even. The software
+ * conversions give the same bits as x86's F16C: a NaN keeps its sign and the payload's upper bits
+ * and becomes quiet.
+ *
+ * float16's conversions follow F. Giesen, "float->half variants" (public domain, 2012).
+ */
+#include "runtime/reduce_kernels.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+INLINE uint32_t choose(uint32_t condition, uint32_t yes, uint32_t no)
+{
+    uint32_t mask = -condition;
+
+    return (yes & mask) | (no & ~mask);
+}
+
+INLINE float widen_float16(uint16_t half)
+{
+    uint32_t h = half, sign = (h & 0x8000) << 16, magnitude = (h & 0x7fff) << 13;
+    uint32_t exponent = magnitude & 0x0f800000;
+    uint32_t normal = magnitude + ((127 - 15) << 23);
+    uint32_t special = magnitude + ((255 - 31) << 23); /* infinity, NaN */
+    uint32_t quiet = -(uint32_t)(magnitude > 0x0f800000) & 0x00400000;
+    float tiny = float_of_bits(magnitude + (113 << 23)) - float_of_bits(113 << 23);
+    uint32_t u = choose(exponent == 0, bits_of_float(tiny), normal);
+
+    return float_of_bits(choose(exponent == 0x0f800000, special | quiet, u) | sign);
+}
+
+INLINE uint16_t narrow_float16(float wide)
+{
+    uint32_t u = bits_of_float(wide), sign = (u >> 16) & 0x8000, magnitude = u & 0x7fffffff;
+    uint32_t nan = 0x7e00 | ((magnitude >> 13) & 0x3ff);
+    uint32_t special = choose(magnitude > 0x7f800000, nan, 0x7c00);
+    /* Below 2^-14: the addition shifts the mantissa into place and rounds it, to even. */
+    uint32_t magic = (127 - 15 + 23 - 10 + 1) << 23;
+    uint32_t tiny = bits_of_float(float_of_bits(magnitude) + float_of_bits(magic)) - magic;
+    /* A mantissa that rounds over carries into the exponent, and from 65520 on into infinity. */
+    uint32_t normal = (magnitude - ((127 - 15) << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+    uint32_t h = choose(magnitude < (113 << 23), tiny, normal);
+
+    return (uint16_t)(choose(magnitude >= (143u << 23), special, h) | sign);
+}
+
+INLINE float widen_bfloat16(uint16_t half)
+{
+    return float_of_bits((uint32_t)half << 16);
+}
+
+INLINE uint16_t narrow_bfloat16(float wide)
+{
+    uint32_t u = bits_of_float(wide);
+    uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
+
+    return (uint16_t)choose((u & 0x7fffffff) > 0x7f800000, (u >> 16) | 0x40, rounded);
+}
+
+enum { BLOCK = 256 }; /* elements at a time: three float32 blocks stay in the first-level cache */
+
+#define WIDEN(target, name, convert)                                                               \
+    target static void name(float *out, const any_u16 *in, size_t count)                           \
+    {                                                                                              \
+        _Pragma("omp simd") for (size_t i = 0; i < count; i++) out[i] = convert(in[i]);            \
+    }
+#define NARROW(target, name, convert)                                                              \
+    target static void name(any_u16 *out, const float *in, size_t count)                           \
+    {                                                                                              \
+        _Pragma("omp simd") for (size_t i = 0; i < count; i++) out[i] = convert(in[i]);            \
+    }
+
+WIDEN(, widen_float16_any, widen_float16)
+NARROW(, narrow_float16_any, narrow_float16)
+WIDEN(, widen_bfloat16_any, widen_bfloat16)
+NARROW(, narrow_bfloat16_any, narrow_bfloat16)
+WIDEN(TARGET_AVX2, widen_bfloat16_avx2, widen_bfloat16)
+NARROW(TARGET_AVX2, narrow_bfloat16_avx2, narrow_bfloat16)
+
+#if defined(__x86_64__)
+TARGET_AVX2 static void widen_float16_avx2(float *out, const any_u16 *in, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i + 8 <= count; i += 8) {
+        __m128i halves = _mm_loadu_si128((const __m128i *)(in + i));
+
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(halves));
+    }
+    widen_float16_any(out + i, in + i, count - i);
+}
+
+TARGET_AVX2 static void narrow_float16_avx2(any_u16 *out, const float *in, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i + 8 <= count; i += 8) {
+        __m256 wide = _mm256_loadu_ps(in + i);
+
+        _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(wide, _MM_FROUND_TO_NEAREST_INT));
+    }
+    narrow_float16_any(out + i, in + i, count - i);
+}
+#else
+WIDEN(, widen_float16_avx2, widen_float16)
+NARROW(, narrow_float16_avx2, narrow_float16)
+#endif
+
+#define COMBINE(target, type, op, cpu)                                                             \
+    target static void op##_##type##_##cpu(void *out, const void *a, const void *b, size_t count)  \
+    {                                                                                              \
+        float x[BLOCK], y[BLOCK];                                                                  \
+                                                                                                   \
+        for (size_t done = 0, n; done < count; done += n) {                                        \
+            n = count - done < BLOCK ? count - done : BLOCK;                                       \
+            widen_##type##_##cpu(x, (const any_u16 *)a + done, n);                                 \
+            widen_##type##_##cpu(y, (const any_u16 *)b + done, n);                                 \
+            _Pragma("omp simd") for (size_t i = 0; i < n; i++) x[i] = float_##op(x[i], y[i]);      \
+            narrow_##type##_##cpu((any_u16 *)out + done, x, n);                                    \
+        }                                                                                          \
+    }
+#define COMBINE_ALL(type)                                                                          \
+    COMBINE(, type, sum, any)                                                                      \
+    COMBINE(, type, prod, any)                                                                     \
+    COMBINE(, type, min, any)                                                                      \
+    COMBINE(, type, max, any)                                                                      \
+    COMBINE(TARGET_AVX2, type, sum, avx2)                                                          \
+    COMBINE(TARGET_AVX2, type, prod, avx2)                                                         \
+    COMBINE(TARGET_AVX2, type, min, avx2)                                                          \
+    COMBINE(TARGET_AVX2, type, max, avx2)
+
+COMBINE_ALL(float16)
+COMBINE_ALL(bfloat16)
+
+#define KERNELS(cpu, type)                                                                         \
+    {                                                                                              \
+        [ML_SUM] = sum_##type##_##cpu, [ML_PROD] = prod_##type##_##cpu,                            \
+        [ML_MIN] = min_##type##_##cpu, [ML_MAX] = max_##type##_##cpu,                              \
+    }
+
+const reduce_table reduce_float16 = {
+    [CPU_ANY] = KERNELS(any, float16),
+    [CPU_AVX2] = KERNELS(avx2, float16),
+};
+const reduce_table reduce_bfloat16 = {
+    [CPU_ANY] = KERNELS(any, bfloat16),
+    [CPU_AVX2] = KERNELS(avx2, bfloat16),
+};
