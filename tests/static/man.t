@@ -5,7 +5,10 @@
 
 if command -v mandoc > /dev/null; then
     for page in "$SOURCE"/doc/*.[1-8]; do
-        check_output "" "${page##*/} is clean" mandoc -T lint -W style "$page"
+        # But for long input lines, and pages that are not installed here.
+        mandoc -T lint -W style "$page" 2>&1 |
+            grep -vE 'longer than 80 bytes|referenced manual not found|outdated mandoc.db' > "$T/lint"
+        check_output "" "${page##*/} is clean" cat "$T/lint"
     done
 else
     skip "the pages are clean" "no mandoc here"
