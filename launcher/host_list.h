@@ -8,14 +8,14 @@
 #include <stdbool.h>
 
 struct host {
-    char *name;         /* as the user wrote it, without slots: in messages, ml_host(), known to ssh */
-    char *user;         /* or NULL */
-    int port;           /* 0: ssh_config's, or 22 */
-    bool is_local;      /* this machine, reached without SSH */
-    int slots;          /* 0: unstated */
-    char **ips;         /* NULL-terminated literal addresses; may be empty */
-    char **env;         /* NULL-terminated NAME=VALUE, the hostfile's, shared then the host's own */
-    char *cwd;          /* or NULL */
+    char *name;    /* as the user wrote it, without slots: in messages, ml_host(), known to ssh */
+    char *user;    /* or NULL */
+    int port;      /* 0: ssh_config's, or 22 */
+    bool is_local; /* this machine, reached without SSH */
+    int slots;     /* 0: unstated */
+    char **ips;    /* NULL-terminated literal addresses; may be empty */
+    char **env;    /* NULL-terminated NAME=VALUE, the hostfile's, shared then the host's own */
+    char *cwd;     /* or NULL */
     /* rdma[j]: NULL-terminated device names towards host j; an empty list where there is none. NULL
      * as a whole: no row. */
     char ***rdma;
@@ -25,12 +25,12 @@ struct host {
 struct host_list {
     struct host *hosts;
     int count;
-    char *backend;      /* the hostfile's "backend", or NULL */
-    char *source;       /* "hostfile h.json", "-H", "this machine": for messages */
+    char *backend; /* the hostfile's "backend", or NULL */
+    char *source;  /* "hostfile h.json", "-H", "this machine": for messages */
 };
 
-/* Parses -H's "a,b:4,[::1]:2,user@c". Names that could pass for an option or hold control characters,
- * and empty ones, are refused. A host named twice offers its slots twice. */
+/* Parses -H's "a,b:4,[::1]:2,user@c". Names that could pass for an option or hold control
+ * characters, and empty ones, are refused. A host named twice offers its slots twice. */
 int host_list_parse(struct host_list **out, const char *text, struct fault *why);
 
 /* Reads a hostfile, JSON or text by its first non-blank byte, and validates it (DESIGN of the file:

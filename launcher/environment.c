@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/environment.h"
+#include "common/log.h"
+#include "launcher/text_file.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the agent sets for each rank. */
+static const char *const identity[] = {
+    "MLAUNCH_RANK",      "MLAUNCH_SIZE",    "MLAUNCH_LOCAL_RANK", "MLAUNCH_LOCAL_SIZE",
+    "MLAUNCH_HOST_RANK", "MLAUNCH_HOSTS",   "MLAUNCH_JOB",        "MLAUNCH_COORDINATOR",
+    "MLAUNCH_BACKEND",   "MLAUNCH_JOB_DIR",
+};
+
+static bool is_identity(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof(identity) / sizeof(*identity); i++)
+        if (strlen(identity[i]) == length && memcmp(identity[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+/* A name as execve(2) passes it and shells take it at least as a string: no control characters, no
+ * blanks. */
+static int check_name(const char *name, size_t length, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (length == 0)
+        return fault_set(why, ML_ERR_ARGUMENT, "a variable's name is empty");
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "the variable's name in '%s' holds a blank or control character",
+                             text_show(shown, name));
+    if (is_identity(name, length))
+        return fault_set(why, ML_ERR_ARGUMENT, "%.*s is set by mlaunch, for each rank its own",
+                         (int)length, name);
+    return 0;
+}
+
+int environment_check(const char *assignment, struct fault *why)
+{
+    const char *equals = strchr(assignment, '=');
+    char shown[TEXT_SHOWN];
+
+    if (!equals)
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not NAME=VALUE",
+                         text_show(shown, assignment));
+    return check_name(assignment, (size_t)(equals - assignment), why);
+}
+
+static int add_matching(struct string_list *l, const char *glob, char *const *caller,
+                        struct fault *why)
+{
+    bool found = false;
+    int rc = 0;
+
+    for (; *caller && !rc; caller++) {
+        size_t length = strcspn(*caller, "=");
+        char *name = strndup(*caller, length);
+
+        if (!name)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        if (fnmatch(glob, name, 0) == 0 && check_name(name, length, NULL) == 0) {
+            rc = string_list_add(l, *caller, why);
+            found = true;
+        }
+        free(name);
+    }
+    if (!rc && !found)
+        log_info("-x %s matches no variable here", glob);
+    return rc;
+}
+
+static int add_caller(struct string_list *l, const char *name, char *const *caller,
+                      struct fault *why)
+{
+    size_t length = strlen(name);
+    int rc = check_name(name, length, why);
+
+    if (rc)
+        return rc;
+    for (; *caller; caller++)
+        if (strncmp(*caller, name, length) == 0 && (*caller)[length] == '=')
+            return string_list_add(l, *caller, why);
+    log_warn("-x %s: there is no such variable here, so the ranks don't get it", name);
+    return 0;
+}
+
+int environment_add(struct string_list *l, const char *argument, char *const *caller,
+                    struct fault *why)
+{
+    int rc;
+
+    if (strchr(argument, '=')) {
+        rc = environment_check(argument, why);
+        return rc ? rc : string_list_add(l, argument, why);
+    }
+    if (strpbrk(argument, "*?["))
+        return add_matching(l, argument, caller, why);
+    return add_caller(l, argument, caller, why);
+}
+
+int environment_read(struct string_list *l, const char *path, struct fault *why)
+{
+    char *text = NULL, *rest, *line;
+    size_t size = 0;
+    int rc = text_file_read(path, &text, &size, why);
+
+    if (rc)
+        return rc;
+    rest = text;
+    for (int number = 1; !rc && (line = text_line(&rest)); number++) {
+        line = text_trim(line);
+        if (!*line || *line == '#')
+            continue;
+        if ((rc = environment_check(line, why)))
+            fault_wrap(why, "%s line %d", path, number);
+        else
+            rc = string_list_add(l, line, why);
+    }
+    free(text);
+    return rc;
+}
+
+const char *environment_find(char *const *list, const char *name)
+{
+    const char *found = NULL;
+    size_t length = strlen(name);
+
+    for (; list && *list; list++)
+        if (strncmp(*list, name, length) == 0 && (*list)[length] == '=')
+            found = *list + length + 1;
+    return found;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/host_list.h"
+#include "launcher/host_name.h"
+#include "launcher/hostfile.h"
+#include "launcher/string_list.h"
+#include "launcher/text_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int host_list_create(struct host_list **out, const char *source, struct fault *why)
+{
+    struct host_list *l = calloc(1, sizeof(*l));
+    int rc;
+
+    if (!l)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = string_copy(&l->source, source, why);
+    if (rc) {
+        host_list_destroy(l);
+        return rc;
+    }
+    *out = l;
+    return 0;
+}
+
+static int ready(char ***list, struct fault *why)
+{
+    struct string_list none = {0};
+
+    return *list ? 0 : string_list_release(&none, list, why);
+}
+
+int host_list_add(struct host_list *l, struct host *h, struct fault *why)
+{
+    int rc;
+
+    if (l->count == HOSTS_LIMIT)
+        return fault_set(why, ML_ERR_ARGUMENT, "more than %d hosts", HOSTS_LIMIT);
+    if ((rc = ready(&h->ips, why)) || (rc = ready(&h->env, why)))
+        return rc;
+    if ((l->count & (l->count - 1)) == 0) { /* room for twice as many at each power of two */
+        struct host *more =
+            realloc(l->hosts, (size_t)(l->count ? 2 * l->count : 1) * sizeof(*more));
+
+        if (!more)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        l->hosts = more;
+    }
+    h->is_local = !h->user && !h->port && host_name_is_local(h->name);
+    l->hosts[l->count++] = *h;
+    *h = (struct host){0};
+    return 0;
+}
+
+int host_parse(struct host *out, const char *text, struct fault *why)
+{
+    static const struct host_number slots = {"slots", SLOTS_LIMIT};
+    struct host_name n;
+    int rc = host_name_parse(&n, text, &slots, why);
+
+    if (rc)
+        return rc;
+    *out = (struct host){.name = n.name, .user = n.user, .slots = (int)n.number};
+    return 0;
+}
+
+static int add_entry(struct host_list *l, const char *text, struct fault *why)
+{
+    struct host h = {0};
+    int rc = host_parse(&h, text, why);
+
+    if (!rc)
+        rc = host_list_add(l, &h, why);
+    host_clear(&h);
+    return rc;
+}
+
+/* Changes `text`. */
+static int add_entries(struct host_list *l, char *text, struct fault *why)
+{
+    char *entry, shown[TEXT_SHOWN];
+    int rc = 0;
+
+    for (int i = 1; !rc && (entry = strsep(&text, ",")); i++) {
+        entry = text_trim(entry);
+        rc = add_entry(l, entry, why);
+        if (rc)
+            fault_wrap(why, "--hosts: entry %d ('%s')", i, text_show(shown, entry));
+    }
+    return rc;
+}
+
+int host_list_parse(struct host_list **out, const char *text, struct fault *why)
+{
+    struct host_list *l = NULL;
+    char *copy = NULL;
+    int rc;
+
+    if ((rc = host_list_create(&l, "--hosts", why)) || (rc = string_copy(&copy, text, why)) ||
+        (rc = add_entries(l, copy, why)) || (rc = host_list_merge(l, why)))
+        goto fail;
+    free(copy);
+    *out = l;
+    return 0;
+fail:
+    free(copy);
+    host_list_destroy(l);
+    return rc;
+}
+
+int host_list_local(struct host_list **out, struct fault *why)
+{
+    struct host_list *l = NULL;
+    int rc = host_list_create(&l, "this machine", why);
+
+    if (!rc)
+        rc = add_entry(l, "localhost", why);
+    if (rc)
+        host_list_destroy(l);
+    else
+        *out = l;
+    return rc;
+}
+
+static bool has_wire(const struct host *from, int to)
+{
+    return from->rdma && to < from->rdma_count && from->rdma[to][0];
+}
+
+int host_list_check_wiring(const struct host_list *l, struct fault *why)
+{
+    for (int i = 0; i < l->count; i++)
+        for (int j = 0; j < l->count; j++)
+            if (i != j && !has_wire(&l->hosts[i], j))
+                return fault_set(why, ML_ERR_ARGUMENT,
+                                 "%s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
+                                 l->source, i, l->hosts[i].name, j, l->hosts[j].name);
+    return 0;
+}
+
+void host_clear(struct host *h)
+{
+    free(h->name);
+    free(h->user);
+    strings_free(h->ips);
+    strings_free(h->env);
+    free(h->cwd);
+    for (int j = 0; h->rdma && j < h->rdma_count; j++)
+        strings_free(h->rdma[j]);
+    free(h->rdma);
+    *h = (struct host){0};
+}
+
+void host_list_destroy(struct host_list *l)
+{
+    if (!l)
+        return;
+    for (int i = 0; i < l->count; i++)
+        host_clear(&l->hosts[i]);
+    free(l->hosts);
+    free(l->backend);
+    free(l->source);
+    free(l);
+}

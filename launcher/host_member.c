@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/host_member.h"
+#include "common/log.h"
+#include "launcher/environment.h"
+#include "launcher/nearest.h"
+#include "launcher/text_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *member_type(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "a whole number";
+    case JSON_REAL:
+        return "a number with a fraction";
+    case JSON_TRUE:
+        return "true";
+    case JSON_FALSE:
+        return "false";
+    default:
+        return "null";
+    }
+}
+
+int member_mistyped(struct fault *why, const char *name, const char *wanted, const json_t *value)
+{
+    return fault_set(why, ML_ERR_ARGUMENT, "%s: must be %s, not %s", name, wanted,
+                     member_type(value));
+}
+
+int member_unknown(const json_t *object, const char *const *known, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    for (void *i = json_object_iter((json_t *)object); i;
+         i = json_object_iter_next((json_t *)object, i)) {
+        const char *key = json_object_iter_key(i), *near = nearest_word(key, known);
+
+        if (strings_has((char *const *)known, key))
+            continue;
+        if (nearest_is_slip(key, near))
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "member \"%s\" is not known; did you mean \"%s\"?",
+                             text_show(shown, key), near);
+        log_warn("hostfile: member \"%s\" is not known, and ignored", text_show(shown, key));
+    }
+    return 0;
+}
+
+int member_strings(struct string_list *out, const json_t *value, const char *wanted,
+                   int (*check)(const char *text, struct fault *why), struct fault *why)
+{
+    int rc;
+
+    if (!json_is_array(value))
+        return fault_set(why, ML_ERR_ARGUMENT, "must be %s, not %s", wanted, member_type(value));
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *item = json_array_get(value, i);
+
+        if (!json_is_string(item))
+            return fault_set(why, ML_ERR_ARGUMENT, "entry %zu must be a string, not %s", i,
+                             member_type(item));
+        if ((rc = check(json_string_value(item), why)))
+            return fault_wrap(why, "entry %zu", i);
+        if ((rc = string_list_add(out, json_string_value(item), why)))
+            return rc;
+    }
+    return 0;
+}
+
+static int add_assignment(struct string_list *out, const char *name, const json_t *value,
+                          struct fault *why)
+{
+    char shown[TEXT_SHOWN], *text = NULL;
+    int rc;
+
+    text_show(shown, name);
+    if (!json_is_string(value))
+        return member_mistyped(why, shown, "a string", value);
+    if (strchr(name, '='))
+        return fault_set(why, ML_ERR_ARGUMENT, "the variable's name '%s' holds a '='", shown);
+    if ((rc = string_format(&text, why, "%s=%s", name, json_string_value(value))))
+        return rc;
+    rc = environment_check(text, why);
+    if (!rc)
+        rc = string_list_add(out, text, why);
+    free(text);
+    return rc;
+}
+
+int member_environment(struct string_list *out, const json_t *value, struct fault *why)
+{
+    int rc = 0;
+
+    if (!json_is_object(value))
+        return member_strings(out, value, "a list of \"NAME=VALUE\" or an object",
+                              environment_check, why);
+    for (void *i = json_object_iter((json_t *)value); i && !rc;
+         i = json_object_iter_next((json_t *)value, i))
+        rc = add_assignment(out, json_object_iter_key(i), json_object_iter_value(i), why);
+    return rc;
+}

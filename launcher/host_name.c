@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/host_name.h"
+#include "common/address.h"
+#include "common/number.h"
+#include "launcher/string_list.h"
+#include "launcher/text_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { NAME_LIMIT = 255 };
+
+/* The same characters that OpenSSH refuses: a name ends in ProxyCommand's shell as %h or %r. */
+static int check_word(const char *word, const char *what, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (!*word)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is empty", what);
+    text_show(shown, word);
+    if (*word == '-')
+        return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' begins with '-', as an option would", what,
+                         shown);
+    if (strlen(word) > NAME_LIMIT)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' is longer than %d bytes", what, shown,
+                         NAME_LIMIT);
+    for (const char *c = word; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' holds a control character", what,
+                             shown);
+        if (strchr(" '`\"$\\;&<>|(){}[]*?!/,=#@", *c))
+            return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' can't hold '%c'", what, shown, *c);
+    }
+    return 0;
+}
+
+/* Splits what follows "user@" into name and number; brackets are taken off. Changes `text`. */
+static int split(char *text, char **name, char **number, struct fault *why)
+{
+    char shown[TEXT_SHOWN], *end;
+
+    *name = text;
+    *number = NULL;
+    if (*text == '[') {
+        end = strchr(text, ']');
+        if (!end)
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' lacks the closing ']'",
+                             text_show(shown, text));
+        if (end[1] && end[1] != ':')
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' has more behind ']' than ':NUMBER'",
+                             text_show(shown, text));
+        *number = end[1] ? end + 2 : NULL;
+        *end = '\0';
+        *name = text + 1;
+        if (!address_is_literal(*name))
+            return fault_set(why, ML_ERR_ARGUMENT, "[%s] is not an IPv6 address",
+                             text_show(shown, *name));
+        return 0;
+    }
+    end = strchr(text, ':');
+    if (!end)
+        return 0;
+    if (strchr(end + 1, ':'))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' has two colons; an IPv6 address goes in brackets: [::1]",
+                         text_show(shown, text));
+    *end = '\0';
+    *number = end + 1;
+    return 0;
+}
+
+static int take_number(struct host_name *h, const char *text, const struct host_number *number,
+                       struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    int64_t n;
+
+    if (!number_parse(text, 1, number->max, &n))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is '%s', not a whole number from 1 to %ld",
+                         number->what, text_show(shown, text), number->max);
+    h->number = (long)n;
+    return 0;
+}
+
+/* `text` is a private copy. */
+static int parse(struct host_name *h, char *text, const struct host_number *number,
+                 struct fault *why)
+{
+    char *at = strrchr(text, '@'), *name, *digits;
+    int rc;
+
+    if (at) {
+        *at = '\0';
+        if ((rc = check_word(text, "the user's name", why)) ||
+            (rc = string_copy(&h->user, text, why)))
+            return rc;
+        text = at + 1;
+    }
+    if ((rc = split(text, &name, &digits, why)) ||
+        (rc = check_word(name, "the host's name", why)) || (rc = string_copy(&h->name, name, why)))
+        return rc;
+    return digits ? take_number(h, digits, number, why) : 0;
+}
+
+int host_name_parse(struct host_name *out, const char *text, const struct host_number *number,
+                    struct fault *why)
+{
+    struct host_name h = {0};
+    char *copy = NULL;
+    int rc = string_copy(&copy, text, why);
+
+    if (rc)
+        return rc;
+    rc = parse(&h, copy, number, why);
+    free(copy);
+    if (rc)
+        host_name_clear(&h);
+    else
+        *out = h;
+    return rc;
+}
+
+void host_name_clear(struct host_name *h)
+{
+    free(h->user);
+    free(h->name);
+    *h = (struct host_name){0};
+}
+
+bool host_name_is_local(const char *name)
+{
+    char own[256] = "";
+    size_t first_label;
+
+    if (strcasecmp(name, "localhost") == 0 || strcmp(name, "::1") == 0)
+        return true;
+    if (strncmp(name, "127.", 4) == 0 && address_is_literal(name))
+        return true;
+    if (gethostname(own, sizeof(own) - 1) || !*own)
+        return false;
+    first_label = strcspn(own, ".");
+    return strcasecmp(name, own) == 0 ||
+           (strlen(name) == first_label && strncasecmp(name, own, first_label) == 0);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hostfile_json.c: hostfiles as mlx.launch writes them, a list of hosts or an object around it,
+ * with our "slots", "env" and "cwd". Each sentence names the entry as a path: hosts[1] (b):
+ * rdma[2][0].
+ */
+#include "common/address.h"
+#include "launcher/environment.h"
+#include "launcher/host_member.h"
+#include "launcher/host_name.h"
+#include "launcher/hostfile.h"
+#include "launcher/string_list.h"
+#include "launcher/text_file.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const file_members[] = {"backend", "envs", "hosts", NULL};
+static const char *const host_members[] = {"ssh", "ips", "rdma", "slots", "env", "cwd", NULL};
+
+static int take_ssh(struct host *h, const json_t *value, struct fault *why)
+{
+    static const struct host_number port = {"port", 65535};
+    struct host_name n;
+    int rc;
+
+    if (!value)
+        return fault_set(why, ML_ERR_ARGUMENT, "\"ssh\" is missing: how is the host reached?");
+    if (!json_is_string(value))
+        return member_mistyped(why, "ssh", "a string", value);
+    rc = host_name_parse(&n, json_string_value(value), &port, why);
+    if (rc)
+        return fault_wrap(why, "ssh");
+    h->name = n.name;
+    h->user = n.user;
+    h->port = (int)n.number;
+    return 0;
+}
+
+static int check_ip(const char *ip, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (!address_is_literal(ip))
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a literal IPv4 or IPv6 address",
+                         text_show(shown, ip));
+    if (strcmp(ip, "0.0.0.0") == 0 || strcmp(ip, "::") == 0)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is no host's address", ip);
+    return 0;
+}
+
+static int check_device(const char *device, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (!*device || strlen(device) > 63 || *device == '-' || strpbrk(device, "/ "))
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not an RDMA device's name",
+                         text_show(shown, device));
+    for (const char *c = device; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' holds a control character",
+                             text_show(shown, device));
+    return 0;
+}
+
+static int take_slots(struct host *h, const json_t *value, struct fault *why)
+{
+    json_int_t slots = json_integer_value(value);
+
+    if (!value)
+        return 0;
+    if (!json_is_integer(value))
+        return member_mistyped(why, "slots", "a whole number", value);
+    if (slots < 1 || slots > SLOTS_LIMIT)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "slots: %" JSON_INTEGER_FORMAT " is not from 1 to %d", slots, SLOTS_LIMIT);
+    h->slots = (int)slots;
+    return 0;
+}
+
+static int take_cwd(struct host *h, const json_t *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (!value)
+        return 0;
+    if (!json_is_string(value))
+        return member_mistyped(why, "cwd", "a string", value);
+    if (json_string_value(value)[0] != '/')
+        return fault_set(why, ML_ERR_ARGUMENT, "cwd: '%s' is not an absolute path",
+                         text_show(shown, json_string_value(value)));
+    return string_copy(&h->cwd, json_string_value(value), why);
+}
+
+/* One entry of a row: null or [] is none, a string one device, a list its rails. */
+static int take_wire(char ***out, const json_t *value, struct fault *why)
+{
+    struct string_list devices = {0};
+    int rc = 0;
+
+    if (json_is_string(value)) {
+        rc = check_device(json_string_value(value), why);
+        if (!rc)
+            rc = string_list_add(&devices, json_string_value(value), why);
+    } else if (!json_is_null(value)) {
+        rc = member_strings(&devices, value, "a device, a list of devices or null", check_device,
+                            why);
+        for (size_t i = 0; !rc && i < devices.count; i++)
+            if (strings_has(devices.items + i + 1, devices.items[i]))
+                rc = fault_set(why, ML_ERR_ARGUMENT, "names %s twice", devices.items[i]);
+    }
+    if (!rc)
+        rc = string_list_release(&devices, out, why);
+    string_list_clear(&devices);
+    return rc;
+}
+
+static int take_row(struct host *h, const json_t *row, size_t self, size_t hosts, struct fault *why)
+{
+    int rc;
+
+    if (!row)
+        return 0;
+    if (!json_is_array(row))
+        return member_mistyped(why, "rdma", "a list", row);
+    if (json_array_size(row) != hosts)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "rdma: has %zu entries for %zu hosts; it needs one for each, null for itself",
+            json_array_size(row), hosts);
+    if (!json_is_null(json_array_get(row, self)))
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "rdma[%zu]: must be null, as it is the host itself; are the rows in the order "
+            "of the hosts?",
+            self);
+    h->rdma = calloc(hosts, sizeof(*h->rdma));
+    if (!h->rdma)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (size_t j = 0; j < hosts; j++) {
+        if ((rc = take_wire(&h->rdma[j], json_array_get(row, j), why)))
+            return fault_wrap(why, "rdma[%zu]", j);
+        h->rdma_count++;
+    }
+    return 0;
+}
+
+static int take_list(char ***out, const json_t *value, const char *name,
+                     int (*check)(const char *, struct fault *), struct fault *why)
+{
+    struct string_list l = {0};
+    int rc = 0;
+
+    if (value)
+        rc = member_strings(&l, value, "a list of strings", check, why);
+    if (rc)
+        fault_wrap(why, "%s", name);
+    else
+        rc = string_list_release(&l, out, why);
+    string_list_clear(&l);
+    return rc;
+}
+
+/* What "envs" says for all hosts, then the host's own "env". */
+static int take_env(struct host *h, const json_t *value, char *const *shared, struct fault *why)
+{
+    struct string_list l = {0};
+    int rc = string_list_add_all(&l, shared, why);
+
+    if (!rc && value && (rc = member_environment(&l, value, why)))
+        fault_wrap(why, "env");
+    if (!rc)
+        rc = string_list_release(&l, &h->env, why);
+    string_list_clear(&l);
+    return rc;
+}
+
+struct place {
+    size_t self, hosts;  /* which one of how many */
+    char *const *shared; /* "envs" */
+};
+
+static int take_members(struct host *h, const json_t *o, const struct place *p, struct fault *why)
+{
+    int rc;
+
+    if ((rc = take_ssh(h, json_object_get(o, "ssh"), why)) ||
+        (rc = member_unknown(o, host_members, why)) ||
+        (rc = take_list(&h->ips, json_object_get(o, "ips"), "ips", check_ip, why)) ||
+        (rc = take_row(h, json_object_get(o, "rdma"), p->self, p->hosts, why)) ||
+        (rc = take_slots(h, json_object_get(o, "slots"), why)) ||
+        (rc = take_env(h, json_object_get(o, "env"), p->shared, why)))
+        return rc;
+    return take_cwd(h, json_object_get(o, "cwd"), why);
+}
+
+static int read_host(struct host_list *l, const json_t *o, const struct place *p, struct fault *why)
+{
+    struct host h = {0};
+    const char *name = json_string_value(json_object_get(o, "ssh"));
+    char shown[TEXT_SHOWN];
+    int rc;
+
+    if (!json_is_object(o))
+        return fault_set(why, ML_ERR_ARGUMENT, "hosts[%zu]: must be an object, not %s", p->self,
+                         member_type(o));
+    rc = take_members(&h, o, p, why);
+    if (!rc)
+        rc = host_list_add(l, &h, why);
+    host_clear(&h);
+    if (rc && name)
+        fault_wrap(why, "hosts[%zu] (%s)", p->self, text_show(shown, name));
+    else if (rc)
+        fault_wrap(why, "hosts[%zu]", p->self);
+    return rc;
+}
+
+static int read_hosts(struct host_list *l, const json_t *hosts, char *const *shared,
+                      struct fault *why)
+{
+    struct place p = {.hosts = json_array_size(hosts), .shared = shared};
+    int rc = 0;
+
+    if (!hosts)
+        return fault_set(why, ML_ERR_ARGUMENT, "\"hosts\" is missing");
+    if (!json_is_array(hosts))
+        return member_mistyped(why, "hosts", "a list", hosts);
+    if (p.hosts == 0)
+        return fault_set(why, ML_ERR_ARGUMENT, "names no host");
+    for (; p.self < p.hosts && !rc; p.self++)
+        rc = read_host(l, json_array_get(hosts, p.self), &p, why);
+    return rc ? rc : host_list_merge(l, why);
+}
+
+static int read_object(struct host_list *l, const json_t *root, struct fault *why)
+{
+    const json_t *backend = json_object_get(root, "backend");
+    const json_t *envs = json_object_get(root, "envs");
+    struct string_list shared = {0};
+    int rc = member_unknown(root, file_members, why);
+
+    if (!rc && backend && !json_is_null(backend)) {
+        if (!json_is_string(backend))
+            rc = member_mistyped(why, "backend", "a string", backend);
+        else
+            rc = string_copy(&l->backend, json_string_value(backend), why);
+    }
+    if (!rc && envs && (rc = member_environment(&shared, envs, why)))
+        fault_wrap(why, "envs");
+    if (!rc)
+        rc = read_hosts(l, json_object_get(root, "hosts"), shared.items, why);
+    string_list_clear(&shared);
+    return rc;
+}
+
+static int no_json(const char *text, const json_error_t *e, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    const char *hint = "";
+
+    text += strspn(text, " \t\r\n");
+    if (*text == '[' && (isxdigit((unsigned char)text[1]) || text[1] == ':'))
+        hint = " (a text hostfile that begins with an IPv6 address needs a # line before it)";
+    return fault_set(why, ML_ERR_ARGUMENT, "line %d column %d: %s%s", e->line, e->column,
+                     text_show(shown, e->text), hint);
+}
+
+int hostfile_json_parse(struct host_list **out, const char *path, const char *text, size_t size,
+                        struct fault *why)
+{
+    struct host_list *l = NULL;
+    json_error_t e;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    int rc;
+
+    if (!root) {
+        no_json(text, &e, why);
+        return fault_wrap(why, "%s", path);
+    }
+    rc = host_list_create(&l, path, why);
+    if (!rc)
+        rc = json_is_array(root) ? read_hosts(l, root, NULL, why) : read_object(l, root, why);
+    json_decref(root);
+    if (rc) {
+        host_list_destroy(l);
+        return fault_wrap(why, "%s", path);
+    }
+    *out = l;
+    return 0;
+}
