@@ -13,6 +13,7 @@
 
 enum {
     READ_SIZE = 65536,   /* bytes asked for in one read */
+    START_SIZE = 4096,   /* of a buffer */
     KEEP_SIZE = 1 << 20, /* an empty buffer beyond this is given back */
 };
 
@@ -96,7 +97,7 @@ static int reserve(struct frame_reader *r, size_t size, struct fault *why)
     if (live <= r->start && need <= r->capacity) {
         memcpy(r->buf, r->buf + r->start, live);
     } else {
-        capacity = need < READ_SIZE ? READ_SIZE + 1 : 2 * need;
+        capacity = 2 * need < START_SIZE ? START_SIZE : 2 * need;
         bigger = malloc(capacity);
         if (!bigger)
             return fault_set(why, ML_ERR_MEMORY, "no memory for a message of %zu bytes", need);

@@ -18,7 +18,8 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
                     const char *job, const uint8_t secret[AUTH_SECRET], int host, const char *name,
                     const int *ranks, int rank_count, void (*on_lost)(const char *text, void *arg),
                     void *arg, struct fault *why);
-void agent_link_exited(struct agent_link *l, int rank, const char *text);
+/* As server_rank_exited. */
+void agent_link_exited(struct agent_link *l, int rank, int64_t pid, const char *text);
 void agent_link_close(struct agent_link *l); /* takes NULL */
 
 #endif

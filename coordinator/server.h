@@ -39,7 +39,8 @@ int server_open(struct server **out, struct event_base *base, const struct serve
 const struct address *server_address(const struct server *s);
 void server_close(struct server *s); /* closes all connections; takes NULL */
 
-/* What the agent that the coordinator lives in knows of its own ranks (other agents connect). */
-void server_rank_exited(struct server *s, int rank, const char *text);
+/* What the agent that the coordinator lives in knows of its own ranks (other agents connect): the first
+ * process of `rank`, `pid`, has ended; `text` as in "was killed by signal 9 (Killed) on host b (pid 4711)". */
+void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 
 #endif
