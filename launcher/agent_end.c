@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent_end.h"
+
+#include "launcher/agent_protocol.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void agent_end_describe(char *text, size_t size, int status, const char *signal, const char *words)
+{
+    char how[64];
+
+    if (signal)
+        snprintf(how, sizeof(how), "was killed by SIG%s", signal);
+    else if (status == AGENT_EXIT_NOT_OURS)
+        snprintf(how, sizeof(how), "is another build than this mlaunch");
+    else if (status > 128 && status < 128 + 65) /* a shell stood in between */
+        snprintf(how, sizeof(how), "was killed by signal %d", status - 128);
+    else
+        snprintf(how, sizeof(how), "ended with status %d", status);
+    snprintf(text, size, "the agent %s%s%s", how, *words ? "; its last words: " : "", words);
+}
