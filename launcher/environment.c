@@ -53,6 +53,11 @@ int environment_check(const char *assignment, struct fault *why)
     return check_name(assignment, (size_t)(equals - assignment), why);
 }
 
+int environment_check_argument(const char *argument, struct fault *why)
+{
+    return check_name(argument, strcspn(argument, "="), why);
+}
+
 static int add_matching(struct string_list *l, const char *glob, char *const *caller,
                         struct fault *why)
 {
@@ -80,10 +85,7 @@ static int add_caller(struct string_list *l, const char *name, char *const *call
                       struct fault *why)
 {
     size_t length = strlen(name);
-    int rc = check_name(name, length, why);
 
-    if (rc)
-        return rc;
     for (; *caller; caller++)
         if (strncmp(*caller, name, length) == 0 && (*caller)[length] == '=')
             return string_list_add(l, *caller, why);
@@ -94,12 +96,12 @@ static int add_caller(struct string_list *l, const char *name, char *const *call
 int environment_add(struct string_list *l, const char *argument, char *const *caller,
                     struct fault *why)
 {
-    int rc;
+    int rc = environment_check_argument(argument, why);
 
-    if (strchr(argument, '=')) {
-        rc = environment_check(argument, why);
-        return rc ? rc : string_list_add(l, argument, why);
-    }
+    if (rc)
+        return rc;
+    if (strchr(argument, '='))
+        return string_list_add(l, argument, why);
     if (strpbrk(argument, "*?["))
         return add_matching(l, argument, caller, why);
     return add_caller(l, argument, caller, why);

@@ -10,6 +10,9 @@
  * who it is: all ranks would be told the same. */
 int environment_check(const char *assignment, struct fault *why);
 
+/* The same for what may stand behind -x: NAME and globs too. */
+int environment_check_argument(const char *argument, struct fault *why);
+
 /* Appends what one -x says: "NAME=VALUE" as it is; "NAME" from the caller's environment, with a
  * warning if it isn't there; a glob: each variable of the caller that matches, but those that name
  * a rank. */

@@ -1,16 +1,84 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: the mlaunch command. */
-#include "common/build_id.h"
+/* main.c: the mlaunch command: options, plan, job. */
+#include "common/log.h"
+#include "launcher/config_file.h"
+#include "launcher/options.h"
+#include "launcher/plan.h"
+#include "launcher/usage.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { STATUS_OURS = 125 }; /* mlaunch itself failed */
+
+/* What was printed must have arrived: a full disk is no success. */
+static int finish_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    log_error("cannot write to stdout: %s", strerror(errno));
+    return STATUS_OURS;
+}
+
+static int carry_out(const struct plan *p)
+{
+    if (!p->dry_run) {
+        log_error("this build can only print its plan: --dry-run");
+        return STATUS_OURS;
+    }
+    plan_print(p);
+    return finish_output();
+}
+
+static int run(const struct options *o)
+{
+    struct plan *p = NULL;
+    struct fault why;
+    int status;
+
+    log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
+    if (plan_create(&p, o, environ, &why)) {
+        log_error("%s", why.text);
+        return STATUS_OURS;
+    }
+    status = carry_out(p);
+    plan_destroy(p);
+    return status;
+}
+
+static int parse(struct options **o, int argc, char **argv)
+{
+    struct options_source from = {argc, argv, environ, "/etc/mlaunch.ini", NULL};
+    struct fault why;
+    char *user_config = NULL;
+    int rc = config_file_user_path(&user_config, &why);
+
+    from.user_config = user_config;
+    if (!rc)
+        rc = options_parse(o, &from, &why);
+    free(user_config);
+    if (rc)
+        log_error("%s", why.text);
+    return rc;
+}
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        printf("mlaunch %s (build %s)\n", build_version, build_id);
-        return 0;
-    }
-    fprintf(stderr, "mlaunch: only --version is in this build\n");
-    return 125;
+    struct options *o = NULL;
+    int status = 0;
+
+    log_open("mlaunch", LOG_WARN);
+    if (parse(&o, argc, argv))
+        return STATUS_OURS;
+    if (o->action == OPTIONS_HELP)
+        usage_print_help();
+    else if (o->action == OPTIONS_VERSION)
+        usage_print_version();
+    else
+        status = run(o);
+    options_destroy(o);
+    return status ? status : finish_output();
 }

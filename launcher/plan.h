@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h: what will run where: made from options and hosts before anything starts, and never changed
- * afterwards. The supervisor (job.h) carries it out; --dry-run prints it.
+ * plan.h: what will run where: made from options and hosts before anything starts, and never
+ * changed afterwards. The supervisor (job.h) carries it out; --dry-run prints it.
  */
 #ifndef LAUNCHER_PLAN_H
 #define LAUNCHER_PLAN_H
@@ -14,15 +14,15 @@
 
 /* One program of the job (several with ':'). */
 struct app {
-    char **argv;        /* NULL-terminated, at least the program */
-    char **env;         /* NULL-terminated NAME=VALUE from --env-file and -x, in order: later wins */
-    char *cwd;          /* --cwd, or NULL */
+    char **argv; /* NULL-terminated, at least the program */
+    char **env;  /* NULL-terminated NAME=VALUE from --env-file and -x, in order: later wins */
+    char *cwd;   /* --cwd, or NULL */
     int ranks;
 };
 
 struct planned_rank {
-    int host;           /* index into hosts */
-    int local_rank;     /* from 0 on its host */
+    int host;       /* index into hosts */
+    int local_rank; /* from 0 on its host */
     int app;
 };
 
@@ -31,42 +31,49 @@ enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
 enum bind_mode { BIND_NONE, BIND_CORE, BIND_NUMA };
 
 struct plan {
-    struct host_list *list;     /* owned; hosts that got no rank are in it, unused */
-    int *hosts;                 /* the used ones: indices into list->hosts, in rank order */
+    struct host_list *list; /* owned; hosts that got no rank are in it, unused */
+    int *hosts;             /* the used ones: indices into list->hosts, in rank order */
     int host_count;
     struct planned_rank *ranks; /* .host counts in `hosts` above */
     int size;
     struct app *apps;
     int app_count;
 
-    char backend[8];            /* "tcp", "shm", "rdma" or "none": settled */
-    char *backend_reason;       /* auto: one line that says why, or NULL */
-    bool local_net;             /* --local net */
-    bool compat;                /* set other launchers' variables too */
-    char *cwd;                  /* the caller's directory: default where it exists */
+    char backend[8];      /* "tcp", "shm", "rdma" or "none": settled */
+    char *backend_reason; /* auto: one line that says why, or NULL */
+    bool local_net;       /* --local net */
+    bool compat;          /* set other launchers' variables too */
+    char *cwd;            /* the caller's directory: default where it exists */
     enum output_mode output;
     char *output_dir;
     bool timestamp;
     enum stdin_mode stdin_mode;
     int stdin_rank;
-    int timeout_s;              /* 0: none */
+    int timeout_s; /* 0: none */
     int grace_ms;
     bool continue_on_failure;
     int restarts;
     enum bind_mode bind;
-    bool map_by_host;           /* --map-by host: round robin */
-    int port, starting_port;    /* 0: any */
+    bool map_by_host;        /* --map-by host: round robin */
+    int port, starting_port; /* 0: any */
     bool eager;
     int init_timeout_s;
-    int stall_s;                /* MLAUNCH_STALL of the caller, or 30 */
-    char *ssh_config;           /* --ssh-config, or NULL */
-    int ssh_connect_timeout_s;  /* 10 */
-    char *agent;                /* --agent, or NULL */
-    char *events;               /* --events, or NULL */
+    int stall_s;               /* MLAUNCH_STALL of the caller, or 30 */
+    char *ssh_config;          /* --ssh-config, or NULL */
+    int ssh_connect_timeout_s; /* 10 */
+    char *agent;               /* --agent, or NULL */
+    char *events;              /* --events, or NULL */
     bool dry_run;
-    int verbose;                /* -1 quiet, 0, 1, 2, 3 */
+    int verbose; /* -1 quiet, 0, 1, 2, 3 */
 };
 
+struct options;
+
+/* Makes the plan. Everything that can be wrong with the user's input and has not been refused yet
+ * is refused here: ML_ERR_ARGUMENT. `environment` is the caller's, for -x. Says on the way what the
+ * user should know (log.h). */
+int plan_create(struct plan **out, const struct options *o, char *const *environment,
+                struct fault *why);
 void plan_destroy(struct plan *p); /* takes NULL */
 
 /* --dry-run: prints the plan to stdout: hosts, ranks, devices, environment. */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/backend.h"
+#include "common/log.h"
+#include "launcher/options.h"
+#include "launcher/string_list.h"
+#include "launcher/text_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {[BACKEND_AUTO] = "auto",
+                                    [BACKEND_TCP] = "tcp",
+                                    [BACKEND_SHM] = "shm",
+                                    [BACKEND_NONE] = "none",
+                                    [BACKEND_RDMA] = "rdma"};
+
+/* What hostfiles say: our names and mlx.launch's. */
+static const struct {
+    const char *word;
+    enum backend_choice choice;
+} words[] = {{"auto", BACKEND_AUTO}, {"any", BACKEND_AUTO},  {"tcp", BACKEND_TCP},
+             {"ring", BACKEND_TCP},  {"rdma", BACKEND_RDMA}, {"jaccl", BACKEND_RDMA},
+             {"shm", BACKEND_SHM},   {"none", BACKEND_NONE}};
+
+static int hostfile_choice(const struct host_list *l, int *choice, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    *choice = BACKEND_AUTO;
+    if (!l->backend)
+        return 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        if (strcmp(words[i].word, l->backend) != 0)
+            continue;
+        *choice = words[i].choice;
+        if (*choice != BACKEND_RDMA)
+            return 0;
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "hostfile: %s: \"backend\": \"%s\" is not in this version; --backend tcp "
+                         "or auto overrides it",
+                         l->source, l->backend);
+    }
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "hostfile: %s: \"backend\": '%s' is not auto, tcp (ring), shm or none",
+                     l->source, text_show(shown, l->backend));
+}
+
+/* The rule of "auto". A complete matrix was made for RDMA: that it is not used must not go unsaid.
+ */
+static int choose(struct plan *p, int *choice, struct fault *why)
+{
+    bool one = p->host_count == 1;
+    const char *reason;
+
+    *choice = one && !p->local_net ? BACKEND_SHM : BACKEND_TCP;
+    if (p->list->count > 1 && host_list_check_wiring(p->list, NULL) == 0) {
+        log_warn(
+            "the hostfile's RDMA wiring is complete, but RDMA is not in this version: using %s",
+            names[*choice]);
+        reason = "RDMA is not in this version";
+    } else {
+        reason = !one            ? "the hosts have no complete RDMA wiring"
+                 : !p->local_net ? "all ranks are on one host"
+                                 : "all ranks are on one host, with --local net";
+        log_info("backend %s: %s", names[*choice], reason);
+    }
+    return string_copy(&p->backend_reason, reason, why);
+}
+
+static int check_shm(const struct plan *p, struct fault *why)
+{
+    if (p->host_count > 1)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "backend shm needs all ranks on one host, but they are on %d (%s, %s%s): use tcp, "
+            "which takes shared memory inside a host",
+            p->host_count, p->list->hosts[p->hosts[0]].name, p->list->hosts[p->hosts[1]].name,
+            p->host_count > 2 ? ", ..." : "");
+    if (p->local_net)
+        return fault_set(why, ML_ERR_ARGUMENT, "backend shm and --local net exclude each other");
+    return 0;
+}
+
+static bool is_loopback(const char *ip)
+{
+    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
+}
+
+/* Between hosts of which one is known by a real address, nobody can reach another one's loopback
+ * address. */
+static int check_addresses(const struct plan *p, struct fault *why)
+{
+    const struct host *real = NULL, *loop = NULL;
+
+    for (int i = 0; i < p->host_count; i++) {
+        const struct host *h = &p->list->hosts[p->hosts[i]];
+
+        if (h->ips[0] && is_loopback(h->ips[0]) && !loop)
+            loop = h;
+        else if (h->ips[0] && !is_loopback(h->ips[0]))
+            real = h;
+    }
+    if (!real || !loop)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "hostfile: %s: hosts[%td] (%s): ips: %s is a loopback address, by which %s "
+                     "can't reach it",
+                     p->list->source, loop - p->list->hosts, loop->name, loop->ips[0], real->name);
+}
+
+int backend_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    int choice = o->backend, rc = 0;
+
+    p->local_net = o->local_net;
+    if (choice < 0)
+        rc = hostfile_choice(p->list, &choice, why);
+    if (!rc && choice == BACKEND_AUTO)
+        rc = choose(p, &choice, why);
+    if (!rc && choice == BACKEND_SHM)
+        rc = check_shm(p, why);
+    if (!rc && choice != BACKEND_NONE)
+        rc = check_addresses(p, why);
+    if (!rc)
+        snprintf(p->backend, sizeof(p->backend), "%s", names[choice]);
+    return rc;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/command_line.h"
+#include "launcher/string_list.h"
+#include "launcher/text_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct command_line *out;
+    char *const *argv;
+    int argc, at; /* argv[at] is next */
+    int layer;
+};
+
+/* First words that will start something else one day; never the name of a program there. */
+static const char *const subcommands[] = {"ps",    "kill", "clean", "verify",  "info", "bench",
+                                          "hosts", "sync", "batch", "metrics", NULL};
+
+static int add(struct reader *r, const struct option *option, const char *value, const char *where,
+               struct fault *why)
+{
+    struct setting s = {option, (char *)value, (char *)where, r->out->program_count, r->layer};
+
+    if (s.app > 0 && option->scope != OPTION_APP)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "%s concerns the whole job: it goes before the first program, not behind ':'", where);
+    if (strcmp(option->name, "help") == 0)
+        r->out->action = OPTIONS_HELP;
+    else if (strcmp(option->name, "version") == 0)
+        r->out->action = OPTIONS_VERSION;
+    return setting_add(&r->out->settings, &s, why);
+}
+
+/* The word behind an option, as its value. */
+static int take_value(struct reader *r, const struct option *option, const char *where,
+                      struct fault *why)
+{
+    if (r->at == r->argc)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s %s", where, where,
+                         option->argument);
+    return add(r, option, r->argv[r->at++], where, why);
+}
+
+/* "--name", "--name=value" or "--name" "value". */
+static int read_long(struct reader *r, const char *word, struct fault *why)
+{
+    char *where = strndup(word, strcspn(word, "="));
+    const char *equals = strchr(word, '=');
+    const struct option *option;
+    int rc;
+
+    if (!where)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    option = option_find(where + 2);
+    if (!option)
+        rc = option_unknown(where + 2, "--", why);
+    else if (equals || !option->argument)
+        rc = add(r, option, equals ? equals + 1 : NULL, where, why);
+    else
+        rc = take_value(r, option, where, why);
+    free(where);
+    return rc;
+}
+
+static int unknown_letter(const char *word, char letter, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (word[1] && word[2] && option_find(word + 1))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s: long options begin with two dashes: -%s",
+                         text_show(shown, word), word);
+    if (word[2])
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "there is no option -%c in '%s'; long options begin with two dashes; "
+                         "mlaunch --help lists all",
+                         letter, text_show(shown, word));
+    return fault_set(why, ML_ERR_ARGUMENT, "there is no option %s; mlaunch --help lists all",
+                     text_show(shown, word));
+}
+
+/* "-v", "-vvq", "-n4", "-n" "4". */
+static int read_short(struct reader *r, const char *word, struct fault *why)
+{
+    int rc = 0;
+
+    if (strcmp(word, "-np") == 0) /* as mpirun has it; -n with the value p makes no sense */
+        return take_value(r, option_find("np"), word, why);
+    for (const char *c = word + 1; *c && !rc; c++) {
+        const struct option *option = option_find_letter(*c);
+        char where[] = {'-', *c, '\0'};
+
+        if (!option)
+            return unknown_letter(word, *c, why);
+        if (!option->argument)
+            rc = add(r, option, NULL, where, why);
+        else if (c[1])
+            return add(r, option, c + 1, where, why);
+        else
+            return take_value(r, option, where, why);
+    }
+    return rc;
+}
+
+static bool is_separator(const char *word)
+{
+    return strcmp(word, ":") == 0;
+}
+
+static int read_options(struct reader *r, struct fault *why)
+{
+    int rc = 0;
+
+    while (!rc && r->at < r->argc && r->out->action == OPTIONS_RUN) {
+        const char *word = r->argv[r->at];
+
+        if (word[0] != '-' || !word[1])
+            break;
+        r->at++;
+        if (strcmp(word, "--") == 0)
+            break;
+        rc = word[1] == '-' ? read_long(r, word, why) : read_short(r, word, why);
+    }
+    return rc;
+}
+
+/* All words to the next ':' or the end. */
+static int read_program(struct reader *r, struct fault *why)
+{
+    struct string_list words = {0};
+    int rc = 0;
+
+    for (; !rc && r->at < r->argc && !is_separator(r->argv[r->at]); r->at++)
+        rc = string_list_add(&words, r->argv[r->at], why);
+    if (!rc && words.count == 0)
+        rc = r->out->program_count || r->at < r->argc
+                 ? fault_set(why, ML_ERR_ARGUMENT, "program %d is missing beside ':'",
+                             r->out->program_count + 1)
+                 : fault_set(why, ML_ERR_ARGUMENT,
+                             "which program? mlaunch [OPTIONS] [--] PROGRAM [ARG...]; mlaunch "
+                             "--help tells more");
+    if (!rc && !*words.items[0])
+        rc = fault_set(why, ML_ERR_ARGUMENT, "the program's name is empty");
+    if (!rc) {
+        char ***more =
+            realloc(r->out->programs, ((size_t)r->out->program_count + 1) * sizeof(*more));
+
+        if (more)
+            r->out->programs = more;
+        else
+            rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    if (!rc)
+        rc = string_list_release(&words, &r->out->programs[r->out->program_count], why);
+    if (!rc)
+        r->out->program_count++;
+    string_list_clear(&words);
+    return rc;
+}
+
+static int skip_subcommand(struct reader *r, struct fault *why)
+{
+    const char *word = r->argc > 1 ? r->argv[1] : "";
+
+    r->at = 1;
+    if (strcmp(word, "run") == 0)
+        r->at = 2;
+    else if (strings_has((char *const *)subcommands, word))
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "mlaunch %s is not in this version (a program of that name: mlaunch -- %s)", word,
+            word);
+    return 0;
+}
+
+int command_line_read(struct command_line *out, int argc, char *const *argv, int layer,
+                      struct fault *why)
+{
+    struct command_line c = {0};
+    struct reader r = {&c, argv, argc, 0, layer};
+    int rc = skip_subcommand(&r, why);
+
+    do {
+        if (!rc)
+            rc = read_options(&r, why);
+        if (!rc && c.action == OPTIONS_RUN)
+            rc = read_program(&r, why);
+    } while (!rc && c.action == OPTIONS_RUN && r.at++ < r.argc); /* over the ':' */
+    if (rc)
+        command_line_clear(&c);
+    else
+        *out = c;
+    return rc;
+}
+
+void command_line_clear(struct command_line *c)
+{
+    for (int i = 0; i < c->program_count; i++)
+        strings_free(c->programs[i]);
+    free(c->programs);
+    setting_clear(&c->settings);
+    *c = (struct command_line){0};
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/config_file.h"
+#include "common/log.h"
+#include "launcher/nearest.h"
+#include "launcher/text_file.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LINE_LIMIT = 197,   /* characters that inih takes in a line */
+    SECTION_LIMIT = 49, /* and in a section's name */
+};
+
+/* One file as it is handed to inih line by line. */
+struct source {
+    struct config *config;
+    const char *path;
+    char *rest;
+    int line;
+    int layer, profile_layer;
+    struct fault *why;
+    int rc, bad_line; /* the first refusal */
+};
+
+static const char *const sections[] = {"defaults", "profile NAME", "ssh", "rdma", NULL};
+
+static int refuse(struct source *s, int rc)
+{
+    if (!s->rc) {
+        s->rc = rc;
+        s->bad_line = s->line;
+    }
+    return 0;
+}
+
+static int unknown_section(struct source *s, const char *section)
+{
+    char shown[TEXT_SHOWN];
+
+    if (!*section)
+        return fault_set(s->why, ML_ERR_ARGUMENT,
+                         "stands before any section; options go below [defaults]");
+    return fault_set(s->why, ML_ERR_ARGUMENT,
+                     "section [%s] is not known; the nearest that is: [%s]",
+                     text_show(shown, section), nearest_word(section, sections));
+}
+
+/* The option that a key means, where its setting goes (NULL: a profile that isn't wanted), and its
+ * layer. */
+struct target {
+    const struct option *option;
+    struct setting_list *list;
+    int layer;
+};
+
+static int find_key(struct source *s, const char *key, struct target *t)
+{
+    t->option = option_find(key);
+    if (!t->option)
+        return option_unknown(key, "", s->why);
+    if (t->option->scope == OPTION_COMMAND)
+        return fault_set(s->why, ML_ERR_ARGUMENT,
+                         "%s goes on the command line, not into a configuration file", key);
+    return 0;
+}
+
+static int find_profile(struct source *s, const char *name, const char *key, struct target *t)
+{
+    struct config *c = s->config;
+    int rc = find_key(s, key, t);
+
+    t->list = NULL;
+    t->layer = s->profile_layer;
+    if (!rc && c->wanted && strcmp(name, c->wanted) == 0) {
+        c->has_wanted = true;
+        t->list = &c->profile;
+    }
+    if (!rc && !strings_has(c->profiles.items, name))
+        rc = string_list_add(&c->profiles, name, s->why);
+    return rc;
+}
+
+static int find_target(struct source *s, const char *section, const char *key, struct target *t)
+{
+    *t = (struct target){.list = &s->config->defaults, .layer = s->layer};
+    if (strlen(section) >= SECTION_LIMIT)
+        return fault_set(s->why, ML_ERR_ARGUMENT, "the section's name is longer than %d bytes",
+                         SECTION_LIMIT - 1);
+    if (strcmp(section, "defaults") == 0)
+        return find_key(s, key, t);
+    if (strncmp(section, "profile ", 8) == 0)
+        return find_profile(s, section + 8 + strspn(section + 8, " \t"), key, t);
+    if (strcmp(section, "ssh") == 0) {
+        t->option = option_find_ssh(key);
+        return t->option ? 0 : option_unknown_ssh(key, s->why);
+    }
+    if (strcmp(section, "rdma") == 0)
+        return fault_set(s->why, ML_ERR_ARGUMENT, "%s: [rdma] is not in this version", key);
+    return unknown_section(s, section);
+}
+
+/* inih's callback: 1 if all is well. */
+static int take_pair(void *arg, const char *section, const char *key, const char *value)
+{
+    struct source *s = arg;
+    struct target t;
+    struct setting setting;
+    char *where = NULL;
+    int rc;
+
+    if (s->rc)
+        return 0;
+    rc = find_target(s, section, key, &t);
+    if (rc)
+        return refuse(s, rc);
+    if (!t.list)
+        return 1;
+    rc = string_format(&where, s->why, "%s line %d: %s", s->path, s->line, key);
+    setting = (struct setting){t.option, (char *)value, where, -1, t.layer};
+    if (!rc)
+        rc = setting_add(t.list, &setting, s->why);
+    free(where);
+    /* The line stands in `where` already. */
+    return rc ? refuse(s, rc) : 1;
+}
+
+/* inih's fgets. Blanks in front are dropped: inih would take an indented line for more of the value
+ * above. */
+static char *next_line(char *out, int size, void *arg)
+{
+    struct source *s = arg;
+    char *line = text_line(&s->rest);
+
+    if (!line || s->rc)
+        return NULL;
+    s->line++;
+    line += strspn(line, " \t");
+    if (strlen(line) > LINE_LIMIT || (int)strlen(line) >= size) {
+        refuse(s, fault_set(
+                      s->why, ML_ERR_ARGUMENT,
+                      "the line is longer than %d bytes; a long list of hosts goes into a hostfile",
+                      LINE_LIMIT));
+        return NULL;
+    }
+    return strcpy(out, line);
+}
+
+int config_file_read(struct config *c, const char *path, int layer, int profile_layer,
+                     struct fault *why)
+{
+    struct source s = {c, path, NULL, 0, layer, profile_layer, why, 0, 0};
+    char *text = NULL;
+    size_t size;
+    int rc = text_file_read(path, &text, &size, why), bad_line;
+
+    if (rc)
+        return fault_wrap(why, "configuration file");
+    s.rest = text;
+    bad_line = ini_parse_stream(next_line, &s, take_pair, &s);
+    free(text);
+    if (bad_line > 0 && (!s.rc || bad_line < s.bad_line))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s line %d: is neither [section] nor key = value",
+                         path, bad_line);
+    return s.rc ? fault_wrap(why, "%s line %d", path, s.bad_line) : 0;
+}
+
+int config_file_read_optional(struct config *c, const char *path, int layer, int profile_layer,
+                              struct fault *why)
+{
+    if (access(path, R_OK) == 0)
+        return config_file_read(c, path, layer, profile_layer, why);
+    if (errno != ENOENT && errno != ENOTDIR)
+        log_warn("%s is not read: %s", path, strerror(errno));
+    return 0;
+}
+
+int config_check_profile(const struct config *c, struct fault *why)
+{
+    const char *near;
+
+    if (!c->wanted || c->has_wanted)
+        return 0;
+    if (!c->profiles.count)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--profile %s: no configuration file has a [profile %s]", c->wanted,
+                         c->wanted);
+    near = nearest_word(c->wanted, (const char *const *)c->profiles.items);
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "--profile %s: no configuration file has it; the nearest is: %s", c->wanted,
+                     near);
+}
+
+void config_clear(struct config *c)
+{
+    setting_clear(&c->defaults);
+    setting_clear(&c->profile);
+    string_list_clear(&c->profiles);
+}
+
+static bool is_absolute(const char *path)
+{
+    return path && *path == '/';
+}
+
+int config_file_user_path(char **out, struct fault *why)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const struct passwd *me;
+
+    *out = NULL;
+    if (is_absolute(xdg))
+        return string_format(out, why, "%s/mlaunch/mlaunch.ini", xdg);
+    if (!is_absolute(home)) {
+        me = getpwuid(geteuid());
+        home = me ? me->pw_dir : NULL;
+    }
+    if (!is_absolute(home))
+        return 0;
+    return string_format(out, why, "%s/.config/mlaunch/mlaunch.ini", home);
+}

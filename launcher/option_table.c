@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/option_table.h"
+#include "common/number.h"
+#include "launcher/environment.h"
+#include "launcher/nearest.h"
+#include "launcher/text_file.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { RANKS_LIMIT = 1 << 20, SECONDS_LIMIT = INT_MAX / 1000 };
+
+static void *field_of(struct options *o, struct app_options *app, const struct option *spec)
+{
+    return (spec->scope == OPTION_APP ? (char *)app : (char *)o) + spec->field;
+}
+
+static int set_number(struct options *o, struct app_options *app, const struct option *spec,
+                      const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    int64_t n;
+
+    if (!number_parse(value, spec->min, spec->max, &n))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is not a whole number from %" PRId64 " to %" PRId64,
+                         text_show(shown, value), spec->min, spec->max);
+    *(int *)field_of(o, app, spec) = (int)n;
+    return 0;
+}
+
+static int set_text(struct options *o, struct app_options *app, const struct option *spec,
+                    const char *value, struct fault *why)
+{
+    char **field = field_of(o, app, spec), *copy = NULL;
+    int rc;
+
+    if (!*value)
+        return fault_set(why, ML_ERR_ARGUMENT, "the value is empty");
+    rc = string_copy(&copy, value, why);
+    if (rc)
+        return rc;
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+/* The words of a table: "a, b or c". */
+static void list_choices(char *out, size_t size, const struct option_choice *c)
+{
+    size_t n = 0;
+
+    for (bool first = true; c->word; c++) {
+        bool last = !c[1].word;
+
+        if (c->value < 0)
+            continue;
+        n += (size_t)snprintf(out + n, size - n, "%s%s",
+                              first  ? ""
+                              : last ? " or "
+                                     : ", ",
+                              c->word);
+        first = false;
+    }
+}
+
+static int set_choice(struct options *o, struct app_options *app, const struct option *spec,
+                      const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN], list[128];
+
+    for (const struct option_choice *c = spec->choices; c->word; c++) {
+        if (strcmp(c->word, value) != 0)
+            continue;
+        if (c->value < 0)
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not in this version", value);
+        *(int *)field_of(o, app, spec) = c->value;
+        return 0;
+    }
+    list_choices(list, sizeof(list), spec->choices);
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not %s", text_show(shown, value), list);
+}
+
+static int parse_flag(bool *out, const char *value, struct fault *why)
+{
+    static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
+    char shown[TEXT_SHOWN];
+
+    if (!value) {
+        *out = true;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        if (strcasecmp(words[i], value) == 0) {
+            *out = i >= 4;
+            return 0;
+        }
+    }
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is neither true nor false",
+                     text_show(shown, value));
+}
+
+static int set_flag(struct options *o, struct app_options *app, const struct option *spec,
+                    const char *value, struct fault *why)
+{
+    return parse_flag(field_of(o, app, spec), value, why);
+}
+
+static int set_hosts(struct options *o, struct app_options *app, const struct option *spec,
+                     const char *value, struct fault *why)
+{
+    o->hosts_layer = o->layer;
+    return set_text(o, app, spec, value, why);
+}
+
+static int set_hostfile(struct options *o, struct app_options *app, const struct option *spec,
+                        const char *value, struct fault *why)
+{
+    o->hostfile_layer = o->layer;
+    return set_text(o, app, spec, value, why);
+}
+
+/* Only its form is judged here: the caller's environment is looked at when the plan is made. */
+static int set_env(struct options *o, struct app_options *app, const struct option *spec,
+                   const char *value, struct fault *why)
+{
+    int rc = environment_check_argument(value, why);
+
+    return rc ? rc : string_list_add(field_of(o, app, spec), value, why);
+}
+
+static int add_text(struct options *o, struct app_options *app, const struct option *spec,
+                    const char *value, struct fault *why)
+{
+    if (!*value)
+        return fault_set(why, ML_ERR_ARGUMENT, "the value is empty");
+    return string_list_add(field_of(o, app, spec), value, why);
+}
+
+static int set_stdin(struct options *o, struct app_options *app, const struct option *spec,
+                     const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    int64_t rank;
+
+    if (strcmp(value, "none") != 0 && strcmp(value, "all") != 0 &&
+        !number_parse(value, 0, RANKS_LIMIT, &rank))
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not none, all or a rank",
+                         text_show(shown, value));
+    return set_text(o, app, spec, value, why);
+}
+
+/* Anything but the two words is a directory; but what looks like one of them mistyped is asked
+ * about rather than made. */
+static int set_output(struct options *o, struct app_options *app, const struct option *spec,
+                      const char *value, struct fault *why)
+{
+    static const char *const words[] = {"label", "raw", NULL};
+    const char *near = nearest_word(value, words);
+
+    if (*value && !strings_has((char *const *)words, value) && !strchr(value, '/') &&
+        nearest_is_slip(value, near))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s': did you mean %s? For a directory of that name write ./%s", value,
+                         near, value);
+    return set_text(o, app, spec, value, why);
+}
+
+/* Seconds, with up to three decimals. */
+static int set_grace(struct options *o, struct app_options *app, const struct option *spec,
+                     const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN], whole[16], decimals[4] = "000";
+    const char *point = strchr(value, '.');
+    size_t length = point ? (size_t)(point - value) : strlen(value);
+    int64_t s, ms = 0;
+    bool fits = length < sizeof(whole);
+
+    (void)app;
+    (void)spec;
+    if (fits) {
+        memcpy(whole, value, length);
+        whole[length] = '\0';
+        if (point) {
+            size_t n = strlen(point + 1);
+
+            fits = n >= 1 && n <= 3;
+            memcpy(decimals, point + 1, fits ? n : 0);
+        }
+    }
+    if (!fits || !number_parse(whole, 0, SECONDS_LIMIT - 1, &s) ||
+        !number_parse(decimals, 0, 999, &ms))
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a number of seconds, such as 5 or 0.5",
+                         text_show(shown, value));
+    o->grace_ms = (int)(s * 1000 + ms);
+    return 0;
+}
+
+static int set_verbose(struct options *o, struct app_options *app, const struct option *spec,
+                       const char *value, struct fault *why)
+{
+    if (value)
+        return set_number(o, app, spec, value, why);
+    if (o->verbose < 0)
+        o->verbose = 0;
+    if (o->verbose < spec->max)
+        o->verbose++;
+    return 0;
+}
+
+static int set_quiet(struct options *o, struct app_options *app, const struct option *spec,
+                     const char *value, struct fault *why)
+{
+    bool quiet = false;
+    int rc = parse_flag(&quiet, value, why);
+
+    (void)app;
+    (void)spec;
+    if (!rc)
+        o->verbose = quiet ? -1 : o->verbose < 0 ? 0 : o->verbose;
+    return rc;
+}
+
+/* --help and --version are acted upon where they are read. */
+static int set_nothing(struct options *o, struct app_options *app, const struct option *spec,
+                       const char *value, struct fault *why)
+{
+    (void)o;
+    (void)app;
+    (void)spec;
+    (void)value;
+    (void)why;
+    return 0;
+}
+
+static const struct option_choice backends[] = {
+    {"auto", BACKEND_AUTO}, {"tcp", BACKEND_TCP}, {"ring", BACKEND_TCP},  {"rdma", -1},
+    {"jaccl", -1},          {"shm", BACKEND_SHM}, {"none", BACKEND_NONE}, {NULL, 0}};
+static const struct option_choice locals[] = {{"shm", 0}, {"net", 1}, {NULL, 0}};
+static const struct option_choice failures[] = {{"stop", 0}, {"continue", 1}, {NULL, 0}};
+static const struct option_choice maps[] = {{"slot", 0}, {"host", 1}, {NULL, 0}};
+static const struct option_choice binds[] = {
+    {"none", BIND_NONE}, {"core", BIND_CORE}, {"numa", BIND_NUMA}, {NULL, 0}};
+
+#define OF(member)     .field = offsetof(struct options, member)
+#define OF_APP(member) .scope = OPTION_APP, .field = offsetof(struct app_options, member)
+
+/* clang-format off */
+const struct option option_table[] = {
+    {.help = "How many ranks, and where"},
+    {"np", NULL, 'n', "N", "ranks in all (default: --ppn times the hosts, or one a slot of the hosts, or 1 here)",
+     .set = set_number, .min = 1, .max = RANKS_LIMIT, OF_APP(np)},
+    {"ppn", "repeat-hosts", 0, "N", "ranks a host",
+     .set = set_number, .min = 1, .max = RANKS_LIMIT, OF(ppn)},
+    {"hosts", NULL, 'H', "LIST", "hosts, with slots: a,b:4",
+     .set = set_hosts, OF(hosts)},
+    {"hostfile", NULL, 0, "FILE", "hosts as JSON or text: hostfile(5)",
+     .set = set_hostfile, OF(hostfile)},
+    {"oversubscribe", NULL, 0, NULL, "more ranks than the stated slots",
+     .set = set_flag, OF(oversubscribe)},
+    {"map-by", NULL, 0, "slot|host", "fill each host before the next (slot), or deal ranks out (host)",
+     .set = set_choice, .choices = maps, OF(map_by_host)},
+    {"bind-to", NULL, 0, "none|core|numa", "bind each rank to its share of a host's cores",
+     .set = set_choice, .choices = binds, OF(bind)},
+
+    {.help = "What a rank gets"},
+    {"env", NULL, 'x', "NAME[=VALUE]", "set a variable, or pass on the caller's; NAME may be a glob; repeats",
+     .set = set_env, OF_APP(env)},
+    {"env-file", NULL, 0, "FILE", "NAME=VALUE lines; -x wins over them",
+     .set = add_text, OF_APP(env_files)},
+    {"no-compat", NULL, 0, NULL, "none of the variables of other launchers (RANK, WORLD_SIZE, ...)",
+     .set = set_flag, OF(no_compat)},
+    {"cwd", NULL, 0, "DIR", "working directory (default: this one where it exists, else home)",
+     .set = set_text, OF_APP(cwd)},
+    {"stdin", NULL, 0, "none|all|RANK", "who reads stdin (default: rank 0; in the background nobody)",
+     .set = set_stdin, OF(stdin_to)},
+
+    {.help = "The data path"},
+    {"backend", NULL, 0, "auto|tcp|shm|none", "between ranks; none: just processes, nothing is preloaded; ring is tcp",
+     .set = set_choice, .choices = backends, OF(backend)},
+    {"local", NULL, 0, "shm|net", "between ranks of one host: shared memory, or the network's path",
+     .set = set_choice, .choices = locals, OF(local_net)},
+    {"eager", NULL, 0, NULL, "connect the ranks before main()",
+     .set = set_flag, OF(eager)},
+    {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",
+     .set = set_number, .min = 1, .max = SECONDS_LIMIT, OF(init_timeout_s)},
+    {"port", NULL, 0, "N", "the coordinator's port",
+     .set = set_number, .min = 0, .max = 65535, OF(port)},
+    {"starting-port", NULL, 0, "N", "the coordinator on N (unless --port), rank r's listener on N+1+r",
+     .set = set_number, .min = 0, .max = 65535, OF(starting_port)},
+
+    {.help = "Output"},
+    {"output", NULL, 0, "label|raw|DIR", "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
+     .set = set_output, OF(output)},
+    {"timestamp", NULL, 0, NULL, "the time before each line",
+     .set = set_flag, OF(timestamp)},
+    {"events", NULL, 0, "FILE", "what happens, as one JSON object a line",
+     .set = set_text, OF(events)},
+    {"verbose", NULL, 'v', NULL, "say more; -vv, -vvv: still more",
+     .set = set_verbose, .min = 0, .max = 3, OF(verbose)},
+    {"quiet", NULL, 'q', NULL, "say only what went wrong",
+     .set = set_quiet, OF(verbose)},
+
+    {.help = "The end"},
+    {"timeout", NULL, 0, "SECS", "end the job after that, with status 124",
+     .set = set_number, .min = 0, .max = SECONDS_LIMIT, OF(timeout_s)},
+    {"grace", NULL, 0, "SECS", "from the first polite signal to SIGKILL (5)",
+     .set = set_grace, OF(grace_ms)},
+    {"on-failure", NULL, 0, "stop|continue", "when a rank fails: end the others (default), or let them run",
+     .set = set_choice, .choices = failures, OF(continue_on_failure)},
+    {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times",
+     .set = set_number, .min = 0, .max = INT_MAX, OF(restarts)},
+
+    {.help = "Reaching the hosts"},
+    {"ssh-config", NULL, 0, "FILE", "instead of ~/.ssh/config, as ssh -F",
+     .set = set_text, OF(ssh_config)},
+    {"agent", NULL, 0, "PATH", "mlaunch-agent on the hosts (default: found, or copied there)",
+     .set = set_text, OF(agent)},
+
+    {.help = "This command"},
+    {"dry-run", NULL, 0, NULL, "print the plan, start nothing",
+     .set = set_flag, OF(dry_run)},
+    {"config", NULL, 0, "FILE", "a configuration file, after /etc/mlaunch.ini and ~/.config/mlaunch/mlaunch.ini",
+     .scope = OPTION_COMMAND, .set = set_text, OF(config)},
+    {"profile", NULL, 0, "NAME", "use section [profile NAME] of the configuration",
+     .scope = OPTION_COMMAND, .set = set_text, OF(profile)},
+    {"version", NULL, 0, NULL, "print version and build id",
+     .scope = OPTION_COMMAND, .set = set_nothing},
+    {"help", NULL, 'h', NULL, "print this",
+     .scope = OPTION_COMMAND, .set = set_nothing},
+    {0},
+};
+
+/* Keys of the configuration's [ssh]. */
+static const struct option ssh_table[] = {
+    {"connect-timeout", NULL, 0, "SECS", NULL,
+     .set = set_number, .min = 1, .max = SECONDS_LIMIT, OF(ssh_connect_timeout_s)},
+    {"config", NULL, 0, "FILE", NULL, .set = set_text, OF(ssh_config)},
+    {0},
+};
+
+/* Known to people who have read of them, and not here yet. */
+static const char *const future[] = {
+    "mpi", "rdma-device", "rdma-port", "gid-index", "mtu", "qp", "agent-launcher", "agent-command", NULL};
+/* clang-format on */
+
+const struct option *option_find(const char *name)
+{
+    for (const struct option *s = option_table; s->help; s++)
+        if (s->name && (strcmp(s->name, name) == 0 || (s->alias && strcmp(s->alias, name) == 0)))
+            return s;
+    return NULL;
+}
+
+const struct option *option_find_letter(char letter)
+{
+    for (const struct option *s = option_table; s->help; s++)
+        if (s->name && s->letter == letter)
+            return s;
+    return NULL;
+}
+
+const struct option *option_find_ssh(const char *key)
+{
+    for (const struct option *s = ssh_table; s->name; s++)
+        if (strcmp(s->name, key) == 0)
+            return s;
+    return NULL;
+}
+
+int option_unknown(const char *name, const char *prefix, struct fault *why)
+{
+    struct nearest n = {.typed = name};
+    char shown[TEXT_SHOWN];
+
+    text_show(shown, name);
+    if (strings_has((char *const *)future, name))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s%s is not in this version", prefix, shown);
+    for (const struct option *s = option_table; s->help; s++) {
+        if (s->name)
+            nearest_offer(&n, s->name);
+        if (s->alias)
+            nearest_offer(&n, s->alias);
+    }
+    return fault_set(why, ML_ERR_ARGUMENT, "%s%s is not known; the nearest that is: %s%s", prefix,
+                     shown, prefix, n.best);
+}
+
+int option_unknown_ssh(const char *key, struct fault *why)
+{
+    struct nearest n = {.typed = key};
+    char shown[TEXT_SHOWN];
+
+    for (const struct option *s = ssh_table; s->name; s++)
+        nearest_offer(&n, s->name);
+    return fault_set(why, ML_ERR_ARGUMENT, "%s is not known in [ssh]; the nearest that is: %s",
+                     text_show(shown, key), n.best);
+}

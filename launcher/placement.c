@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/placement.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* The sum of the stated slots; *all_stated tells whether no host keeps its number to itself. */
+static int64_t stated_slots(const struct host_list *l, bool *all_stated)
+{
+    int64_t sum = 0;
+
+    *all_stated = true;
+    for (int i = 0; i < l->count; i++) {
+        sum += l->hosts[i].slots;
+        if (!l->hosts[i].slots)
+            *all_stated = false;
+    }
+    return sum;
+}
+
+static int64_t default_size(const struct host_list *l, const struct placement *p)
+{
+    int64_t size = 0;
+
+    if (p->np)
+        return p->np;
+    if (p->ppn)
+        return (int64_t)p->ppn * l->count;
+    for (int i = 0; i < l->count; i++)
+        size += l->hosts[i].slots ? l->hosts[i].slots : 1;
+    return size;
+}
+
+static int check_ppn(int64_t left, const struct host_list *l, const struct placement *p,
+                     struct fault *why)
+{
+    /* Dealt out by rounds, all hosts get the same number, and the first ones one more. */
+    int64_t share = (left + l->count - 1) / l->count;
+
+    for (int i = 0; i < l->count && left > 0; i++) {
+        const struct host *h = &l->hosts[i];
+        int64_t here = p->by_host ? share : left < p->ppn ? left : p->ppn;
+
+        if (h->slots && here > h->slots)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "--ppn %d asks for %lld ranks on host %s, which has %d slot%s; "
+                             "--oversubscribe starts more ranks than slots",
+                             p->ppn, (long long)here, h->name, h->slots, h->slots == 1 ? "" : "s");
+        left -= p->by_host ? 1 : here;
+    }
+    return 0;
+}
+
+static int check_room(int64_t size, const struct host_list *l, const struct placement *p,
+                      struct fault *why)
+{
+    bool all_stated;
+    int64_t slots = stated_slots(l, &all_stated);
+
+    if (size > PLACEMENT_LIMIT)
+        return fault_set(why, ML_ERR_ARGUMENT, "%lld ranks are more than mlaunch can start (%d)",
+                         (long long)size, PLACEMENT_LIMIT);
+    if (p->ppn && size > (int64_t)p->ppn * l->count)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%lld ranks are asked for, but --ppn %d on %d host%s makes %lld",
+                         (long long)size, p->ppn, l->count, l->count == 1 ? "" : "s",
+                         (long long)p->ppn * l->count);
+    if (all_stated && size > slots && !p->oversubscribe)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%lld ranks are asked for, but the hosts (%s) have %lld slots; "
+                         "--oversubscribe starts more ranks than slots",
+                         (long long)size, l->source, (long long)slots);
+    return p->ppn && !p->oversubscribe ? check_ppn(size, l, p, why) : 0;
+}
+
+/* How many ranks host i takes at most before others must. */
+static int cap_of(const struct host *h, const struct placement *p, bool lift)
+{
+    int cap = p->ppn ? p->ppn : h->slots ? h->slots : p->np ? INT_MAX : 1;
+
+    if (p->ppn && h->slots && h->slots < cap && !p->oversubscribe)
+        cap = h->slots;
+    return lift ? INT_MAX : cap;
+}
+
+/* Each host in turn up to its cap. */
+static int fill(int *counts, const struct host_list *l, const struct placement *p, int left)
+{
+    for (int i = 0; i < l->count && left > 0; i++) {
+        int cap = cap_of(&l->hosts[i], p, false), here = left < cap ? left : cap;
+
+        counts[i] += here;
+        left -= here;
+    }
+    return left;
+}
+
+/* Even shares in blocks, hosts with fewer slots than their share excepted: for hosts of which some
+ * have not said how much they take. */
+static void spread(int *counts, const struct host_list *l, const struct placement *p, int left)
+{
+    int open = l->count, share;
+    bool changed;
+
+    do {
+        changed = false;
+        share = left / open;
+        for (int i = 0; i < l->count; i++) {
+            int cap = cap_of(&l->hosts[i], p, false);
+
+            if (counts[i] || cap > share)
+                continue;
+            counts[i] = cap;
+            left -= cap;
+            open--;
+            changed = true;
+        }
+    } while (changed && open > 0);
+    for (int i = 0, extra = open ? left - share * open : 0; i < l->count; i++) {
+        if (counts[i])
+            continue;
+        counts[i] = share + (extra > 0);
+        extra -= extra > 0;
+    }
+}
+
+/* Fills each host in turn; with --oversubscribe the slots as often over as need be. */
+static int place_blocks(int *host_of, int size, const struct host_list *l,
+                        const struct placement *p, struct fault *why)
+{
+    int *counts = calloc((size_t)l->count, sizeof(*counts)), rank = 0, left = size;
+    bool all_stated;
+
+    if (!counts)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    stated_slots(l, &all_stated);
+    if (p->ppn || all_stated || !p->np)
+        while ((left = fill(counts, l, p, left)) > 0)
+            ;
+    else
+        spread(counts, l, p, size);
+    for (int i = 0; i < l->count; i++)
+        for (int n = 0; n < counts[i]; n++)
+            host_of[rank++] = i;
+    free(counts);
+    return 0;
+}
+
+/* One rank a host, round after round; a host that is full drops out. */
+static int place_rounds(int *host_of, int size, const struct host_list *l,
+                        const struct placement *p, struct fault *why)
+{
+    int *open = calloc((size_t)l->count, sizeof(*open)), count = l->count, rank = 0;
+    bool lift = false;
+
+    if (!open)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < l->count; i++)
+        open[i] = i;
+    for (int round = 1; rank < size; round++) {
+        int still = 0;
+
+        for (int k = 0; k < count && rank < size; k++) {
+            host_of[rank++] = open[k];
+            if (round < cap_of(&l->hosts[open[k]], p, lift))
+                open[still++] = open[k];
+        }
+        count = still;
+        if (count == 0 && rank < size) { /* --oversubscribe: all go on */
+            lift = true;
+            for (count = 0; count < l->count; count++)
+                open[count] = count;
+        }
+    }
+    free(open);
+    return 0;
+}
+
+int placement_make(int **host_of, int *size, const struct host_list *l, const struct placement *p,
+                   struct fault *why)
+{
+    int64_t wanted = default_size(l, p);
+    int rc = check_room(wanted, l, p, why), *out;
+
+    if (rc)
+        return rc;
+    out = calloc((size_t)wanted, sizeof(*out));
+    if (!out)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for %lld ranks", (long long)wanted);
+    rc = p->by_host ? place_rounds(out, (int)wanted, l, p, why)
+                    : place_blocks(out, (int)wanted, l, p, why);
+    if (rc) {
+        free(out);
+        return rc;
+    }
+    *host_of = out;
+    *size = (int)wanted;
+    return 0;
+}

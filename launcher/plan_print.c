@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_print.c: the plan for a reader: mlaunch --dry-run. */
+#include "launcher/plan.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A word as a shell would take it back; nothing that could steer a terminal. */
+static void print_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_=+./,:@%^";
+
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, stdout);
+        return;
+    }
+    putchar('\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(iscntrl((unsigned char)*word) ? '?' : *word);
+    }
+    putchar('\'');
+}
+
+static void print_words(const char *label, char *const *words)
+{
+    if (!words || !*words)
+        return;
+    fputs(label, stdout);
+    for (; *words; words++) {
+        putchar(' ');
+        print_word(*words);
+    }
+    putchar('\n');
+}
+
+static void print_variables(const char *label, char *const *env)
+{
+    for (; env && *env; env++) {
+        fputs(label, stdout);
+        print_word(*env);
+        putchar('\n');
+    }
+}
+
+static void print_app(const struct plan *p, int index)
+{
+    const struct app *a = &p->apps[index];
+
+    printf("program %d: %d rank%s:", index, a->ranks, a->ranks == 1 ? "" : "s");
+    print_words("", a->argv);
+    printf("    directory %s%s\n",
+           a->cwd    ? a->cwd
+           : *p->cwd ? p->cwd
+                     : "home",
+           a->cwd || !*p->cwd ? "" : ", where it exists; else home");
+    print_variables("    environment ", a->env);
+}
+
+/* Whole rows of the wiring, towards the hosts that take part. */
+static void print_wiring(const struct plan *p, const struct host *h)
+{
+    for (int i = 0; h->rdma && i < p->host_count; i++) {
+        int to = p->hosts[i];
+
+        if (to < h->rdma_count && h->rdma[to][0]) {
+            printf("    RDMA towards %s:", p->list->hosts[to].name);
+            print_words("", h->rdma[to]);
+        }
+    }
+}
+
+/* "0-3, 8, 12-15" */
+static void print_ranks(const struct plan *p, int host)
+{
+    const char *comma = " ";
+
+    for (int r = 0; r < p->size; r++) {
+        int first = r;
+
+        if (p->ranks[r].host != host)
+            continue;
+        while (r + 1 < p->size && p->ranks[r + 1].host == host)
+            r++;
+        printf(first == r ? "%s%d" : "%s%d-%d", comma, first, r);
+        comma = ", ";
+    }
+}
+
+static void print_host(const struct plan *p, int index)
+{
+    const struct host *h = &p->list->hosts[p->hosts[index]];
+
+    printf("host %d: %s", index, h->name);
+    printf(h->is_local ? " (this machine" : " (SSH");
+    if (h->user)
+        printf(", user %s", h->user);
+    if (h->port)
+        printf(", port %d", h->port);
+    if (h->slots)
+        printf(", %d slot%s", h->slots, h->slots == 1 ? "" : "s");
+    printf("): ranks");
+    print_ranks(p, index);
+    putchar('\n');
+    print_words("    addresses", h->ips);
+    if (h->cwd)
+        printf("    directory %s\n", h->cwd);
+    print_variables("    environment ", h->env);
+    print_wiring(p, h);
+}
+
+static const char *stdin_name(const struct plan *p, char text[32])
+{
+    snprintf(text, 32, "rank %d", p->stdin_rank);
+    return p->stdin_mode == STDIN_NONE ? "none" : p->stdin_mode == STDIN_ALL ? "all ranks" : text;
+}
+
+static void print_job(const struct plan *p)
+{
+    static const char *const binds[] = {
+        [BIND_NONE] = "none", [BIND_CORE] = "core", [BIND_NUMA] = "numa"};
+    char text[32];
+
+    printf("job: %d rank%s on %d host%s (%s)\n", p->size, p->size == 1 ? "" : "s", p->host_count,
+           p->host_count == 1 ? "" : "s", p->list->source);
+    printf("backend: %s%s%s%s%s\n", p->backend, p->local_net ? ", also inside a host" : "",
+           p->backend_reason ? " (" : "", p->backend_reason ? p->backend_reason : "",
+           p->backend_reason ? ")" : "");
+    printf("stdin: %s; output: %s%s%s\n", stdin_name(p, text),
+           p->output == OUTPUT_LABEL ? "label"
+           : p->output == OUTPUT_RAW ? "raw"
+                                     : p->output_dir,
+           p->timestamp ? ", with the time" : "",
+           p->compat ? "" : "; no variables of other launchers");
+    printf("grace: %d.%03d s; init timeout: %d s; timeout: ", p->grace_ms / 1000,
+           p->grace_ms % 1000, p->init_timeout_s);
+    printf(p->timeout_s ? "%d s\n" : "none\n", p->timeout_s);
+    printf("on failure: %s; restarts: %d; binding: %s\n",
+           p->continue_on_failure ? "continue" : "stop", p->restarts, binds[p->bind]);
+    if (p->port)
+        printf("ports: coordinator %d", p->port);
+    if (p->port && p->starting_port)
+        printf(", ranks %d-%d", p->starting_port + 1, p->starting_port + p->size);
+    if (p->port)
+        putchar('\n');
+}
+
+void plan_print(const struct plan *p)
+{
+    print_job(p);
+    for (int i = 0; i < p->app_count; i++)
+        print_app(p, i);
+    for (int i = 0; i < p->host_count; i++)
+        print_host(p, i);
+    for (int r = 0; r < p->size; r++)
+        printf("rank %d: host %s, local rank %d, program %d\n", r,
+               p->list->hosts[p->hosts[p->ranks[r].host]].name, p->ranks[r].local_rank,
+               p->ranks[r].app);
+}

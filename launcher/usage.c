@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/usage.h"
+#include "common/build_id.h"
+#include "launcher/option_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMN = 30, WIDTH = 100 };
+
+/* Breaks `text` at blanks so that it stands right of COLUMN. */
+static void print_right(const char *text)
+{
+    while (*text) {
+        size_t n = strlen(text);
+
+        if (n > WIDTH - COLUMN)
+            for (n = WIDTH - COLUMN; n > 0 && text[n] != ' ';)
+                n--;
+        printf("%.*s\n", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+        if (*text)
+            printf("%*s", COLUMN, "");
+    }
+}
+
+static void print_option(const struct option *s)
+{
+    char names[96], letter[8] = "   ";
+    int n;
+
+    if (s->letter)
+        snprintf(letter, sizeof(letter), "-%c,", s->letter);
+    n = snprintf(names, sizeof(names), "  %s --%s%s%s%s%s", letter, s->name, s->alias ? ", --" : "",
+                 s->alias ? s->alias : "", s->argument ? " " : "", s->argument ? s->argument : "");
+    printf("%s", names);
+    if (n + 2 > COLUMN)
+        printf("\n%*s", COLUMN, "");
+    else
+        printf("%*s", COLUMN - n, "");
+    print_right(s->help);
+}
+
+void usage_print_help(void)
+{
+    puts("usage: mlaunch [run] [OPTIONS] [--] PROGRAM [ARG...] [ : [OPTIONS] [--] PROGRAM [ARG...] "
+         "]...\n"
+         "\n"
+         "Starts PROGRAM as N ranks, here or on other hosts over SSH. Options end at the first "
+         "word that\n"
+         "is none. ':' separates programs of one job; behind it -n, -x, --env-file and --cwd "
+         "count.");
+    for (const struct option *s = option_table; s->help; s++) {
+        if (s->name)
+            print_option(s);
+        else
+            printf("\n%s\n", s->help);
+    }
+    puts("\n"
+         "Options also come from [defaults] in configuration files and from variables such as\n"
+         "MLAUNCH_OPT_TIMEOUT; the command line wins. The exit status is that of the first rank to "
+         "fail;\n"
+         "124: timeout, 125: mlaunch failed, 126, 127: no such program. See mlaunch(1), "
+         "hostfile(5).");
+}
+
+void usage_print_version(void)
+{
+    printf("mlaunch %s (build %s)\n", build_version, build_id);
+}
