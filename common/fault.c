@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef fault_set
+#undef fault_os
+#undef fault_wrap
+
 /* The text is put together beside why->text, for arguments may point into it. */
 static void set_text(struct fault *why, const char *text)
 {
