@@ -141,7 +141,7 @@ static int create(struct auth **out, const char *job, const uint8_t secret[AUTH_
     a = calloc(1, sizeof(*a));
     if (!a)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    strcpy(a->job, job);
+    memcpy(a->job, job, strlen(job) + 1);
     memcpy(a->secret, secret, AUTH_SECRET);
     *out = a;
     return 0;
@@ -237,7 +237,7 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
         refuse(a, "this port belongs to another job");
         return fault_set(why, ML_ERR_REFUSED, "it belongs to another job");
     }
-    strcpy(a->peer.purpose, purpose);
+    memcpy(a->peer.purpose, purpose, strlen(purpose) + 1);
     a->peer.rank = (int32_t)rank;
     a->peer.generation = (uint32_t)generation;
     a->peer.group = (uint32_t)group;
@@ -295,7 +295,7 @@ static int input_refused(struct auth *a, json_t *message, struct fault *why)
     if (json_unpack(message, "{s:s}", "text", &text))
         return fault_set(why, ML_ERR_REFUSED, "it refused the connection without a reason");
     for (; *text && n < sizeof(plain) - 1; text++)
-        plain[n++] = *text >= ' ' && *text <= '~' ? *text : '?';
+        plain[n++] = (char)(*text >= ' ' && *text <= '~' ? *text : '?');
     plain[n] = '\0';
     return fault_set(why, ML_ERR_REFUSED, "it refused the connection: %s", plain);
 }

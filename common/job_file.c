@@ -60,8 +60,8 @@ static json_t *make_text(const char *text)
 
     if (value)
         return value;
-    for (; text[n] && n < sizeof(plain) - 1; n++)
-        plain[n] = (text[n] & 0x80) ? '?' : text[n];
+    for (; n < sizeof(plain) - 1 && text[n]; n++)
+        plain[n] = (char)((text[n] & 0x80) ? '?' : text[n]);
     plain[n] = '\0';
     return json_string(plain);
 }

@@ -24,7 +24,7 @@ static int read_all(FILE *f, const char *path, char **text, size_t *size, struct
     size_t room = 0;
     int rc;
 
-    while (!feof(f)) {
+    do {
         if (*size + 1 >= room && (rc = grow(text, &room, path, why)))
             return rc;
         *size += fread(*text + *size, 1, room - *size - 1, f);
@@ -34,7 +34,7 @@ static int read_all(FILE *f, const char *path, char **text, size_t *size, struct
             return fault_set(why, ML_ERR_ARGUMENT,
                              "%s: is larger than %d MiB: is it the right file?", path,
                              TEXT_FILE_LIMIT >> 20);
-    }
+    } while (!feof(f));
     (*text)[*size] = '\0';
     return 0;
 }
@@ -122,7 +122,7 @@ const char *text_show(char out[TEXT_SHOWN], const char *text)
     size_t n = 0;
 
     for (; *text && n < TEXT_SHOWN - 4; text++)
-        out[n++] = (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text;
+        out[n++] = (char)((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
     if (*text) {
         if (is_continuation(*text)) { /* never half a character */
             while (n > 0 && is_continuation(out[n - 1]))

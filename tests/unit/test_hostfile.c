@@ -332,7 +332,7 @@ static char *write_file(const char *bytes, size_t size)
     static char path[] = "/tmp/test_hostfile.XXXXXX";
     int fd;
 
-    strcpy(strrchr(path, '.'), ".XXXXXX");
+    memcpy(strrchr(path, '.'), ".XXXXXX", sizeof(".XXXXXX"));
     fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, size), size);
@@ -399,7 +399,7 @@ static void test_many(void **state)
 
     (void)state;
     for (int i = 0; i < 70000; i++)
-        n += (size_t)sprintf(text + n, "h%d\n", i);
+        n += (size_t)snprintf(text + n, sizeof("h70000\n"), "h%d\n", i);
     assert_int_equal(hostfile_parse(&l, "f", text, n, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text, "f line 65537: more than 65536 hosts");
     n = (size_t)(strstr(text, "h65536\n") - text);

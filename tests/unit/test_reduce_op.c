@@ -308,7 +308,7 @@ static void check_special_values(reduce_fn *f, int type, int op)
     uint64_t a[VALUES * VALUES], b[VALUES * VALUES], out[VALUES * VALUES];
     size_t size = type_size(type), i;
 
-    for (i = 0; i < VALUES * VALUES; i++) {
+    for (i = 0; i < (size_t)VALUES * VALUES; i++) {
         element_put(a, i, size, value_of_interest(i / VALUES, type));
         element_put(b, i, size, value_of_interest(i % VALUES, type));
     }
