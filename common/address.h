@@ -18,8 +18,7 @@ struct address {
 
 bool address_is_literal(const char *text); /* a numeric IPv4 or IPv6 address, nothing else */
 
-/* Numeric only: never asks a name server. address_parse takes "addr:port"; address_make both parts.
- */
+/* Numeric only: never asks a name server. address_parse takes "addr:port"; address_make both parts. */
 int address_parse(struct address *out, const char *text, struct fault *why);
 int address_make(struct address *out, const char *ip, uint16_t port, struct fault *why);
 void address_format(const struct address *a, char out[ADDRESS_TEXT]); /* with the port */

@@ -5,8 +5,7 @@
  * Everything that can fail returns 0 or a negative ML_ERR_* and fills its last parameter. The
  * caller owns the struct; there is nothing to free. Where a failure is detected the sentence says
  * what failed, the object by name and the system's word; a level above may put in front where
- * (fault_wrap); the one who handles it prints it, once. `why` may be NULL: then only the code
- * counts.
+ * (fault_wrap); the one who handles it prints it, once. `why` may be NULL: then only the code counts.
  */
 #ifndef COMMON_FAULT_H
 #define COMMON_FAULT_H
@@ -30,8 +29,7 @@ int fault_os(struct fault *why, int code, int err, const char *format, ...)
 int fault_wrap(struct fault *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #ifdef __clang_analyzer__
-/* None of them returns 0: what the analyzer must know in order to see that callers go no further.
- */
+/* None of them returns 0: what the analyzer must know in order to see that callers go no further. */
 #define fault_set(why, code, ...)     (fault_set(why, code, __VA_ARGS__), (code))
 #define fault_os(why, code, err, ...) (fault_os(why, code, err, __VA_ARGS__), (code))
 #define fault_wrap(...)               (fault_wrap(__VA_ARGS__), ML_ERR_SYSTEM)

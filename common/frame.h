@@ -20,9 +20,8 @@ enum {
 
 struct frame {
     uint8_t type;
-    uint32_t size; /* bytes of payload */
-    uint8_t
-        *payload; /* owned by the reader, valid until its next call; a 0 byte stands behind it */
+    uint32_t size;    /* bytes of payload */
+    uint8_t *payload; /* owned by the reader, valid until its next call; a 0 byte stands behind it */
 };
 
 /* Packs the header of a frame with `size` bytes of payload. */
@@ -41,9 +40,9 @@ int frame_reader_feed(struct frame_reader *r, const void *bytes, size_t size, st
  * beyond the limit (checked before anything is allocated). */
 int frame_reader_next(struct frame_reader *r, struct frame *out, struct fault *why);
 
-/* Blocking helpers on a descriptor for clients without a loop: poll() until `deadline_ms`
- * (clock_ms; -1: no limit), then ML_ERR_TIMEOUT; the peer's close is ML_ERR_PEER. The descriptor
- * may be non-blocking. SIGPIPE is never raised (send with MSG_NOSIGNAL: sockets only). */
+/* Blocking helpers on a descriptor for clients without a loop: poll() until `deadline_ms` (clock_ms;
+ * -1: no limit), then ML_ERR_TIMEOUT; the peer's close is ML_ERR_PEER. The descriptor may be
+ * non-blocking. SIGPIPE is never raised (send with MSG_NOSIGNAL: sockets only). */
 int frame_send(int fd, uint8_t type, const void *payload, uint32_t size, int64_t deadline_ms,
                struct fault *why);
 int frame_recv(int fd, struct frame_reader *r, struct frame *out, int64_t deadline_ms,

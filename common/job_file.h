@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_file.h: JOB_DIR/job.json and JOB_DIR/secret, by which an agent tells the ranks on its host
- * (and `mlaunch ps`) what they need to know beyond their environment. The directory is 0700, the
- * files 0600.
+ * job_file.h: JOB_DIR/job.json and JOB_DIR/secret, by which an agent tells the ranks on its host (and
+ * `mlaunch ps`) what they need to know beyond their environment. The directory is 0700, the files 0600.
  */
 #ifndef COMMON_JOB_FILE_H
 #define COMMON_JOB_FILE_H
@@ -30,12 +29,12 @@ struct job_file {
     uint64_t agent_start_time; /* field 22 of /proc/PID/stat */
     int64_t guard_pid;
     uint64_t guard_start_time;
-    char command[256];  /* what runs, for ps */
-    int64_t started_at; /* seconds since 1970 */
+    char command[256];         /* what runs, for ps */
+    int64_t started_at;        /* seconds since 1970 */
 };
 
-/* Writes both files into `dir` (temporary name, then rename); reads them back. A missing or
- * malformed file is ML_ERR_SYSTEM with a sentence naming it. */
+/* Writes both files into `dir` (temporary name, then rename); reads them back. A missing or malformed
+ * file is ML_ERR_SYSTEM with a sentence naming it. */
 int job_file_write(const char *dir, const struct job_file *j, const uint8_t secret[AUTH_SECRET],
                    struct fault *why);
 int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],

@@ -2,8 +2,8 @@
 /*
  * log.h: lines on stderr for the people who run mlaunch and its agent. Never a secret. Not used in
  * the runtime, which lives in strangers' programs and prints only what the job's agent would.
- * error: the job can't go on; warn: it can; info (-v): a line per job event; debug (-vv): per
- * object; trace (-vvv): per message. Thread-safe: a line is one write.
+ * error: the job can't go on; warn: it can; info (-v): a line per job event; debug (-vv): per object;
+ * trace (-vvv): per message. Thread-safe: a line is one write.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H

@@ -9,11 +9,11 @@
  * Threads: one thread at a time may use a group; different groups may be used at the same time.
  * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call.
  *
- * Buffers belong to the caller, who may free or reuse them as soon as the call has returned.
- * `count` is in elements, `size` in bytes; both may be 0 and beyond 4 GiB. Buffers need no
- * alignment beyond that of the element type. `in` may equal `out` in every call (it is read from
- * the start); all_gather and gather also take in == out + rank * size; any other overlap is
- * ML_ERR_ARGUMENT. Buffers that a rank's role does not use may be NULL.
+ * Buffers belong to the caller, who may free or reuse them as soon as the call has returned. `count`
+ * is in elements, `size` in bytes; both may be 0 and beyond 4 GiB. Buffers need no alignment beyond
+ * that of the element type. `in` may equal `out` in every call (it is read from the start); all_gather
+ * and gather also take in == out + rank * size; any other overlap is ML_ERR_ARGUMENT. Buffers that a
+ * rank's role does not use may be NULL.
  */
 #ifndef MLAUNCH_H
 #define MLAUNCH_H
@@ -54,8 +54,8 @@ typedef enum {
 } ml_type;
 
 /* Reductions. Integer sums and products wrap. ML_SUM on ML_BOOL is OR, ML_PROD is AND. ML_MIN and
- * ML_MAX: if either operand is NaN the result is a NaN; not for ML_COMPLEX64. ML_AND, ML_OR,
- * ML_XOR: integers (bitwise) and ML_BOOL (logical). Any other pair is ML_ERR_ARGUMENT. */
+ * ML_MAX: if either operand is NaN the result is a NaN; not for ML_COMPLEX64. ML_AND, ML_OR, ML_XOR:
+ * integers (bitwise) and ML_BOOL (logical). Any other pair is ML_ERR_ARGUMENT. */
 typedef enum { ML_SUM, ML_PROD, ML_MIN, ML_MAX, ML_AND, ML_OR, ML_XOR } ml_op;
 
 #define ML_NOBODY (-1) /* as to or from: nothing is sent or received */
@@ -69,19 +69,18 @@ enum {
     ML_ERR_DEVICE = -6,   /* an RDMA device failed */
     ML_ERR_LINK = -7,     /* a network link failed */
     ML_ERR_TIMEOUT = -8,  /* ranks did not meet within --init-timeout */
-    ML_ERR_REFUSED =
-        -9, /* a peer of another build, or one that can't prove that it is of this job */
-    ML_ERR_SYSTEM = -10 /* the operating system refused something */
+    ML_ERR_REFUSED = -9,  /* a peer of another build, or one that can't prove that it is of this job */
+    ML_ERR_SYSTEM = -10   /* the operating system refused something */
 };
 
 /* A set of ranks that make calls together. Opaque. */
 typedef struct ml_group ml_group;
 
 /* Joins the job: claims this process's rank, meets all other ranks and connects to them. *world is
- * the group of all ranks; it belongs to the library. Calling again returns the same world and
- * counts: as many ml_finalize calls are needed. After the last one, or once the process that held
- * the rank has ended, the rank can be claimed again; all ranks then meet anew. Errors: ML_ERR_STATE
- * (another process holds the rank), ML_ERR_TIMEOUT (a rank did not come within
+ * the group of all ranks; it belongs to the library. Calling again returns the same world and counts:
+ * as many ml_finalize calls are needed. After the last one, or once the process that held the rank
+ * has ended, the rank can be claimed again; all ranks then meet anew.
+ * Errors: ML_ERR_STATE (another process holds the rank), ML_ERR_TIMEOUT (a rank did not come within
  * --init-timeout seconds; the sentence names it), ML_ERR_PEER, ML_ERR_REFUSED, ML_ERR_SYSTEM. */
 ML_EXPORT int ml_init(ml_group **world);
 
@@ -107,17 +106,18 @@ ML_EXPORT const char *ml_version(void);
  * and `why` (may be NULL), and stops all others. Never returns. */
 ML_EXPORT ML_NORETURN void ml_abort(int status, const char *why);
 
-/* Splits g: ranks that give the same color >= 0 form a new group, ordered by key, then by rank in
- * g. color < 0: *out = NULL. Collective over g. The caller frees *out with ml_group_free. */
+/* Splits g: ranks that give the same color >= 0 form a new group, ordered by key, then by rank in g.
+ * color < 0: *out = NULL. Collective over g. The caller frees *out with ml_group_free. */
 ML_EXPORT int ml_split(ml_group *g, int color, int key, ml_group **out);
 
 /* Frees a group made by ml_split; not collective. NULL and the world are ignored. */
 ML_EXPORT void ml_group_free(ml_group *g);
 
-/* Reductions. The result is deterministic: same type, op, count, placement, backend and
- * MLAUNCH_ALGO give the same bits on every rank and in every run. all_reduce      in, out: count
- * elements; everyone gets the result reduce_scatter  in: size * count elements, out: count
- * elements; rank r keeps block r reduce          as all_reduce, but only root's out is written */
+/* Reductions. The result is deterministic: same type, op, count, placement, backend and MLAUNCH_ALGO
+ * give the same bits on every rank and in every run.
+ *   all_reduce      in, out: count elements; everyone gets the result
+ *   reduce_scatter  in: size * count elements, out: count elements; rank r keeps block r
+ *   reduce          as all_reduce, but only root's out is written */
 ML_EXPORT int ml_all_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                             ml_op op);
 ML_EXPORT int ml_reduce_scatter(ml_group *g, const void *in, void *out, size_t count, ml_type type,
@@ -139,8 +139,8 @@ ML_EXPORT int ml_scatter(ml_group *g, const void *in, void *out, size_t size, in
 
 /* Point to point. There are no tags: the calls between two ranks match in order, and sizes must be
  * equal (ML_ERR_MISMATCH names both otherwise). A rank may send to itself. ML_NOBODY as to or from:
- * nothing happens. ml_send may return before the receiver has come, or may not. ml_sendrecv does
- * both at once and can't deadlock. */
+ * nothing happens. ml_send may return before the receiver has come, or may not. ml_sendrecv does both
+ * at once and can't deadlock. */
 ML_EXPORT int ml_send(ml_group *g, const void *buf, size_t size, int to);
 ML_EXPORT int ml_recv(ml_group *g, void *buf, size_t size, int from);
 ML_EXPORT int ml_sendrecv(ml_group *g, const void *out, size_t out_size, int to, void *in,

@@ -11,8 +11,8 @@
  * [min, max]; else false and *out unchanged. */
 bool number_parse(const char *text, int64_t min, int64_t max, int64_t *out);
 
-/* Lower-case hexadecimal of `size` bytes into out (2 * size + 1 bytes, terminated); and back: true
- * if `text` is exactly 2 * size hexadecimal digits. */
+/* Lower-case hexadecimal of `size` bytes into out (2 * size + 1 bytes, terminated); and back: true if
+ * `text` is exactly 2 * size hexadecimal digits. */
 void hex_write(char *out, const uint8_t *bytes, size_t size);
 bool hex_parse(const char *text, uint8_t *out, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h: the coordinator's service on a libevent loop. It runs in rank 0's agent. It knows
- * nothing of what the blobs mean.
+ * server.h: the coordinator's service on a libevent loop. It runs in rank 0's agent. It knows nothing
+ * of what the blobs mean.
  */
 #ifndef COORDINATOR_SERVER_H
 #define COORDINATOR_SERVER_H
@@ -14,21 +14,21 @@ struct event_base;
 struct server;
 
 struct server_config {
-    const char *job;       /* copied */
-    const uint8_t *secret; /* AUTH_SECRET bytes, copied */
-    int size;              /* ranks in all */
+    const char *job;                    /* copied */
+    const uint8_t *secret;              /* AUTH_SECRET bytes, copied */
+    int size;                           /* ranks in all */
     int hosts;
-    const int *host_of;            /* per rank: index of its host; copied */
-    const char *const *host_names; /* per host; copied */
-    int stall_ms;                  /* report a call that waits longer than this; 0: never */
+    const int *host_of;                 /* per rank: index of its host; copied */
+    const char *const *host_names;      /* per host; copied */
+    int stall_ms;                       /* report a call that waits longer than this; 0: never */
     const char *bind_ip;
-    uint16_t port; /* 0: any */
+    uint16_t port;                      /* 0: any */
 };
 
 /* All of it is called on the loop's thread; texts are valid during the call only. */
 struct server_events {
     void (*on_abort)(int rank, int status, const char *why, void *arg);
-    void (*on_stall)(const char *text, void *arg);   /* a sentence for the user, once a stall */
+    void (*on_stall)(const char *text, void *arg); /* a sentence for the user, once a stall */
     void (*on_refused)(const char *text, void *arg); /* somebody could not prove who he is */
     void *arg;
 };
@@ -39,9 +39,8 @@ int server_open(struct server **out, struct event_base *base, const struct serve
 const struct address *server_address(const struct server *s);
 void server_close(struct server *s); /* closes all connections; takes NULL */
 
-/* What the agent that the coordinator lives in knows of its own ranks (other agents connect): the
- * first process of `rank`, `pid`, has ended; `text` as in "was killed by signal 9 (Killed) on host
- * b (pid 4711)". */
+/* What the agent that the coordinator lives in knows of its own ranks (other agents connect): the first
+ * process of `rank`, `pid`, has ended; `text` as in "was killed by signal 9 (Killed) on host b (pid 4711)". */
 void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 
 #endif

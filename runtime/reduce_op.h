@@ -16,8 +16,7 @@ const char *op_name(int op);
 bool op_is_valid(int type, int op);
 
 /* out may equal a or b, no other overlap; pointers aligned to the element's alignment, or not: any
- * address works. Same bits for the same operands whatever count and alignment (no reassociation).
- */
+ * address works. Same bits for the same operands whatever count and alignment (no reassociation). */
 typedef void reduce_fn(void *out, const void *a, const void *b, size_t count);
 
 /* The kernel for a valid pair, the fastest for this CPU (chosen at run time); NULL otherwise. */
