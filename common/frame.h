@@ -21,7 +21,7 @@ enum {
 struct frame {
     uint8_t type;
     uint32_t size;    /* bytes of payload */
-    uint8_t *payload; /* owned by the reader, valid until its next call; a 0 byte stands behind it */
+    uint8_t *payload; /* the reader's, valid until its next call; a 0 byte stands behind it */
 };
 
 /* Packs the header of a frame with `size` bytes of payload. */

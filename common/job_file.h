@@ -29,8 +29,8 @@ struct job_file {
     uint64_t agent_start_time; /* field 22 of /proc/PID/stat */
     int64_t guard_pid;
     uint64_t guard_start_time;
-    char command[256];         /* what runs, for ps */
-    int64_t started_at;        /* seconds since 1970 */
+    char command[256];  /* what runs, for ps */
+    int64_t started_at; /* seconds since 1970 */
 };
 
 /* Writes both files into `dir` (temporary name, then rename); reads them back. A missing or malformed

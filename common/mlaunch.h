@@ -69,7 +69,7 @@ enum {
     ML_ERR_DEVICE = -6,   /* an RDMA device failed */
     ML_ERR_LINK = -7,     /* a network link failed */
     ML_ERR_TIMEOUT = -8,  /* ranks did not meet within --init-timeout */
-    ML_ERR_REFUSED = -9,  /* a peer of another build, or one that can't prove that it is of this job */
+    ML_ERR_REFUSED = -9,  /* a peer of another build, or that can't prove to be of this job */
     ML_ERR_SYSTEM = -10   /* the operating system refused something */
 };
 

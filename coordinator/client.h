@@ -18,7 +18,7 @@ struct client;
 int client_open(struct client **out, const char *coordinator, const char *job,
                 const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
                 int64_t deadline_ms, struct fault *why);
-void client_close(struct client *c); /* takes NULL */
+void client_close(struct client *c);   /* takes NULL */
 int client_fd(const struct client *c); /* readable: call client_poll */
 
 /* Sends one frame (blocking until it is in the socket; the coordinator always reads). */

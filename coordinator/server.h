@@ -14,21 +14,21 @@ struct event_base;
 struct server;
 
 struct server_config {
-    const char *job;                    /* copied */
-    const uint8_t *secret;              /* AUTH_SECRET bytes, copied */
-    int size;                           /* ranks in all */
+    const char *job;       /* copied */
+    const uint8_t *secret; /* AUTH_SECRET bytes, copied */
+    int size;              /* ranks in all */
     int hosts;
-    const int *host_of;                 /* per rank: index of its host; copied */
-    const char *const *host_names;      /* per host; copied */
-    int stall_ms;                       /* report a call that waits longer than this; 0: never */
+    const int *host_of;            /* per rank: index of its host; copied */
+    const char *const *host_names; /* per host; copied */
+    int stall_ms;                  /* report a call that waits longer than this; 0: never */
     const char *bind_ip;
-    uint16_t port;                      /* 0: any */
+    uint16_t port; /* 0: any */
 };
 
 /* All of it is called on the loop's thread; texts are valid during the call only. */
 struct server_events {
     void (*on_abort)(int rank, int status, const char *why, void *arg);
-    void (*on_stall)(const char *text, void *arg); /* a sentence for the user, once a stall */
+    void (*on_stall)(const char *text, void *arg);   /* a sentence for the user, once a stall */
     void (*on_refused)(const char *text, void *arg); /* somebody could not prove who he is */
     void *arg;
 };
