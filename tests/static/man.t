@@ -16,20 +16,30 @@ fi
 
 "$MLAUNCH" --help > "$T/help" 2>&1
 check_match '--hostfile' "$T/help" "--help speaks"
-grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | sort -u > "$T/options"
+grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' | sort -u > "$T/options"
 check "help names many options" test "$(wc -l < "$T/options")" -gt 20
 # In the page an option stands as `.It Fl n , Fl Fl np`; as plain text it reads --np.
 mandoc -T ascii "$SOURCE/doc/mlaunch.1" 2> /dev/null | sed 's/.\x08//g' > "$T/page" ||
     man -l "$SOURCE/doc/mlaunch.1" > "$T/page" 2> /dev/null
-completion=$(find "$SOURCE" -path '*completion*' -type f -not -path '*/build*' | head -n 1)
+completion=$SOURCE/doc/completion/mlaunch
 while IFS= read -r option; do
     check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/page" "mlaunch(1) has $option"
     case $option in
-    --*) check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "${completion:-/dev/null}" "completion has $option" ;;
+    --*) check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option" ;;
     esac
 done < "$T/options"
 # And the other way: what the page documents works.
 grep -E '^\.It Fl' "$SOURCE/doc/mlaunch.1" | grep -oE 'Fl Fl [a-z-]+' | sed 's/Fl Fl /--/' | sort -u |
     while IFS= read -r option; do grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/help" || echo "$option"; done > "$T/extra"
+# What completion offers.
+complete_to() {
+    # shellcheck disable=SC2016
+    bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mlaunch; echo "${COMPREPLY[*]}"' \
+        bash "$completion" "$@"
+}
+check_output "--hosts --hostfile" "completion of an option" complete_to mlaunch -n 4 --hos
+check_output "core" "completion of a value" complete_to mlaunch --bind-to c
+check_output "bootstrap" "completion behind the program" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
+    COMP_WORDS=(mlaunch -n 2 cat boots); COMP_CWORD=4; _mlaunch; echo \${COMPREPLY[*]}"'
 check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
 done_testing
