@@ -311,7 +311,7 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
     message = f->size <= FRAME_LIMIT_SMALL && f->type <= AUTH_FRAME_REFUSED
                   ? json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL)
                   : NULL;
-    if (message && f->type == AUTH_FRAME_REFUSED && a->state < DONE) {
+    if (message && f->type == AUTH_FRAME_REFUSED && a->state <= DONE) {
         rc = input_refused(a, message, why);
     } else if (message && f->type == AUTH_FRAME_HELLO && a->state == WAIT_HELLO) {
         rc = input_hello(a, message, why);

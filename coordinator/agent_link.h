@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * agent_link.h: an agent's connection to a coordinator that lives in another agent: it tells how its
- * ranks ended. On the agent's libevent loop.
+ * ranks ended. On the agent's libevent loop, in a process that ignores SIGPIPE.
  */
 #ifndef COORDINATOR_AGENT_LINK_H
 #define COORDINATOR_AGENT_LINK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h: the coordinator's service on a libevent loop. It runs in rank 0's agent. It knows nothing
- * of what the blobs mean.
+ * server.h: the coordinator's service on a libevent loop, in a process that ignores SIGPIPE. It runs
+ * in rank 0's agent. It knows nothing of what the blobs mean.
  */
 #ifndef COORDINATOR_SERVER_H
 #define COORDINATOR_SERVER_H

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* connection.c: from accept() to the end of a socket: handshake, frames in, frames out. */
+#include "coordinator/server_state.h"
+
+#include "coordinator/protocol.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    REFUSALS_NAMED = 20, /* each of the first ones is reported, then those that double the count */
+    STRANGERS = 1024,    /* and twice the ranks: more unproved connections push the oldest out */
+    LINGER_DISCARD = 64 << 10, /* bytes read from somebody who has been refused */
+};
+
+static void on_read(struct bufferevent *stream, void *arg);
+static void on_written(struct bufferevent *stream, void *arg);
+static void on_event(struct bufferevent *stream, short what, void *arg);
+
+static void free_connection(struct connection *c)
+{
+    if (c->deadline)
+        event_free(c->deadline);
+    if (c->stream)
+        bufferevent_free(c->stream); /* closes the socket */
+    frame_reader_destroy(c->reader);
+    auth_destroy(c->auth);
+    free(c);
+}
+
+void connection_free_all(struct connection_list *list)
+{
+    struct connection *c;
+
+    while ((c = TAILQ_FIRST(list))) {
+        TAILQ_REMOVE(list, c, entry);
+        free_connection(c);
+    }
+}
+
+static bool is_stranger(const struct connection *c)
+{
+    return c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_LINGER;
+}
+
+static void unlist(struct connection *c)
+{
+    if (is_stranger(c)) {
+        TAILQ_REMOVE(&c->server->strangers, c, entry);
+        c->server->stranger_count--;
+    } else {
+        TAILQ_REMOVE(&c->server->known, c, entry);
+    }
+}
+
+void connection_drop(struct connection *c)
+{
+    enum connection_state was = c->state;
+
+    if (was == CONNECTION_CLOSED)
+        return;
+    unlist(c);
+    c->state = CONNECTION_CLOSED;
+    TAILQ_INSERT_TAIL(&c->server->closed, c, entry);
+    bufferevent_disable(c->stream, EV_READ | EV_WRITE);
+    /* Now, not when it is swept: a rank that still lives should see it at once. */
+    shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
+    event_active(c->server->sweeper, 0, 0);
+    if (was == CONNECTION_RANK)
+        liveness_on_rank_closed(c);
+    else if (was == CONNECTION_AGENT)
+        liveness_on_agent_closed(c);
+}
+
+static void report_refused(struct connection *c, const char *text)
+{
+    struct server *s = c->server;
+    char line[400];
+
+    s->refused++;
+    if (!s->events.on_refused ||
+        (s->refused > REFUSALS_NAMED && (s->refused & (s->refused - 1)) != 0))
+        return;
+    snprintf(line, sizeof(line), "the coordinator refused a connection from %s (%u so far): %.250s",
+             c->peer, s->refused, text);
+    s->events.on_refused(line, s->events.arg);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct connection *c = arg;
+
+    (void)fd, (void)what;
+    if (c->state == CONNECTION_HANDSHAKE)
+        report_refused(c, "it did not prove within 10 s that it belongs to this job");
+    connection_drop(c);
+}
+
+static void set_deadline(struct connection *c, int ms)
+{
+    struct timeval time = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+    event_add(c->deadline, &time);
+}
+
+/* Closes once what has been written is through. To close at once, with input unread, would reset
+ * the connection and might take the refusal away from the peer. */
+static void linger(struct connection *c)
+{
+    c->state = CONNECTION_LINGER;
+    bufferevent_setcb(c->stream, on_read, on_written, on_event, c);
+    set_deadline(c, LINGER_MS);
+    if (evbuffer_get_length(bufferevent_get_output(c->stream)) == 0)
+        on_written(c->stream, c);
+}
+
+static void write_auth(struct connection *c)
+{
+    size_t size;
+    const void *frame = auth_output(c->auth, &size);
+
+    if (size > 0)
+        bufferevent_write(c->stream, frame, size);
+}
+
+void connection_accept(struct server *s, int fd)
+{
+    struct sockaddr_storage peer;
+    struct address from = {.length = sizeof(peer)};
+    struct connection *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        close(fd);
+        return;
+    }
+    c->server = s;
+    c->stream = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
+    if (!c->stream) {
+        close(fd);
+        free(c);
+        return;
+    }
+    if (getpeername(fd, (struct sockaddr *)&from.storage, &from.length) == 0)
+        address_format(&from, c->peer);
+    c->deadline = evtimer_new(s->base, on_deadline, c);
+    if (!c->deadline || frame_reader_create(&c->reader, FRAME_LIMIT_SMALL, NULL) ||
+        auth_create_acceptor(&c->auth, s->job, s->secret, NULL)) {
+        free_connection(c);
+        return;
+    }
+    if (s->stranger_count >= STRANGERS + 2 * s->size) {
+        report_refused(TAILQ_FIRST(&s->strangers), "too many connections prove nothing");
+        connection_drop(TAILQ_FIRST(&s->strangers));
+    }
+    TAILQ_INSERT_TAIL(&s->strangers, c, entry);
+    s->stranger_count++;
+    set_deadline(c, HANDSHAKE_MS);
+    bufferevent_setcb(c->stream, on_read, NULL, on_event, c);
+    bufferevent_enable(c->stream, EV_READ | EV_WRITE);
+}
+
+void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size)
+{
+    uint8_t header[FRAME_HEADER];
+
+    if (!c || c->state == CONNECTION_CLOSED)
+        return;
+    frame_header(header, type, (uint32_t)size);
+    bufferevent_write(c->stream, header, sizeof(header));
+    bufferevent_write(c->stream, payload, size);
+}
+
+void connection_send_json(struct connection *c, uint8_t type, json_t *message)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+
+    if (text)
+        connection_send(c, type, text, strlen(text));
+    free(text);
+    json_decref(message);
+}
+
+static void refuse(struct connection *c, uint8_t type, const char *text)
+{
+    report_refused(c, text);
+    connection_send_json(
+        c, type, json_pack("{s:i, s:o}", "code", ML_ERR_REFUSED, "text", sentence_json(text)));
+    linger(c);
+}
+
+/* The peer has proved who it is: may there be such a one? */
+static void admit(struct connection *c)
+{
+    struct server *s = c->server;
+    const struct auth_identity *id = auth_peer(c->auth);
+    char text[160];
+
+    if (strcmp(id->purpose, "rank") == 0 && id->rank < s->size) {
+        c->rank = id->rank;
+        c->number = id->generation;
+    } else if (strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts &&
+               !s->has_agent[id->rank]) {
+        c->host = id->rank;
+    } else {
+        snprintf(text, sizeof(text), "this job's coordinator expects no %s %d%s", id->purpose,
+                 id->rank,
+                 strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts ? " twice" : "");
+        refuse(c, strcmp(id->purpose, "rank") ? AUTH_FRAME_REFUSED : COORD_FAILED, text);
+        return;
+    }
+    unlist(c);
+    c->state = id->purpose[0] == 'r' ? CONNECTION_RANK : CONNECTION_AGENT;
+    TAILQ_INSERT_TAIL(&s->known, c, entry);
+    if (c->state == CONNECTION_AGENT)
+        s->has_agent[c->host] = true;
+    event_del(c->deadline);
+    frame_reader_limit(c->reader, FRAME_LIMIT);
+    auth_destroy(c->auth);
+    c->auth = NULL;
+}
+
+static void take_handshake(struct connection *c, const struct frame *f)
+{
+    enum auth_progress progress;
+    struct fault why;
+    int rc = auth_input(c->auth, f, &progress, &why);
+
+    write_auth(c);
+    if (rc) {
+        report_refused(c, why.text);
+        linger(c);
+    } else if (progress == AUTH_DONE) {
+        admit(c);
+    }
+}
+
+/* Frames of members: what comes from one that has left, or whose generation failed, is too late. */
+static int take_member(struct connection *c, const struct frame *f, json_t *message,
+                       struct fault *why)
+{
+    struct generation *g = c->generation;
+    struct member *m = g ? &g->members[c->rank] : NULL;
+
+    if (!m && f->type == COORD_LEAVE) { /* its join has failed */
+        connection_send_json(c, COORD_LEFT, json_pack("{s:i}", "rank", c->rank));
+        return 0;
+    }
+    if (!m)
+        return fault_set(why, ML_ERR_REFUSED, "it sent message %u before it had joined", f->type);
+    if (f->type == COORD_LEAVE && m->state == MEMBER_JOINED)
+        return liveness_receive_leave(m, why);
+    if (m->state != MEMBER_JOINED || !g->is_complete)
+        return 0;
+    switch (f->type) {
+    case COORD_EXCHANGE:
+        return exchange_receive(m, f, why);
+    case COORD_SPLIT:
+        return split_receive(m, message, why);
+    case COORD_BREAK:
+        return group_receive_break(m, message, why);
+    case COORD_FREE:
+        return group_receive_free(m, message, why);
+    case COORD_WAITING:
+        return stall_receive_waiting(m, message, why);
+    case COORD_MOVING:
+        return stall_receive_moving(m, message, why);
+    }
+    return f->type == COORD_LEAVE ? 0
+                                  : fault_set(why, ML_ERR_REFUSED, "unknown message %u", f->type);
+}
+
+static int take_known(struct connection *c, const struct frame *f, struct fault *why)
+{
+    json_t *message = NULL;
+    int rc;
+
+    if (f->type != COORD_EXCHANGE) {
+        message = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+        if (!json_is_object(message)) {
+            json_decref(message);
+            return fault_set(why, ML_ERR_REFUSED, "message %u is not a JSON object", f->type);
+        }
+    }
+    if (c->state == CONNECTION_AGENT && f->type == COORD_AGENT)
+        rc = liveness_receive_agent(c, message, why);
+    else if (c->state == CONNECTION_AGENT && f->type == COORD_EXITED)
+        rc = liveness_receive_exited(c, message, why);
+    else if (c->state == CONNECTION_AGENT)
+        rc = fault_set(why, ML_ERR_REFUSED, "message %u does not come from agents", f->type);
+    else if (f->type == COORD_JOIN)
+        rc = join_receive(c, message, why);
+    else if (f->type == COORD_ABORT)
+        rc = liveness_receive_abort(c, message, why);
+    else
+        rc = take_member(c, f, message, why);
+    json_decref(message);
+    return rc;
+}
+
+/* Feeds what has come, piece by piece, to the reader: strangers get no more memory than one small
+ * frame takes, for what they sent behind it is only looked at once they are known. */
+static int feed(struct connection *c, struct fault *why)
+{
+    struct evbuffer *in = bufferevent_get_input(c->stream);
+    struct evbuffer_iovec piece;
+
+    while (evbuffer_peek(in, -1, NULL, &piece, 1) > 0 && piece.iov_len > 0) {
+        int rc = frame_reader_feed(c->reader, piece.iov_base, piece.iov_len, why);
+
+        if (rc)
+            return rc;
+        evbuffer_drain(in, piece.iov_len);
+    }
+    return 0;
+}
+
+static void discard(struct connection *c)
+{
+    struct evbuffer *in = bufferevent_get_input(c->stream);
+
+    c->discarded += evbuffer_get_length(in);
+    evbuffer_drain(in, evbuffer_get_length(in));
+    if (c->discarded > LINGER_DISCARD)
+        connection_drop(c);
+}
+
+/* Somebody who is known but talks nonsense is cut off; for a rank that is its death. */
+static void cut_off(struct connection *c, const struct fault *why)
+{
+    struct server *s = c->server;
+    char text[640] = "the coordinator cut off ";
+
+    if (c->state == CONNECTION_RANK)
+        sentence_add_rank(s, text, sizeof(text), c->rank);
+    else
+        sentence_add(text, sizeof(text), "the agent of host %s", s->host_names[c->host]);
+    sentence_add(text, sizeof(text), ": %s", why->text);
+    if (s->events.on_refused)
+        s->events.on_refused(text, s->events.arg);
+    connection_drop(c);
+}
+
+static void on_read(struct bufferevent *stream, void *arg)
+{
+    struct connection *c = arg;
+    struct fault why = {0};
+    struct frame f;
+    int rc;
+
+    (void)stream;
+    if (c->state == CONNECTION_LINGER) {
+        discard(c);
+        return;
+    }
+    rc = feed(c, &why);
+    while (rc >= 0 && (rc = frame_reader_next(c->reader, &f, &why)) > 0) {
+        if (c->state == CONNECTION_HANDSHAKE)
+            take_handshake(c, &f);
+        else
+            rc = take_known(c, &f, &why);
+        if (c->state == CONNECTION_LINGER || c->state == CONNECTION_CLOSED)
+            return;
+    }
+    if (rc < 0 && c->state == CONNECTION_HANDSHAKE)
+        refuse(c, AUTH_FRAME_REFUSED, why.text);
+    else if (rc < 0)
+        cut_off(c, &why);
+}
+
+static void on_written(struct bufferevent *stream, void *arg)
+{
+    (void)arg;
+    shutdown(bufferevent_getfd(stream), SHUT_WR);
+}
+
+static void on_event(struct bufferevent *stream, short what, void *arg)
+{
+    (void)stream;
+    if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
+        connection_drop(arg);
+}

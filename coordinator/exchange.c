@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* exchange.c: every member of a group gives blobs, every member gets those that are meant for it.
+ */
+#include "coordinator/server_state.h"
+
+#include "coordinator/protocol.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXCHANGE_HEADER = 12 }; /* u32 group, u32 seq, u32 number of blobs */
+
+static uint32_t get_u32(const uint8_t *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return ntohl(value);
+}
+
+static void put_u32(uint8_t *at, uint32_t value)
+{
+    value = htonl(value);
+    memcpy(at, &value, sizeof(value));
+}
+
+void exchange_clear(struct group *p)
+{
+    for (int i = 0; i < p->count; i++) {
+        free(p->seats[i].blobs);
+        p->seats[i].blobs = NULL;
+    }
+    p->exchanged = 0;
+}
+
+/* The blobs' lengths must fill the payload exactly. */
+static bool is_well_formed(const uint8_t *at, size_t size, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (size < 4 || get_u32(at) > size - 4)
+            return false;
+        size -= 4 + (size_t)get_u32(at);
+        at += 4 + (size_t)get_u32(at);
+    }
+    return size == 0;
+}
+
+/* The next member's turn: those who gave a blob for each have passed one. */
+static void advance(const struct group *p, const uint8_t **at)
+{
+    for (int i = 0; i < p->count; i++) {
+        if (p->seats[i].blob_count > 1)
+            at[i] += 4 + (size_t)get_u32(at[i]);
+    }
+}
+
+static void rewind_blobs(const struct group *p, const uint8_t **at)
+{
+    for (int i = 0; i < p->count; i++)
+        at[i] = p->seats[i].blobs;
+}
+
+static size_t reply_size(const struct group *p, const uint8_t **at)
+{
+    size_t size = EXCHANGE_HEADER;
+
+    for (int i = 0; i < p->count; i++)
+        size += 4 + (size_t)get_u32(at[i]);
+    return size;
+}
+
+/* Whether each member's reply fits into a frame; the longest one's size. */
+static bool fits(const struct group *p, const uint8_t **at, size_t *longest)
+{
+    *longest = 0;
+    rewind_blobs(p, at);
+    for (int to = 0; to < p->count; to++) {
+        size_t size = reply_size(p, at);
+
+        if (size > *longest)
+            *longest = size;
+        advance(p, at);
+    }
+    return *longest <= FRAME_LIMIT;
+}
+
+static void reply(const struct group *p, struct connection *to, const uint8_t **at,
+                  uint8_t *payload)
+{
+    uint8_t *end = payload + EXCHANGE_HEADER;
+
+    put_u32(payload, p->id);
+    put_u32(payload + 4, p->exchange_seq);
+    put_u32(payload + 8, (uint32_t)p->count);
+    for (int i = 0; i < p->count; i++) {
+        size_t blob = 4 + (size_t)get_u32(at[i]);
+
+        memcpy(end, at[i], blob);
+        end += blob;
+    }
+    connection_send(to, COORD_EXCHANGED, payload, (size_t)(end - payload));
+}
+
+/* at[i] points to the blob of seat i that is meant for the member whose turn it is. Members take
+ * turns in group order, so nothing is searched for. */
+static void complete(struct group *p)
+{
+    const uint8_t **at = calloc((size_t)p->count, sizeof(*at));
+    uint8_t *payload = NULL;
+    size_t longest;
+
+    if (at && fits(p, at, &longest))
+        payload = malloc(longest);
+    if (!payload) {
+        free(at);
+        group_break(p, ML_ERR_MEMORY, "the coordinator: too much is exchanged at once");
+        return;
+    }
+    rewind_blobs(p, at);
+    for (int to = 0; to < p->count; to++) {
+        reply(p, p->generation->members[p->seats[to].rank].connection, at, payload);
+        advance(p, at);
+    }
+    free(payload);
+    free(at);
+    exchange_clear(p);
+}
+
+int exchange_receive(struct member *m, const struct frame *f, struct fault *why)
+{
+    struct seat *seat;
+    struct group *p;
+    uint32_t seq, count;
+    size_t size;
+
+    if (f->size < EXCHANGE_HEADER)
+        return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
+    p = group_find(m->generation, get_u32(f->payload));
+    seat = p ? group_seat(p, m->rank) : NULL;
+    seq = get_u32(f->payload + 4);
+    count = get_u32(f->payload + 8);
+    size = f->size - EXCHANGE_HEADER;
+    if (!seat || seat->blobs || (count != 1 && count != (uint32_t)p->count) ||
+        !is_well_formed(f->payload + EXCHANGE_HEADER, size, count))
+        return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
+    if (group_answers_broken(p, m))
+        return 0;
+    if (p->exchanged > 0 && seq != p->exchange_seq) {
+        group_break(p, ML_ERR_MISMATCH, "the ranks of the group are not in the same call");
+        return 0;
+    }
+    seat->blobs = malloc(size);
+    if (!seat->blobs) {
+        group_break(p, ML_ERR_MEMORY, "the coordinator is out of memory");
+        return 0;
+    }
+    memcpy(seat->blobs, f->payload + EXCHANGE_HEADER, size);
+    seat->blob_count = count;
+    p->exchange_seq = seq;
+    if (++p->exchanged == p->count)
+        complete(p);
+    return 0;
+}

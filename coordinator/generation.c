@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* generation.c: all ranks that meet: the n-th claim of each. */
+#include "coordinator/server_state.h"
+
+#include "coordinator/protocol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct generation *generation_find(struct server *s, uint32_t number)
+{
+    struct generation *g = s->generations;
+
+    while (g && g->number != number)
+        g = g->next;
+    return g;
+}
+
+struct generation *generation_create(struct server *s, uint32_t number)
+{
+    struct generation *g = calloc(1, sizeof(*g));
+
+    if (!g)
+        return NULL;
+    g->members = calloc((size_t)s->size, sizeof(*g->members));
+    if (!g->members) {
+        free(g);
+        return NULL;
+    }
+    for (int i = 0; i < s->size; i++) {
+        g->members[i].generation = g;
+        g->members[i].rank = i;
+    }
+    g->server = s;
+    g->number = number;
+    g->next = s->generations;
+    s->generations = g;
+    return g;
+}
+
+void generation_send(struct generation *g, uint8_t type, json_t *message, int except)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+
+    for (int i = 0; i < g->server->size && text; i++) {
+        if (i != except)
+            connection_send(g->members[i].connection, type, text, strlen(text));
+    }
+    free(text);
+    json_decref(message);
+}
+
+void generation_fail(struct generation *g, int code, const char *text)
+{
+    if (g->failed.code)
+        return;
+    fault_set(&g->failed, code, "%s", text);
+    if (g->timer)
+        event_del(g->timer);
+    generation_send(g, COORD_FAILED,
+                    json_pack("{s:i, s:o}", "code", code, "text", sentence_json(g->failed.text)),
+                    -1);
+}
+
+/* A failed one stays, so that those who come late hear of it. */
+void generation_release(struct generation *g)
+{
+    if (!g->is_complete)
+        return;
+    for (int i = 0; i < g->server->size; i++) {
+        if (g->members[i].state < MEMBER_LEFT || g->members[i].connection)
+            return;
+    }
+    generation_destroy(g);
+}
+
+void generation_destroy(struct generation *g)
+{
+    struct generation **at = &g->server->generations;
+
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    while (g->groups)
+        group_destroy(g->groups);
+    for (int i = 0; i < g->server->size; i++) {
+        if (g->members[i].timer)
+            event_free(g->members[i].timer);
+        free(g->members[i].abort_text);
+    }
+    if (g->timer)
+        event_free(g->timer);
+    free(g->members);
+    free(g);
+}

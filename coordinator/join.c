@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* join.c: JOIN, and its answers WELCOME and FAILED. */
+#include "coordinator/server_state.h"
+
+#include "common/clock.h"
+#include "coordinator/protocol.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void send_failed(struct connection *c, int code, const char *text)
+{
+    connection_send_json(c, COORD_FAILED,
+                         json_pack("{s:i, s:o}", "code", code, "text", sentence_json(text)));
+}
+
+static json_t *make_welcome(const struct server *s)
+{
+    json_t *hosts = json_array(), *names = json_array();
+
+    for (int i = 0; i < s->size; i++)
+        json_array_append_new(hosts, json_integer(s->host_of[i]));
+    for (int i = 0; i < s->hosts; i++)
+        json_array_append_new(names, json_string(s->host_names[i]));
+    return json_pack("{s:i, s:o, s:o}", "size", s->size, "hosts", hosts, "names", names);
+}
+
+/* Everybody is here: the world is the generation's first group. */
+static void complete(struct generation *g)
+{
+    int *ranks = calloc((size_t)g->server->size, sizeof(*ranks));
+
+    for (int i = 0; ranks && i < g->server->size; i++)
+        ranks[i] = i;
+    if (!ranks || !group_create(g, ranks, g->server->size)) {
+        generation_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
+    } else {
+        g->is_complete = true;
+        if (g->timer)
+            event_del(g->timer);
+        generation_send(g, COORD_WELCOME, make_welcome(g->server), -1);
+    }
+    free(ranks);
+}
+
+static void on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct generation *g = arg;
+    struct server *s = g->server;
+    int *missing = calloc((size_t)s->size, sizeof(*missing)), count = 0;
+    char text[sizeof(g->failed.text)] = "";
+
+    (void)fd, (void)what;
+    for (int i = 0; missing && i < s->size; i++) {
+        if (g->members[i].state == MEMBER_ABSENT)
+            missing[count++] = i;
+    }
+    sentence_add_hosts(s, text, sizeof(text), missing, count);
+    sentence_add(
+        text, sizeof(text), " %s not called ml_init%s within %g s", count == 1 ? "has" : "have",
+        missing && s->ranks[missing[0]].has_joined ? " again" : "", (double)g->timeout_ms / 1000);
+    free(missing);
+    generation_fail(g, ML_ERR_TIMEOUT, text);
+}
+
+/* The timer stands for the joiner with the least patience. */
+static int set_timer(struct generation *g, int64_t timeout_ms)
+{
+    struct timeval time = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+    int64_t deadline_ms = clock_ms() + timeout_ms;
+
+    if (!g->timer) {
+        g->timer = evtimer_new(g->server->base, on_timeout, g);
+        if (!g->timer)
+            return -1;
+    } else if (deadline_ms >= g->deadline_ms) {
+        return 0;
+    }
+    g->deadline_ms = deadline_ms;
+    g->timeout_ms = timeout_ms;
+    return event_add(g->timer, &time);
+}
+
+/* Whoever has ended will not come any more. */
+static void fail_if_one_ended(struct generation *g)
+{
+    struct server *s = g->server;
+
+    for (int i = 0; i < s->size && s->exited > 0; i++) {
+        if (g->members[i].state == MEMBER_ABSENT && s->ranks[i].has_exited) {
+            liveness_fail_join(g, i);
+            return;
+        }
+    }
+}
+
+int join_receive(struct connection *c, json_t *message, struct fault *why)
+{
+    struct server *s = c->server;
+    struct generation *g = generation_find(s, c->number);
+    char text[sizeof(why->text)] = "";
+    json_int_t pid, timeout_ms;
+    struct member *m;
+
+    if (c->generation)
+        return fault_set(why, ML_ERR_REFUSED, "it joined twice");
+    if (json_unpack(message, "{s:I, s:I}", "pid", &pid, "timeout_ms", &timeout_ms) ||
+        timeout_ms < 0 || timeout_ms > INT_MAX)
+        return fault_set(why, ML_ERR_REFUSED, "its JOIN is malformed");
+    if (!g)
+        g = generation_create(s, c->number);
+    if (!g) {
+        send_failed(c, ML_ERR_MEMORY, "the coordinator is out of memory");
+        return 0;
+    }
+    m = &g->members[c->rank];
+    if (m->state != MEMBER_ABSENT) {
+        sentence_add_rank(s, text, sizeof(text), c->rank);
+        sentence_add(text, sizeof(text), " is held by another process (pid %lld)",
+                     (long long)m->pid);
+        send_failed(c, ML_ERR_STATE, text);
+        return 0;
+    }
+    if (g->failed.code) {
+        send_failed(c, g->failed.code, g->failed.text);
+        return 0;
+    }
+    if (set_timer(g, timeout_ms)) {
+        send_failed(c, ML_ERR_MEMORY, "the coordinator is out of memory");
+        return 0;
+    }
+    m->state = MEMBER_JOINED;
+    m->connection = c;
+    m->pid = pid;
+    c->generation = g;
+    s->ranks[c->rank].has_joined = true;
+    if (++g->joined == s->size)
+        complete(g);
+    else
+        fail_if_one_ended(g);
+    return 0;
+}

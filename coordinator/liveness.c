@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* liveness.c: who has died or left, in whose words, and who must hear of it. */
+#include "coordinator/server_state.h"
+
+#include "coordinator/protocol.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SENTENCE = sizeof(((struct fault *)NULL)->text) };
+
+/* Whether the agent's word on the rank's first process is on the process that held this claim. */
+static bool is_first_process(const struct rank_state *r, const struct member *m)
+{
+    return r->has_exited && (r->is_lost || r->exit_pid == m->pid || r->exit_pid == 0);
+}
+
+/* "rank 3 was killed by signal 9 (Killed) on host b (pid 4711)", as well as can be told. */
+static void describe_death(const struct member *m, char text[SENTENCE])
+{
+    const struct server *s = m->generation->server;
+    const struct rank_state *r = &s->ranks[m->rank];
+
+    text[0] = '\0';
+    if (m->abort_text) {
+        sentence_add_rank(s, text, SENTENCE, m->rank);
+        sentence_add(text, SENTENCE, " called ml_abort%s%s", *m->abort_text ? ": " : "",
+                     m->abort_text);
+    } else if (is_first_process(r, m)) {
+        sentence_add(text, SENTENCE, "rank %d %s", m->rank, r->exit_text);
+    } else {
+        sentence_add_rank(s, text, SENTENCE, m->rank);
+        sentence_add(text, SENTENCE, " (pid %lld) has ended without calling ml_finalize",
+                     (long long)m->pid);
+    }
+}
+
+/* The end of `m`: all others hear of it. May free the generation. */
+static void die(struct member *m)
+{
+    struct generation *g = m->generation;
+    char text[SENTENCE];
+
+    if (m->timer)
+        event_del(m->timer);
+    m->state = MEMBER_DEAD;
+    describe_death(m, text);
+    if (!g->is_complete) {
+        sentence_add(text, sizeof(text), " before all ranks had called ml_init");
+        generation_fail(g, ML_ERR_PEER, text);
+    } else {
+        generation_send(g, COORD_DEAD,
+                        json_pack("{s:i, s:o}", "rank", m->rank, "text", sentence_json(text)),
+                        m->rank);
+        group_on_lost(g, m->rank, text);
+    }
+    generation_release(g);
+}
+
+/* The time for a last word is over. The connection may still be open: a forked child holds the
+ * socket of a process that has ended. */
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct member *m = arg;
+
+    (void)fd, (void)what;
+    if (m->state == MEMBER_JOINED && m->connection)
+        connection_drop(m->connection); /* comes back to liveness_on_rank_closed */
+    else if (m->state == MEMBER_DYING)
+        die(m);
+}
+
+static int start_timer(struct member *m)
+{
+    static const struct timeval time = {.tv_usec = LAST_WORD_MS * 1000};
+
+    if (!m->timer)
+        m->timer = evtimer_new(m->generation->server->base, on_timer, m);
+    return m->timer ? event_add(m->timer, &time) : -1;
+}
+
+void liveness_on_rank_closed(struct connection *c)
+{
+    struct generation *g = c->generation;
+    struct member *m;
+
+    if (!g)
+        return;
+    m = &g->members[c->rank];
+    c->generation = NULL;
+    m->connection = NULL;
+    if (m->state != MEMBER_JOINED) {
+        generation_release(g);
+        return;
+    }
+    m->state = MEMBER_DYING;
+    /* Nothing more will be said if it said so itself, or once the first process has ended. */
+    if (m->abort_text || g->server->ranks[c->rank].has_exited || start_timer(m))
+        die(m);
+}
+
+void liveness_fail_join(struct generation *g, int rank)
+{
+    const struct rank_state *r = &g->server->ranks[rank];
+    char text[SENTENCE] = "";
+
+    sentence_add(text, sizeof(text), "rank %d %s", rank, r->exit_text);
+    if (!r->is_lost)
+        sentence_add(text, sizeof(text), " without calling ml_init%s",
+                     r->has_joined ? " again" : "");
+    generation_fail(g, ML_ERR_PEER, text);
+}
+
+/* What the end of a rank's first process means to one generation. May free it. */
+static void on_exited(struct generation *g, int rank)
+{
+    struct member *m = &g->members[rank];
+    const struct rank_state *r = &g->server->ranks[rank];
+
+    if (m->state == MEMBER_ABSENT && !g->is_complete)
+        liveness_fail_join(g, rank);
+    else if (m->state == MEMBER_DYING)
+        die(m);
+    else if (m->state == MEMBER_JOINED && r->is_lost)
+        connection_drop(m->connection);
+    else if (m->state == MEMBER_JOINED && is_first_process(r, m) && start_timer(m))
+        connection_drop(m->connection);
+}
+
+static void set_exited(struct server *s, int rank, int64_t pid, const char *text, bool is_lost)
+{
+    struct rank_state *r = &s->ranks[rank];
+    struct generation *g, *next;
+
+    if (r->has_exited)
+        return;
+    r->exit_text = strdup(text);
+    if (!r->exit_text)
+        return; /* the connection's end will tell, without a reason */
+    r->has_exited = true;
+    r->is_lost = is_lost;
+    r->exit_pid = pid;
+    s->exited++;
+    for (g = s->generations; g; g = next) {
+        next = g->next;
+        on_exited(g, rank);
+    }
+}
+
+void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
+{
+    if (rank >= 0 && rank < s->size)
+        set_exited(s, rank, pid, text, false);
+}
+
+void liveness_on_agent_closed(struct connection *c)
+{
+    struct server *s = c->server;
+    char text[SENTENCE] = "";
+
+    s->has_agent[c->host] = false;
+    sentence_add(text, sizeof(text), "is gone: host %s was lost", s->host_names[c->host]);
+    for (int i = 0; i < s->size; i++) {
+        if (s->host_of[i] == c->host)
+            set_exited(s, i, 0, text, true);
+    }
+}
+
+int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why)
+{
+    json_int_t host;
+
+    if (json_unpack(message, "{s:I}", "host", &host) || host != c->host)
+        return fault_set(why, ML_ERR_REFUSED, "its AGENT is malformed");
+    return 0;
+}
+
+int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why)
+{
+    struct server *s = c->server;
+    json_int_t rank, pid;
+    const char *text;
+
+    if (json_unpack(message, "{s:I, s:I, s:s}", "rank", &rank, "pid", &pid, "text", &text) ||
+        rank < 0 || rank >= s->size || s->host_of[rank] != c->host)
+        return fault_set(why, ML_ERR_REFUSED, "its EXITED is malformed");
+    set_exited(s, (int)rank, pid, text, false);
+    return 0;
+}
+
+int liveness_receive_leave(struct member *m, struct fault *why)
+{
+    struct generation *g = m->generation;
+    char text[SENTENCE] = "";
+
+    (void)why;
+    m->state = MEMBER_LEFT;
+    if (m->timer)
+        event_del(m->timer);
+    sentence_add_rank(g->server, text, sizeof(text), m->rank);
+    if (g->is_complete) {
+        generation_send(g, COORD_LEFT, json_pack("{s:i}", "rank", m->rank), -1);
+        sentence_add(text, sizeof(text), " has called ml_finalize");
+        group_on_lost(g, m->rank, text);
+    } else {
+        connection_send_json(m->connection, COORD_LEFT, json_pack("{s:i}", "rank", m->rank));
+        sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
+        generation_fail(g, ML_ERR_PEER, text);
+    }
+    return 0;
+}
+
+int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why)
+{
+    struct server *s = c->server;
+    const char *text = "";
+    json_int_t status;
+    struct member *m;
+
+    if (json_unpack(message, "{s:I, s?s}", "status", &status, "why", &text) || status < INT_MIN ||
+        status > INT_MAX)
+        return fault_set(why, ML_ERR_REFUSED, "its ABORT is malformed");
+    if (s->events.on_abort)
+        s->events.on_abort(c->rank, (int)status, text, s->events.arg);
+    if (c->generation) {
+        m = &c->generation->members[c->rank];
+        free(m->abort_text);
+        m->abort_text = strdup(text);
+    }
+    connection_send_json(c, COORD_LEFT, json_pack("{s:i}", "rank", c->rank));
+    return 0;
+}

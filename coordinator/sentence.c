@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "coordinator/sentence.h"
+
+#include "coordinator/server_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sentence_add(char *out, size_t size, const char *format, ...)
+{
+    size_t used = strlen(out);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(out + used, size - used, format, args);
+    va_end(args);
+}
+
+void sentence_add_rank(const struct server *s, char *out, size_t size, int rank)
+{
+    sentence_add(out, size, "rank %d on host %s", rank, s->host_names[s->host_of[rank]]);
+}
+
+/* Before the i-th of n things of which at most `named` are named: a comma, "and", or how many more.
+ * True: that was the end. */
+static bool add_separator(char *out, size_t size, int i, int n, int named, bool with_and)
+{
+    if (i == named && n > named) {
+        sentence_add(out, size, " and %d more", n - i);
+        return true;
+    }
+    if (i > 0)
+        sentence_add(out, size, with_and && i == n - 1 ? " and " : ", ");
+    return false;
+}
+
+void sentence_add_hosts(const struct server *s, char *out, size_t size, const int *ranks, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (add_separator(out, size, i, count, MISSING_NAMED, true))
+            return;
+        sentence_add_rank(s, out, size, ranks[i]);
+    }
+}
+
+void sentence_add_ranks(char *out, size_t size, const int *ranks, int count)
+{
+    sentence_add(out, size, count == 1 ? "rank " : "ranks ");
+    for (int i = 0; i < count; i++) {
+        if (add_separator(out, size, i, count, WAITING_NAMED, false))
+            return;
+        sentence_add(out, size, "%d", ranks[i]);
+    }
+}
+
+json_t *sentence_json(const char *text)
+{
+    json_t *value = json_string(text);
+    char *plain = value ? NULL : strdup(text);
+
+    for (char *at = plain; at && *at; at++) {
+        if (*at & 0x80)
+            *at = '?';
+    }
+    if (plain)
+        value = json_string(plain);
+    free(plain);
+    return value;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "coordinator/server.h"
+
+#include "coordinator/server_state.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096, ACCEPT_AGAIN_MS = 100 };
+
+static void on_accept(evutil_socket_t listener, short what, void *arg)
+{
+    static const struct timeval pause = {.tv_usec = ACCEPT_AGAIN_MS * 1000};
+    struct server *s = arg;
+
+    (void)what;
+    for (;;) {
+        int fd = address_accept(listener);
+
+        if (fd >= 0) {
+            connection_accept(s, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            /* The listener stays readable: without the pause the loop would spin. */
+            event_del(s->on_accept);
+            event_add(s->accept_again, &pause);
+            return;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            return;
+        } /* else: that one connection failed */
+    }
+}
+
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+    struct server *s = arg;
+
+    (void)fd, (void)what;
+    event_add(s->on_accept, NULL);
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+    struct server *s = arg;
+
+    (void)fd, (void)what;
+    connection_free_all(&s->closed);
+}
+
+static int copy_config(struct server *s, const struct server_config *config, struct fault *why)
+{
+    size_t size = (size_t)config->size, hosts = (size_t)config->hosts;
+
+    if (strlen(config->job) >= sizeof(s->job))
+        return fault_set(why, ML_ERR_ARGUMENT, "the job's id is too long");
+    strcpy(s->job, config->job);
+    memcpy(s->secret, config->secret, AUTH_SECRET);
+    s->size = config->size;
+    s->stall_ms = config->stall_ms;
+    s->host_of = calloc(size, sizeof(*s->host_of));
+    s->ranks = calloc(size, sizeof(*s->ranks));
+    s->host_names = calloc(hosts, sizeof(*s->host_names));
+    s->has_agent = calloc(hosts, sizeof(*s->has_agent));
+    if (!s->host_of || !s->ranks || !s->host_names || !s->has_agent)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    memcpy(s->host_of, config->host_of, size * sizeof(*s->host_of));
+    for (; s->hosts < config->hosts; s->hosts++) {
+        s->host_names[s->hosts] = strdup(config->host_names[s->hosts]);
+        if (!s->host_names[s->hosts])
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+int server_open(struct server **out, struct event_base *base, const struct server_config *config,
+                const struct server_events *events, struct fault *why)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    int rc;
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->base = base;
+    s->events = *events;
+    s->listener = -1;
+    TAILQ_INIT(&s->strangers);
+    TAILQ_INIT(&s->known);
+    TAILQ_INIT(&s->closed);
+    rc = copy_config(s, config, why);
+    if (!rc)
+        rc = address_listen(config->bind_ip, config->port, BACKLOG, &s->listener, &s->address, why);
+    if (rc)
+        goto fail;
+    s->on_accept = event_new(base, s->listener, EV_READ | EV_PERSIST, on_accept, s);
+    s->accept_again = evtimer_new(base, on_accept_again, s);
+    s->sweeper = event_new(base, -1, 0, on_sweep, s);
+    s->stall_timer = evtimer_new(base, stall_on_timer, s);
+    if (!s->on_accept || !s->accept_again || !s->sweeper || !s->stall_timer ||
+        event_add(s->on_accept, NULL)) {
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+        goto fail;
+    }
+    *out = s;
+    return 0;
+fail:
+    server_close(s);
+    return rc;
+}
+
+const struct address *server_address(const struct server *s)
+{
+    return &s->address;
+}
+
+static void free_event(struct event *e)
+{
+    if (e)
+        event_free(e);
+}
+
+void server_close(struct server *s)
+{
+    if (!s)
+        return;
+    free_event(s->on_accept);
+    free_event(s->accept_again);
+    free_event(s->sweeper);
+    free_event(s->stall_timer);
+    if (s->listener >= 0)
+        close(s->listener);
+    connection_free_all(&s->strangers);
+    connection_free_all(&s->known);
+    connection_free_all(&s->closed);
+    while (s->generations)
+        generation_destroy(s->generations);
+    for (int i = 0; i < s->hosts; i++)
+        free(s->host_names[i]);
+    for (int i = 0; s->ranks && i < s->size; i++)
+        free(s->ranks[i].exit_text);
+    free(s->host_names);
+    free(s->has_agent);
+    free(s->host_of);
+    free(s->ranks);
+    sodium_memzero(s->secret, sizeof(s->secret));
+    free(s);
+}

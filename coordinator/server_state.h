@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server_state.h: what the coordinator's files share: who is connected, which ranks of which
+ * generation have met, and their groups. One thread, the loop's.
+ *
+ *   server ─┬─ connection…   a socket: a stranger, then a rank or an agent
+ *           ├─ rank_state…   what the agents said of each rank's first process
+ *           └─ generation… ─┬─ member…   one a rank: has it joined, is it alive
+ *                           └─ group… ─── seat…   one a member of the group: what it has sent
+ */
+#ifndef COORDINATOR_SERVER_STATE_H
+#define COORDINATOR_SERVER_STATE_H
+
+#include "coordinator/sentence.h"
+#include "coordinator/server.h"
+
+#include "common/frame.h"
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+enum {
+    HANDSHAKE_MS = 10000,    /* for a stranger to prove who he is */
+    LINGER_MS = 2000,        /* for a refusal to be read */
+    LAST_WORD_MS = 200,      /* for an agent to say how a rank died */
+    WAITING_AFTER_MS = 1000, /* a rank says WAITING once a call has waited so long */
+    MISSING_NAMED = 5,       /* ranks named in a sentence about those that are missing */
+    WAITING_NAMED = 16,      /* ranks named in a sentence about those that wait */
+};
+
+struct bufferevent;
+struct generation;
+
+/*
+ * HANDSHAKE ──proved──▶ RANK or AGENT ──closed, or talked nonsense──▶ CLOSED
+ *     └──could not──▶ LINGER (the refusal is on its way) ──▶ CLOSED
+ * A closed one is freed by the sweeper, outside of all callbacks: whoever holds one in a callback
+ * may go on using it until that returns.
+ */
+enum connection_state {
+    CONNECTION_HANDSHAKE,
+    CONNECTION_LINGER,
+    CONNECTION_RANK,
+    CONNECTION_AGENT,
+    CONNECTION_CLOSED,
+};
+
+struct connection {
+    struct server *server;
+    enum connection_state state;
+    struct bufferevent *stream;
+    struct frame_reader *reader;
+    struct auth *auth;      /* until it is proved */
+    struct event *deadline; /* of the handshake or the lingering */
+    char peer[ADDRESS_TEXT];
+    int rank;                      /* RANK: which one */
+    uint32_t number;               /* RANK: of its generation */
+    struct generation *generation; /* RANK: set once it has joined */
+    int host;                      /* AGENT: index */
+    size_t discarded;              /* LINGER: bytes */
+    TAILQ_ENTRY(connection) entry;
+};
+TAILQ_HEAD(connection_list, connection);
+
+struct rank_state {
+    bool has_exited; /* its first process; or its host is lost */
+    bool is_lost;    /* its host is lost */
+    bool has_joined; /* some generation */
+    int64_t exit_pid;
+    char *exit_text; /* "was killed by signal 9 (Killed) on host b (pid 4711)" */
+};
+
+/*
+ * ABSENT ──JOIN──▶ JOINED ──connection ends──▶ DYING ──agent's word, or time──▶ DEAD
+ *                    └──LEAVE──▶ LEFT
+ */
+enum member_state { MEMBER_ABSENT, MEMBER_JOINED, MEMBER_DYING, MEMBER_LEFT, MEMBER_DEAD };
+
+struct member {
+    enum member_state state;
+    struct generation *generation;
+    int rank;
+    int64_t pid;
+    struct connection *connection; /* NULL once closed */
+    struct event *timer;           /* the wait for the last word; NULL until needed */
+    char *abort_text;              /* what it gave to ml_abort */
+};
+
+/* What a rank has said about the call it waits in. */
+struct wait {
+    bool is_waiting, is_reported;
+    uint32_t seq; /* 0: point to point */
+    int64_t since_ms;
+    char *call, *signature;
+    int *peers; /* world ranks */
+    int peer_count;
+};
+
+struct seat {
+    int rank; /* world rank */
+    bool has_freed;
+    uint8_t *blobs; /* the pending EXCHANGE's: length, bytes; NULL: has not come */
+    uint32_t blob_count;
+    bool has_split;
+    int color, key;
+    struct wait wait;
+};
+
+struct group {
+    struct generation *generation;
+    uint32_t id;
+    int count;
+    struct seat *seats;
+    struct fault broken; /* by BREAK or a mismatch: what all members were told */
+    struct fault lost;   /* a member has died or left: an exchange can't complete */
+    uint32_t exchange_seq, split_seq;
+    int exchanged, splitted; /* how many have come to the pending one */
+    int freed;
+    struct group *next;
+};
+
+struct generation {
+    struct server *server;
+    uint32_t number;
+    struct member *members; /* server's size */
+    int joined;
+    bool is_complete;
+    struct fault failed; /* code != 0: what every joiner is told */
+    struct event *timer; /* the first joiner's patience */
+    int64_t deadline_ms, timeout_ms;
+    struct group *groups; /* the world last */
+    uint32_t next_group;
+    struct generation *next;
+};
+
+struct server {
+    struct event_base *base;
+    char job[AUTH_JOB];
+    uint8_t secret[AUTH_SECRET];
+    int size, hosts, stall_ms;
+    int *host_of;
+    char **host_names;
+    bool *has_agent; /* per host: its agent is connected */
+    struct server_events events;
+    struct address address;
+    int listener;
+    struct event *on_accept, *accept_again, *sweeper, *stall_timer;
+    int64_t stall_due_ms; /* when stall_timer is set to; 0: it isn't */
+    struct rank_state *ranks;
+    int exited; /* ranks with has_exited */
+    struct generation *generations;
+    struct connection_list strangers, known, closed;
+    int stranger_count;
+    unsigned refused;
+};
+
+/* connection.c. connection_send never fails: a connection that is lost reports that by itself. */
+void connection_accept(struct server *s, int fd);
+void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size);
+void connection_send_json(struct connection *c, uint8_t type, json_t *message); /* takes it over */
+void connection_drop(struct connection *c);
+void connection_free_all(struct connection_list *list);
+
+/* Handlers of the frames that ranks and agents send. A negative return: what came makes no sense,
+ * `why` says so, and the connection is dropped. `m` is the sender's member; `message` the JSON,
+ * NULL if raw. */
+int join_receive(struct connection *c, json_t *message, struct fault *why);
+int exchange_receive(struct member *m, const struct frame *f, struct fault *why);
+int split_receive(struct member *m, json_t *message, struct fault *why);
+int group_receive_break(struct member *m, json_t *message, struct fault *why);
+int group_receive_free(struct member *m, json_t *message, struct fault *why);
+int stall_receive_waiting(struct member *m, json_t *message, struct fault *why);
+int stall_receive_moving(struct member *m, json_t *message, struct fault *why);
+int liveness_receive_leave(struct member *m, struct fault *why);
+int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
+int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why);
+int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
+
+/* liveness.c */
+/* Fails the waiting joiners because `rank`, which has not joined, has ended. */
+void liveness_fail_join(struct generation *g, int rank);
+void liveness_on_rank_closed(struct connection *c);
+void liveness_on_agent_closed(struct connection *c);
+
+/* generation.c */
+struct generation *generation_find(struct server *s, uint32_t number);
+struct generation *generation_create(struct server *s, uint32_t number); /* NULL: out of memory */
+void generation_fail(struct generation *g, int code, const char *text);
+void generation_send(struct generation *g, uint8_t type, json_t *message, int except);
+void generation_release(struct generation *g); /* frees it if nobody is left in it */
+void generation_destroy(struct generation *g);
+
+/* group.c */
+struct group *group_create(struct generation *g, const int *ranks, int count); /* NULL: no memory */
+struct group *group_find(struct generation *g, json_int_t id);
+struct seat *group_seat(struct group *p, int rank); /* NULL: not a member */
+void group_break(struct group *p, int code, const char *text);
+void group_on_lost(struct generation *g, int rank, const char *text); /* all groups it is in */
+/* Answers with BROKEN if nothing can complete in the group any more. */
+bool group_answers_broken(struct group *p, struct member *m);
+void group_destroy(struct group *p);
+const char *group_name(const struct group *p, char out[32]); /* "the world group", "group 3" */
+void exchange_clear(struct group *p);
+void split_clear(struct group *p);
+void stall_clear(struct wait *w);
+void stall_on_timer(evutil_socket_t fd, short what, void *arg);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* split.c: ml_split: the members of each color become a group. */
+#include "coordinator/server_state.h"
+
+#include "coordinator/protocol.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+void split_clear(struct group *p)
+{
+    for (int i = 0; i < p->count; i++)
+        p->seats[i].has_split = false;
+    p->splitted = 0;
+}
+
+struct choice {
+    int color, key, place; /* place: rank in the old group */
+    int rank;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct choice *a = left, *b = right;
+
+    if (a->color != b->color)
+        return a->color < b->color ? -1 : 1;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->place < b->place ? -1 : 1;
+}
+
+/* One new group of the `count` members at `c`; or none for those with a negative color. False: no
+ * memory. */
+static bool answer(struct group *p, const struct choice *c, int count)
+{
+    bool is_group = c->color >= 0;
+    int *ranks = calloc((size_t)count, sizeof(*ranks));
+    json_t *members = json_array(), *message;
+    struct group *made = NULL;
+    bool ok;
+
+    for (int i = 0; ranks && i < count; i++) {
+        ranks[i] = c[i].rank;
+        if (is_group)
+            json_array_append_new(members, json_integer(c[i].rank));
+    }
+    if (ranks && is_group)
+        made = group_create(p->generation, ranks, count);
+    free(ranks);
+    ok = made || !is_group;
+    message = json_pack("{s:I, s:I, s:o}", "seq", (json_int_t)p->split_seq, "group",
+                        made ? (json_int_t)made->id : -1, "members", members);
+    for (int i = 0; i < count && ok; i++)
+        connection_send_json(p->generation->members[c[i].rank].connection, COORD_SPLITTED,
+                             json_incref(message));
+    json_decref(message);
+    return ok;
+}
+
+static void complete(struct group *p)
+{
+    struct choice *choices = calloc((size_t)p->count, sizeof(*choices));
+    bool ok = choices;
+    int start, end;
+
+    for (int i = 0; i < p->count && ok; i++) {
+        const struct seat *seat = &p->seats[i];
+
+        choices[i] = (struct choice){seat->color < 0 ? -1 : seat->color, seat->key, i, seat->rank};
+    }
+    if (ok)
+        qsort(choices, (size_t)p->count, sizeof(*choices), compare);
+    split_clear(p);
+    for (start = 0; start < p->count && ok; start = end) {
+        for (end = start + 1; end < p->count && choices[end].color == choices[start].color;)
+            end++;
+        ok = answer(p, &choices[start], end - start);
+    }
+    free(choices);
+    if (!ok)
+        group_break(p, ML_ERR_MEMORY, "the coordinator is out of memory");
+}
+
+static bool is_int(json_int_t value)
+{
+    return value >= INT_MIN && value <= INT_MAX;
+}
+
+int split_receive(struct member *m, json_t *message, struct fault *why)
+{
+    json_int_t id, seq, color, key;
+    struct seat *seat;
+    struct group *p;
+
+    if (json_unpack(message, "{s:I, s:I, s:I, s:I}", "group", &id, "seq", &seq, "color", &color,
+                    "key", &key) ||
+        seq < 0 || seq > UINT32_MAX || !is_int(color) || !is_int(key))
+        return fault_set(why, ML_ERR_REFUSED, "its SPLIT is malformed");
+    p = group_find(m->generation, id);
+    seat = p ? group_seat(p, m->rank) : NULL;
+    if (!seat || seat->has_split)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its SPLIT is of a group that it isn't in, or comes twice");
+    if (group_answers_broken(p, m))
+        return 0;
+    if (p->splitted > 0 && seq != p->split_seq) {
+        group_break(p, ML_ERR_MISMATCH,
+                    "the ranks of the group are not in the same call of ml_split");
+        return 0;
+    }
+    seat->has_split = true;
+    seat->color = (int)color;
+    seat->key = (int)key;
+    p->split_seq = (uint32_t)seq;
+    if (++p->splitted == p->count)
+        complete(p);
+    return 0;
+}
