@@ -76,8 +76,11 @@ int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why);
 struct link;
 struct link_ops {
     const char *name; /* "tcp", "shm", "self", "rdma" */
+    int drain_ms;     /* how long what a peer sent before its end may still be under way */
     /* Move bytes of the transfers at the head of l->sends / l->recvs; each finished one is marked done
-     * and taken off its queue. Returns > 0 if anything moved, 0 if not, ML_ERR_*. */
+     * and taken off its queue (link_pop_send, link_pop_recv). Returns > 0 if anything moved, 0 if not,
+     * ML_ERR_*. A peer that has closed its end is no error here: l->ended is set, and the wait asks
+     * the coordinator who that was and why. */
     int (*progress)(struct link *l, struct fault *why);
     /* About to sleep: announce it to the peer if need be, and name what to poll: up to 2 entries of
      * p. Returns how many; -1: something is ready now, don't sleep. */
@@ -91,6 +94,15 @@ struct link {
     int peer;                       /* rank in the group */
     struct transfer *sends, **sends_end; /* queues of what is in flight */
     struct transfer *recvs, **recvs_end;
+    bool active;                    /* in g->active: something is queued */
+    bool ended;                     /* by the peer: what is queued can't go on */
+    int gone;                       /* enum peer_state (news.h): what the coordinator said of it */
+    int64_t ended_at, gone_at;      /* clock_ms, when that was noticed; 0: not yet */
 };
+
+/* For transports. */
+void link_init(struct link *l, const struct link_ops *ops, struct group *g, int peer);
+void link_pop_send(struct link *l); /* the first send is done */
+void link_pop_recv(struct link *l); /* the first receive is done */
 
 #endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* api.h: the calls of mlaunch.h, as the shim finds them. */
+#ifndef RUNTIME_API_H
+#define RUNTIME_API_H
+
+#include "runtime/table.h"
+
+extern const struct runtime_table api_table;
+
+#endif

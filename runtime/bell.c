@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bell.h"
+
+#include "runtime/fork_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void bell_path(char path[PATH_MAX], const char *dir, uint32_t generation, uint32_t group,
+                      int rank)
+{
+    snprintf(path, PATH_MAX, "%s/rank.%d.bell.%u.%u", dir, rank, generation, group);
+}
+
+/* Read and write on either side: opening never waits for the other, and ringing the bell of a process
+ * that has just died raises no SIGPIPE. */
+enum { BELL_FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW };
+
+int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
+              struct fault *why)
+{
+    char path[PATH_MAX];
+    int made;
+
+    bell_path(path, dir, generation, group, rank);
+    if (mkfifo(path, 0600) != 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make the FIFO %s", path);
+    made = open(path, BELL_FLAGS);
+    if (made < 0) {
+        int err = errno;
+
+        unlink(path);
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot open the FIFO %s", path);
+    }
+    fork_guard_add(made);
+    *fd = made;
+    return 0;
+}
+
+void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, int rank)
+{
+    char path[PATH_MAX];
+
+    if (fd < 0)
+        return;
+    bell_path(path, dir, generation, group, rank);
+    unlink(path);
+    fork_guard_close(fd);
+}
+
+int bell_find(const char *dir, uint32_t generation, uint32_t group, int rank)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    bell_path(path, dir, generation, group, rank);
+    fd = open(path, BELL_FLAGS);
+    fork_guard_add(fd);
+    return fd;
+}
+
+void bell_ring(int fd)
+{
+    ssize_t n;
+
+    do
+        n = write(fd, "", 1);
+    while (n < 0 && errno == EINTR);
+    /* A full FIFO has rung often enough. */
+}
+
+void bell_silence(int fd)
+{
+    char bytes[64];
+    ssize_t n;
+
+    do
+        n = read(fd, bytes, sizeof(bytes));
+    while (n == (ssize_t)sizeof(bytes) || (n < 0 && errno == EINTR));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* call.c: the beginning and the end of every call on a group (group.h). */
+#include "runtime/claim.h"
+#include "runtime/group.h"
+#include "runtime/news.h"
+#include "runtime/wait.h"
+#include "runtime/world.h"
+
+/* From now on every call on g returns this. A rank that fails because another is gone is a consequence:
+ * the file lets the agent name the cause first. */
+static void call_break(struct group *g, const struct fault *why)
+{
+    g->broken = *why;
+    if (why->code == ML_ERR_PEER && g->world->is_launched)
+        claim_mark_broken(g->world->dir, g->world->rank, why->text);
+}
+
+int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
+               int op, int root, struct fault *why)
+{
+    int rc;
+
+    g->call = (struct call){.count = count,
+                            .seq = kind == CALL_SEND ? 0 : ++g->calls,
+                            .kind = (uint8_t)kind,
+                            .type = (uint8_t)type,
+                            .op = (uint8_t)op,
+                            .root = root};
+    g->call_name = name;
+    if (g->broken.code) {
+        *why = g->broken;
+        return why->code;
+    }
+    rc = wait_look(g, why);
+    if (rc)
+        call_break(g, why);
+    return rc;
+}
+
+int call_end(struct group *g, int code, struct fault *why)
+{
+    wait_over(g);
+    if (code == 0 || code == ML_ERR_ARGUMENT || g->broken.code)
+        return code;
+    call_break(g, why);
+    /* Unless it was the others who told us. */
+    if (!news_broken(g->world->news, g, NULL))
+        group_tell_broken(g, why);
+    return code;
+}

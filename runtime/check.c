@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/check.h"
+
+#include "runtime/fork_guard.h"
+#include "runtime/reduce_op.h"
+
+int check_group(const struct group *g, struct fault *why)
+{
+    if (__builtin_expect(!g, 0))
+        return fault_set(why, ML_ERR_ARGUMENT, "the group is NULL");
+    if (__builtin_expect(fork_guard_is_child, 0))
+        return fault_set(why, ML_ERR_STATE,
+                         "a forked child can't use the rank of its parent; make mlaunch's calls in "
+                         "the process that called ml_init");
+    return 0;
+}
+
+int check_blocks(size_t blocks, size_t size, struct fault *why)
+{
+    if (size && blocks > SIZE_MAX / 2 / size)
+        return fault_set(why, ML_ERR_ARGUMENT, "%zu times %zu bytes are more than memory can hold",
+                         blocks, size);
+    return 0;
+}
+
+int check_reduction(size_t count, ml_type type, ml_op op, size_t blocks, size_t *size,
+                    struct fault *why)
+{
+    size_t element = type_size((int)type);
+    int rc;
+
+    if (!element)
+        return fault_set(why, ML_ERR_ARGUMENT, "there is no ml_type %d", (int)type);
+    if (!op_is_valid((int)type, (int)op))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s makes no sense for %s", op_name((int)op),
+                         type_name((int)type));
+    rc = check_blocks(count, element, why);
+    if (!rc)
+        rc = check_blocks(blocks, count * element, why);
+    if (!rc)
+        *size = count * element;
+    return rc;
+}
+
+int check_rank(const struct group *g, int rank, const char *what, struct fault *why)
+{
+    if (rank < 0 || rank >= g->size)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is %d, but the group has ranks 0 to %d", what,
+                         rank, g->size - 1);
+    return 0;
+}
+
+int check_buffer(const void *buf, size_t size, const char *what, struct fault *why)
+{
+    if (!buf && size)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is NULL, but its size is %zu bytes", what, size);
+    return 0;
+}
+
+int check_overlap(const void *in, size_t in_size, const void *out, size_t out_size, size_t offset,
+                  struct fault *why)
+{
+    uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
+
+    if (a == b || !in_size || !out_size || a >= b + out_size || b >= a + in_size)
+        return 0;
+    if (offset != SIZE_MAX && a == b + offset)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "in (%zu bytes) and out (%zu bytes) overlap", in_size,
+                     out_size);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/claim.h"
+
+#include "runtime/fork_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A POSIX record lock: it belongs to the process, so a fork doesn't pass it on. The price is that closing
+ * any descriptor of the file drops it: only this file opens it, once, under world.c's lock. */
+struct claim {
+    int fd;
+};
+
+static int claim_lock(int fd, int rank, struct fault *why)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int err;
+
+    if (fcntl(fd, F_SETLK, &lock) == 0)
+        return 0;
+    err = errno;
+    if (err != EAGAIN && err != EACCES)
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot lock the claim of rank %d", rank);
+    if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+        return fault_set(why, ML_ERR_STATE,
+                         "rank %d is held by process %ld: one process at a time can be a rank", rank,
+                         (long)lock.l_pid);
+    return fault_set(why, ML_ERR_STATE, "rank %d was held by a process that has just ended", rank);
+}
+
+/* Reads the counter, counts, and writes it back with this process's pid. */
+static int claim_count(int fd, int rank, uint32_t *generation, struct fault *why)
+{
+    char text[64] = "";
+    long pid;
+    unsigned count = 0;
+    int length;
+
+    if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read the claim of rank %d", rank);
+    if (text[0] && sscanf(text, "%ld %u", &pid, &count) != 2)
+        return fault_set(why, ML_ERR_SYSTEM, "the claim of rank %d is damaged", rank);
+    length = snprintf(text, sizeof(text), "%ld %u\n", (long)getpid(), count + 1);
+    if (pwrite(fd, text, (size_t)length, 0) != length || ftruncate(fd, length) != 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write the claim of rank %d", rank);
+    *generation = count + 1;
+    return 0;
+}
+
+static void claim_broken_path(char path[PATH_MAX], const char *dir, int rank)
+{
+    snprintf(path, PATH_MAX, "%s/rank.%d.broken", dir, rank);
+}
+
+int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generation,
+               struct fault *why)
+{
+    char path[PATH_MAX];
+    struct claim *c = malloc(sizeof(*c));
+    int rc;
+
+    if (!c)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    snprintf(path, sizeof(path), "%s/rank.%d.claim", dir, rank);
+    c->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (c->fd < 0) {
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot open %s", path);
+        goto fail;
+    }
+    fork_guard_add(c->fd);
+    rc = claim_lock(c->fd, rank, why);
+    if (rc)
+        goto fail;
+    rc = claim_count(c->fd, rank, generation, why);
+    if (rc)
+        goto fail;
+    claim_broken_path(path, dir, rank);
+    unlink(path);
+    *out = c;
+    return 0;
+fail:
+    claim_release(c);
+    return rc;
+}
+
+void claim_release(struct claim *c)
+{
+    if (!c)
+        return;
+    fork_guard_close(c->fd);
+    free(c);
+}
+
+void claim_mark_broken(const char *dir, int rank, const char *text)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    claim_broken_path(path, dir, rank);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return;
+    /* That the file is there is what counts; its text is for people. */
+    if (write(fd, text, strlen(text)) < 0)
+        errno = 0;
+    close(fd);
+}

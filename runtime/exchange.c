@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/exchange.h"
+
+#include "coordinator/protocol.h"
+#include "runtime/news.h"
+#include "runtime/world.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct exchange {
+    void *payload; /* the frame's, or a copy of one's own blob */
+    struct blob blobs[];
+};
+
+static unsigned char *put_u32(unsigned char *at, uint32_t value)
+{
+    value = htonl(value);
+    memcpy(at, &value, sizeof(value));
+    return at + sizeof(value);
+}
+
+static int exchange_tell(struct group *g, struct blob mine, struct fault *why)
+{
+    size_t size = 4 * sizeof(uint32_t) + mine.size;
+    unsigned char *payload = malloc(size), *at = payload;
+    int rc;
+
+    if (!payload)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    at = put_u32(at, g->id);
+    at = put_u32(at, g->exchanges);
+    at = put_u32(at, 1);
+    at = put_u32(at, mine.size);
+    if (mine.size)
+        memcpy(at, mine.bytes, mine.size);
+    rc = news_tell_bytes(g->world->news, COORD_EXCHANGE, payload, (uint32_t)size, why);
+    free(payload);
+    return rc;
+}
+
+/* Layout as in doc/protocol.md, EXCHANGED: three words, then a length and bytes for each member. */
+static int exchange_parse(struct exchange *x, int count, const unsigned char *at, size_t left,
+                          struct fault *why)
+{
+    uint32_t word[3];
+
+    if (left < sizeof(word))
+        goto bad;
+    memcpy(word, at, sizeof(word));
+    at += sizeof(word);
+    left -= sizeof(word);
+    if (ntohl(word[2]) != (uint32_t)count)
+        goto bad;
+    for (int i = 0; i < count; i++) {
+        uint32_t size;
+
+        if (left < sizeof(size))
+            goto bad;
+        memcpy(&size, at, sizeof(size));
+        size = ntohl(size);
+        at += sizeof(size);
+        left -= sizeof(size);
+        if (left < size)
+            goto bad;
+        x->blobs[i] = (struct blob){at, size};
+        at += size;
+        left -= size;
+    }
+    return 0;
+bad:
+    return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to an exchange is damaged");
+}
+
+static int exchange_alone(struct exchange *x, struct blob mine, struct fault *why)
+{
+    x->payload = malloc(mine.size ? mine.size : 1);
+    if (!x->payload)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (mine.size)
+        memcpy(x->payload, mine.bytes, mine.size);
+    x->blobs[0] = (struct blob){x->payload, mine.size};
+    return 0;
+}
+
+int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64_t deadline_ms,
+                 struct fault *why)
+{
+    struct exchange *x = calloc(1, sizeof(*x) + (size_t)g->size * sizeof(x->blobs[0]));
+    struct reply reply = {0};
+    int rc;
+
+    if (!x)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    g->exchanges++;
+    if (g->size == 1) {
+        rc = exchange_alone(x, mine, why);
+    } else {
+        rc = exchange_tell(g, mine, why);
+        if (!rc)
+            rc = news_await(g->world->news, g, deadline_ms, &reply, why);
+        if (!rc) {
+            x->payload = reply.payload;
+            rc = exchange_parse(x, g->size, reply.payload, reply.size, why);
+        }
+    }
+    if (rc) {
+        exchange_destroy(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+struct blob exchange_blob(const struct exchange *x, int rank)
+{
+    return x->blobs[rank];
+}
+
+void exchange_destroy(struct exchange *x)
+{
+    if (!x)
+        return;
+    free(x->payload);
+    free(x);
+}

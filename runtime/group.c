@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * group.c: a group comes up in two exchanges. In the first, each member tells where it listens; in between,
+ * links are made; the second says that everybody has all of them. A member that can't go on breaks the
+ * group: so either all members have it or all get the first failure, in words.
+ */
+#include "runtime/group.h"
+
+#include "coordinator/protocol.h"
+#include "runtime/bell.h"
+#include "runtime/exchange.h"
+#include "runtime/news.h"
+#include "runtime/self_link.h"
+#include "runtime/shm_link.h"
+#include "runtime/tcp_mesh.h"
+#include "runtime/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 5000 /* for the others to say why they could not go on */ };
+
+/* What only the bring-up needs. */
+struct bring_up {
+    struct group *group;
+    bool *uses_tcp;     /* per rank of the group */
+    int *locals;        /* ranks of the group that share memory, this one included, ascending */
+    int local_count, local_index;
+    struct tcp_mesh *mesh;
+    char where[ADDRESS_TEXT];
+    int64_t deadline_ms;
+};
+
+const char *group_member(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT])
+{
+    const struct world *w = g->world;
+    int member = g->members[rank];
+
+    snprintf(text, GROUP_MEMBER_TEXT, "rank %d on host %s", member,
+             w->host_names[w->host_of[member]]);
+    return text;
+}
+
+/* Who is reached how: shared memory on one host unless the network's path was asked for there too. */
+static int plan_links(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+
+    b->uses_tcp = calloc((size_t)g->size, sizeof(*b->uses_tcp));
+    b->locals = calloc((size_t)g->size, sizeof(*b->locals));
+    if (!b->uses_tcp || !b->locals)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size; i++) {
+        bool is_local = g->host_of[i] == g->host_of[g->rank] && !g->world->job.local_net;
+
+        if (i == g->rank)
+            b->local_index = b->local_count;
+        if (is_local || i == g->rank)
+            b->locals[b->local_count++] = i;
+        else
+            b->uses_tcp[i] = true;
+    }
+    return 0;
+}
+
+static void segment_name(const struct group *g, char *name, size_t size)
+{
+    const struct world *w = g->world;
+
+    snprintf(name, size, "/mlaunch-%u-%s.%d.g%u.%u", (unsigned)geteuid(), w->job.job,
+             w->host_of[w->rank], g->id, w->generation);
+}
+
+/* Before the first exchange: whatever others will look for. */
+static int prepare_links(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+    char name[NAME_MAX];
+    int rc = 0;
+
+    if (b->local_count > 1 && b->local_index == 0) {
+        segment_name(g, name, sizeof(name));
+        rc = shm_segment_create(&g->segment, name, b->local_count, why);
+    }
+    if (!rc && b->local_count < g->size)
+        rc = tcp_mesh_open(&b->mesh, g, b->uses_tcp, b->where, why);
+    return rc;
+}
+
+static int open_shm_links(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+    char name[NAME_MAX];
+    int rc = 0;
+
+    if (b->local_count == 1)
+        return 0;
+    segment_name(g, name, sizeof(name));
+    if (b->local_index > 0)
+        rc = shm_segment_open(&g->segment, name, b->local_count, why);
+    for (int i = 0; i < b->local_count && !rc; i++)
+        if (i != b->local_index)
+            rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment,
+                               b->local_index, i, why);
+    return rc;
+}
+
+static int open_tcp_links(struct bring_up *b, const struct exchange *x, struct fault *why)
+{
+    struct group *g = b->group;
+    int rc = 0;
+
+    if (!b->mesh)
+        return 0;
+    for (int i = g->rank + 1; i < g->size && !rc; i++) {
+        struct blob blob = exchange_blob(x, i);
+        char where[ADDRESS_TEXT];
+
+        if (!b->uses_tcp[i])
+            continue;
+        snprintf(where, sizeof(where), "%.*s", (int)blob.size, (const char *)blob.bytes);
+        rc = tcp_mesh_found(b->mesh, i, where, why);
+    }
+    return rc ? rc : tcp_mesh_run(b->mesh, b->deadline_ms, why);
+}
+
+static int bring_up(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+    struct exchange *x = NULL;
+    char who[GROUP_MEMBER_TEXT];
+    int rc = plan_links(b, why);
+
+    if (!rc)
+        rc = prepare_links(b, why);
+    if (rc)
+        return fault_wrap(why, "%s", group_member(g, g->rank, who));
+    rc = exchange_run(&x, g, (struct blob){b->where, (uint32_t)strlen(b->where)}, b->deadline_ms,
+                      why);
+    if (rc)
+        return rc;
+    rc = self_link_open(&g->links[g->rank], g, why);
+    if (!rc)
+        rc = open_shm_links(b, why);
+    if (rc)
+        fault_wrap(why, "%s", group_member(g, g->rank, who));
+    else
+        rc = open_tcp_links(b, x, why);
+    exchange_destroy(x);
+    x = NULL;
+    if (!rc)
+        rc = exchange_run(&x, g, (struct blob){NULL, 0}, b->deadline_ms + PATIENCE_MS, why);
+    exchange_destroy(x);
+    shm_segment_unlink(g->segment);
+    return rc;
+}
+
+static int group_allocate(struct group *g, const int *members, struct fault *why)
+{
+    const struct world *w = g->world;
+    size_t n = (size_t)g->size;
+
+    g->members = calloc(n, sizeof(*g->members));
+    g->host_of = calloc(n, sizeof(*g->host_of));
+    g->links = calloc(n, sizeof(*g->links));
+    g->active = calloc(n, sizeof(*g->active));
+    g->polls = calloc(2 * n + 2, sizeof(*g->polls));
+    if (!g->members || !g->host_of || !g->links || !g->active || !g->polls)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size; i++) {
+        g->members[i] = members[i];
+        g->host_of[i] = w->host_of[members[i]];
+        if (members[i] == w->rank)
+            g->rank = i;
+    }
+    return 0;
+}
+
+void group_tell_broken(struct group *g, const struct fault *why)
+{
+    if (g->size > 1)
+        news_tell(g->world->news, COORD_BREAK,
+                  json_pack("{s:I, s:i, s:s}", "group", (json_int_t)g->id, "code", why->code,
+                            "text", why->text),
+                  NULL);
+}
+
+int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
+                 int64_t deadline_ms, struct fault *why)
+{
+    struct group *g = calloc(1, sizeof(*g));
+    struct bring_up b = {.group = g, .deadline_ms = deadline_ms};
+    int rc;
+
+    if (!g)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    g->world = w;
+    g->id = id;
+    g->size = size;
+    g->bell = -1;
+    rc = group_allocate(g, members, why);
+    if (!rc && w->is_launched)
+        rc = bell_make(&g->bell, w->dir, w->generation, id, w->rank, why);
+    if (rc) {
+        group_free(g);
+        return rc;
+    }
+    news_add(w->news, g);
+    rc = bring_up(&b, why);
+    tcp_mesh_close(b.mesh);
+    free(b.uses_tcp);
+    free(b.locals);
+    if (rc) {
+        group_tell_broken(g, why);
+        group_free(g);
+        return rc;
+    }
+    *out = g;
+    return 0;
+}
+
+void group_free(struct group *g)
+{
+    const struct world *w;
+
+    if (!g)
+        return;
+    w = g->world;
+    for (int i = 0; i < g->size && g->links; i++)
+        if (g->links[i])
+            g->links[i]->ops->close(g->links[i]);
+    shm_segment_close(g->segment);
+    news_remove(w->news, g);
+    bell_remove(g->bell, w->dir, w->generation, g->id, w->rank);
+    free(g->scratch);
+    free(g->polls);
+    free(g->active);
+    free(g->links);
+    free(g->host_of);
+    free(g->members);
+    free(g);
+}

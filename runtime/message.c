@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/message.h"
+
+#include "runtime/group.h"
+#include "runtime/reduce_op.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const call_names[] = {
+    [CALL_BARRIER] = "barrier",
+    [CALL_ALL_REDUCE] = "all_reduce",
+    [CALL_REDUCE_SCATTER] = "reduce_scatter",
+    [CALL_REDUCE] = "reduce",
+    [CALL_ALL_GATHER] = "all_gather",
+    [CALL_ALL_TO_ALL] = "all_to_all",
+    [CALL_BROADCAST] = "broadcast",
+    [CALL_GATHER] = "gather",
+    [CALL_SCATTER] = "scatter",
+    [CALL_SEND] = "message",
+    [CALL_SPLIT] = "split",
+};
+
+void message_describe(const struct message *m, char text[MESSAGE_TEXT])
+{
+    const char *name =
+        m->kind < sizeof(call_names) / sizeof(call_names[0]) ? call_names[m->kind] : NULL;
+
+    switch (name ? m->kind : 0) {
+    case CALL_ALL_REDUCE:
+    case CALL_REDUCE_SCATTER:
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s)", name, m->count,
+                 type_name(m->type), op_name(m->op));
+        break;
+    case CALL_REDUCE:
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s) to rank %d", name, m->count,
+                 type_name(m->type), op_name(m->op), (int)m->root);
+        break;
+    case CALL_BROADCAST:
+    case CALL_SCATTER:
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes from rank %d", name, m->count,
+                 (int)m->root);
+        break;
+    case CALL_GATHER:
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes to rank %d", name, m->count,
+                 (int)m->root);
+        break;
+    case CALL_ALL_GATHER:
+    case CALL_ALL_TO_ALL:
+    case CALL_SEND:
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes", name, m->count);
+        break;
+    case CALL_BARRIER:
+    case CALL_SPLIT:
+        snprintf(text, MESSAGE_TEXT, "%s", name);
+        break;
+    default:
+        snprintf(text, MESSAGE_TEXT, "call of unknown kind %u", m->kind);
+    }
+}
+
+static __attribute__((noinline, cold)) int message_mismatch(const struct group *g,
+                                                            const struct message *came,
+                                                            const struct message *want, int peer,
+                                                            struct fault *why)
+{
+    char theirs[MESSAGE_TEXT], ours[MESSAGE_TEXT];
+    const char *hint = "";
+
+    if (came->magic != MESSAGE_MAGIC)
+        return fault_set(why, ML_ERR_LINK,
+                         "what came from rank %d is no message (magic %08" PRIx32
+                         "): the stream is damaged",
+                         g->members[peer], came->magic);
+    message_describe(came, theirs);
+    message_describe(want, ours);
+    if (strcmp(theirs, ours) == 0)
+        hint = came->seq != want->seq ? ", at another place in the order of calls"
+                                      : ", in parts of other sizes";
+    if (came->seq != want->seq && came->kind != CALL_SEND && want->kind != CALL_SEND)
+        return fault_set(why, ML_ERR_MISMATCH,
+                         "the ranks' calls don't fit: rank %d's %s (its collective call number %" PRIu32
+                         ") met rank %d's %s (number %" PRIu32 ")%s",
+                         g->members[peer], theirs, came->seq, g->members[g->rank], ours, want->seq,
+                         hint);
+    return fault_set(why, ML_ERR_MISMATCH,
+                     "the ranks' calls don't fit: rank %d's %s met rank %d's %s%s",
+                     g->members[peer], theirs, g->members[g->rank], ours, hint);
+}
+
+int message_check(const struct group *g, const struct message *came, const struct transfer *t,
+                  struct fault *why)
+{
+    struct message want;
+
+    message_fill(&want, &g->call, t);
+    if (__builtin_expect(memcmp(came, &want, sizeof(want)) == 0, 1))
+        return 0;
+    return message_mismatch(g, came, &want, t->peer, why);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* message.h: the header in front of every transfer's payload (doc/protocol.md, "Messages"). */
+#ifndef RUNTIME_MESSAGE_H
+#define RUNTIME_MESSAGE_H
+
+#include "runtime/link.h"
+
+struct message {
+    uint64_t count;
+    uint32_t seq;
+    uint8_t kind;
+    uint8_t type;
+    uint8_t op;
+    uint8_t zero;
+    int32_t root;
+    uint32_t magic;
+    uint64_t size; /* bytes of payload */
+};
+_Static_assert(sizeof(struct message) == 32, "drawn in doc/protocol.md");
+
+enum { MESSAGE_MAGIC = 0x4d4c3031 /* "ML01" */ };
+
+/* The header of `t`, as its sender writes it and its receiver expects it. */
+static inline void message_fill(struct message *m, const struct call *c, const struct transfer *t)
+{
+    m->count = c->kind == CALL_SEND ? t->size : c->count;
+    m->seq = c->seq;
+    m->kind = c->kind;
+    m->type = c->type;
+    m->op = c->op;
+    m->zero = 0;
+    m->root = c->root;
+    m->magic = MESSAGE_MAGIC;
+    m->size = t->size;
+}
+
+/* Compares what came from `peer` with what its receiver `t` expects: 0 or ML_ERR_MISMATCH naming both
+ * calls (ML_ERR_LINK if it is no header at all). */
+int message_check(const struct group *g, const struct message *came, const struct transfer *t,
+                  struct fault *why);
+
+/* "all_reduce of 1000 float32 (sum)": a call in words. */
+enum { MESSAGE_TEXT = 128 };
+void message_describe(const struct message *m, char text[MESSAGE_TEXT]);
+
+#endif

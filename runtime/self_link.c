@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/self_link.h"
+
+#include "runtime/group.h"
+#include "runtime/message.h"
+#include "runtime/reduce_op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A message that was sent before anything wanted to receive it. */
+struct mail {
+    struct mail *next;
+    struct message header;
+    unsigned char payload[];
+};
+
+struct self_link {
+    struct link base;
+    struct mail *first, **end;
+};
+
+static struct self_link *self_of(struct link *l)
+{
+    return (struct self_link *)l;
+}
+
+static void self_deliver(const struct group *g, struct transfer *to, const void *payload)
+{
+    if (to->size == 0)
+        return;
+    if (to->what != TRANSFER_REDUCE) {
+        memmove(to->buf, payload, to->size);
+        return;
+    }
+    if (to->incoming_first)
+        reduce_op(g->call.type, g->call.op)(to->buf, payload, to->with,
+                                            to->size / type_size(g->call.type));
+    else
+        reduce_op(g->call.type, g->call.op)(to->buf, to->with, payload,
+                                            to->size / type_size(g->call.type));
+}
+
+static int self_receive_mail(struct self_link *s, struct fault *why)
+{
+    struct mail *m = s->first;
+    int rc = message_check(s->base.group, &m->header, s->base.recvs, why);
+
+    if (rc)
+        return rc;
+    self_deliver(s->base.group, s->base.recvs, m->payload);
+    s->first = m->next;
+    if (!s->first)
+        s->end = &s->first;
+    free(m);
+    link_pop_recv(&s->base);
+    return 1;
+}
+
+static int self_keep(struct self_link *s, struct fault *why)
+{
+    struct transfer *t = s->base.sends;
+    struct mail *m = NULL;
+
+    if (t->size <= SIZE_MAX - sizeof(*m))
+        m = malloc(sizeof(*m) + t->size);
+    if (!m)
+        return fault_set(why, ML_ERR_MEMORY,
+                         "out of memory: rank %d cannot keep the %zu bytes it sends to itself",
+                         s->base.group->members[s->base.group->rank], t->size);
+    m->next = NULL;
+    message_fill(&m->header, &s->base.group->call, t);
+    if (t->size)
+        memcpy(m->payload, t->buf, t->size);
+    *s->end = m;
+    s->end = &m->next;
+    link_pop_send(&s->base);
+    return 1;
+}
+
+static int self_match(struct self_link *s, struct fault *why)
+{
+    struct message header;
+    int rc;
+
+    message_fill(&header, &s->base.group->call, s->base.sends);
+    rc = message_check(s->base.group, &header, s->base.recvs, why);
+    if (rc)
+        return rc;
+    self_deliver(s->base.group, s->base.recvs, s->base.sends->buf);
+    link_pop_send(&s->base);
+    link_pop_recv(&s->base);
+    return 1;
+}
+
+static int self_progress(struct link *l, struct fault *why)
+{
+    struct self_link *s = self_of(l);
+    int moved = 0, rc;
+
+    for (;;) {
+        if (l->recvs && s->first)
+            rc = self_receive_mail(s, why);
+        else if (l->recvs && l->sends)
+            rc = self_match(s, why);
+        else if (l->sends)
+            rc = self_keep(s, why);
+        else
+            return moved;
+        if (rc < 0)
+            return rc;
+        moved = 1;
+    }
+}
+
+static int self_sleep(struct link *l, struct pollfd *p)
+{
+    (void)l, (void)p;
+    return 0;
+}
+
+static void self_wake(struct link *l)
+{
+    (void)l;
+}
+
+static void self_close(struct link *l)
+{
+    struct self_link *s = self_of(l);
+
+    while (s->first) {
+        struct mail *m = s->first;
+
+        s->first = m->next;
+        free(m);
+    }
+    free(s);
+}
+
+static const struct link_ops self_ops = {
+    .name = "self",
+    .progress = self_progress,
+    .sleep = self_sleep,
+    .wake = self_wake,
+    .close = self_close,
+};
+
+int self_link_open(struct link **out, struct group *g, struct fault *why)
+{
+    struct self_link *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    link_init(&s->base, &self_ops, g, g->rank);
+    s->end = &s->first;
+    *out = &s->base;
+    return 0;
+}
+
+bool self_link_has_mail(const struct link *l)
+{
+    return ((const struct self_link *)l)->first != NULL;
+}

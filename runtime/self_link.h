@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* self_link.h: a rank's link to itself. A send without a receiver yet is kept, however large. */
+#ifndef RUNTIME_SELF_LINK_H
+#define RUNTIME_SELF_LINK_H
+
+#include "runtime/link.h"
+
+int self_link_open(struct link **out, struct group *g, struct fault *why);
+
+/* Whether something sent waits for its receiver: a receive without it could never end, because only
+ * one thread at a time may use the group. */
+bool self_link_has_mail(const struct link *l);
+
+#endif

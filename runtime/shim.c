@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shim.c: libmlaunch.so.0, all of it. Programs link it and the launcher preloads it into every rank, so
+ * it is a few KB on libc alone, exports ml_* only, and does nothing until the first call: then it
+ * opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
+ */
+#include "common/mlaunch.h"
+#include "runtime/table.h"
+
+#include "build-id.h"
+#include "config.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MODULE "mlaunch-runtime.so"
+
+enum { STATUS_LAUNCH_FAILED = 125 /* mlaunch itself failed, not the program */ };
+
+/* Set once, by shim_open; read without a lock by every call. */
+static const struct runtime_table *_Atomic runtime;
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static char open_failure[PATH_MAX + 512]; /* written once, under open_lock */
+
+/* Opens the module beside the shim (the build tree, a copy in a cache) or in mlaunch/ below it (an
+ * installation). */
+static void *shim_open_module(char *text, size_t size)
+{
+    static const char *const places[] = {"", "mlaunch/"};
+    Dl_info self;
+    char path[PATH_MAX];
+    const char *slash;
+    int directory;
+
+    if (!dladdr((void *)&runtime, &self) || !self.dli_fname) {
+        snprintf(text, size, "cannot find out where libmlaunch.so lies");
+        return NULL;
+    }
+    slash = strrchr(self.dli_fname, '/');
+    directory = slash ? (int)(slash - self.dli_fname) + 1 : 0;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, sizeof(path), "%.*s%s" MODULE, directory, self.dli_fname, places[i]);
+        if (access(path, F_OK) == 0) {
+            void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+            if (!module)
+                snprintf(text, size, "cannot open the runtime: %s", dlerror());
+            return module;
+        }
+    }
+    snprintf(text, size, "cannot open the runtime: no " MODULE " in %.*s and %.*smlaunch/",
+             directory, self.dli_fname, directory, self.dli_fname);
+    return NULL;
+}
+
+static const struct runtime_table *shim_load(char *text, size_t size)
+{
+    const struct runtime_table *table;
+    runtime_table_fn *get;
+    void *module = shim_open_module(text, size);
+
+    if (!module)
+        return NULL;
+    *(void **)&get = dlsym(module, RUNTIME_TABLE_SYMBOL);
+    if (!get) {
+        snprintf(text, size, "%s is not mlaunch's runtime: %s", MODULE, dlerror());
+        return NULL;
+    }
+    table = get();
+    if (strcmp(table->build, BUILD_ID) != 0) {
+        snprintf(text, size, "libmlaunch.so is of build %s, %s beside it of build %s", BUILD_ID,
+                 MODULE, table->build);
+        return NULL;
+    }
+    return table;
+}
+
+static __attribute__((noinline)) const struct runtime_table *shim_open(void)
+{
+    const struct runtime_table *table;
+
+    pthread_mutex_lock(&open_lock);
+    table = atomic_load_explicit(&runtime, memory_order_relaxed);
+    if (!table && !open_failure[0]) {
+        table = shim_load(open_failure, sizeof(open_failure));
+        atomic_store_explicit(&runtime, table, memory_order_release);
+    }
+    pthread_mutex_unlock(&open_lock);
+    return table;
+}
+
+static inline const struct runtime_table *shim_runtime(void)
+{
+    const struct runtime_table *table = atomic_load_explicit(&runtime, memory_order_acquire);
+
+    return __builtin_expect(table != NULL, 1) ? table : shim_open();
+}
+
+/* --eager: the mesh is there before main(), in the process that the agent itself started only: its
+ * children inherit the variable, but not the pid. */
+static __attribute__((constructor)) void shim_start(void)
+{
+    const char *eager = getenv("MLAUNCH_EAGER");
+    char pid[24];
+
+    if (!eager)
+        return;
+    snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+    if (strcmp(eager, pid) != 0)
+        return;
+    if (shim_runtime() && shim_runtime()->init_eager() == 0)
+        return;
+    fprintf(stderr, "mlaunch: --eager: %s\n", ml_error());
+    _exit(STATUS_LAUNCH_FAILED);
+}
+
+const char *ml_error(void)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    return table ? table->error() : open_failure;
+}
+
+const char *ml_version(void)
+{
+    return PACKAGE_VERSION " (" BUILD_ID ")";
+}
+
+ML_NORETURN void ml_abort(int status, const char *why)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    if (table)
+        table->abort(status, why);
+    fprintf(stderr, "mlaunch: aborted: %s (and %s)\n", why ? why : "no reason given", open_failure);
+    _exit((status & 0xff) ? status : 1);
+}
+
+const char *ml_host(const ml_group *g, int rank)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    return table ? table->host(g, rank) : NULL;
+}
+
+void ml_group_free(ml_group *g)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    if (table)
+        table->group_free(g);
+}
+
+/* The rest is alike: forward, or say why there is no runtime. */
+#define FORWARD(call, parameters, arguments)                                                       \
+    int ml_##call parameters                                                                       \
+    {                                                                                              \
+        const struct runtime_table *table = shim_runtime();                                        \
+                                                                                                   \
+        return table ? table->call arguments : ML_ERR_SYSTEM;                                      \
+    }
+
+FORWARD(init, (ml_group * *world), (world))
+FORWARD(finalize, (void), ())
+FORWARD(rank, (const ml_group *g), (g))
+FORWARD(size, (const ml_group *g), (g))
+FORWARD(split, (ml_group * g, int color, int key, ml_group **out), (g, color, key, out))
+FORWARD(all_reduce,
+        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op),
+        (g, in, out, count, type, op))
+FORWARD(reduce_scatter,
+        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op),
+        (g, in, out, count, type, op))
+FORWARD(reduce,
+        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op, int root),
+        (g, in, out, count, type, op, root))
+FORWARD(all_gather, (ml_group * g, const void *in, void *out, size_t size), (g, in, out, size))
+FORWARD(all_to_all, (ml_group * g, const void *in, void *out, size_t size), (g, in, out, size))
+FORWARD(broadcast, (ml_group * g, void *buf, size_t size, int root), (g, buf, size, root))
+FORWARD(gather, (ml_group * g, const void *in, void *out, size_t size, int root),
+        (g, in, out, size, root))
+FORWARD(scatter, (ml_group * g, const void *in, void *out, size_t size, int root),
+        (g, in, out, size, root))
+FORWARD(send, (ml_group * g, const void *buf, size_t size, int to), (g, buf, size, to))
+FORWARD(recv, (ml_group * g, void *buf, size_t size, int from), (g, buf, size, from))
+FORWARD(sendrecv,
+        (ml_group * g, const void *out, size_t out_size, int to, void *in, size_t in_size,
+         int from),
+        (g, out, out_size, to, in, in_size, from))
+FORWARD(barrier, (ml_group * g), (g))

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm_link.c: messages over rings in shared memory. Positions in a ring only grow. Each message starts
+ * on a cache line of its own, header and the first 32 bytes of payload share it: so a small message
+ * costs the receiver two misses, the ring's head and that line.
+ *
+ * Waking: a sleeper sets its slot's is_asleep, then looks at the rings once more; whoever moves a head
+ * or a tail stores it, then looks at is_asleep. Both stores and loads are sequentially consistent, so one
+ * of the two sees the other.
+ */
+#include "runtime/shm_link.h"
+
+#include "runtime/bell.h"
+#include "runtime/fork_guard.h"
+#include "runtime/group.h"
+#include "runtime/message.h"
+#include "runtime/reduce_op.h"
+#include "runtime/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINE = 64,                /* messages start at its multiples */
+    GRAIN = 16,               /* pieces of a payload are its multiples; no element is larger */
+    CHUNK = 32 * 1024,        /* bytes after which the other side may begin with its part */
+};
+
+struct shm_link {
+    struct link base;
+    struct shm_ring *out, *in;
+    size_t ring_size;
+    /* Own positions, and the last that was seen of the other's: its cache line is only touched when
+     * there seems to be nothing. */
+    uint64_t out_head, out_tail;
+    uint64_t in_tail, in_head;
+    uint64_t in_tail_told; /* what the sender knows of in_tail */
+    struct shm_slot *my_slot, *peer_slot;
+    int peer_bell; /* -1: not found yet */
+};
+
+static struct shm_link *shm_of(struct link *l)
+{
+    return (struct shm_link *)l;
+}
+
+static uint64_t round_up(uint64_t n, uint64_t multiple)
+{
+    return (n + multiple - 1) & ~(multiple - 1);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* --- bells ------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void shm_ring_bell(struct shm_link *s)
+{
+    const struct group *g = s->base.group;
+
+    /* Whoever is first rings; the sleeper announces its next sleep anew. */
+    if (!atomic_exchange(&s->peer_slot->is_asleep, 0))
+        return;
+    if (s->peer_bell < 0)
+        s->peer_bell = bell_find(g->world->dir, g->world->generation, g->id,
+                                 g->members[s->base.peer]);
+    if (s->peer_bell >= 0)
+        bell_ring(s->peer_bell);
+}
+
+static inline void shm_publish(struct shm_link *s, _Atomic uint64_t *position, uint64_t value)
+{
+    atomic_store(position, value);
+    if (__builtin_expect(atomic_load(&s->peer_slot->is_asleep), 0))
+        shm_ring_bell(s);
+}
+
+/* --- sending ----------------------------------------------------------------------------------- */
+
+static size_t shm_room(struct shm_link *s)
+{
+    return s->ring_size - (size_t)(s->out_head - s->out_tail);
+}
+
+static void shm_copy_in(struct shm_link *s, const void *from, size_t size)
+{
+    size_t at = (size_t)s->out_head & (s->ring_size - 1);
+    size_t first = smaller(size, s->ring_size - at);
+
+    memcpy(s->out->bytes + at, from, first);
+    if (size > first)
+        memcpy(s->out->bytes, (const unsigned char *)from + first, size - first);
+    s->out_head += size;
+}
+
+/* 1 if something of the first send was moved, 0 if there is no room. */
+static int shm_send(struct shm_link *s)
+{
+    struct transfer *t = s->base.sends;
+    size_t room = shm_room(s), size;
+
+    if (room < LINE) {
+        s->out_tail = atomic_load_explicit(&s->out->tail, memory_order_acquire);
+        room = shm_room(s);
+        if (room < LINE)
+            return 0;
+    }
+    if (!t->header_moved) {
+        struct message m;
+
+        message_fill(&m, &s->base.group->call, t);
+        memcpy(s->out->bytes + (s->out_head & (s->ring_size - 1)), &m, sizeof(m));
+        s->out_head += sizeof(m);
+        room -= sizeof(m);
+        t->header_moved = true;
+    }
+    size = smaller(t->size - t->moved, smaller(room & ~(size_t)(GRAIN - 1), CHUNK));
+    if (size)
+        shm_copy_in(s, (const unsigned char *)t->buf + t->moved, size);
+    t->moved += size;
+    if (t->moved == t->size) {
+        s->out_head = round_up(s->out_head, LINE);
+        link_pop_send(&s->base);
+    }
+    shm_publish(s, &s->out->head, s->out_head);
+    return 1;
+}
+
+/* --- receiving --------------------------------------------------------------------------------- */
+
+static void shm_take(const struct shm_link *s, struct transfer *t, const unsigned char *from,
+                     size_t size)
+{
+    unsigned char *to = (unsigned char *)t->buf + t->moved;
+
+    if (t->what == TRANSFER_REDUCE) {
+        const struct call *c = &s->base.group->call;
+        const unsigned char *with = (const unsigned char *)t->with + t->moved;
+        reduce_fn *reduce_them = reduce_op(c->type, c->op);
+        size_t count = size / type_size(c->type);
+
+        if (t->incoming_first)
+            reduce_them(to, from, with, count);
+        else
+            reduce_them(to, with, from, count);
+    } else {
+        memcpy(to, from, size);
+    }
+    t->moved += size;
+}
+
+static void shm_copy_out(struct shm_link *s, struct transfer *t, size_t size)
+{
+    size_t at = (size_t)s->in_tail & (s->ring_size - 1);
+    size_t first = smaller(size, s->ring_size - at);
+
+    shm_take(s, t, s->in->bytes + at, first);
+    if (size > first)
+        shm_take(s, t, s->in->bytes, size - first);
+    s->in_tail += size;
+}
+
+/* The sender hears of free room by the quarter of a ring, not by the message: it always has the rest. In
+ * whole lines, so that the end of a message may be rounded up into what it sees as free. */
+static void shm_free_room(struct shm_link *s)
+{
+    if (s->in_tail - s->in_tail_told < s->ring_size / 4)
+        return;
+    s->in_tail_told = s->in_tail & ~(uint64_t)(LINE - 1);
+    shm_publish(s, &s->in->tail, s->in_tail_told);
+}
+
+static int shm_receive(struct shm_link *s, struct fault *why)
+{
+    struct transfer *t = s->base.recvs;
+    size_t size;
+
+    if (s->in_head == s->in_tail) {
+        s->in_head = atomic_load_explicit(&s->in->head, memory_order_acquire);
+        if (s->in_head == s->in_tail)
+            return 0;
+    }
+    if (!t->header_moved) {
+        struct message m;
+        int rc;
+
+        memcpy(&m, s->in->bytes + (s->in_tail & (s->ring_size - 1)), sizeof(m));
+        rc = message_check(s->base.group, &m, t, why);
+        if (rc)
+            return rc;
+        s->in_tail += sizeof(m);
+        t->header_moved = true;
+    }
+    size = smaller(t->size - t->moved, smaller((size_t)(s->in_head - s->in_tail), CHUNK));
+    if (size)
+        shm_copy_out(s, t, size);
+    if (t->moved == t->size) {
+        s->in_tail = round_up(s->in_tail, LINE);
+        link_pop_recv(&s->base);
+    }
+    shm_free_room(s);
+    return 1;
+}
+
+static int shm_progress(struct link *l, struct fault *why)
+{
+    struct shm_link *s = shm_of(l);
+    int moved = 0, rc = 1;
+
+    if (l->sends)
+        while (l->sends && shm_send(s))
+            moved = 1;
+    while (l->recvs && rc > 0) {
+        rc = shm_receive(s, why);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    /* Looked at only when idle, and after the ring: what was sent before counts. */
+    if (!moved && atomic_load_explicit(&s->peer_slot->is_closed, memory_order_acquire))
+        l->ended = true;
+    return moved;
+}
+
+/* --- sleeping ---------------------------------------------------------------------------------- */
+
+static int shm_sleep(struct link *l, struct pollfd *p)
+{
+    struct shm_link *s = shm_of(l);
+
+    (void)p; /* the group's bell wakes us */
+    atomic_store(&s->my_slot->is_asleep, 1);
+    if (l->recvs && atomic_load(&s->in->head) != s->in_tail)
+        return -1;
+    if (l->sends && s->ring_size - (size_t)(s->out_head - atomic_load(&s->out->tail)) >= LINE)
+        return -1;
+    if (!l->ended && atomic_load(&s->peer_slot->is_closed))
+        return -1;
+    return 0;
+}
+
+static void shm_wake(struct link *l)
+{
+    atomic_store_explicit(&shm_of(l)->my_slot->is_asleep, 0, memory_order_relaxed);
+}
+
+static void shm_close(struct link *l)
+{
+    struct shm_link *s = shm_of(l);
+
+    atomic_store(&s->my_slot->is_closed, 1);
+    if (atomic_load(&s->peer_slot->is_asleep))
+        shm_ring_bell(s);
+    fork_guard_close(s->peer_bell);
+    free(s);
+}
+
+static const struct link_ops shm_ops = {
+    .name = "shared memory",
+    .drain_ms = 0, /* what a peer wrote before its end is in the ring already */
+    .progress = shm_progress,
+    .sleep = shm_sleep,
+    .wake = shm_wake,
+    .close = shm_close,
+};
+
+int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segment *s, int me,
+                  int them, struct fault *why)
+{
+    struct shm_link *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    link_init(&l->base, &shm_ops, g, peer);
+    l->out = shm_segment_ring(s, me, them);
+    l->in = shm_segment_ring(s, them, me);
+    l->ring_size = shm_segment_ring_size(s);
+    l->my_slot = shm_segment_slot(s, me);
+    l->peer_slot = shm_segment_slot(s, them);
+    l->peer_bell = -1;
+    *out = &l->base;
+    return 0;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/shm_segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    RING_MAX = 1 << 20,       /* bytes: no faster beyond that */
+    RING_MIN = 4096,
+    SEGMENT_AIM = 32 << 20,   /* bytes that all rings together should stay below */
+    SEGMENT_MAGIC = 0x4d4c5331,
+};
+
+struct shm_head {
+    _Alignas(PROCESSOR_LINE) uint32_t magic;
+    uint32_t count;
+    uint64_t ring_size;
+};
+
+struct shm_segment {
+    char name[NAME_MAX];
+    bool is_named; /* made here, and still to be unlinked */
+    int count;
+    size_t ring_size, size;
+    unsigned char *memory;
+};
+
+static size_t ring_size_for(int count)
+{
+    size_t pairs = (size_t)count * (size_t)(count - 1), size = RING_MAX;
+
+    while (size > RING_MIN && pairs * size > SEGMENT_AIM)
+        size /= 2;
+    return size;
+}
+
+static size_t slots_offset(void)
+{
+    return sizeof(struct shm_head);
+}
+
+static size_t rings_offset(int count)
+{
+    return slots_offset() + (size_t)count * sizeof(struct shm_slot);
+}
+
+static size_t ring_stride(size_t ring_size)
+{
+    return sizeof(struct shm_ring) + ring_size;
+}
+
+static int segment_new(struct shm_segment **out, const char *name, int count, struct fault *why)
+{
+    struct shm_segment *s = calloc(1, sizeof(*s));
+    size_t pairs = (size_t)count * (size_t)(count - 1);
+
+    if (!s || strlen(name) >= sizeof(s->name)) {
+        free(s);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    strcpy(s->name, name);
+    s->count = count;
+    s->ring_size = ring_size_for(count);
+    s->size = rings_offset(count) + pairs * ring_stride(s->ring_size);
+    *out = s;
+    return 0;
+}
+
+static int segment_map(struct shm_segment *s, int fd, struct fault *why)
+{
+    void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (at == MAP_FAILED)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot map %zu bytes of shared memory", s->size);
+    s->memory = at;
+    return 0;
+}
+
+int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why)
+{
+    struct shm_segment *s;
+    struct shm_head *head;
+    int fd, err, rc = segment_new(&s, name, count, why);
+
+    if (rc)
+        return rc;
+    fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot make the shared memory %s", name);
+        goto fail;
+    }
+    s->is_named = true;
+    do
+        err = posix_fallocate(fd, 0, (off_t)s->size);
+    while (err == EINTR);
+    if (err) {
+        rc = fault_os(why, ML_ERR_SYSTEM, err,
+                      "/dev/shm has no room for the %zu KiB that %d ranks share (enlarge it, or use "
+                      "--backend tcp --local net)",
+                      s->size / 1024, count);
+        goto fail;
+    }
+    rc = segment_map(s, fd, why);
+    if (rc)
+        goto fail;
+    close(fd);
+    head = (struct shm_head *)s->memory;
+    head->count = (uint32_t)count;
+    head->ring_size = s->ring_size;
+    head->magic = SEGMENT_MAGIC;
+    *out = s;
+    return 0;
+fail:
+    if (fd >= 0)
+        close(fd);
+    shm_segment_close(s);
+    return rc;
+}
+
+int shm_segment_open(struct shm_segment **out, const char *name, int count, struct fault *why)
+{
+    struct shm_segment *s;
+    const struct shm_head *head;
+    struct stat st;
+    int fd, rc = segment_new(&s, name, count, why);
+
+    if (rc)
+        return rc;
+    fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot open the shared memory %s", name);
+        goto fail;
+    }
+    if ((size_t)st.st_size != s->size || st.st_uid != geteuid()) {
+        rc = fault_set(why, ML_ERR_SYSTEM, "the shared memory %s is not this job's", name);
+        goto fail;
+    }
+    rc = segment_map(s, fd, why);
+    if (rc)
+        goto fail;
+    head = (const struct shm_head *)s->memory;
+    if (head->magic != SEGMENT_MAGIC || head->count != (uint32_t)count ||
+        head->ring_size != s->ring_size) {
+        rc = fault_set(why, ML_ERR_SYSTEM, "the shared memory %s is not this job's", name);
+        goto fail;
+    }
+    close(fd);
+    *out = s;
+    return 0;
+fail:
+    if (fd >= 0)
+        close(fd);
+    shm_segment_close(s);
+    return rc;
+}
+
+void shm_segment_unlink(struct shm_segment *s)
+{
+    if (!s || !s->is_named)
+        return;
+    shm_unlink(s->name);
+    s->is_named = false;
+}
+
+void shm_segment_close(struct shm_segment *s)
+{
+    if (!s)
+        return;
+    shm_segment_unlink(s);
+    if (s->memory)
+        munmap(s->memory, s->size);
+    free(s);
+}
+
+struct shm_slot *shm_segment_slot(struct shm_segment *s, int index)
+{
+    return (struct shm_slot *)(s->memory + slots_offset()) + index;
+}
+
+struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)
+{
+    /* Each sender has count - 1 rings: none to itself. */
+    size_t index = (size_t)from * (size_t)(s->count - 1) + (size_t)(to > from ? to - 1 : to);
+
+    return (struct shm_ring *)(s->memory + rings_offset(s->count) +
+                               index * ring_stride(s->ring_size));
+}
+
+size_t shm_segment_ring_size(const struct shm_segment *s)
+{
+    return s->ring_size;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm_segment.h: the memory that a group's members on one host share: a slot for each, and a ring for each
+ * ordered pair.
+ *
+ *     ├ head ┼ slot 0 ┼ slot 1 ┼ … ┼ ring 0→1 ┼ ring 0→2 ┼ … ┼ ring 1→0 ┼ …
+ *
+ * The lowest of them makes it; once all have mapped it the name is removed, so that nothing is left
+ * however the processes end.
+ */
+#ifndef RUNTIME_SHM_SEGMENT_H
+#define RUNTIME_SHM_SEGMENT_H
+
+#include "common/fault.h"
+#include "runtime/processor.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One process's. */
+struct shm_slot {
+    _Alignas(PROCESSOR_LINE) _Atomic uint32_t is_asleep; /* about to poll: ring its bell */
+    _Atomic uint32_t is_closed;                          /* it has freed the group */
+};
+
+/* A queue of bytes from one process to one other; positions only grow. */
+struct shm_ring {
+    _Alignas(PROCESSOR_LINE) _Atomic uint64_t head; /* written up to here, by the sender */
+    _Alignas(PROCESSOR_LINE) _Atomic uint64_t tail; /* read up to here, by the receiver */
+    _Alignas(PROCESSOR_LINE) unsigned char bytes[];
+};
+
+struct shm_segment;
+
+/* Makes the segment `name` for `count` processes; or maps the one that another made. ML_ERR_SYSTEM with
+ * the sizes if /dev/shm is too small: checked here, else the first touch of a page would be SIGBUS. */
+int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why);
+int shm_segment_open(struct shm_segment **out, const char *name, int count, struct fault *why);
+void shm_segment_unlink(struct shm_segment *s); /* the maker's; takes NULL, and may be repeated */
+void shm_segment_close(struct shm_segment *s);  /* takes NULL */
+
+struct shm_slot *shm_segment_slot(struct shm_segment *s, int index);
+struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to);
+size_t shm_segment_ring_size(const struct shm_segment *s); /* bytes; a power of two */
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/split.h"
+
+#include "common/clock.h"
+#include "coordinator/protocol.h"
+#include "runtime/news.h"
+#include "runtime/world.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Groups of one need no coordinator; their numbers go down from here, those of the coordinator up. */
+static _Atomic uint32_t next_alone = UINT32_MAX;
+
+static int split_create(struct group *g, uint32_t id, const int *members, int size,
+                        struct group **out, struct fault *why)
+{
+    int64_t deadline_ms = clock_ms() + g->world->job.init_timeout_ms;
+
+    return group_create(out, g->world, id, members, size, deadline_ms, why);
+}
+
+static int split_alone(struct group *g, int color, struct group **out, struct fault *why)
+{
+    *out = NULL;
+    if (color < 0)
+        return 0;
+    return split_create(g, atomic_fetch_sub(&next_alone, 1), g->members, 1, out, why);
+}
+
+/* SPLITTED {group, members}. *members is the caller's to free; NULL: in no group. */
+static int split_parse(const struct world *w, const struct reply *r, uint32_t *id, int **members,
+                       int *size, struct fault *why)
+{
+    json_t *j = json_loadb(r->payload, r->size, 0, NULL), *list = NULL;
+    json_int_t group = -1;
+    bool has_me = false;
+
+    *members = NULL;
+    if (json_unpack(j, "{s:I, s?o}", "group", &group, "members", &list) != 0)
+        goto bad;
+    if (group < 0) {
+        json_decref(j);
+        return 0;
+    }
+    *id = (uint32_t)group;
+    *size = (int)json_array_size(list);
+    *members = calloc((size_t)*size + 1, sizeof(**members));
+    if (!*members) {
+        json_decref(j);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    for (int i = 0; i < *size; i++) {
+        json_int_t member = json_integer_value(json_array_get(list, (size_t)i));
+
+        if (member < 0 || member >= w->size)
+            goto bad;
+        (*members)[i] = (int)member;
+        has_me |= member == w->rank;
+    }
+    if (!has_me)
+        goto bad;
+    json_decref(j);
+    return 0;
+bad:
+    free(*members);
+    *members = NULL;
+    json_decref(j);
+    return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to a split is damaged");
+}
+
+static int split_ask(struct group *g, int color, int key, struct reply *reply, struct fault *why)
+{
+    struct news *n = g->world->news;
+    int rc;
+
+    g->exchanges++;
+    rc = news_tell(n, COORD_SPLIT,
+                   json_pack("{s:I, s:I, s:i, s:i}", "group", (json_int_t)g->id, "seq",
+                             (json_int_t)g->exchanges, "color", color, "key", key),
+                   why);
+    return rc ? rc : news_await(n, g, -1, reply, why);
+}
+
+int split_run(struct group *g, int color, int key, struct group **out, struct fault *why)
+{
+    struct reply reply = {0};
+    uint32_t id = 0;
+    int *members = NULL, size = 0, rc;
+
+    if (g->size == 1) {
+        rc = call_end(g, 0, why);
+        return rc ? rc : split_alone(g, color, out, why);
+    }
+    rc = split_ask(g, color, key, &reply, why);
+    if (!rc)
+        rc = split_parse(g->world, &reply, &id, &members, &size, why);
+    free(reply.payload);
+    /* The parent's part ends here: if the new group doesn't come up, the parent is unharmed. */
+    rc = call_end(g, rc, why);
+    if (!rc && members)
+        rc = split_create(g, id, members, size, out, why);
+    else if (!rc)
+        *out = NULL;
+    free(members);
+    return rc;
+}

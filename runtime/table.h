@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.h: what the shim (libmlaunch.so, libc alone) finds in the module (mlaunch-runtime.so, all
+ * else): one exported function that gives the whole API as a table.
+ */
+#ifndef RUNTIME_TABLE_H
+#define RUNTIME_TABLE_H
+
+#include "common/mlaunch.h"
+
+struct runtime_table {
+    const char *build; /* shim and module of different builds refuse each other */
+    int (*init)(ml_group **world);
+    int (*init_eager)(void); /* before main(): the program's first init takes it over, uncounted */
+    int (*finalize)(void);
+    int (*rank)(const ml_group *g);
+    int (*size)(const ml_group *g);
+    const char *(*host)(const ml_group *g, int rank);
+    const char *(*error)(void);
+    const char *(*version)(void);
+    ML_NORETURN void (*abort)(int status, const char *why);
+    int (*split)(ml_group *g, int color, int key, ml_group **out);
+    void (*group_free)(ml_group *g);
+    int (*all_reduce)(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                      ml_op op);
+    int (*reduce_scatter)(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                          ml_op op);
+    int (*reduce)(ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+                  int root);
+    int (*all_gather)(ml_group *g, const void *in, void *out, size_t size);
+    int (*all_to_all)(ml_group *g, const void *in, void *out, size_t size);
+    int (*broadcast)(ml_group *g, void *buf, size_t size, int root);
+    int (*gather)(ml_group *g, const void *in, void *out, size_t size, int root);
+    int (*scatter)(ml_group *g, const void *in, void *out, size_t size, int root);
+    int (*send)(ml_group *g, const void *buf, size_t size, int to);
+    int (*recv)(ml_group *g, void *buf, size_t size, int from);
+    int (*sendrecv)(ml_group *g, const void *out, size_t out_size, int to, void *in,
+                    size_t in_size, int from);
+    int (*barrier)(ml_group *g);
+};
+
+/* The module's only export. */
+#define RUNTIME_TABLE_SYMBOL "mlaunch_runtime_table"
+typedef const struct runtime_table *runtime_table_fn(void);
+ML_EXPORT runtime_table_fn mlaunch_runtime_table;
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tcp_link.c: messages over a TCP connection. Header and payload go in one system call each way, straight
+ * from and to the caller's memory. The sockets' buffers are left to the kernel, which grows them to
+ * megabytes; setting them would stop that at net.core.wmem_max, a fraction.
+ */
+#include "runtime/tcp_link.h"
+
+#include "runtime/fork_guard.h"
+#include "runtime/group.h"
+#include "runtime/message.h"
+#include "runtime/reduce_op.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    BOUNCE = 256 * 1024, /* bytes: what is to be reduced comes through here, in the L2 cache */
+};
+
+struct tcp_link {
+    struct link base;
+    int fd;
+    struct message out_header, in_header;
+    size_t out_header_moved, in_header_moved; /* bytes */
+    unsigned char *bounce;
+    size_t bounce_have; /* bytes of an element whose rest is still to come */
+};
+
+static struct tcp_link *tcp_of(struct link *l)
+{
+    return (struct tcp_link *)l;
+}
+
+/* The parts of header and payload that are still to go; payload may be empty. Returns their number. */
+static int tcp_parts(struct iovec part[2], struct message *header, size_t header_moved,
+                     void *payload, size_t size)
+{
+    int n = 0;
+
+    if (header_moved < sizeof(*header))
+        part[n++] = (struct iovec){(char *)header + header_moved, sizeof(*header) - header_moved};
+    if (size)
+        part[n++] = (struct iovec){payload, size};
+    return n;
+}
+
+/* 0: try again later; the link is marked if there will be no later. */
+static int tcp_failed(struct tcp_link *s)
+{
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        s->base.ended = true;
+    return 0;
+}
+
+/* > 0: something was sent and the socket may take more. */
+static int tcp_send(struct tcp_link *s)
+{
+    struct transfer *t = s->base.sends;
+    struct iovec part[2];
+    struct msghdr m = {.msg_iov = part};
+    size_t header, n;
+    ssize_t sent;
+
+    if (!t->header_moved) {
+        message_fill(&s->out_header, &s->base.group->call, t);
+        s->out_header_moved = 0;
+        t->header_moved = true;
+    }
+    m.msg_iovlen = (size_t)tcp_parts(part, &s->out_header, s->out_header_moved,
+                                     (char *)t->buf + t->moved, t->size - t->moved);
+    sent = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0)
+        return tcp_failed(s);
+    n = (size_t)sent;
+    header = sizeof(s->out_header) - s->out_header_moved;
+    header = header < n ? header : n;
+    s->out_header_moved += header;
+    t->moved += n - header;
+    if (s->out_header_moved == sizeof(s->out_header) && t->moved == t->size)
+        link_pop_send(&s->base);
+    return 1;
+}
+
+/* Reduces the whole elements among the `size` bytes at the start of the bounce buffer; keeps the rest. */
+static void tcp_reduce(struct tcp_link *s, struct transfer *t, size_t size)
+{
+    const struct call *c = &s->base.group->call;
+    size_t element = type_size(c->type), whole = size - size % element;
+    unsigned char *to = (unsigned char *)t->buf + t->moved;
+    const unsigned char *with = (const unsigned char *)t->with + t->moved;
+
+    if (whole) {
+        if (t->incoming_first)
+            reduce_op(c->type, c->op)(to, s->bounce, with, whole / element);
+        else
+            reduce_op(c->type, c->op)(to, with, s->bounce, whole / element);
+        memmove(s->bounce, s->bounce + whole, size - whole);
+    }
+    t->moved += whole;
+    s->bounce_have = size - whole;
+}
+
+/* Where the payload's next bytes go, and how many at most. */
+static void *tcp_target(struct tcp_link *s, const struct transfer *t, size_t *size)
+{
+    *size = t->size - t->moved;
+    if (t->what != TRANSFER_REDUCE)
+        return (char *)t->buf + t->moved;
+    *size -= s->bounce_have;
+    if (*size > BOUNCE - s->bounce_have)
+        *size = BOUNCE - s->bounce_have;
+    return s->bounce + s->bounce_have;
+}
+
+/* Takes in `n` bytes that arrived: first of the header, then of the payload. */
+static int tcp_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why)
+{
+    size_t header = sizeof(s->in_header) - s->in_header_moved;
+    int rc;
+
+    header = header < n ? header : n;
+    s->in_header_moved += header;
+    n -= header;
+    if (s->in_header_moved < sizeof(s->in_header))
+        return 0;
+    if (!t->header_moved) {
+        rc = message_check(s->base.group, &s->in_header, t, why);
+        if (rc)
+            return rc;
+        t->header_moved = true;
+    }
+    if (t->what == TRANSFER_REDUCE)
+        tcp_reduce(s, t, s->bounce_have + n);
+    else
+        t->moved += n;
+    if (t->moved == t->size) {
+        s->in_header_moved = 0;
+        link_pop_recv(&s->base);
+    }
+    return 0;
+}
+
+/* > 0: something came, and there may be more; ML_ERR_*. A payload is never read past its expected size, so
+ * that what belongs to the next message stays in the socket. */
+static int tcp_receive(struct tcp_link *s, struct fault *why)
+{
+    struct transfer *t = s->base.recvs;
+    struct iovec part[2];
+    struct msghdr m = {.msg_iov = part};
+    size_t size;
+    ssize_t came;
+    void *target;
+
+    if (t->what == TRANSFER_REDUCE && !s->bounce) {
+        s->bounce = malloc(BOUNCE);
+        if (!s->bounce)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    target = tcp_target(s, t, &size);
+    m.msg_iovlen = (size_t)tcp_parts(part, &s->in_header, s->in_header_moved, target, size);
+    came = recvmsg(s->fd, &m, MSG_DONTWAIT);
+    if (came < 0)
+        return tcp_failed(s);
+    if (came == 0) {
+        s->base.ended = true;
+        return 0;
+    }
+    return tcp_take(s, t, (size_t)came, why) < 0 ? why->code : 1;
+}
+
+static int tcp_progress(struct link *l, struct fault *why)
+{
+    struct tcp_link *s = tcp_of(l);
+    int moved = 0, rc = 1;
+
+    while (l->sends && tcp_send(s) > 0)
+        moved = 1;
+    while (l->recvs && rc > 0) {
+        rc = tcp_receive(s, why);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    return moved;
+}
+
+static int tcp_sleep(struct link *l, struct pollfd *p)
+{
+    /* An ended connection would be readable for ever; what ends the wait is the coordinator's word, or
+     * the time that it has. */
+    if (l->ended)
+        return 0;
+    *p = (struct pollfd){.fd = tcp_of(l)->fd,
+                         .events = (short)((l->recvs ? POLLIN : 0) | (l->sends ? POLLOUT : 0))};
+    return 1;
+}
+
+static void tcp_wake(struct link *l)
+{
+    (void)l;
+}
+
+static void tcp_close(struct link *l)
+{
+    struct tcp_link *s = tcp_of(l);
+
+    /* The end of the stream goes behind the data; a close alone, with something unread, would reset the
+     * connection and might lose what is still under way. */
+    shutdown(s->fd, SHUT_WR);
+    fork_guard_close(s->fd);
+    free(s->bounce);
+    free(s);
+}
+
+static const struct link_ops tcp_ops = {
+    .name = "tcp",
+    .drain_ms = 300,
+    .progress = tcp_progress,
+    .sleep = tcp_sleep,
+    .wake = tcp_wake,
+    .close = tcp_close,
+};
+
+int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct fault *why)
+{
+    struct tcp_link *s = calloc(1, sizeof(*s));
+
+    if (!s) {
+        close(fd);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    link_init(&s->base, &tcp_ops, g, peer);
+    s->fd = fd;
+    fork_guard_add(fd);
+    *out = &s->base;
+    return 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* transfer.c: starting transfers and waiting for them (link.h). */
+#include "runtime/group.h"
+#include "runtime/wait.h"
+
+static void transfer_queue(struct group *g, struct transfer *t)
+{
+    struct link *l = g->links[t->peer];
+
+    t->moved = 0;
+    t->header_moved = false;
+    t->done = false;
+    t->next = NULL;
+    if (t->what == TRANSFER_SEND) {
+        *l->sends_end = t;
+        l->sends_end = &t->next;
+    } else {
+        *l->recvs_end = t;
+        l->recvs_end = &t->next;
+    }
+    if (!l->active) {
+        l->active = true;
+        g->active[g->active_count++] = l;
+    }
+}
+
+/* > 0 if anything moved, 0 if not, ML_ERR_*. */
+static int transfer_progress(struct group *g, struct fault *why)
+{
+    int moved = 0;
+
+    for (int i = 0; i < g->active_count;) {
+        struct link *l = g->active[i];
+        int rc = l->ops->progress(l, why);
+
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+        if (l->sends || l->recvs) {
+            i++;
+        } else {
+            l->active = false;
+            g->active[i] = g->active[--g->active_count];
+        }
+    }
+    return moved;
+}
+
+/* The group is broken: nothing may touch the caller's buffers any more. */
+static int transfer_cancel(struct group *g, int code)
+{
+    for (int i = 0; i < g->active_count; i++) {
+        struct link *l = g->active[i];
+
+        l->sends = l->recvs = NULL;
+        l->sends_end = &l->sends;
+        l->recvs_end = &l->recvs;
+        l->active = false;
+    }
+    g->active_count = 0;
+    return code;
+}
+
+int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why)
+{
+    int rc;
+
+    for (int i = 0; i < n; i++)
+        transfer_queue(g, &t[i]);
+    rc = transfer_progress(g, why);
+    return rc < 0 ? transfer_cancel(g, rc) : 0;
+}
+
+int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)
+{
+    struct waiting w = {0};
+    int first = 0; /* all before it are done */
+
+    for (;;) {
+        int rc;
+
+        while (first < n && t[first].done)
+            first++;
+        if (first == n)
+            return 0;
+        rc = transfer_progress(g, why);
+        if (rc > 0)
+            wait_moved(g, &w);
+        else if (rc == 0)
+            rc = wait_step(g, &w, why);
+        if (rc < 0)
+            return transfer_cancel(g, rc);
+    }
+}
+
+int transfer_test(struct group *g, struct transfer *t, int n, bool *all_done, struct fault *why)
+{
+    int rc = transfer_progress(g, why);
+
+    if (rc == 0)
+        rc = wait_look(g, why);
+    if (rc < 0)
+        return transfer_cancel(g, rc);
+    *all_done = true;
+    for (int i = 0; i < n && *all_done; i++)
+        *all_done = t[i].done;
+    return 0;
+}
+
+int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)
+{
+    for (int i = 0; i < n; i++)
+        transfer_queue(g, &t[i]);
+    return transfer_wait(g, t, n, why);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/wait.h"
+
+#include "common/clock.h"
+#include "coordinator/protocol.h"
+#include "runtime/bell.h"
+#include "runtime/message.h"
+#include "runtime/news.h"
+#include "runtime/processor.h"
+#include "runtime/world.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <time.h>
+
+enum {
+    SPIN_PAUSES = 400,        /* then the processor is offered to others at each step */
+    SPIN_PAUSES_CROWDED = 10, /* more ranks than processors: whoever is awaited needs this one */
+    SPIN_NS = 50 * 1000,      /* then sleep: a wake-up costs some 5 us, a spinning core more */
+    ENDED_MS = 1000,          /* how long the coordinator's word on a closed link is awaited */
+    LEFT_DRAINS = 10,         /* times drain_ms: one who left in good order may have sent a lot */
+    STALL_MS = 1000,          /* then the coordinator hears of it, and compares */
+    LOOK_MS = 10,             /* how old news may be when a call begins */
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* --- death ------------------------------------------------------------------------------------- */
+
+/* When `l`, on which nothing moves, must be given up: INT64_MAX: not as things are. */
+static int64_t wait_link_deadline(const struct link *l)
+{
+    if (l->gone && (l->ended || l->ops->drain_ms == 0))
+        return 0;
+    if (l->gone)
+        return l->gone_at + l->ops->drain_ms * (l->gone == PEER_LEFT ? LEFT_DRAINS : 1);
+    return l->ended ? l->ended_at + ENDED_MS : INT64_MAX;
+}
+
+static int wait_give_up(const struct group *g, const struct link *l, struct fault *why)
+{
+    char who[GROUP_MEMBER_TEXT];
+
+    if (news_peer(g->world->news, g->members[l->peer], why) != PEER_PRESENT)
+        return ML_ERR_PEER;
+    return fault_set(why, ML_ERR_PEER, "%s has closed its %s link to rank %d",
+                     group_member(g, l->peer, who), l->ops->name, g->members[g->rank]);
+}
+
+/* Fails if a link that is needed has had its time; else *deadline is when the next one will have. What
+ * had arrived before the peer's end has been taken by now: progress ran since it was noticed. */
+static int wait_check_links(struct group *g, int64_t *deadline, struct fault *why)
+{
+    int64_t now = 0;
+
+    *deadline = INT64_MAX;
+    for (int i = 0; i < g->active_count; i++) {
+        struct link *l = g->active[i];
+        int64_t until;
+
+        if (!l->gone && !l->ended)
+            continue;
+        now = now ? now : clock_ms();
+        if (l->ended && !l->ended_at)
+            l->ended_at = now;
+        until = wait_link_deadline(l);
+        if (until <= now)
+            return wait_give_up(g, l, why);
+        *deadline = earlier(*deadline, until);
+    }
+    return 0;
+}
+
+int wait_hear(struct group *g, struct fault *why)
+{
+    struct news *n = g->world->news;
+    uint32_t serial = news_serial(n);
+    int rc;
+
+    if (serial == g->news_seen)
+        return 0;
+    g->news_seen = serial;
+    rc = news_broken(n, g, why);
+    if (rc)
+        return rc;
+    for (int i = 0; i < g->size; i++) {
+        struct link *l = g->links[i];
+
+        if (i == g->rank || l->gone)
+            continue;
+        l->gone = news_peer(n, g->members[i], NULL);
+        if (l->gone)
+            l->gone_at = clock_ms();
+    }
+    return 0;
+}
+
+int wait_look(struct group *g, struct fault *why)
+{
+    struct timespec t;
+    int64_t now;
+
+    if (!g->world->is_launched)
+        return 0;
+    /* The coarse clock costs a few ns, and a tick is as exact as this needs to be. */
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (now - g->looked_ms >= LOOK_MS) {
+        g->looked_ms = now;
+        news_read(g->world->news, g);
+    }
+    return wait_hear(g, why);
+}
+
+/* --- stalls ------------------------------------------------------------------------------------ */
+
+static void wait_report_stall(struct group *g)
+{
+    char signature[MESSAGE_TEXT];
+    struct transfer any = {.size = g->call.count};
+    struct message m;
+    json_t *peers = json_array();
+
+    for (int i = 0; i < g->active_count; i++)
+        json_array_append_new(peers, json_integer(g->members[g->active[i]->peer]));
+    message_fill(&m, &g->call, &any);
+    message_describe(&m, signature);
+    /* If this can't be sent, the coordinator is lost, which the wait itself will notice. */
+    news_tell(g->world->news, COORD_WAITING,
+              json_pack("{s:I, s:I, s:s, s:s, s:o}", "group", (json_int_t)g->id, "seq",
+                        (json_int_t)g->call.seq, "call", g->call_name, "signature", signature,
+                        "peers", peers),
+              NULL);
+    g->stall_told = true;
+}
+
+void wait_over(struct group *g)
+{
+    if (!g->stall_told)
+        return;
+    g->stall_told = false;
+    news_tell(g->world->news, COORD_MOVING, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
+}
+
+/* --- sleep ------------------------------------------------------------------------------------- */
+
+/* Milliseconds for poll(): to the moment the stall is due or `deadline`, whichever comes first. */
+static int wait_timeout(const struct group *g, const struct waiting *w, int64_t deadline)
+{
+    if (!g->stall_told && g->world->is_launched)
+        deadline = earlier(deadline, w->since_ns / 1000000 + STALL_MS + 1);
+    return deadline == INT64_MAX ? -1 : clock_left_ms(deadline);
+}
+
+/* Asks each active link what to poll. -1: one is ready now. */
+static int wait_gather(struct group *g, int count)
+{
+    for (int i = 0; i < g->active_count; i++) {
+        int n = g->active[i]->ops->sleep(g->active[i], g->polls + count);
+
+        if (n < 0)
+            return -1;
+        count += n;
+    }
+    return count;
+}
+
+static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
+{
+    struct news *n = g->world->news;
+    int count, rc = 0;
+
+    g->polls[0] = (struct pollfd){.fd = g->bell, .events = POLLIN};
+    g->polls[1] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
+    count = wait_gather(g, 2);
+    if (count > 0 && news_serial(n) == g->news_seen)
+        rc = poll(g->polls, (nfds_t)count, timeout_ms);
+    else
+        g->polls[0].revents = g->polls[1].revents = 0;
+    if (rc < 0 && errno != EINTR)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
+    for (int i = 0; i < g->active_count; i++)
+        g->active[i]->ops->wake(g->active[i]);
+    if (rc > 0 && g->polls[0].revents)
+        bell_silence(g->bell);
+    if (rc > 0 && g->polls[1].revents)
+        news_read(n, g);
+    return 0;
+}
+
+/* --- steps ------------------------------------------------------------------------------------- */
+
+int wait_step(struct group *g, struct waiting *w, struct fault *why)
+{
+    unsigned pauses = g->world->is_crowded ? SPIN_PAUSES_CROWDED : SPIN_PAUSES;
+    int64_t deadline, now;
+    int rc;
+
+    if (w->steps++ < pauses) {
+        processor_pause();
+        return 0;
+    }
+    now = clock_ns();
+    if (!w->since_ns)
+        w->since_ns = now;
+    if (now - w->since_ns < SPIN_NS) {
+        sched_yield();
+        return 0;
+    }
+    rc = wait_check_links(g, &deadline, why);
+    if (rc)
+        return rc;
+    if (!g->stall_told && g->world->is_launched && now - w->since_ns >= STALL_MS * 1000000ll)
+        wait_report_stall(g);
+    rc = wait_sleep(g, wait_timeout(g, w, deadline), why);
+    return rc ? rc : wait_hear(g, why);
+}
+
+void wait_moved(struct group *g, struct waiting *w)
+{
+    w->steps = 0;
+    w->since_ns = 0;
+    wait_over(g);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* wait.h: what a rank does while nothing moves: spin, yield, sleep, hear of deaths, report a stall. */
+#ifndef RUNTIME_WAIT_H
+#define RUNTIME_WAIT_H
+
+#include "runtime/group.h"
+
+/* One stretch of waiting; {0} to begin with and again whenever something has moved (wait_moved). */
+struct waiting {
+    unsigned steps;
+    int64_t since_ns;
+};
+
+/* Nothing moved on g's active links: waits a little, or until something may have happened. Fails if what
+ * is queued can never go on: ML_ERR_PEER, or what the coordinator broke the group with. */
+int wait_step(struct group *g, struct waiting *w, struct fault *why);
+void wait_moved(struct group *g, struct waiting *w);
+
+/* Tells the coordinator that a reported call goes on, if it was reported. */
+void wait_over(struct group *g);
+
+/* Takes note of what the coordinator has said since g's owner last looked. Fails if it broke g. */
+int wait_hear(struct group *g, struct fault *why);
+
+/* As wait_hear, after reading what there is to read, if nobody has for a while. */
+int wait_look(struct group *g, struct fault *why);
+
+#endif
