@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* api.c: the calls of mlaunch.h: arguments are checked, the call begins, is carried out, and ends. */
+/* api.c: the calls of mlaunch.h: arguments are checked, the call begins, is carried out, and ends.
+ */
 #include "runtime/api.h"
 
 #include "runtime/abort.h"
@@ -28,7 +29,8 @@ static ml_group *handle_of(struct group *g)
     return (ml_group *)g;
 }
 
-/* --- the job ----------------------------------------------------------------------------------- */
+/* --- the job -----------------------------------------------------------------------------------
+ */
 
 static int api_join(ml_group **out, bool eager)
 {
@@ -74,7 +76,8 @@ static const char *api_version(void)
     return PACKAGE_VERSION " (" BUILD_ID ")";
 }
 
-/* --- groups ------------------------------------------------------------------------------------ */
+/* --- groups ------------------------------------------------------------------------------------
+ */
 
 static int api_rank(const ml_group *handle)
 {
@@ -120,7 +123,8 @@ static void api_group_free(ml_group *handle)
         group_free(g);
 }
 
-/* --- reductions -------------------------------------------------------------------------------- */
+/* --- reductions --------------------------------------------------------------------------------
+ */
 
 static int check_in_out(const void *in, size_t in_size, const void *out, size_t out_size,
                         size_t offset)
@@ -183,7 +187,8 @@ static int api_reduce(ml_group *handle, const void *in, void *out, size_t count,
     return rc ? rc : call_end(g, reduce(g, in, out, count, type, op, root, &last), &last);
 }
 
-/* --- movements --------------------------------------------------------------------------------- */
+/* --- movements ---------------------------------------------------------------------------------
+ */
 
 static int api_all_gather(ml_group *handle, const void *in, void *out, size_t size)
 {
@@ -262,7 +267,8 @@ static int api_scatter(ml_group *handle, const void *in, void *out, size_t size,
     return rc ? rc : call_end(g, scatter(g, in, out, size, root, &last), &last);
 }
 
-/* --- point to point ---------------------------------------------------------------------------- */
+/* --- point to point ----------------------------------------------------------------------------
+ */
 
 static int check_peer(const struct group *g, int peer, const void *buf, size_t size,
                       const char *what)
@@ -313,10 +319,8 @@ static int api_exchange(struct group *g, const char *name, const void *out, size
         out = memcpy(copy, out, out_size);
     }
     if (to != ML_NOBODY)
-        t[n++] = (struct transfer){.what = TRANSFER_SEND,
-                                   .peer = to,
-                                   .buf = (void *)(uintptr_t)out,
-                                   .size = out_size};
+        t[n++] = (struct transfer){
+            .what = TRANSFER_SEND, .peer = to, .buf = (void *)(uintptr_t)out, .size = out_size};
     if (from != ML_NOBODY)
         t[n++] = (struct transfer){.what = TRANSFER_RECV, .peer = from, .buf = in, .size = in_size};
     return call_end(g, transfer_run(g, t, n, &last), &last);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bell.h: a FIFO in the job's directory by which a sleeper in poll() is woken: by the ranks of its host
- * that share memory with it, and by threads of its own process that read news meant for it.
+ * bell.h: a FIFO in the job's directory by which a sleeper in poll() is woken: by the ranks of its
+ * host that share memory with it, and by threads of its own process that read news meant for it.
  */
 #ifndef RUNTIME_BELL_H
 #define RUNTIME_BELL_H

@@ -6,8 +6,8 @@
 #include "runtime/wait.h"
 #include "runtime/world.h"
 
-/* From now on every call on g returns this. A rank that fails because another is gone is a consequence:
- * the file lets the agent name the cause first. */
+/* From now on every call on g returns this. A rank that fails because another is gone is a
+ * consequence: the file lets the agent name the cause first. */
 static void call_break(struct group *g, const struct fault *why)
 {
     g->broken = *why;

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A POSIX record lock: it belongs to the process, so a fork doesn't pass it on. The price is that closing
- * any descriptor of the file drops it: only this file opens it, once, under world.c's lock. */
+/* A POSIX record lock: it belongs to the process, so a fork doesn't pass it on. The price is that
+ * closing any descriptor of the file drops it: only this file opens it, once, under world.c's lock.
+ */
 struct claim {
     int fd;
 };
@@ -29,8 +30,8 @@ static int claim_lock(int fd, int rank, struct fault *why)
         return fault_os(why, ML_ERR_SYSTEM, err, "cannot lock the claim of rank %d", rank);
     if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
         return fault_set(why, ML_ERR_STATE,
-                         "rank %d is held by process %ld: one process at a time can be a rank", rank,
-                         (long)lock.l_pid);
+                         "rank %d is held by process %ld: one process at a time can be a rank",
+                         rank, (long)lock.l_pid);
     return fault_set(why, ML_ERR_STATE, "rank %d was held by a process that has just ended", rank);
 }
 

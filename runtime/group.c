@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * group.c: a group comes up in two exchanges. In the first, each member tells where it listens; in between,
- * links are made; the second says that everybody has all of them. A member that can't go on breaks the
- * group: so either all members have it or all get the first failure, in words.
+ * group.c: a group comes up in two exchanges. In the first, each member tells where it listens; in
+ * between, links are made; the second says that everybody has all of them. A member that can't go
+ * on breaks the group: so either all members have it or all get the first failure, in words.
  */
 #include "runtime/group.h"
 
@@ -25,15 +25,15 @@ enum { PATIENCE_MS = 5000 /* for the others to say why they could not go on */ }
 /* What only the bring-up needs. */
 struct bring_up {
     struct group *group;
-    bool *uses_tcp;     /* per rank of the group */
-    int *locals;        /* ranks of the group that share memory, this one included, ascending */
+    bool *uses_tcp; /* per rank of the group */
+    int *locals;    /* ranks of the group that share memory, this one included, ascending */
     int local_count, local_index;
     struct tcp_mesh *mesh;
     char where[ADDRESS_TEXT];
     int64_t deadline_ms;
 };
 
-const char *group_member(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT])
+const char *group_describe(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT])
 {
     const struct world *w = g->world;
     int member = g->members[rank];
@@ -43,7 +43,8 @@ const char *group_member(const struct group *g, int rank, char text[GROUP_MEMBER
     return text;
 }
 
-/* Who is reached how: shared memory on one host unless the network's path was asked for there too. */
+/* Who is reached how: shared memory on one host unless the network's path was asked for there too.
+ */
 static int plan_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -102,8 +103,8 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
         rc = shm_segment_open(&g->segment, name, b->local_count, why);
     for (int i = 0; i < b->local_count && !rc; i++)
         if (i != b->local_index)
-            rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment,
-                               b->local_index, i, why);
+            rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
+                               i, why);
     return rc;
 }
 
@@ -136,7 +137,7 @@ static int bring_up(struct bring_up *b, struct fault *why)
     if (!rc)
         rc = prepare_links(b, why);
     if (rc)
-        return fault_wrap(why, "%s", group_member(g, g->rank, who));
+        return fault_wrap(why, "%s", group_describe(g, g->rank, who));
     rc = exchange_run(&x, g, (struct blob){b->where, (uint32_t)strlen(b->where)}, b->deadline_ms,
                       why);
     if (rc)
@@ -145,7 +146,7 @@ static int bring_up(struct bring_up *b, struct fault *why)
     if (!rc)
         rc = open_shm_links(b, why);
     if (rc)
-        fault_wrap(why, "%s", group_member(g, g->rank, who));
+        fault_wrap(why, "%s", group_describe(g, g->rank, who));
     else
         rc = open_tcp_links(b, x, why);
     exchange_destroy(x);

@@ -19,17 +19,17 @@ struct group {
     struct fault broken;   /* code != 0: what every call returns from now on */
     void *scratch;         /* for collectives; grows */
     size_t scratch_size;
-    int *host_of;          /* host index of each rank of the group: hierarchy */
+    int *host_of; /* host index of each rank of the group: hierarchy */
 
     /* group.c and wait.c: */
-    int bell;              /* a FIFO that wakes this group's sleeper (bell.h), or -1 */
-    uint32_t exchanges;    /* EXCHANGE and SPLIT so far */
-    struct link **active;  /* links on which something is queued */
+    int bell;             /* a FIFO that wakes this group's sleeper (bell.h), or -1 */
+    uint32_t exchanges;   /* EXCHANGE and SPLIT so far */
+    struct link **active; /* links on which something is queued */
     int active_count;
-    struct pollfd *polls;  /* room for every link's and two more */
+    struct pollfd *polls;        /* room for every link's and two more */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
-    bool stall_told;       /* COORD_WAITING was sent for this call */
-    int64_t looked_ms;     /* when news were last read at the beginning of a call */
+    bool stall_told;             /* COORD_WAITING was sent for this call */
+    int64_t looked_ms;           /* when news were last read at the beginning of a call */
 
     /* news.c, under its lock: */
     struct fault reported; /* the coordinator said BROKEN */
@@ -37,15 +37,16 @@ struct group {
         bool is_there;
         uint32_t seq;
         uint8_t type;
-        void *payload;     /* owned; a 0 byte stands behind it */
+        void *payload; /* owned; a 0 byte stands behind it */
         uint32_t size;
-    } reply;               /* EXCHANGED or SPLITTED, until the group takes it */
-    struct group *next;    /* of all groups of the process */
-    uint32_t news_seen;    /* the owner's: up to where it has looked */
+    } reply;            /* EXCHANGED or SPLITTED, until the group takes it */
+    struct group *next; /* of all groups of the process */
+    uint32_t news_seen; /* the owner's: up to where it has looked */
 };
 
-/* Makes the group `id` of `size` members (world ranks, in group order, copied) and connects them all:
- * every member calls it. Until deadline_ms (clock_ms). group_free takes NULL and half-made ones. */
+/* Makes the group `id` of `size` members (world ranks, in group order, copied) and connects them
+ * all: every member calls it. Until deadline_ms (clock_ms). group_free takes NULL and half-made
+ * ones. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  int64_t deadline_ms, struct fault *why);
 void group_free(struct group *g);
@@ -55,7 +56,7 @@ void group_tell_broken(struct group *g, const struct fault *why);
 
 /* "rank 3 on host b", for sentences: the world rank, as the launcher counts. */
 enum { GROUP_MEMBER_TEXT = 320 };
-const char *group_member(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT]);
+const char *group_describe(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT]);
 
 /* Begins a call: sets g->call (seq counted for collectives), resets stall accounting. Fails with
  * g->broken if the group is broken. */
@@ -65,7 +66,8 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
  * LINK and DEVICE; returns the code. */
 int call_end(struct group *g, int code, struct fault *why);
 
-/* At least `size` bytes, 64-byte aligned, valid until the next group_scratch. NULL: out of memory. */
+/* At least `size` bytes, 64-byte aligned, valid until the next group_scratch. NULL: out of memory.
+ */
 void *group_scratch(struct group *g, size_t size);
 
 #endif

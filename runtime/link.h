@@ -4,9 +4,9 @@
  * messages ("transfers") on it. Collectives know only this file; tcp, shm and rdma stand behind it.
  *
  * Each group owns its links, so groups never wait for each other and need no locks between them.
- * Messages between two ranks match in the order in which both sides start them. Each carries the call
- * it belongs to (struct call) in its header; the receiver compares it with its own, so a mismatch
- * costs no message of its own.
+ * Messages between two ranks match in the order in which both sides start them. Each carries the
+ * call it belongs to (struct call) in its header; the receiver compares it with its own, so a
+ * mismatch costs no message of its own.
  */
 #ifndef RUNTIME_LINK_H
 #define RUNTIME_LINK_H
@@ -22,18 +22,26 @@ struct group;
 
 /* Which call a message belongs to: what both sides must agree on. */
 enum call_kind {
-    CALL_BARRIER = 1, CALL_ALL_REDUCE, CALL_REDUCE_SCATTER, CALL_REDUCE, CALL_ALL_GATHER,
-    CALL_ALL_TO_ALL, CALL_BROADCAST, CALL_GATHER, CALL_SCATTER, CALL_SEND, /* recv, sendrecv too */
+    CALL_BARRIER = 1,
+    CALL_ALL_REDUCE,
+    CALL_REDUCE_SCATTER,
+    CALL_REDUCE,
+    CALL_ALL_GATHER,
+    CALL_ALL_TO_ALL,
+    CALL_BROADCAST,
+    CALL_GATHER,
+    CALL_SCATTER,
+    CALL_SEND, /* recv, sendrecv too */
     CALL_SPLIT,
 };
 struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes */
     uint32_t seq;   /* the group's number of collective calls so far; 0 for CALL_SEND */
     uint8_t kind;
-    uint8_t type;   /* ml_type, or 0 */
-    uint8_t op;     /* ml_op, or 0 */
+    uint8_t type; /* ml_type, or 0 */
+    uint8_t op;   /* ml_op, or 0 */
     uint8_t zero;
-    int32_t root;   /* or -1 */
+    int32_t root; /* or -1 */
 };
 
 /* One message to or from one peer, in flight from transfer_start until it is done. The caller owns
@@ -45,25 +53,25 @@ enum transfer_what {
 };
 struct transfer {
     enum transfer_what what;
-    int peer;              /* rank in the group; may be this rank itself */
-    void *buf;             /* not written for TRANSFER_SEND */
-    const void *with;      /* TRANSFER_REDUCE: the other operand; may equal buf */
-    bool incoming_first;   /* TRANSFER_REDUCE: the incoming operand stands left of op */
-    size_t size;           /* bytes, the same on both sides */
+    int peer;            /* rank in the group; may be this rank itself */
+    void *buf;           /* not written for TRANSFER_SEND */
+    const void *with;    /* TRANSFER_REDUCE: the other operand; may equal buf */
+    bool incoming_first; /* TRANSFER_REDUCE: the incoming operand stands left of op */
+    size_t size;         /* bytes, the same on both sides */
     /* kept by the link: */
-    size_t moved;          /* bytes of payload so far, a multiple of the element size */
+    size_t moved; /* bytes of payload so far, a multiple of the element size */
     bool header_moved;
     bool done;
     struct transfer *next; /* the link's queue */
 };
 
-/* Starts n transfers of the group's current call (call_begin in group.h). Several sends, and several
- * receives, to one peer go in order. May already move bytes. */
+/* Starts n transfers of the group's current call (call_begin in group.h). Several sends, and
+ * several receives, to one peer go in order. May already move bytes. */
 int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why);
 
-/* Returns once all n are done, moving bytes on all of the group's links meanwhile; spins briefly, then
- * sleeps in poll() together with the coordinator's socket. In error (ML_ERR_PEER, ML_ERR_MISMATCH,
- * ML_ERR_LINK) nothing touches the buffers any more and the group is broken. */
+/* Returns once all n are done, moving bytes on all of the group's links meanwhile; spins briefly,
+ * then sleeps in poll() together with the coordinator's socket. In error (ML_ERR_PEER,
+ * ML_ERR_MISMATCH, ML_ERR_LINK) nothing touches the buffers any more and the group is broken. */
 int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why);
 
 /* Moves what can be moved without waiting; *all_done tells whether all n are done. */
@@ -77,27 +85,27 @@ struct link;
 struct link_ops {
     const char *name; /* "tcp", "shm", "self", "rdma" */
     int drain_ms;     /* how long what a peer sent before its end may still be under way */
-    /* Move bytes of the transfers at the head of l->sends / l->recvs; each finished one is marked done
-     * and taken off its queue (link_pop_send, link_pop_recv). Returns > 0 if anything moved, 0 if not,
-     * ML_ERR_*. A peer that has closed its end is no error here: l->ended is set, and the wait asks
-     * the coordinator who that was and why. */
+    /* Move bytes of the transfers at the head of l->sends / l->recvs; each finished one is marked
+     * done and taken off its queue (link_pop_send, link_pop_recv). Returns > 0 if anything moved, 0
+     * if not, ML_ERR_*. A peer that has closed its end is no error here: l->ended is set, and the
+     * wait asks the coordinator who that was and why. */
     int (*progress)(struct link *l, struct fault *why);
     /* About to sleep: announce it to the peer if need be, and name what to poll: up to 2 entries of
      * p. Returns how many; -1: something is ready now, don't sleep. */
     int (*sleep)(struct link *l, struct pollfd *p);
-    void (*wake)(struct link *l); /* after the sleep */
+    void (*wake)(struct link *l);  /* after the sleep */
     void (*close)(struct link *l); /* no buffer is touched after it; takes half-made links */
 };
 struct link {
     const struct link_ops *ops;
     struct group *group;
-    int peer;                       /* rank in the group */
+    int peer;                            /* rank in the group */
     struct transfer *sends, **sends_end; /* queues of what is in flight */
     struct transfer *recvs, **recvs_end;
-    bool active;                    /* in g->active: something is queued */
-    bool ended;                     /* by the peer: what is queued can't go on */
-    int gone;                       /* enum peer_state (news.h): what the coordinator said of it */
-    int64_t ended_at, gone_at;      /* clock_ms, when that was noticed; 0: not yet */
+    bool active;               /* in g->active: something is queued */
+    bool ended;                /* by the peer: what is queued can't go on */
+    int gone;                  /* enum peer_state (news.h): what the coordinator said of it */
+    int64_t ended_at, gone_at; /* clock_ms, when that was noticed; 0: not yet */
 };
 
 /* For transports. */

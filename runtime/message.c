@@ -79,11 +79,11 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
         hint = came->seq != want->seq ? ", at another place in the order of calls"
                                       : ", in parts of other sizes";
     if (came->seq != want->seq && came->kind != CALL_SEND && want->kind != CALL_SEND)
-        return fault_set(why, ML_ERR_MISMATCH,
-                         "the ranks' calls don't fit: rank %d's %s (its collective call number %" PRIu32
-                         ") met rank %d's %s (number %" PRIu32 ")%s",
-                         g->members[peer], theirs, came->seq, g->members[g->rank], ours, want->seq,
-                         hint);
+        return fault_set(
+            why, ML_ERR_MISMATCH,
+            "the ranks' calls don't fit: rank %d's %s (its collective call number %" PRIu32
+            ") met rank %d's %s (number %" PRIu32 ")%s",
+            g->members[peer], theirs, came->seq, g->members[g->rank], ours, want->seq, hint);
     return fault_set(why, ML_ERR_MISMATCH,
                      "the ranks' calls don't fit: rank %d's %s met rank %d's %s%s",
                      g->members[peer], theirs, g->members[g->rank], ours, hint);

@@ -22,12 +22,12 @@ struct peer {
 struct news {
     pthread_mutex_t lock; /* over all of the below and the groups' `reported` and `reply` */
     struct client *client;
-    struct fault lost;    /* code != 0: the connection is gone */
+    struct fault lost; /* code != 0: the connection is gone */
     struct group *groups;
-    struct peer *peers;   /* per world rank */
+    struct peer *peers; /* per world rank */
     int size;
     json_t *welcome;
-    struct fault failed;  /* the join's */
+    struct fault failed; /* the join's */
     _Atomic uint32_t serial;
 };
 
@@ -191,8 +191,8 @@ static void news_on_splitted(struct news *n, json_t *j, const struct frame *f)
         news_keep_reply(n, (uint32_t)parent, (uint32_t)seq, f);
 }
 
-/* What doesn't parse is dropped: whoever waits for it is then told by the coordinator's next word or its
- * end. Types that a later build may add are none of ours. */
+/* What doesn't parse is dropped: whoever waits for it is then told by the coordinator's next word
+ * or its end. Types that a later build may add are none of ours. */
 static void news_take_frame(struct news *n, const struct frame *f)
 {
     json_t *j;
@@ -337,8 +337,7 @@ int news_tell(struct news *n, uint8_t type, json_t *payload, struct fault *why)
 }
 
 /* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: none). */
-static int news_sleep(struct news *n, const struct group *g, int64_t deadline_ms,
-                      struct fault *why)
+static int news_sleep(struct news *n, const struct group *g, int64_t deadline_ms, struct fault *why)
 {
     struct pollfd p[2] = {{.fd = news_fd(n), .events = POLLIN},
                           {.fd = g ? g->bell : -1, .events = POLLIN}};
@@ -368,8 +367,8 @@ static int news_take_reply(struct news *n, struct group *g, struct reply *out, s
     }
     if (!rc)
         rc = news_broken_locked(n, g, why);
-    /* The coordinator sends in order: had the answer been complete before that member went, it would
-     * be here. */
+    /* The coordinator sends in order: had the answer been complete before that member went, it
+     * would be here. */
     for (int i = 0; i < g->size && !rc; i++)
         if (news_peer_locked(n, g->members[i], why) != PEER_PRESENT)
             rc = ML_ERR_PEER;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * news.h: what the coordinator tells this process, kept for the groups that it concerns. Whichever
- * thread waits reads for all: news counts its frames (news_serial), and rings the bells of the other
- * groups. All of it may be called by any thread.
+ * thread waits reads for all: news counts its frames (news_serial), and rings the bells of the
+ * other groups. All of it may be called by any thread.
  */
 #ifndef RUNTIME_NEWS_H
 #define RUNTIME_NEWS_H

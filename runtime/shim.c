@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shim.c: libmlaunch.so.0, all of it. Programs link it and the launcher preloads it into every rank, so
- * it is a few KB on libc alone, exports ml_* only, and does nothing until the first call: then it
- * opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
+ * shim.c: libmlaunch.so.0, all of it. Programs link it and the launcher preloads it into every
+ * rank, so it is a few KB on libc alone, exports ml_* only, and does nothing until the first call:
+ * then it opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
  */
 #include "common/mlaunch.h"
 #include "runtime/table.h"
@@ -173,8 +173,7 @@ FORWARD(finalize, (void), ())
 FORWARD(rank, (const ml_group *g), (g))
 FORWARD(size, (const ml_group *g), (g))
 FORWARD(split, (ml_group * g, int color, int key, ml_group **out), (g, color, key, out))
-FORWARD(all_reduce,
-        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op),
+FORWARD(all_reduce, (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op),
         (g, in, out, count, type, op))
 FORWARD(reduce_scatter,
         (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op),

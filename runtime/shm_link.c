@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_link.c: messages over rings in shared memory. Positions in a ring only grow. Each message starts
- * on a cache line of its own, header and the first 32 bytes of payload share it: so a small message
- * costs the receiver two misses, the ring's head and that line.
+ * shm_link.c: messages over rings in shared memory. Positions in a ring only grow. Each message
+ * starts on a cache line of its own, header and the first 32 bytes of payload share it: so a small
+ * message costs the receiver two misses, the ring's head and that line.
  *
- * Waking: a sleeper sets its slot's is_asleep, then looks at the rings once more; whoever moves a head
- * or a tail stores it, then looks at is_asleep. Both stores and loads are sequentially consistent, so one
- * of the two sees the other.
+ * Waking: a sleeper sets its slot's is_asleep, then looks at the rings once more; whoever moves a
+ * head or a tail stores it, then looks at is_asleep. Both stores and loads are sequentially
+ * consistent, so one of the two sees the other.
  */
 #include "runtime/shm_link.h"
 
@@ -21,9 +21,9 @@
 #include <string.h>
 
 enum {
-    LINE = 64,                /* messages start at its multiples */
-    GRAIN = 16,               /* pieces of a payload are its multiples; no element is larger */
-    CHUNK = 32 * 1024,        /* bytes after which the other side may begin with its part */
+    LINE = 64,         /* messages start at its multiples */
+    GRAIN = 16,        /* pieces of a payload are its multiples; no element is larger */
+    CHUNK = 32 * 1024, /* bytes after which the other side may begin with its part */
 };
 
 struct shm_link {
@@ -54,7 +54,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* --- bells ------------------------------------------------------------------------------------- */
+/* --- bells -------------------------------------------------------------------------------------
+ */
 
 static __attribute__((noinline)) void shm_ring_bell(struct shm_link *s)
 {
@@ -64,8 +65,8 @@ static __attribute__((noinline)) void shm_ring_bell(struct shm_link *s)
     if (!atomic_exchange(&s->peer_slot->is_asleep, 0))
         return;
     if (s->peer_bell < 0)
-        s->peer_bell = bell_find(g->world->dir, g->world->generation, g->id,
-                                 g->members[s->base.peer]);
+        s->peer_bell =
+            bell_find(g->world->dir, g->world->generation, g->id, g->members[s->base.peer]);
     if (s->peer_bell >= 0)
         bell_ring(s->peer_bell);
 }
@@ -77,7 +78,8 @@ static inline void shm_publish(struct shm_link *s, _Atomic uint64_t *position, u
         shm_ring_bell(s);
 }
 
-/* --- sending ----------------------------------------------------------------------------------- */
+/* --- sending -----------------------------------------------------------------------------------
+ */
 
 static size_t shm_room(struct shm_link *s)
 {
@@ -128,7 +130,8 @@ static int shm_send(struct shm_link *s)
     return 1;
 }
 
-/* --- receiving --------------------------------------------------------------------------------- */
+/* --- receiving ---------------------------------------------------------------------------------
+ */
 
 static void shm_take(const struct shm_link *s, struct transfer *t, const unsigned char *from,
                      size_t size)
@@ -162,8 +165,9 @@ static void shm_copy_out(struct shm_link *s, struct transfer *t, size_t size)
     s->in_tail += size;
 }
 
-/* The sender hears of free room by the quarter of a ring, not by the message: it always has the rest. In
- * whole lines, so that the end of a message may be rounded up into what it sees as free. */
+/* The sender hears of free room by the quarter of a ring, not by the message: it always has the
+ * rest. In whole lines, so that the end of a message may be rounded up into what it sees as free.
+ */
 static void shm_free_room(struct shm_link *s)
 {
     if (s->in_tail - s->in_tail_told < s->ring_size / 4)
@@ -224,7 +228,8 @@ static int shm_progress(struct link *l, struct fault *why)
     return moved;
 }
 
-/* --- sleeping ---------------------------------------------------------------------------------- */
+/* --- sleeping ----------------------------------------------------------------------------------
+ */
 
 static int shm_sleep(struct link *l, struct pollfd *p)
 {

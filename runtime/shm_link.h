@@ -6,8 +6,8 @@
 #include "runtime/link.h"
 #include "runtime/shm_segment.h"
 
-/* To `peer`; me and them: the indices of this process and the peer in the segment, which outlives the
- * link. */
+/* To `peer`; me and them: the indices of this process and the peer in the segment, which outlives
+ * the link. */
 int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segment *s, int me,
                   int them, struct fault *why);
 

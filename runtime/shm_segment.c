@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 enum {
-    RING_MAX = 1 << 20,       /* bytes: no faster beyond that */
+    RING_MAX = 1 << 20, /* bytes: no faster beyond that */
     RING_MIN = 4096,
-    SEGMENT_AIM = 32 << 20,   /* bytes that all rings together should stay below */
+    SEGMENT_AIM = 32 << 20, /* bytes that all rings together should stay below */
     SEGMENT_MAGIC = 0x4d4c5331,
 };
 
@@ -77,7 +77,8 @@ static int segment_map(struct shm_segment *s, int fd, struct fault *why)
     void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (at == MAP_FAILED)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot map %zu bytes of shared memory", s->size);
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot map %zu bytes of shared memory",
+                        s->size);
     s->memory = at;
     return 0;
 }
@@ -100,10 +101,11 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
         err = posix_fallocate(fd, 0, (off_t)s->size);
     while (err == EINTR);
     if (err) {
-        rc = fault_os(why, ML_ERR_SYSTEM, err,
-                      "/dev/shm has no room for the %zu KiB that %d ranks share (enlarge it, or use "
-                      "--backend tcp --local net)",
-                      s->size / 1024, count);
+        rc =
+            fault_os(why, ML_ERR_SYSTEM, err,
+                     "/dev/shm has no room for the %zu KiB that %d ranks share (enlarge it, or use "
+                     "--backend tcp --local net)",
+                     s->size / 1024, count);
         goto fail;
     }
     rc = segment_map(s, fd, why);

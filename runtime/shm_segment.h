@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_segment.h: the memory that a group's members on one host share: a slot for each, and a ring for each
- * ordered pair.
+ * shm_segment.h: the memory that a group's members on one host share: a slot for each, and a ring
+ * for each ordered pair.
  *
  *     ├ head ┼ slot 0 ┼ slot 1 ┼ … ┼ ring 0→1 ┼ ring 0→2 ┼ … ┼ ring 1→0 ┼ …
  *
@@ -34,8 +34,9 @@ struct shm_ring {
 
 struct shm_segment;
 
-/* Makes the segment `name` for `count` processes; or maps the one that another made. ML_ERR_SYSTEM with
- * the sizes if /dev/shm is too small: checked here, else the first touch of a page would be SIGBUS. */
+/* Makes the segment `name` for `count` processes; or maps the one that another made. ML_ERR_SYSTEM
+ * with the sizes if /dev/shm is too small: checked here, else the first touch of a page would be
+ * SIGBUS. */
 int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why);
 int shm_segment_open(struct shm_segment **out, const char *name, int count, struct fault *why);
 void shm_segment_unlink(struct shm_segment *s); /* the maker's; takes NULL, and may be repeated */

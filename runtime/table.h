@@ -18,11 +18,10 @@ struct runtime_table {
     const char *(*host)(const ml_group *g, int rank);
     const char *(*error)(void);
     const char *(*version)(void);
-    ML_NORETURN void (*abort)(int status, const char *why);
+    __attribute__((noreturn)) void (*abort)(int status, const char *why);
     int (*split)(ml_group *g, int color, int key, ml_group **out);
     void (*group_free)(ml_group *g);
-    int (*all_reduce)(ml_group *g, const void *in, void *out, size_t count, ml_type type,
-                      ml_op op);
+    int (*all_reduce)(ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op);
     int (*reduce_scatter)(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                           ml_op op);
     int (*reduce)(ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
@@ -34,8 +33,8 @@ struct runtime_table {
     int (*scatter)(ml_group *g, const void *in, void *out, size_t size, int root);
     int (*send)(ml_group *g, const void *buf, size_t size, int to);
     int (*recv)(ml_group *g, void *buf, size_t size, int from);
-    int (*sendrecv)(ml_group *g, const void *out, size_t out_size, int to, void *in,
-                    size_t in_size, int from);
+    int (*sendrecv)(ml_group *g, const void *out, size_t out_size, int to, void *in, size_t in_size,
+                    int from);
     int (*barrier)(ml_group *g);
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tcp_link.c: messages over a TCP connection. Header and payload go in one system call each way, straight
- * from and to the caller's memory. The sockets' buffers are left to the kernel, which grows them to
- * megabytes; setting them would stop that at net.core.wmem_max, a fraction.
+ * tcp_link.c: messages over a TCP connection. Header and payload go in one system call each way,
+ * straight from and to the caller's memory. The sockets' buffers are left to the kernel, which
+ * grows them to megabytes; setting them would stop that at net.core.wmem_max, a fraction.
  */
 #include "runtime/tcp_link.h"
 
@@ -36,7 +36,8 @@ static struct tcp_link *tcp_of(struct link *l)
     return (struct tcp_link *)l;
 }
 
-/* The parts of header and payload that are still to go; payload may be empty. Returns their number. */
+/* The parts of header and payload that are still to go; payload may be empty. Returns their number.
+ */
 static int tcp_parts(struct iovec part[2], struct message *header, size_t header_moved,
                      void *payload, size_t size)
 {
@@ -86,7 +87,8 @@ static int tcp_send(struct tcp_link *s)
     return 1;
 }
 
-/* Reduces the whole elements among the `size` bytes at the start of the bounce buffer; keeps the rest. */
+/* Reduces the whole elements among the `size` bytes at the start of the bounce buffer; keeps the
+ * rest. */
 static void tcp_reduce(struct tcp_link *s, struct transfer *t, size_t size)
 {
     const struct call *c = &s->base.group->call;
@@ -145,8 +147,8 @@ static int tcp_take(struct tcp_link *s, struct transfer *t, size_t n, struct fau
     return 0;
 }
 
-/* > 0: something came, and there may be more; ML_ERR_*. A payload is never read past its expected size, so
- * that what belongs to the next message stays in the socket. */
+/* > 0: something came, and there may be more; ML_ERR_*. A payload is never read past its expected
+ * size, so that what belongs to the next message stays in the socket. */
 static int tcp_receive(struct tcp_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
@@ -191,8 +193,8 @@ static int tcp_progress(struct link *l, struct fault *why)
 
 static int tcp_sleep(struct link *l, struct pollfd *p)
 {
-    /* An ended connection would be readable for ever; what ends the wait is the coordinator's word, or
-     * the time that it has. */
+    /* An ended connection would be readable for ever; what ends the wait is the coordinator's word,
+     * or the time that it has. */
     if (l->ended)
         return 0;
     *p = (struct pollfd){.fd = tcp_of(l)->fd,
@@ -209,8 +211,8 @@ static void tcp_close(struct link *l)
 {
     struct tcp_link *s = tcp_of(l);
 
-    /* The end of the stream goes behind the data; a close alone, with something unread, would reset the
-     * connection and might lose what is still under way. */
+    /* The end of the stream goes behind the data; a close alone, with something unread, would reset
+     * the connection and might lose what is still under way. */
     shutdown(s->fd, SHUT_WR);
     fork_guard_close(s->fd);
     free(s->bounce);

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 enum {
-    BACKLOG = 1024,       /* all lower ranks may come at once */
-    STRANGERS = 64,       /* connections that have proved nothing, beyond one a peer */
-    STRANGER_MS = 10000,  /* for the handshake of an accepted connection */
-    POLLS_FIXED = 3,      /* listener, coordinator, bell */
+    BACKLOG = 1024,      /* all lower ranks may come at once */
+    STRANGERS = 64,      /* connections that have proved nothing, beyond one a peer */
+    STRANGER_MS = 10000, /* for the handshake of an accepted connection */
+    POLLS_FIXED = 3,     /* listener, coordinator, bell */
 };
 
 /*
@@ -35,18 +35,18 @@ enum wire_state { WIRE_FREE, WIRE_CONNECTING, WIRE_SHAKING };
 struct wire {
     enum wire_state state;
     int fd;
-    int peer;                    /* rank in the group; -1: accepted, not known yet */
+    int peer; /* rank in the group; -1: accepted, not known yet */
     struct auth *auth;
     struct frame_reader *reader;
-    const unsigned char *out;    /* what auth_output gave and the socket hasn't taken yet */
+    const unsigned char *out; /* what auth_output gave and the socket hasn't taken yet */
     size_t out_size;
-    bool is_proved;              /* the peer has; a last output may be left */
-    int64_t deadline_ms;         /* accepted ones */
+    bool is_proved;      /* the peer has; a last output may be left */
+    int64_t deadline_ms; /* accepted ones */
 };
 
 struct tcp_mesh {
     struct group *group;
-    bool *needed;                /* per rank: still to be linked */
+    bool *needed; /* per rank: still to be linked */
     int missing;
     int listener;
     char where[ADDRESS_TEXT];
@@ -148,17 +148,15 @@ static int mesh_wrap(const struct tcp_mesh *m, int peer, struct fault *why)
 
     return fault_wrap(why, "rank %d on host %s cannot connect to %s",
                       m->group->members[m->group->rank], m->group->world->job.host,
-                      group_member(m->group, peer, who));
+                      group_describe(m->group, peer, who));
 }
 
 int tcp_mesh_found(struct tcp_mesh *m, int rank, const char *where, struct fault *why)
 {
     const struct group *g = m->group;
     const struct world *world = g->world;
-    struct auth_identity me = {.purpose = "mesh",
-                               .rank = world->rank,
-                               .generation = world->generation,
-                               .group = g->id};
+    struct auth_identity me = {
+        .purpose = "mesh", .rank = world->rank, .generation = world->generation, .group = g->id};
     struct wire *w;
     struct address to;
     int rc;
@@ -246,8 +244,8 @@ static int wire_write(struct wire *w, struct fault *why)
     return 0;
 }
 
-/* Reads no further than the handshake: what follows on the stream are the peer's first messages, but it
- * sends none before all members are connected. */
+/* Reads no further than the handshake: what follows on the stream are the peer's first messages,
+ * but it sends none before all members are connected. */
 static int wire_read(struct wire *w, struct fault *why)
 {
     unsigned char bytes[4096];
@@ -355,7 +353,7 @@ static int mesh_timed_out(const struct tcp_mesh *m, struct fault *why)
 
     while (!m->needed[peer])
         peer++;
-    group_member(g, peer, who);
+    group_describe(g, peer, who);
     if (m->missing > 1)
         snprintf(others, sizeof(others), " and %d others", m->missing - 1);
     if (peer < g->rank)
@@ -381,8 +379,8 @@ static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
         const struct wire *w = &m->wires[i];
         bool wants_out = w->state == WIRE_CONNECTING || w->out_size;
 
-        p[POLLS_FIXED + i] = (struct pollfd){.fd = w->fd,
-                                             .events = (short)(POLLIN | (wants_out ? POLLOUT : 0))};
+        p[POLLS_FIXED + i] =
+            (struct pollfd){.fd = w->fd, .events = (short)(POLLIN | (wants_out ? POLLOUT : 0))};
     }
     rc = poll(p, (nfds_t)(m->wire_count + POLLS_FIXED), clock_left_ms(deadline_ms));
     if (rc < 0 && errno != EINTR)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tcp_mesh.h: how the members of a group that talk over TCP find each other: each listens, tells the
- * others where (exchange.h), and the lower of two ranks connects to the higher one. All handshakes
- * (common/auth.h, purpose "mesh") run at once in one poll() loop.
+ * tcp_mesh.h: how the members of a group that talk over TCP find each other: each listens, tells
+ * the others where (exchange.h), and the lower of two ranks connects to the higher one. All
+ * handshakes (common/auth.h, purpose "mesh") run at once in one poll() loop.
  */
 #ifndef RUNTIME_TCP_MESH_H
 #define RUNTIME_TCP_MESH_H
@@ -22,7 +22,8 @@ void tcp_mesh_close(struct tcp_mesh *m); /* takes NULL */
 int tcp_mesh_found(struct tcp_mesh *m, int rank, const char *where, struct fault *why);
 
 /* Connects and accepts until there is a link in g->links to every needed member. ML_ERR_TIMEOUT at
- * deadline_ms (clock_ms), ML_ERR_LINK or ML_ERR_REFUSED, naming the member; ML_ERR_PEER if one dies. */
+ * deadline_ms (clock_ms), ML_ERR_LINK or ML_ERR_REFUSED, naming the member; ML_ERR_PEER if one
+ * dies. */
 int tcp_mesh_run(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why);
 
 #endif

@@ -29,7 +29,8 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* --- death ------------------------------------------------------------------------------------- */
+/* --- death -------------------------------------------------------------------------------------
+ */
 
 /* When `l`, on which nothing moves, must be given up: INT64_MAX: not as things are. */
 static int64_t wait_link_deadline(const struct link *l)
@@ -48,11 +49,12 @@ static int wait_give_up(const struct group *g, const struct link *l, struct faul
     if (news_peer(g->world->news, g->members[l->peer], why) != PEER_PRESENT)
         return ML_ERR_PEER;
     return fault_set(why, ML_ERR_PEER, "%s has closed its %s link to rank %d",
-                     group_member(g, l->peer, who), l->ops->name, g->members[g->rank]);
+                     group_describe(g, l->peer, who), l->ops->name, g->members[g->rank]);
 }
 
-/* Fails if a link that is needed has had its time; else *deadline is when the next one will have. What
- * had arrived before the peer's end has been taken by now: progress ran since it was noticed. */
+/* Fails if a link that is needed has had its time; else *deadline is when the next one will have.
+ * What had arrived before the peer's end has been taken by now: progress ran since it was noticed.
+ */
 static int wait_check_links(struct group *g, int64_t *deadline, struct fault *why)
 {
     int64_t now = 0;
@@ -116,7 +118,8 @@ int wait_look(struct group *g, struct fault *why)
     return wait_hear(g, why);
 }
 
-/* --- stalls ------------------------------------------------------------------------------------ */
+/* --- stalls ------------------------------------------------------------------------------------
+ */
 
 static void wait_report_stall(struct group *g)
 {
@@ -146,7 +149,8 @@ void wait_over(struct group *g)
     news_tell(g->world->news, COORD_MOVING, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
 }
 
-/* --- sleep ------------------------------------------------------------------------------------- */
+/* --- sleep -------------------------------------------------------------------------------------
+ */
 
 /* Milliseconds for poll(): to the moment the stall is due or `deadline`, whichever comes first. */
 static int wait_timeout(const struct group *g, const struct waiting *w, int64_t deadline)
@@ -192,7 +196,8 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
     return 0;
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------
+ */
 
 int wait_step(struct group *g, struct waiting *w, struct fault *why)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.h: what a rank does while nothing moves: spin, yield, sleep, hear of deaths, report a stall. */
+/* wait.h: what a rank does while nothing moves: spin, yield, sleep, hear of deaths, report a stall.
+ */
 #ifndef RUNTIME_WAIT_H
 #define RUNTIME_WAIT_H
 
@@ -11,8 +12,8 @@ struct waiting {
     int64_t since_ns;
 };
 
-/* Nothing moved on g's active links: waits a little, or until something may have happened. Fails if what
- * is queued can never go on: ML_ERR_PEER, or what the coordinator broke the group with. */
+/* Nothing moved on g's active links: waits a little, or until something may have happened. Fails if
+ * what is queued can never go on: ML_ERR_PEER, or what the coordinator broke the group with. */
 int wait_step(struct group *g, struct waiting *w, struct fault *why);
 void wait_moved(struct group *g, struct waiting *w);
 

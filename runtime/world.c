@@ -138,8 +138,7 @@ static void world_count_processors(struct world *w)
 
     for (int i = 0; i < w->size; i++)
         w->local_size += w->host_of[i] == w->host_of[w->rank];
-    w->is_crowded =
-        sched_getaffinity(0, sizeof(set), &set) == 0 && w->local_size > CPU_COUNT(&set);
+    w->is_crowded = sched_getaffinity(0, sizeof(set), &set) == 0 && w->local_size > CPU_COUNT(&set);
 }
 
 static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
@@ -157,10 +156,10 @@ static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
         client_close(c);
         return rc;
     }
-    rc = news_tell(w->news, COORD_JOIN,
-                   json_pack("{s:I, s:i}", "pid", (json_int_t)getpid(), "timeout_ms",
-                             w->job.init_timeout_ms),
-                   why);
+    rc = news_tell(
+        w->news, COORD_JOIN,
+        json_pack("{s:I, s:i}", "pid", (json_int_t)getpid(), "timeout_ms", w->job.init_timeout_ms),
+        why);
     if (!rc)
         rc = news_await_welcome(w->news, deadline_ms + ANSWER_MS, &welcome, why);
     if (!rc)
@@ -233,7 +232,8 @@ int world_init(struct world **out, bool eager, struct fault *why)
     return rc;
 }
 
-/* Says good-bye and waits for the answer: from then on, to the others, this rank has left and not died. */
+/* Says good-bye and waits for the answer: from then on, to the others, this rank has left and not
+ * died. */
 static void world_leave(struct world *w)
 {
     if (!w->is_launched || news_tell(w->news, COORD_LEAVE, json_object(), NULL) != 0)

@@ -12,20 +12,20 @@ struct news;
 struct claim;
 
 struct world {
-    bool is_launched;            /* false: a group of one, no coordinator, no directory */
-    char dir[PATH_MAX];          /* MLAUNCH_JOB_DIR */
+    bool is_launched;   /* false: a group of one, no coordinator, no directory */
+    char dir[PATH_MAX]; /* MLAUNCH_JOB_DIR */
     struct job_file job;
     uint8_t secret[AUTH_SECRET];
     int rank, size;
     uint32_t generation;
     int hosts;
-    int *host_of;                /* per rank */
-    char **host_names;           /* per host */
-    int local_size;              /* ranks on this host */
-    bool is_crowded;             /* more of them than processors: spinning takes others' time */
+    int *host_of;      /* per rank */
+    char **host_names; /* per host */
+    int local_size;    /* ranks on this host */
+    bool is_crowded;   /* more of them than processors: spinning takes others' time */
     struct claim *claim;
     struct news *news;
-    struct group *group;         /* all ranks */
+    struct group *group; /* all ranks */
 };
 
 /* Joins and leaves, counted; `eager` as in table.h. Thread-safe. */
