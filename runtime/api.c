@@ -3,6 +3,7 @@
  */
 #include "runtime/api.h"
 
+#include "common/build_id.h"
 #include "runtime/abort.h"
 #include "runtime/check.h"
 #include "runtime/collectives.h"
@@ -10,9 +11,6 @@
 #include "runtime/self_link.h"
 #include "runtime/split.h"
 #include "runtime/world.h"
-
-#include "build-id.h"
-#include "config.h"
 
 #include <string.h>
 
@@ -69,11 +67,6 @@ static int api_finalize(void)
 static const char *api_error(void)
 {
     return last.text;
-}
-
-static const char *api_version(void)
-{
-    return PACKAGE_VERSION " (" BUILD_ID ")";
 }
 
 /* --- groups ------------------------------------------------------------------------------------
@@ -353,7 +346,7 @@ static int api_barrier(ml_group *handle)
 }
 
 const struct runtime_table api_table = {
-    .build = BUILD_ID,
+    .build = build_id,
     .init = api_init,
     .init_eager = api_init_eager,
     .finalize = api_finalize,
@@ -361,7 +354,6 @@ const struct runtime_table api_table = {
     .size = api_size,
     .host = api_host,
     .error = api_error,
-    .version = api_version,
     .abort = abort_job,
     .split = api_split,
     .group_free = api_group_free,

@@ -17,7 +17,6 @@ struct runtime_table {
     int (*size)(const ml_group *g);
     const char *(*host)(const ml_group *g, int rank);
     const char *(*error)(void);
-    const char *(*version)(void);
     __attribute__((noreturn)) void (*abort)(int status, const char *why);
     int (*split)(ml_group *g, int color, int key, ml_group **out);
     void (*group_free)(ml_group *g);

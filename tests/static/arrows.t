@@ -23,7 +23,7 @@ only() {
 only common 'common/*' 'config.h' 'build-id.h'
 only coordinator 'coordinator/*' 'common/*' 'config.h'
 only launcher 'launcher/*' 'coordinator/*' 'common/*' 'config.h'
-only runtime 'runtime/*' 'rdma/*' 'coordinator/client.h' 'coordinator/protocol.h' 'common/*' 'config.h'
+only runtime 'runtime/*' 'rdma/*' 'coordinator/client.h' 'coordinator/protocol.h' 'common/*' 'config.h' 'build-id.h'
 [ ! -d rdma ] || only rdma 'rdma/*' 'common/*' 'config.h'
 only examples 'examples/*'
 done_testing
