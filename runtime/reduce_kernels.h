@@ -68,6 +68,7 @@ typedef double ANYWHERE any_f64;
         const element *x = a, *y = b;                                                              \
         _Pragma("omp simd") for (size_t i = 0; i < count; i++) o[i] = combine(x[i], y[i]);         \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* A float32 as its bits and back. */
 INLINE uint32_t bits_of_float(float f)

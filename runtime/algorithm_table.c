@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/algorithm_table.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANY_SIZE SIZE_MAX
+#define KIB      ((size_t)1024)
+
+enum { ANY_RANKS = 1 << 30 };
+
+/* Calls with one algorithm only (barrier, all_to_all, gather, scatter) don't ask. */
+static const struct {
+    enum call_kind kind;
+    size_t bytes; /* up to */
+    int ranks;    /* up to */
+    enum algorithm algorithm;
+} table[] = {
+    /* The first row that fits counts. Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer bytes
+     * to fewer rounds; with few ranks and a full mesh direct exchange has the fewest of both. */
+    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_ALL_REDUCE, ANY_SIZE, 16, ALGORITHM_DIRECT},
+    /* Many ranks: short blocks don't pay for 2 (n - 1) rounds; neighbours only once they are long.
+     */
+    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
+
+    /* Flat: all messages at once, and n shares in scratch. */
+    {CALL_REDUCE_SCATTER, 4 * KIB, ANY_RANKS, ALGORITHM_FLAT},
+    {CALL_REDUCE_SCATTER, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
+
+    /* Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
+    {CALL_REDUCE, 16 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
+    {CALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
+
+    /* Bruck et al. 1997: few rounds for short shares of many ranks. */
+    {CALL_ALL_GATHER, ANY_SIZE, 8, ALGORITHM_DIRECT},
+    {CALL_ALL_GATHER, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
+    {CALL_ALL_GATHER, ANY_SIZE, 16, ALGORITHM_DIRECT},
+    {CALL_ALL_GATHER, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
+
+    /* Van de Geijn's scatter + all-gather for long ones; MPICH switches at 12 KiB. With one
+     * receiver there is nothing to share. */
+    {CALL_BROADCAST, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
+    {CALL_BROADCAST, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
+    {CALL_BROADCAST, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER},
+};
+enum { ROWS = sizeof(table) / sizeof(table[0]) };
+
+static const char *const names[ALGORITHMS] = {
+    [ALGORITHM_BINOMIAL] = "binomial", [ALGORITHM_BRUCK] = "bruck", [ALGORITHM_DIRECT] = "direct",
+    [ALGORITHM_DOUBLING] = "doubling", [ALGORITHM_FLAT] = "flat",   [ALGORITHM_RING] = "ring",
+    [ALGORITHM_SCATTER] = "scatter",
+};
+
+static const struct {
+    const char *name;
+    enum call_kind kind;
+} calls[] = {
+    {"all_reduce", CALL_ALL_REDUCE}, {"reduce_scatter", CALL_REDUCE_SCATTER},
+    {"reduce", CALL_REDUCE},         {"all_gather", CALL_ALL_GATHER},
+    {"broadcast", CALL_BROADCAST},
+};
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int overrides[CALL_SPLIT]; /* by kind: 1 + algorithm, 0: the table's */
+static struct fault refusal;      /* code != 0: MLAUNCH_ALGO makes no sense */
+
+static bool is_name(const char *name, const char *text, size_t length)
+{
+    return strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+static bool has_algorithm(enum call_kind kind, int algorithm)
+{
+    for (int row = 0; row < ROWS; row++)
+        if (table[row].kind == kind && (int)table[row].algorithm == algorithm)
+            return true;
+    return false;
+}
+
+static void refuse_algorithm(const char *call, enum call_kind kind, const char *text, size_t length)
+{
+    char known[128] = "";
+    size_t used = 0;
+
+    for (int a = 0; a < ALGORITHMS && used < sizeof(known); a++)
+        if (has_algorithm(kind, a))
+            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
+                                     names[a]);
+    fault_set(&refusal, ML_ERR_ARGUMENT, "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s",
+              call, (int)length, text, known);
+}
+
+/* One "call:algorithm". */
+static void override_parse(const char *text, size_t length)
+{
+    const char *colon = memchr(text, ':', length);
+    size_t before = colon ? (size_t)(colon - text) : length, after;
+    int call, a;
+
+    for (call = 0; call < CALLS && !is_name(calls[call].name, text, before); call++)
+        ;
+    if (!colon || call == CALLS) {
+        fault_set(&refusal, ML_ERR_ARGUMENT,
+                  "MLAUNCH_ALGO: '%.*s' is not CALL:ALGORITHM[,…] with a call of all_reduce, "
+                  "reduce_scatter, reduce, all_gather, broadcast",
+                  (int)(length < 64 ? length : 64), text);
+        return;
+    }
+    after = length - before - 1;
+    for (a = 0; a < ALGORITHMS && !is_name(names[a], colon + 1, after); a++)
+        ;
+    if (a == ALGORITHMS || !has_algorithm(calls[call].kind, a))
+        refuse_algorithm(calls[call].name, calls[call].kind, colon + 1, after < 64 ? after : 64);
+    else
+        overrides[calls[call].kind] = 1 + a;
+}
+
+static void overrides_read(void)
+{
+    const char *text = getenv("MLAUNCH_ALGO");
+
+    if (!text || !*text)
+        return;
+    for (; !refusal.code; text++) {
+        size_t length = strcspn(text, ",");
+
+        override_parse(text, length);
+        text += length;
+        if (!*text)
+            return;
+    }
+}
+
+int algorithm_check(struct fault *why)
+{
+    pthread_once(&once, overrides_read);
+    if (refusal.code)
+        return fault_set(why, refusal.code, "%s", refusal.text);
+    return 0;
+}
+
+int algorithm_choose(enum call_kind kind, size_t bytes, int ranks, enum algorithm *out,
+                     struct fault *why)
+{
+    int row = 0, rc = algorithm_check(why);
+
+    if (rc)
+        return rc;
+    if (overrides[kind]) {
+        *out = (enum algorithm)(overrides[kind] - 1);
+        return 0;
+    }
+    while (table[row].kind != kind || bytes > table[row].bytes || ranks > table[row].ranks)
+        row++; /* each call's last row fits all */
+    *out = table[row].algorithm;
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* algorithm_table.h: which algorithm a collective call uses. */
+#ifndef RUNTIME_ALGORITHM_TABLE_H
+#define RUNTIME_ALGORITHM_TABLE_H
+
+#include "runtime/link.h"
+
+enum algorithm {
+    ALGORITHM_BINOMIAL, /* a tree */
+    ALGORITHM_BRUCK,    /* log2 rounds of growing messages */
+    ALGORITHM_DIRECT,   /* everyone with everyone at once */
+    ALGORITHM_DOUBLING, /* log2 rounds of the whole vector */
+    ALGORITHM_FLAT,     /* everyone with everyone, then reduce */
+    ALGORITHM_RING,     /* neighbours only */
+    ALGORITHM_SCATTER,  /* a share each, then everyone with everyone */
+    ALGORITHMS,
+};
+
+/* By call, bytes (the whole vector's; a share's for all_gather and reduce_scatter) and ranks; all
+ * of them are the same on every rank. MLAUNCH_ALGO="all_reduce:ring,broadcast:binomial" overrides;
+ * a name in it that doesn't exist is ML_ERR_ARGUMENT with a sentence, here and from
+ * algorithm_check. */
+int algorithm_choose(enum call_kind kind, size_t bytes, int ranks, enum algorithm *out,
+                     struct fault *why);
+
+/* Whether MLAUNCH_ALGO makes sense: for ml_init, so that a slip is said at once. */
+int algorithm_check(struct fault *why);
+
+#endif

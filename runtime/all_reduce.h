@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* all_reduce.h: the algorithms between which all_reduce.c chooses. All take any size of group and
+ * count. */
+#ifndef RUNTIME_ALL_REDUCE_H
+#define RUNTIME_ALL_REDUCE_H
+
+#include "runtime/collectives.h"
+
+/* `size`: bytes of the whole vector. */
+int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int all_reduce_direct(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * all_reduce_doubling.c: recursive doubling: in round k partners whose ranks differ in bit k
+ * exchange what they have and both reduce it. log2(size) rounds of the whole vector: best for short
+ * ones. R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations
+ * in MPICH", 2005, §4.5; its fold for sizes that aren't powers of two: of the first 2 * rest ranks
+ * the odd ones hand theirs to the even ones before, and get the result afterwards.
+ *
+ * Both partners compute lower rank op higher rank, so all ranks end with the same bits.
+ */
+#include "runtime/all_reduce.h"
+
+#include "runtime/steps.h"
+
+#include <string.h>
+
+struct fold {
+    int rounds; /* 2^rounds ranks take part in the doubling */
+    int rest;   /* ranks beyond them */
+};
+
+static struct fold fold_of(int size)
+{
+    struct fold f = {0, 0};
+
+    while (size >> (f.rounds + 1))
+        f.rounds++;
+    f.rest = size - (1 << f.rounds);
+    return f;
+}
+
+/* Which rank has number `i` among those that take part. */
+static int fold_rank(struct fold f, int i)
+{
+    return i < f.rest ? 2 * i : i + f.rest;
+}
+
+static int fold_number(struct fold f, int rank)
+{
+    return rank < 2 * f.rest ? rank / 2 : rank - f.rest;
+}
+
+/* An odd one of the first: hands over its vector and waits for the result. */
+static int stand_aside(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+{
+    struct transfer give = send_to(g->rank - 1, in, size);
+    struct transfer take = recv_from(g->rank - 1, out, size);
+    int rc = transfer_run(g, &give, 1, why);
+
+    return rc ? rc : transfer_run(g, &take, 1, why);
+}
+
+int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+{
+    struct fold f = fold_of(g->size);
+    bool has_ward = g->rank < 2 * f.rest; /* the rank behind stands aside */
+    int number = fold_number(f, g->rank), rc;
+    const void *mine = in;
+    void *work;
+
+    if (has_ward && g->rank % 2)
+        return stand_aside(g, in, out, size, why);
+    /* Two buffers in turn: what is sent must not change before it has gone. */
+    rc = scratch_take(g, &work, 2 * size, why);
+    if (rc)
+        return rc;
+    if (has_ward) {
+        struct transfer take = reduce_from(g, g->rank + 1, (char *)work + size, in, size);
+
+        rc = transfer_run(g, &take, 1, why);
+        mine = (char *)work + size;
+    }
+    for (int k = 0; !rc && k < f.rounds; k++) {
+        int peer = fold_rank(f, number ^ 1 << k);
+        char *next = (char *)work + (k % 2 ? size : 0);
+        struct transfer t[] = {
+            send_to(peer, mine, size),
+            reduce_from(g, peer, next, mine, size),
+        };
+
+        rc = transfer_run(g, t, 2, why);
+        mine = next;
+    }
+    if (rc)
+        return rc;
+    if (size)
+        memcpy(out, mine, size);
+    if (has_ward) {
+        struct transfer give = send_to(g->rank + 1, out, size);
+
+        rc = transfer_run(g, &give, 1, why);
+    }
+    return rc;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * all_reduce_ring.c: each rank talks to its two neighbours only: a block goes once around and is
+ * reduced on the way, then once more as the result. The same bytes as all_reduce_direct, but every
+ * link is a neighbour's: for large groups, where n - 1 streams into one host would collide.
+ * Patarasuk and Yuan 2009.
+ *
+ * Block b starts at rank b and meets the ranks in ring order, on one path: the same bits
+ * everywhere.
+ */
+#include "runtime/all_reduce.h"
+
+#include "runtime/steps.h"
+
+struct ring {
+    struct group *group;
+    struct blocks blocks;
+    const char *in;
+    char *out;
+};
+
+/* What happens to chunk `chunk` in turn `turn`: turns 0 … n - 2 reduce, n - 1 … 2n - 3 hand results
+ * on. */
+static void ring_step(const struct ring *r, int turn, size_t chunk, struct transfer *t)
+{
+    const struct group *g = r->group;
+    int n = g->size, next = rank_after(g, 1), before = rank_after(g, -1);
+    int sent = ((g->rank - turn) % n + n) % n, got = (sent + n - 1) % n;
+    struct piece s = blocks_chunk(&r->blocks, sent, chunk);
+    struct piece d = blocks_chunk(&r->blocks, got, chunk);
+
+    t[0] = send_to(next, (turn == 0 ? r->in : r->out) + s.offset, s.size);
+    if (turn < n - 1) {
+        t[1] = reduce_from(g, before, r->out + d.offset, r->in + d.offset, d.size);
+        t[1].incoming_first = true; /* it was there first: ring order */
+    } else {
+        t[1] = recv_from(before, r->out + d.offset, d.size);
+    }
+}
+
+int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+{
+    struct ring r = {.group = g, .in = in, .out = out};
+    struct pipeline p;
+    int rc = pipeline_open(&p, g, 2, NULL, 0, why);
+
+    blocks_cut(&r.blocks, size, g->size);
+    for (int turn = 0; !rc && turn < 2 * (g->size - 1); turn++) {
+        for (size_t chunk = 0; !rc && chunk < r.blocks.chunks; chunk++) {
+            ring_step(&r, turn, chunk, p.t);
+            rc = pipeline_step(&p, 2, why);
+        }
+        /* What this turn got is sent in the next one: with fewer chunks than the pipeline is deep
+         * it would not have come yet. */
+        if (!rc && r.blocks.chunks < PIPELINE_DEPTH)
+            rc = pipeline_close(&p, why);
+    }
+    return rc ? rc : pipeline_close(&p, why);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reduce.c: short vectors up a binomial tree; long ones by a direct reduce-scatter whose chunks go
+ * to the root as they are done (R. Rabenseifner, "A new optimized MPI reduce algorithm", 1997).
+ */
+#include "runtime/collectives.h"
+
+#include "runtime/algorithm_table.h"
+#include "runtime/reduce_direct.h"
+#include "runtime/reduce_op.h"
+
+#include <string.h>
+
+/* Ranks are counted from the root. In round k those with bit k set hand over what they have and are
+ * done; the others reduce it. Only the root writes to out. */
+static int reduce_binomial(struct group *g, const void *in, void *out, size_t size, int root,
+                           struct fault *why)
+{
+    int n = g->size, me = (g->rank - root + n) % n, bit, rc = 0;
+    const void *mine = in;
+    void *sum = out;
+
+    if (me) {
+        rc = scratch_take(g, &sum, size, why);
+        if (rc)
+            return rc;
+    }
+    for (bit = 1; !rc && bit < n && !(me & bit); bit *= 2) {
+        struct transfer take;
+
+        if (me + bit >= n)
+            continue;
+        take = reduce_from(g, (me + bit + root) % n, sum, mine, size);
+        rc = transfer_run(g, &take, 1, why);
+        mine = sum;
+    }
+    if (!rc && me) {
+        struct transfer give = send_to((me - bit + root) % n, mine, size);
+
+        rc = transfer_run(g, &give, 1, why);
+    }
+    return rc;
+}
+
+/* The transfers that bring chunk `chunk` of every block to the root. */
+static int bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,
+                       struct transfer *t)
+{
+    const struct group *g = r->group;
+    int n = 0;
+
+    if (g->rank != root) {
+        size_t size;
+        void *sum = reduce_direct_chunk(r, chunk, &size);
+
+        t[n++] = send_to(root, sum, size);
+        return n;
+    }
+    for (int j = 1; j < g->size; j++) {
+        struct piece p = blocks_chunk(&r->blocks, rank_after(g, j), chunk);
+
+        t[n++] = recv_from(rank_after(g, j), out + p.offset, p.size);
+    }
+    return n;
+}
+
+static int reduce_by_scatter(struct group *g, const void *in, void *out, size_t size, int root,
+                             struct fault *why)
+{
+    struct reduce_direct r = {.group = g, .in = in, .window = SIZE_MAX};
+    size_t lag = reduce_direct_lag(g);
+    struct pipeline p;
+    void *work;
+    int rc;
+
+    blocks_cut(&r.blocks, size, g->size);
+    if (g->rank != root)
+        r.window = reduce_direct_window(g);
+    rc = pipeline_open(&p, g, 3 * g->size, &work, g->rank == root ? 0 : r.window * r.blocks.chunk,
+                       why);
+    if (rc)
+        return rc;
+    r.sum = g->rank == root ? (char *)out + blocks_block(&r.blocks, root).offset : work;
+    for (size_t step = 0; !rc && step < r.blocks.chunks + lag; step++) {
+        int n = reduce_direct_step(&r, step, p.t);
+
+        if (step >= lag)
+            n += bring_chunk(&r, step - lag, root, out, p.t + n);
+        rc = pipeline_step(&p, n, why);
+    }
+    return rc ? rc : pipeline_close(&p, why);
+}
+
+int reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+           int root, struct fault *why)
+{
+    size_t size = count * type_size(type);
+    enum algorithm algorithm;
+    int rc;
+
+    (void)op;
+    if (g->size == 1) {
+        if (in != out && size)
+            memcpy(out, in, size);
+        return 0;
+    }
+    rc = algorithm_choose(CALL_REDUCE, size, g->size, &algorithm, why);
+    if (rc)
+        return rc;
+    if (algorithm == ALGORITHM_DIRECT)
+        return reduce_by_scatter(g, in, out, size, root, why);
+    return reduce_binomial(g, in, out, size, root, why);
+}

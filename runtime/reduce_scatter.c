@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reduce_scatter.c: short shares all at once into scratch, reduced there in rank order; long ones
+ * chunk by chunk (reduce_direct.h).
+ *
+ * In place, out lies over the share that rank 0 is sent. So nothing is written there before the
+ * chunk over it has gone.
+ */
+#include "runtime/collectives.h"
+
+#include "runtime/algorithm_table.h"
+#include "runtime/reduce_direct.h"
+#include "runtime/reduce_op.h"
+
+#include <string.h>
+
+static int reduce_scatter_flat(struct group *g, const char *in, void *out, size_t count,
+                               ml_type type, ml_op op, struct fault *why)
+{
+    size_t size = count * type_size(type);
+    reduce_fn *combine = reduce_op(type, op);
+    const char *mine = in + (size_t)g->rank * size, *sum;
+    struct pipeline p;
+    void *work;
+    int rc = pipeline_open(&p, g, 2 * g->size, &work, (size_t)g->size * size, why), n = 0;
+
+    if (rc)
+        return rc;
+    for (int j = 1; j < g->size; j++) {
+        int to = rank_after(g, -j), from = rank_after(g, j);
+
+        p.t[n++] = send_to(to, in + (size_t)to * size, size);
+        p.t[n++] = recv_from(from, (char *)work + (size_t)from * size, size);
+    }
+    rc = transfer_run(g, p.t, n, why);
+    if (rc)
+        return rc;
+    sum = g->rank == 0 ? mine : work;
+    for (int r = 1; r < g->size; r++) {
+        combine(out, sum, r == g->rank ? mine : (char *)work + (size_t)r * size, count);
+        sum = out;
+    }
+    return 0;
+}
+
+/* Completed chunks wait in scratch: chunk step - lag is in nobody's way any more. */
+static void chunk_to_out(const struct reduce_direct *r, size_t step, char *out)
+{
+    size_t lag = reduce_direct_lag(r->group), size;
+    void *sum;
+
+    if (step < lag)
+        return;
+    sum = reduce_direct_chunk(r, step - lag, &size);
+    memcpy(out + (step - lag) * r->blocks.chunk, sum, size);
+}
+
+static int reduce_scatter_direct(struct group *g, const void *in, void *out, size_t size,
+                                 struct fault *why)
+{
+    struct reduce_direct r = {.group = g, .in = in, .window = SIZE_MAX, .sum = out};
+    bool in_place = in == out;
+    struct pipeline p;
+    void *work;
+    int rc;
+
+    blocks_cut_equal(&r.blocks, (size_t)g->size * size, g->size);
+    if (in_place)
+        r.window = reduce_direct_window(g);
+    rc = pipeline_open(&p, g, 2 * g->size, &work, in_place ? r.window * r.blocks.chunk : 0, why);
+    if (rc)
+        return rc;
+    if (in_place)
+        r.sum = work;
+    for (size_t step = 0; !rc && step < r.blocks.chunks + reduce_direct_lag(g); step++) {
+        if (in_place)
+            chunk_to_out(&r, step, out);
+        rc = pipeline_step(&p, reduce_direct_step(&r, step, p.t), why);
+    }
+    return rc ? rc : pipeline_close(&p, why);
+}
+
+int reduce_scatter(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+                   struct fault *why)
+{
+    size_t size = count * type_size(type);
+    enum algorithm algorithm;
+    int rc;
+
+    if (g->size == 1) {
+        if (in != out && size)
+            memcpy(out, in, size);
+        return 0;
+    }
+    rc = algorithm_choose(CALL_REDUCE_SCATTER, size, g->size, &algorithm, why);
+    if (rc)
+        return rc;
+    if (algorithm == ALGORITHM_FLAT)
+        return reduce_scatter_flat(g, in, out, count, type, op, why);
+    return reduce_scatter_direct(g, in, out, size, why);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collective_cases.h: every collective call against a plain reference, which each rank computes for
+ * itself from inputs that it knows of all ranks. Used on the real library (collectives.c) and on
+ * the algorithms alone (tests/unit/test_collectives.c).
+ */
+#ifndef TESTS_COLLECTIVE_CASES_H
+#define TESTS_COLLECTIVE_CASES_H
+
+#include "common/mlaunch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is tested: the calls of mlaunch.h, or something with the same arguments. */
+struct subject {
+    ml_group *group;
+    int rank, size;
+    int (*all_reduce)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
+    int (*reduce_scatter)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
+    int (*reduce)(ml_group *, const void *, void *, size_t, ml_type, ml_op, int);
+    int (*all_gather)(ml_group *, const void *, void *, size_t);
+    int (*all_to_all)(ml_group *, const void *, void *, size_t);
+    int (*broadcast)(ml_group *, void *, size_t, int);
+    int (*gather)(ml_group *, const void *, void *, size_t, int);
+    int (*scatter)(ml_group *, const void *, void *, size_t, int);
+    int (*sendrecv)(ml_group *, const void *, size_t, int, void *, size_t, int); /* may be NULL */
+    int (*barrier)(ml_group *);
+    const char *(*error)(void);
+};
+
+enum case_call {
+    CASE_ALL_REDUCE,
+    CASE_REDUCE_SCATTER,
+    CASE_REDUCE, /* these have type and op */
+    CASE_ALL_GATHER,
+    CASE_ALL_TO_ALL,
+    CASE_BROADCAST,
+    CASE_GATHER,
+    CASE_SCATTER,
+    CASE_SENDRECV,
+    CASE_BARRIER,
+    CASE_CALLS,
+};
+enum case_place {
+    PLACE_APART, /* in and out are two buffers */
+    PLACE_MISALIGNED,
+    PLACE_SAME,  /* in == out */
+    PLACE_MIXED, /* in == out on ranks with an odd number only */
+    PLACE_SHARE, /* all_gather, gather: in == out + rank * size */
+    PLACES,
+};
+struct collective_case {
+    enum case_call call;
+    ml_type type;
+    ml_op op;
+    size_t count; /* elements, or bytes */
+    int root;
+    enum case_place place;
+    unsigned seed; /* of the inputs */
+};
+
+/* Runs one case on this rank (all ranks run the same). Returns 0; 1: wrong, a line on stderr says
+ * what; -1: the call failed, the group is no longer usable. */
+int case_run(const struct subject *s, const struct collective_case *c);
+
+/* Whether all ranks and two runs get the same bits of sums and products of floats of any size. */
+int case_same_bits(const struct subject *s, const struct collective_case *c);
+
+/* A case drawn from `state` (advanced): the same on every rank that starts with the same state. */
+struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes);
+
+bool case_is_valid(ml_type type, ml_op op);
+size_t case_type_size(ml_type type);
+
+#endif

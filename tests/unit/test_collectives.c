@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The collective algorithms, for many sizes of group, on a mesh made of threads: each rank is a
+ * thread, and a message moves as late as it may (when its receiver waits), with no buffer between,
+ * so that an algorithm that counts on buffering hangs here and one that touches a buffer too early
+ * shows it.
+ */
+#include "runtime/algorithm_table.h"
+#include "runtime/collectives.h"
+#include "runtime/reduce_op.h"
+#include "tests/runtime/collective_cases.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST_RANKS = 33 };
+
+/* ---- the mesh: transfer_* of runtime/link.h ---- */
+
+struct letter {
+    struct transfer *t;
+    struct call call;
+    struct letter *next;
+};
+struct queue {
+    struct letter *first, **end;
+};
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    struct queue sends[MOST_RANKS][MOST_RANKS], recvs[MOST_RANKS][MOST_RANKS]; /* [from][to] */
+} mesh = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local struct fault thread_fault;
+
+static void queue_add(struct queue *q, struct transfer *t, const struct call *c)
+{
+    struct letter *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        abort();
+    l->t = t;
+    l->call = *c;
+    if (!q->first)
+        q->end = &q->first;
+    *q->end = l;
+    q->end = &l->next;
+}
+
+static void queue_remove(struct queue *q)
+{
+    struct letter *l = q->first;
+
+    q->first = l->next;
+    if (!q->first)
+        q->end = &q->first;
+    l->t->done = true;
+    free(l);
+}
+
+static void deliver(const struct transfer *from, struct transfer *to, const struct call *c)
+{
+    if (to->what == TRANSFER_RECV) {
+        if (from->size)
+            memcpy(to->buf, from->buf, from->size);
+    } else if (to->incoming_first) {
+        reduce_op(c->type, c->op)(to->buf, from->buf, to->with, to->size / type_size(c->type));
+    } else {
+        reduce_op(c->type, c->op)(to->buf, to->with, from->buf, to->size / type_size(c->type));
+    }
+}
+
+static bool fits(const struct letter *sent, const struct letter *wanted)
+{
+    const struct call *a = &sent->call, *b = &wanted->call;
+
+    return sent->t->size == wanted->t->size && a->count == b->count && a->seq == b->seq &&
+           a->kind == b->kind && a->type == b->type && a->op == b->op && a->root == b->root;
+}
+
+/* Moves what has come for `rank`, peers in an order that changes. Returns < 0 for a mismatch. */
+static int mesh_move(struct group *g, bool *moved)
+{
+    static unsigned turn;
+    int start = (int)(turn++ % (unsigned)g->size);
+
+    for (int i = 0; i < g->size; i++) {
+        int from = (start + i) % g->size;
+        struct queue *s = &mesh.sends[from][g->rank], *r = &mesh.recvs[from][g->rank];
+
+        while (s->first && r->first) {
+            if (!fits(s->first, r->first))
+                return ML_ERR_MISMATCH;
+            deliver(s->first->t, r->first->t, &r->first->call);
+            queue_remove(s);
+            queue_remove(r);
+            *moved = true;
+        }
+    }
+    return 0;
+}
+
+int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why)
+{
+    (void)why;
+    pthread_mutex_lock(&mesh.lock);
+    for (int i = 0; i < n; i++) {
+        t[i].done = false;
+        if (t[i].what == TRANSFER_SEND)
+            queue_add(&mesh.sends[g->rank][t[i].peer], &t[i], &g->call);
+        else
+            queue_add(&mesh.recvs[t[i].peer][g->rank], &t[i], &g->call);
+    }
+    pthread_cond_broadcast(&mesh.moved);
+    pthread_mutex_unlock(&mesh.lock);
+    return 0;
+}
+
+static bool all_done(const struct transfer *t, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!t[i].done)
+            return false;
+    return true;
+}
+
+int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&mesh.lock);
+    while (!rc && !all_done(t, n)) {
+        bool moved = false;
+
+        rc = mesh_move(g, &moved);
+        if (moved)
+            pthread_cond_broadcast(&mesh.moved);
+        else if (!rc)
+            pthread_cond_wait(&mesh.moved, &mesh.lock);
+    }
+    pthread_mutex_unlock(&mesh.lock);
+    return rc ? fault_set(why, rc, "%s: the calls don't fit", g->call_name) : 0;
+}
+
+int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)
+{
+    int rc = transfer_start(g, t, n, why);
+
+    return rc ? rc : transfer_wait(g, t, n, why);
+}
+
+/* ---- the calls, as api.c makes them ---- */
+
+static struct group *begin(ml_group *group, enum call_kind kind, const char *name, uint64_t count,
+                           int type, int op, int root)
+{
+    struct group *g = (struct group *)group;
+
+    g->call = (struct call){.count = count,
+                            .seq = ++g->calls,
+                            .kind = (uint8_t)kind,
+                            .type = (uint8_t)type,
+                            .op = (uint8_t)op,
+                            .root = root};
+    g->call_name = name;
+    return g;
+}
+
+static int do_all_reduce(ml_group *group, const void *in, void *out, size_t n, ml_type t, ml_op o)
+{
+    struct group *g = begin(group, CALL_ALL_REDUCE, "all_reduce", n, (int)t, (int)o, -1);
+
+    return all_reduce(g, in, out, n, t, o, &thread_fault);
+}
+
+static int do_reduce_scatter(ml_group *group, const void *in, void *out, size_t n, ml_type t,
+                             ml_op o)
+{
+    struct group *g = begin(group, CALL_REDUCE_SCATTER, "reduce_scatter", n, (int)t, (int)o, -1);
+
+    return reduce_scatter(g, in, out, n, t, o, &thread_fault);
+}
+
+static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_type t, ml_op o,
+                     int root)
+{
+    struct group *g = begin(group, CALL_REDUCE, "reduce", n, (int)t, (int)o, root);
+
+    return reduce(g, in, out, n, t, o, root, &thread_fault);
+}
+
+static int do_all_gather(ml_group *group, const void *in, void *out, size_t n)
+{
+    struct group *g = begin(group, CALL_ALL_GATHER, "all_gather", n, 0, 0, -1);
+
+    return all_gather(g, in, out, n, &thread_fault);
+}
+
+static int do_all_to_all(ml_group *group, const void *in, void *out, size_t n)
+{
+    struct group *g = begin(group, CALL_ALL_TO_ALL, "all_to_all", n, 0, 0, -1);
+
+    return all_to_all(g, in, out, n, &thread_fault);
+}
+
+static int do_broadcast(ml_group *group, void *buf, size_t n, int root)
+{
+    struct group *g = begin(group, CALL_BROADCAST, "broadcast", n, 0, 0, root);
+
+    return broadcast(g, buf, n, root, &thread_fault);
+}
+
+static int do_gather(ml_group *group, const void *in, void *out, size_t n, int root)
+{
+    struct group *g = begin(group, CALL_GATHER, "gather", n, 0, 0, root);
+
+    return gather(g, in, out, n, root, &thread_fault);
+}
+
+static int do_scatter(ml_group *group, const void *in, void *out, size_t n, int root)
+{
+    struct group *g = begin(group, CALL_SCATTER, "scatter", n, 0, 0, root);
+
+    return scatter(g, in, out, n, root, &thread_fault);
+}
+
+static int do_barrier(ml_group *group)
+{
+    return barrier(begin(group, CALL_BARRIER, "barrier", 0, 0, 0, -1), &thread_fault);
+}
+
+static const char *do_error(void)
+{
+    return thread_fault.text;
+}
+
+/* ---- running ---- */
+
+struct rank {
+    pthread_t thread;
+    struct group group;
+    void (*body)(const struct subject *s, int *failures);
+    int failures;
+};
+
+static void *rank_main(void *arg)
+{
+    struct rank *r = arg;
+    struct subject s = {.group = (ml_group *)&r->group,
+                        .rank = r->group.rank,
+                        .size = r->group.size,
+                        .all_reduce = do_all_reduce,
+                        .reduce_scatter = do_reduce_scatter,
+                        .reduce = do_reduce,
+                        .all_gather = do_all_gather,
+                        .all_to_all = do_all_to_all,
+                        .broadcast = do_broadcast,
+                        .gather = do_gather,
+                        .scatter = do_scatter,
+                        .barrier = do_barrier,
+                        .error = do_error};
+
+    r->body(&s, &r->failures);
+    return NULL;
+}
+
+/* Runs `body` on `size` ranks; returns the failures of all. */
+static int ranks_run(int size, void (*body)(const struct subject *s, int *failures))
+{
+    static struct rank ranks[MOST_RANKS];
+    int failures = 0;
+
+    memset(ranks, 0, sizeof(ranks));
+    for (int i = 0; i < size; i++) {
+        ranks[i].group.rank = i;
+        ranks[i].group.size = size;
+        ranks[i].body = body;
+        if (pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]) != 0)
+            abort();
+    }
+    for (int i = 0; i < size; i++) {
+        pthread_join(ranks[i].thread, NULL);
+        failures += ranks[i].failures;
+        free(ranks[i].group.scratch);
+    }
+    return failures;
+}
+
+/* A failed call leaves the others waiting: the process (a child of the test's) ends. */
+static void count_failure(int rc, int *failures)
+{
+    if (rc < 0)
+        _exit(1);
+    *failures += rc;
+}
+
+static void run_reductions(const struct subject *s, int *failures)
+{
+    static const size_t counts[] = {0, 1, 2, 3, 67, 1000, 5000};
+    static const struct {
+        ml_type type;
+        ml_op op;
+    } pairs[] = {{ML_FLOAT32, ML_SUM}, {ML_BFLOAT16, ML_MAX},   {ML_INT8, ML_PROD},
+                 {ML_BOOL, ML_XOR},    {ML_COMPLEX64, ML_PROD}, {ML_FLOAT64, ML_MIN}};
+
+    for (size_t p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++)
+        for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++)
+            for (int call = CASE_ALL_REDUCE; call <= CASE_REDUCE; call++)
+                for (int place = PLACE_APART; place <= PLACE_MIXED; place++) {
+                    struct collective_case c = {
+                        (enum case_call)call, pairs[p].type,          pairs[p].op, counts[n],
+                        (int)n % s->size,     (enum case_place)place, (unsigned)n};
+
+                    count_failure(case_run(s, &c), failures);
+                    if (call == CASE_ALL_REDUCE && pairs[p].type >= ML_FLOAT16)
+                        count_failure(case_same_bits(s, &c), failures);
+                }
+}
+
+static void run_movements(const struct subject *s, int *failures)
+{
+    static const size_t sizes[] = {0, 1, 7, 1000, 40000};
+
+    for (size_t n = 0; n < sizeof(sizes) / sizeof(sizes[0]); n++)
+        for (int call = CASE_ALL_GATHER; call < CASE_CALLS; call++)
+            for (int place = 0; place < PLACES; place++) {
+                struct collective_case c = {
+                    (enum case_call)call,   ML_UINT8,   ML_SUM, sizes[n], (int)(n + 1) % s->size,
+                    (enum case_place)place, (unsigned)n};
+
+                count_failure(case_run(s, &c), failures);
+            }
+}
+
+/* Many chunks: pipelines in full flow. */
+static void run_large(const struct subject *s, int *failures)
+{
+    for (int call = 0; call < CASE_CALLS; call++)
+        for (int place = PLACE_APART; place <= PLACE_MIXED; place += 2) {
+            struct collective_case c = {(enum case_call)call,
+                                        ML_INT64,
+                                        ML_SUM,
+                                        call <= CASE_REDUCE ? 100003 : 700001,
+                                        s->size / 2,
+                                        (enum case_place)place,
+                                        7};
+
+            if (call == CASE_REDUCE_SCATTER)
+                c.count /= 2;
+            count_failure(case_run(s, &c), failures);
+        }
+}
+
+static void run_random(const struct subject *s, int *failures)
+{
+    uint64_t state = 42;
+
+    for (int i = 0; i < (s->size > 9 ? 25 : 100); i++) {
+        struct collective_case c = case_random(&state, s->size, 1 << 17);
+
+        count_failure(case_run(s, &c), failures);
+    }
+}
+
+/* With MLAUNCH_ALGO as given, in a child: it is read once a process. */
+static void check_ranks(const char *algorithms, const int *sizes,
+                        void (*body)(const struct subject *s, int *failures))
+{
+    for (; *sizes; sizes++) {
+        int status;
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            setenv("MLAUNCH_ALGO", algorithms, 1);
+            alarm(300); /* a hang is a failure */
+            _exit(ranks_run(*sizes, body) != 0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status)
+            fail_msg("%d ranks, MLAUNCH_ALGO='%s': status %#x", *sizes, algorithms, status);
+    }
+}
+
+static const int many[] = {1, 2, 3, 4, 7, 9, 0};
+static const int few[] = {2, 3, 5, 8, 0};
+static const int large[] = {2, 3, 4, 0};
+static const int largest[] = {16, 17, MOST_RANKS, 0};
+
+static void test_reductions(void **state)
+{
+    (void)state;
+    check_ranks("", many, run_reductions);
+    check_ranks("all_reduce:doubling,reduce:binomial,reduce_scatter:flat", few, run_reductions);
+    check_ranks("all_reduce:direct,reduce:direct,reduce_scatter:direct", few, run_reductions);
+    check_ranks("all_reduce:ring", few, run_reductions);
+}
+
+static void test_movements(void **state)
+{
+    (void)state;
+    check_ranks("", many, run_movements);
+    check_ranks("broadcast:binomial,all_gather:direct", few, run_movements);
+    check_ranks("broadcast:scatter,all_gather:ring", few, run_movements);
+    check_ranks("all_gather:bruck", few, run_movements);
+}
+
+static void test_large(void **state)
+{
+    (void)state;
+    check_ranks("", large, run_large);
+    check_ranks("all_reduce:ring,all_gather:ring", large, run_large);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    check_ranks("", few, run_random);
+    check_ranks("", largest, run_random);
+}
+
+/* ---- the table ---- */
+
+static void check_refused(const char *algorithms, const char *part)
+{
+    int status;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct fault why = {0};
+        enum algorithm a;
+
+        setenv("MLAUNCH_ALGO", algorithms, 1);
+        if (algorithm_check(&why) != ML_ERR_ARGUMENT || !strstr(why.text, part) ||
+            algorithm_choose(CALL_BROADCAST, 1, 2, &a, NULL) != ML_ERR_ARGUMENT) {
+            fprintf(stderr, "'%s': %s\n", algorithms, why.text);
+            _exit(1);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    check_refused("all_reduce:rign",
+                  "all_reduce has no algorithm 'rign'; it has: direct, doubling, ring");
+    check_refused("all_reduce:bruck", "all_reduce has no algorithm 'bruck'");
+    check_refused("all_reduce:ring,barrier:ring", "'barrier:ring' is not CALL:ALGORITHM");
+    check_refused("ring", "'ring' is not CALL:ALGORITHM");
+    check_refused("all_reduce:ring,", "'' is not CALL:ALGORITHM");
+    check_refused("all_reduce:", "has no algorithm ''");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),     cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_movements), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_random),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
