@@ -31,24 +31,41 @@ static int64_t default_size(const struct host_list *l, const struct placement *p
     return size;
 }
 
-static int check_ppn(int64_t left, const struct host_list *l, const struct placement *p,
-                     struct fault *why)
+/* Each host in turn gets --ppn: does every one have the slots? */
+static int check_ppn_blocks(int64_t left, const struct host_list *l, const struct placement *p,
+                            struct fault *why)
 {
-    /* Dealt out by rounds, all hosts get the same number, and the first ones one more. */
-    int64_t share = (left + l->count - 1) / l->count;
-
     for (int i = 0; i < l->count && left > 0; i++) {
         const struct host *h = &l->hosts[i];
-        int64_t here = p->by_host ? share : left < p->ppn ? left : p->ppn;
+        int64_t here = left < p->ppn ? left : p->ppn;
 
         if (h->slots && here > h->slots)
             return fault_set(why, ML_ERR_ARGUMENT,
                              "--ppn %d asks for %lld ranks on host %s, which has %d slot%s; "
                              "--oversubscribe starts more ranks than slots",
                              p->ppn, (long long)here, h->name, h->slots, h->slots == 1 ? "" : "s");
-        left -= p->by_host ? 1 : here;
+        left -= here;
     }
     return 0;
+}
+
+/* Dealt out in rounds, a host with fewer slots leaves its share to the others. */
+static int check_ppn_rounds(int64_t size, const struct host_list *l, const struct placement *p,
+                            struct fault *why)
+{
+    int64_t room = 0;
+
+    for (int i = 0; i < l->count; i++) {
+        int slots = l->hosts[i].slots;
+
+        room += slots && slots < p->ppn ? slots : p->ppn;
+    }
+    if (size <= room)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "%lld ranks are asked for, but --ppn %d and the hosts' slots (%s) make %lld; "
+                     "--oversubscribe starts more ranks than slots",
+                     (long long)size, p->ppn, l->source, (long long)room);
 }
 
 static int check_room(int64_t size, const struct host_list *l, const struct placement *p,
@@ -70,7 +87,9 @@ static int check_room(int64_t size, const struct host_list *l, const struct plac
                          "%lld ranks are asked for, but the hosts (%s) have %lld slots; "
                          "--oversubscribe starts more ranks than slots",
                          (long long)size, l->source, (long long)slots);
-    return p->ppn && !p->oversubscribe ? check_ppn(size, l, p, why) : 0;
+    if (!p->ppn || p->oversubscribe)
+        return 0;
+    return p->by_host ? check_ppn_rounds(size, l, p, why) : check_ppn_blocks(size, l, p, why);
 }
 
 /* How many ranks host i takes at most before others must. */

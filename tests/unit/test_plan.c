@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* test_plan.c: who goes where, with which data path and environment. */
+#include "common/log.h"
+#include "launcher/environment.h"
+#include "launcher/options.h"
+#include "launcher/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WORDS = 32 };
+
+static char *no_environment[] = {NULL};
+
+/* Words are separated by blanks. */
+static int make(struct plan **p, const char *line, char *const *environment, struct fault *why)
+{
+    char copy[1024], *argv[WORDS], *rest = copy;
+    struct options_source from = {1, argv, environment, NULL, NULL};
+    struct options *o = NULL;
+    int rc;
+
+    strcpy(copy, line);
+    argv[0] = (char *)"mlaunch";
+    while (from.argc < WORDS && (argv[from.argc] = strsep(&rest, " ")))
+        from.argc++;
+    *p = NULL;
+    rc = options_parse(&o, &from, why);
+    if (!rc)
+        rc = plan_create(p, o, environment, why);
+    options_destroy(o);
+    return rc;
+}
+
+static struct plan *made(const char *line)
+{
+    struct plan *p;
+    struct fault why = {0};
+
+    if (make(&p, line, no_environment, &why))
+        fail_msg("%s: %s", line, why.text);
+    return p;
+}
+
+/* "aab": the host of each rank, by the first letter of its name. */
+static void expect_placement(const char *line, const char *expected)
+{
+    struct plan *p = made(line);
+    char got[64] = "";
+
+    assert_in_range(p->size, 1, 60);
+    for (int r = 0; r < p->size; r++)
+        got[r] = p->list->hosts[p->hosts[p->ranks[r].host]].name[0];
+    if (strcmp(got, expected) != 0)
+        fail_msg("%s\n  placed: %s\n  expected: %s", line, got, expected);
+    plan_destroy(p);
+}
+
+static void test_placement(void **state)
+{
+    static const struct {
+        const char *line, *placed;
+    } cases[] = {
+        {"p", "l"}, /* localhost */
+        {"-n 3 p", "lll"},
+        {"--ppn 2 p", "ll"},
+        {"-H a p", "a"},
+        {"-H a,b p", "ab"},
+        {"-H a,a p", "aa"},
+        {"-H a:2,b p", "aab"},
+        {"-H a:2,b:3 p", "aabbb"},
+        {"-H a:2,b:3 -n 4 p", "aabb"},
+        {"-H a:2,b:3 -n 2 p", "aa"},
+        {"-H a:2,b:2 -n 9 --oversubscribe p", "aaaaabbbb"},
+        {"-H a:3,b:1 -n 8 --oversubscribe p", "aaaaaabb"},
+        {"-H a -n 3 p", "aaa"},
+        {"-H a,b,c -n 7 p", "aaabbcc"},
+        {"-H a,b,c -n 2 p", "ab"},
+        {"-H a:1,b,c -n 6 p", "abbbcc"},
+        {"-H a,b:2 -n 6 p", "aaaabb"},
+        {"-H a,b:4 -n 4 p", "aabb"},
+        {"-H a,b --ppn 2 p", "aabb"},
+        {"-H a,b,c --ppn 2 -n 3 p", "aab"},
+        {"-H a:4,b:4 --ppn 2 p", "aabb"},
+        {"-H a:1,b:1 --ppn 2 --oversubscribe p", "aabb"},
+        {"-H a:2,b:3 --map-by host p", "ababb"},
+        {"-H a,b,c -n 7 --map-by host p", "abcabca"},
+        {"-H a:1,b:3 -n 4 --map-by host p", "abbb"},
+        {"-H a:1,b:1 -n 5 --map-by host --oversubscribe p", "ababa"},
+        {"-H a,b --ppn 2 --map-by host p", "abab"},
+        {"-H a:2,b:1 --ppn 2 -n 3 --map-by host p", "aba"},
+        {"-H a:3,b:1 --ppn 3 -n 4 --map-by host p", "abaa"},
+        {"-H a:3,b:3 -n 2 p : -n 2 q", "aaab"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        expect_placement(cases[i].line, cases[i].placed);
+}
+
+static const struct {
+    const char *line, *sentence;
+} refused[] = {
+    {"-H a:2,b:2 -n 5 p",
+     "5 ranks are asked for, but the hosts (--hosts) have 4 slots; --oversubscribe"},
+    {"-H a,a -n 3 p", "3 ranks are asked for, but the hosts (--hosts) have 2 slots"},
+    {"-H a,b --ppn 2 -n 5 p", "5 ranks are asked for, but --ppn 2 on 2 hosts makes 4"},
+    {"-H a,b:1 --ppn 2 p", "--ppn 2 asks for 2 ranks on host b, which has 1 slot; --oversubscribe"},
+    {"-H a:4,b:1 --ppn 2 p", "--ppn 2 asks for 2 ranks on host b, which has 1 slot"},
+    {"-H a:2,b,c:1 --ppn 2 --map-by host p",
+     "6 ranks are asked for, but --ppn 2 and the hosts' slots (--hosts) make 5"},
+    {"--ppn 1048576 -H a,b p", "2097152 ranks are more than mlaunch can start (1048576)"},
+    {"-n 1048576 p : -n 1 q", "1048577 ranks are more than mlaunch can start"},
+    {"-H a -n 2 p : q", "program 2 (q) has no -n: with ':' each program needs its own"},
+    {"-H a --hostfile h p", "--hosts and --hostfile both name the hosts: give one"},
+    {"--hostfile /nonexistent p",
+     "hostfile: /nonexistent: cannot be opened: No such file or directory"},
+    {"--backend shm -H a,b p", "backend shm needs all ranks on one host, but they are on 2 (a, b)"},
+    {"--backend shm --local net p", "backend shm and --local net exclude each other"},
+    {"-n 4 --stdin 4 p", "--stdin 4: the job's ranks are 0 to 3"},
+    {"-n 4 --starting-port 65532 p", "4 ranks would listen up to port 65536"},
+    {"-n 4 --starting-port 7000 --port 7002 p",
+     "--port 7002 is among the ranks' ports, 7001 to 7004"},
+    {"--ssh-config /nonexistent p", "--ssh-config: cannot read /nonexistent: No such file"},
+    {"--env-file /nonexistent p", "--env-file: /nonexistent: cannot be opened"},
+    {"-x MLAUNCH_STALL=soon p", "MLAUNCH_STALL: 'soon' is not a whole number of seconds"},
+};
+
+static void test_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        struct plan *p;
+        struct fault why = {0};
+        int rc = make(&p, refused[i].line, no_environment, &why);
+
+        if (rc != ML_ERR_ARGUMENT || !strstr(why.text, refused[i].sentence))
+            fail_msg("%s\n  gave %d: %s\n  expected: %s", refused[i].line, rc, why.text,
+                     refused[i].sentence);
+        assert_null(p);
+    }
+}
+
+static void test_numbering(void **state)
+{
+    struct plan *p = made("-H x,a:2,b:2 -n 2 --map-by host p : -n 3 q r");
+
+    (void)state;
+    assert_int_equal(p->size, 5);
+    assert_int_equal(p->host_count, 3);
+    assert_int_equal(p->app_count, 2);
+    assert_int_equal(p->apps[1].ranks, 3);
+    assert_string_equal(p->apps[1].argv[1], "r");
+    assert_int_equal(p->ranks[1].app, 0);
+    assert_int_equal(p->ranks[2].app, 1);
+    assert_int_equal(p->ranks[3].host, 0);
+    assert_int_equal(p->ranks[3].local_rank, 1);
+    assert_int_equal(p->ranks[4].local_rank, 1);
+    plan_destroy(p);
+
+    p = made("-H a:2,b:2 -n 1 p");
+    assert_int_equal(p->host_count, 1);
+    assert_int_equal(p->list->count, 2);
+    plan_destroy(p);
+
+    p = made("p : q"); /* here, without -n, one each */
+    assert_int_equal(p->size, 2);
+    assert_int_equal(p->ranks[1].app, 1);
+    plan_destroy(p);
+}
+
+static void expect_backend(const char *line, const char *backend)
+{
+    struct plan *p = made(line);
+
+    assert_string_equal(p->backend, backend);
+    plan_destroy(p);
+}
+
+static char hostfile[] = "/tmp/test_plan.XXXXXX";
+
+static void write_hostfile(const char *text)
+{
+    FILE *f = fopen(hostfile, "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int last_level;
+static char last_text[512];
+
+static void keep(enum log_level level, const char *text, void *arg)
+{
+    (void)arg;
+    last_level = (int)level;
+    snprintf(last_text, sizeof(last_text), "%s", text);
+}
+
+static int make_hostfile(struct plan **p, const char *options, struct fault *why)
+{
+    char line[256];
+
+    snprintf(line, sizeof(line), "--hostfile %s%s prog", hostfile, options);
+    return make(p, line, no_environment, why);
+}
+
+static void test_backend(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    expect_backend("-n 2 p", "shm");
+    expect_backend("-n 2 --local net p", "tcp");
+    expect_backend("-H a,b p", "tcp");
+    expect_backend("-H a:2,b:2 -n 2 p", "shm");
+    expect_backend("-n 2 --backend tcp p", "tcp");
+    expect_backend("-n 2 --backend ring p", "tcp");
+    expect_backend("-H a,b --backend none p", "none");
+    write_hostfile("{\"backend\": \"ring\", \"hosts\": [{\"ssh\": \"a\"}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    assert_string_equal(p->backend, "tcp");
+    assert_null(p->backend_reason);
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --backend auto", &why), 0);
+    assert_string_equal(p->backend, "shm");
+    assert_string_equal(p->backend_reason, "all ranks are on one host");
+    plan_destroy(p);
+    write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\"}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "\"jaccl\" is not in this version; --backend tcp or auto"));
+    write_hostfile("{\"backend\": \"mpi\", \"hosts\": [{\"ssh\": \"a\"}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "'mpi' is not auto, tcp (ring), shm or none"));
+}
+
+/* A complete matrix that can't be used is said aloud; what an incomplete one means only at -v. */
+static void test_wiring(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    log_open("mlaunch", LOG_INFO);
+    log_to(keep, NULL);
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [\"m\", null]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    assert_string_equal(p->backend, "tcp");
+    assert_int_equal(last_level, LOG_WARN);
+    assert_non_null(strstr(last_text, "RDMA is not in this version: using tcp"));
+    plan_destroy(p);
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [[], null]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    assert_int_equal(last_level, LOG_INFO);
+    assert_string_equal(last_text, "backend tcp: the hosts have no complete RDMA wiring");
+    plan_destroy(p);
+    log_to(NULL, NULL);
+    log_open("mlaunch", LOG_WARN);
+}
+
+static void test_addresses(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"ips\": [\"127.0.0.1\"]}, {\"ssh\": \"b\", \"ips\": [\"10.0.0.2\"]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
+    assert_non_null(
+        strstr(why.text, "hosts[0] (a): ips: 127.0.0.1 is a loopback address, by which b can't"));
+    assert_int_equal(make_hostfile(&p, " --backend none", &why), 0);
+    plan_destroy(p);
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"ips\": [\"127.0.0.1\"]}, {\"ssh\": \"b\", \"ips\": [\"127.0.0.1\"]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    plan_destroy(p);
+}
+
+static void test_environment(void **state)
+{
+    char *environment[] = {(char *)"HF_TOKEN=t",        (char *)"HF_HOME=/h",
+                           (char *)"MLAUNCH_ALGO=ring", (char *)"MLAUNCH_RANK=9",
+                           (char *)"MLAUNCH_STALL=7",   NULL};
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    assert_int_equal(
+        make(&p, "-x HF_* -x A=1 -x A=2 -x HF_HOME=/x -x MLAUNCH_* p", environment, &why), 0);
+    assert_string_equal(environment_find(p->apps[0].env, "HF_TOKEN"), "t");
+    assert_string_equal(environment_find(p->apps[0].env, "HF_HOME"), "/x");
+    assert_string_equal(environment_find(p->apps[0].env, "A"), "2");
+    assert_null(environment_find(p->apps[0].env, "MLAUNCH_RANK"));
+    assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_ALGO"), "ring");
+    assert_int_equal(p->stall_s, 7);
+    plan_destroy(p);
+
+    assert_int_equal(make(&p, "-x MLAUNCH_STALL=3 p", environment, &why), 0);
+    assert_int_equal(p->stall_s, 3);
+    plan_destroy(p);
+
+    log_to(keep, NULL);
+    assert_int_equal(make(&p, "-x NOT_THERE p", environment, &why), 0);
+    log_to(NULL, NULL);
+    assert_int_equal(last_level, LOG_WARN);
+    assert_non_null(strstr(last_text, "-x NOT_THERE: there is no such variable here"));
+    assert_null(p->apps[0].env[0]);
+    plan_destroy(p);
+
+    /* The hostfile's word on MLAUNCH_STALL counts before the caller's. */
+    write_hostfile("{\"envs\": [\"MLAUNCH_STALL=5\"], \"hosts\": [{\"ssh\": \"a\"}]}");
+    {
+        char line[64];
+
+        snprintf(line, sizeof(line), "--hostfile %s p", hostfile);
+        assert_int_equal(make(&p, line, environment, &why), 0);
+    }
+    assert_int_equal(p->stall_s, 5);
+    assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_STALL"), "5");
+    plan_destroy(p);
+}
+
+static void test_env_file(void **state)
+{
+    struct fault why;
+    struct plan *p;
+    char line[128];
+
+    (void)state;
+    snprintf(line, sizeof(line), "-x B=x --env-file %s p", hostfile);
+    write_hostfile("# comment\r\n\n  A=1 2 \r\nB=f\nC=\"q\" # no comment\nD=\n");
+    assert_int_equal(make(&p, line, no_environment, &why), 0);
+    assert_string_equal(environment_find(p->apps[0].env, "A"), "1 2");
+    assert_string_equal(environment_find(p->apps[0].env, "B"), "x");
+    assert_string_equal(environment_find(p->apps[0].env, "C"), "\"q\" # no comment");
+    assert_string_equal(environment_find(p->apps[0].env, "D"), "");
+    plan_destroy(p);
+    write_hostfile("A=1\nexport B\n");
+    assert_int_equal(make(&p, line, no_environment, &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, " line 2: 'export B' is not NAME=VALUE"));
+    write_hostfile("MLAUNCH_SIZE=1\n");
+    assert_int_equal(make(&p, line, no_environment, &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, " line 1: MLAUNCH_SIZE is set by mlaunch"));
+}
+
+static void test_rest(void **state)
+{
+    struct plan *p =
+        made("-n 2 --stdin all --output /out --timeout 4 --grace 0.5 --on-failure continue "
+             "--restarts 2 --starting-port 7000 --cwd sub p");
+    char cwd[1024];
+
+    (void)state;
+    assert_int_equal(p->stdin_mode, STDIN_ALL);
+    assert_int_equal(p->output, OUTPUT_DIR);
+    assert_string_equal(p->output_dir, "/out");
+    assert_int_equal(p->timeout_s, 4);
+    assert_int_equal(p->grace_ms, 500);
+    assert_true(p->continue_on_failure);
+    assert_int_equal(p->restarts, 2);
+    assert_int_equal(p->port, 7000);
+    assert_int_equal(p->stall_s, 30);
+    assert_true(p->compat);
+    snprintf(cwd, sizeof(cwd), "%s/sub", p->cwd);
+    assert_string_equal(p->apps[0].cwd, cwd);
+    plan_destroy(p);
+
+    p = made("-n 2 p");
+    assert_int_equal(p->output, OUTPUT_LABEL);
+    plan_destroy(p);
+    p = made("p");
+    assert_int_equal(p->output, OUTPUT_RAW);
+    plan_destroy(p);
+    p = made("-n 2 --output raw --stdin 1 --no-compat p");
+    assert_int_equal(p->output, OUTPUT_RAW);
+    assert_int_equal(p->stdin_mode, STDIN_RANK);
+    assert_int_equal(p->stdin_rank, 1);
+    assert_false(p->compat);
+    plan_destroy(p);
+}
+
+static int setup(void **state)
+{
+    int fd = mkstemp(hostfile);
+
+    (void)state;
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return unlink(hostfile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_placement),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_numbering),   cmocka_unit_test(test_backend),
+        cmocka_unit_test(test_wiring),      cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_environment), cmocka_unit_test(test_env_file),
+        cmocka_unit_test(test_rest),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
