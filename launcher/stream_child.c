@@ -3,10 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+enum { TERM_GRACE_MS = 500 };
 
 static int child_spawn(pid_t *pid, int fd, int errors, char *const argv[])
 {
@@ -85,4 +90,25 @@ fail:
     close_both(stream);
     close_both(errors);
     return fault_os(why, ML_ERR_SYSTEM, err, "cannot start %s", argv[0]);
+}
+
+void stream_child_end(struct stream_child *child)
+{
+    struct pollfd p = {.events = POLLIN};
+
+    if (!child->pid)
+        return;
+    close(child->fd);
+    if (child->errors >= 0)
+        close(child->errors);
+    kill(-child->pid, SIGTERM);
+    p.fd = pidfd_open(child->pid, 0);
+    while (poll(&p, 1, TERM_GRACE_MS) < 0 && errno == EINTR)
+        ;
+    kill(-child->pid, SIGKILL);
+    while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (p.fd >= 0)
+        close(p.fd);
+    *child = (struct stream_child){.fd = -1, .errors = -1};
 }

@@ -20,4 +20,8 @@ struct stream_child {
 int stream_child_start(struct stream_child *out, char *const argv[], bool own_stderr,
                        struct fault *why);
 
+/* Ends its process group, politely at first, reaps it and closes the descriptors. pid 0: nothing.
+ */
+void stream_child_end(struct stream_child *child);
+
 #endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * remote_session.h: an SSH session with one host: connected, keys exchanged. libssh is used
+ * non-blocking, so that every step ends at its deadline, and acknowledgements are hurried
+ * (remote_socket_hurry):
+ *
+ *     while ((rc = ssh_something(s->ssh)) == SSH_AGAIN)
+ *         if (remote_session_wait(s, why)) …
+ */
+#ifndef LAUNCHER_REMOTE_SESSION_H
+#define LAUNCHER_REMOTE_SESSION_H
+
+#include "launcher/remote_socket.h"
+
+#define LIBSSH_LEGACY_0_4 /* without its old names, one of which is string_copy */
+#include <libssh/libssh.h>
+
+struct remote_session {
+    ssh_session ssh; /* owned; NULL: not open */
+    struct remote_socket socket;
+    struct remote_wait wait; /* for the step under way */
+    const struct remote_config *config;
+};
+
+/* Connects and exchanges keys by the deadline of `w`, which stays the session's. An sshd that drops
+ * the connection before its banner, because too many are logging in just now, is tried again. The
+ * host's key is not judged yet (remote_host_key.h). */
+int remote_session_open(struct remote_session *s, const struct remote_config *c,
+                        const struct remote_wait *w, struct fault *why);
+
+/* Until there is something to read, or to write if libssh has bytes left over. As remote_wait_for.
+ */
+int remote_session_wait(struct remote_session *s, struct fault *why);
+
+/* "ssh -F FILE user@host": what the user would type to get there. */
+void remote_session_command(const struct remote_config *c, char *text, size_t size);
+
+void remote_session_close(struct remote_session *s); /* takes half-open ones */
+
+#endif
