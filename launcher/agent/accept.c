@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/accept.h"
+
+#include "common/address.h"
+#include "common/job_file.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/binding_hwloc.h"
+#include "launcher/agent/coordination.h"
+#include "launcher/agent/descendants_linux.h"
+#include "launcher/agent/guard.h"
+#include "launcher/agent_protocol.h"
+#include "launcher/install_paths.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    STATUS_OURS = 125,
+    DESCRIPTORS_PER_RANK = 3,
+    DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections, … */
+};
+
+static __attribute__((format(printf, 2, 3))) void warn(json_t *warnings, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    json_array_append_new(warnings, json_string(text));
+}
+
+static int ranks_create(struct agent *a, struct fault *why)
+{
+    a->ranks = calloc((size_t)a->job->rank_count, sizeof(*a->ranks));
+    if (!a->ranks)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < a->job->rank_count; i++) {
+        struct rank *r = &a->ranks[i];
+
+        r->agent = a;
+        r->job = &a->job->ranks[i];
+        if (job_message_has_stdin(a->job, r->job->rank) && input_create(r))
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+/* Said here, because otherwise the 300th rank fails with "too many open files". */
+static int descriptors_check(const struct agent *a, struct fault *why)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)a->job->rank_count * DESCRIPTORS_PER_RANK + DESCRIPTORS_FOR_US;
+
+    if (strcmp(a->job->backend, "none") != 0 && a->job->host_of[0] == a->job->host)
+        needed += (rlim_t)a->job->size; /* the coordinator has a connection to every rank */
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
+        return 0;
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "%d ranks need %llu open files, but the limit is %llu: raise it (ulimit -Hn, "
+                     "/etc/security/limits.conf) or use more hosts",
+                     a->job->rank_count, (unsigned long long)needed,
+                     (unsigned long long)limit.rlim_cur);
+}
+
+static int address_choose(struct agent *a, struct fault *why)
+{
+    const struct job_message *job = a->job;
+
+    if (job->bind_ip[0])
+        snprintf(a->bind_ip, sizeof(a->bind_ip), "%s", job->bind_ip);
+    else if (job->peers[0])
+        return address_towards(job->peers[0], a->bind_ip, why);
+    else
+        snprintf(a->bind_ip, sizeof(a->bind_ip), "127.0.0.1");
+    return 0;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static const char *home(void)
+{
+    const char *path = getenv("HOME");
+
+    return path && is_directory(path) ? path : "/";
+}
+
+/* A directory that the user named for this app must be there. */
+static int named_directory(const struct job_message *job, const char *path, char **out,
+                           struct fault *why)
+{
+    char *full = NULL;
+
+    if (path[0] == '/')
+        full = strdup(path);
+    else if (asprintf(&full, "%s/%s", job->cwd, path) < 0)
+        full = NULL;
+    if (!full)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *out = full;
+    return is_directory(full)
+               ? 0
+               : fault_os(why, ML_ERR_SYSTEM, errno ? errno : ENOTDIR,
+                          "cannot use the working directory %s on host %s", full, job->host_name);
+}
+
+static int directories_choose(struct agent *a, json_t *warnings, struct fault *why)
+{
+    const struct job_message *job = a->job;
+    bool is_there = is_directory(job->cwd), is_needed = false;
+
+    a->cwds = calloc((size_t)job->app_count, sizeof(*a->cwds));
+    if (!a->cwds)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < job->app_count; i++) {
+        const char *named = job->apps[i].cwd[0] ? job->apps[i].cwd : job->host_cwd;
+        int rc = 0;
+
+        errno = 0;
+        if (named[0])
+            rc = named_directory(job, named, &a->cwds[i], why);
+        else
+            a->cwds[i] = strdup(is_there ? job->cwd : home());
+        if (rc)
+            return rc;
+        if (!a->cwds[i])
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        is_needed |= !named[0];
+    }
+    if (is_needed && !is_there && job->cwd[0])
+        warn(warnings, "there is no directory %s on host %s: its ranks start in %s", job->cwd,
+             job->host_name, home());
+    return 0;
+}
+
+static int shim_find(struct agent *a, struct fault *why)
+{
+    struct install_paths paths;
+    int rc;
+
+    if (strcmp(a->job->backend, "none") == 0)
+        return 0;
+    rc = install_paths_find(&paths, why);
+    if (rc)
+        return rc;
+    if (strpbrk(paths.shim, ": "))
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "%s can't be preloaded: the loader takes neither ':' nor blanks in a path; "
+                         "install mlaunch elsewhere",
+                         paths.shim);
+    snprintf(a->shim, sizeof(a->shim), "%s", paths.shim);
+    return 0;
+}
+
+static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
+{
+    bool shared = false;
+    int rc;
+
+    if (a->job->bind == JOB_BIND_NONE)
+        return 0;
+    a->cpus = calloc((size_t)a->job->rank_count, sizeof(*a->cpus));
+    if (!a->cpus)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
+    if (!rc && shared)
+        warn(warnings, "host %s has fewer cores than ranks: some ranks are bound to the same core",
+             a->job->host_name);
+    return rc;
+}
+
+int job_describe(struct agent *a, const char *coordinator, struct fault *why)
+{
+    const struct job_message *job = a->job;
+    struct job_file file = {.host_rank = job->host,
+                            .hosts = job->hosts,
+                            .size = job->size,
+                            .local_net = job->local_net,
+                            .starting_port = job->starting_port,
+                            .init_timeout_ms = job->init_timeout_ms,
+                            .stall_ms = job->stall_ms,
+                            .agent_pid = getpid(),
+                            .agent_start_time = descendants_start_time(getpid()),
+                            .guard_pid = a->guard,
+                            .guard_start_time = descendants_start_time(a->guard),
+                            .started_at = time(NULL)};
+
+    snprintf(file.job, sizeof(file.job), "%s", job->job);
+    snprintf(file.host, sizeof(file.host), "%s", job->host_name);
+    snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
+    snprintf(file.coordinator, sizeof(file.coordinator), "%s", coordinator);
+    snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
+    snprintf(file.command, sizeof(file.command), "%s", job->command);
+    return job_file_write(a->dir, &file, job->secret, why);
+}
+
+static int directory_make(struct agent *a, struct fault *why)
+{
+    const struct job_message *job = a->job;
+    int rc = job_directory_create(a->dir, "/tmp", job->job, job->host, why);
+
+    if (rc)
+        a->dir[0] = '\0';
+    else
+        guard_tell(a->guard_fd, a->dir, job->job, job->host);
+    return rc;
+}
+
+/* All that can go wrong on this host, in the order in which a reader would check it. */
+static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, struct fault *why)
+{
+    int rc = ranks_create(a, why);
+
+    if (!rc)
+        rc = descriptors_check(a, why);
+    if (!rc)
+        rc = address_choose(a, why);
+    if (!rc)
+        rc = directories_choose(a, warnings, why);
+    if (!rc)
+        rc = shim_find(a, why);
+    if (!rc)
+        rc = bindings_choose(a, warnings, why);
+    if (!rc)
+        rc = directory_make(a, why);
+    if (!rc)
+        rc = coordination_open(&a->coordination, a, coordinator, why);
+    if (!rc)
+        rc = job_describe(a, coordinator, why);
+    return rc;
+}
+
+void job_accept(struct agent *a, const char *text, size_t size)
+{
+    json_t *warnings = json_array();
+    char coordinator[ADDRESS_TEXT] = "";
+    struct fault why = {0};
+    int rc = job_message_parse(&a->job, text, size, &why);
+
+    if (!rc)
+        rc = job_prepare(a, warnings, coordinator, &why);
+    if (rc) {
+        json_decref(warnings);
+        job_release(a);
+        a->is_refused = true;
+        stream_send_json(a->stream, AGENT_REFUSED,
+                         json_pack("{ss si}", "text", why.text, "status", STATUS_OURS));
+        return;
+    }
+    a->state = AGENT_IS_READY;
+    stream_send_json(a->stream, AGENT_READY,
+                     json_pack("{ss so}", "coordinator", coordinator, "warnings", warnings));
+}
+
+void job_release(struct agent *a)
+{
+    coordination_close(a->coordination);
+    a->coordination = NULL;
+    if (!a->job)
+        return;
+    for (int i = 0; a->ranks && i < a->job->rank_count; i++) {
+        input_close(&a->ranks[i]);
+        output_close(&a->ranks[i]);
+    }
+    for (int i = 0; i < a->job->app_count; i++) {
+        if (a->cwds)
+            free(a->cwds[i]);
+        if (a->environments)
+            rank_environment_destroy(a->environments[i]);
+    }
+    free(a->cwds);
+    free(a->environments);
+    free(a->ranks);
+    free(a->cpus);
+    if (a->dir[0])
+        job_directory_remove(a->dir);
+    job_message_destroy(a->job);
+    a->job = NULL;
+    a->ranks = NULL;
+    a->dir[0] = '\0';
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent.h: the worker's state, which its files share: the job, its ranks, and how far all of it is.
+ *
+ *     HELLO ──JOB──▶ READY ──START──▶ RUNNING ──all gone──▶ DONE ──BYE──▶ exit
+ *       └───────────────┴───────────────┴── end of channel, guard lost: everything ended ──▶ exit
+ *
+ *     a rank:  WAITING ──spawned──▶ RUNNING ──reaped──▶ ENDED ──its output sent──▶ REPORTED
+ *                 └──────────────────────── could not be started ────────────────────┘
+ */
+#ifndef LAUNCHER_AGENT_AGENT_H
+#define LAUNCHER_AGENT_AGENT_H
+
+#include "launcher/agent/input.h"
+#include "launcher/agent/job_directory.h"
+#include "launcher/agent/job_message.h"
+#include "launcher/agent/output.h"
+#include "launcher/agent/rank_environment.h"
+#include "launcher/agent/spawn.h"
+#include "launcher/agent/stop.h"
+#include "launcher/agent/stream.h"
+
+#include <sys/types.h>
+
+struct coordination;
+struct event;
+struct event_base;
+
+enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
+
+struct rank {
+    struct agent *agent;
+    const struct job_rank *job;
+    enum rank_state state;
+    pid_t pid;
+    int status;        /* waitpid's, from RANK_ENDED on */
+    bool is_signalled; /* we had sent it a signal to end it */
+    bool is_broken;    /* its runtime had reported that a peer died */
+    struct output out[2];
+    struct input in;
+};
+
+enum agent_state { AGENT_HAS_SAID_HELLO, AGENT_IS_READY, AGENT_IS_RUNNING, AGENT_IS_DONE };
+
+struct agent {
+    struct event_base *base;
+    struct stream *stream;
+    enum agent_state state;
+    int guard_fd; /* -1: the guard is gone */
+    pid_t guard;
+    int exit_status;
+    bool is_refused; /* the job; exit once the launcher has been told */
+
+    struct job_message *job;
+    char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
+    char bind_ip[64];
+    char shim[4096]; /* "": nothing is injected */
+    struct coordination *coordination;
+    struct spawn_limits limits;
+    cpu_set_t *cpus;                        /* per local rank, or NULL */
+    char **cwds;                            /* per app */
+    struct rank_environment **environments; /* per app, from START on */
+
+    struct rank *ranks; /* job->rank_count of them */
+    int spawned;        /* the first so many have been started, or have failed to */
+    int ended;          /* ranks that run no more or never will */
+    struct output_window window;
+    struct stop stop;
+    bool is_paused;
+    struct event *spawn_event, *child_event, *heartbeat_event, *guard_event, *term_event;
+    int silent_ticks;
+};
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/coordination.h"
+
+#include "common/address.h"
+#include "coordinator/agent_link.h"
+#include "coordinator/server.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/worker.h"
+#include "launcher/agent_protocol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct coordination {
+    struct agent *agent;
+    struct server *server;
+    struct agent_link *link;
+    int *ranks; /* of this host */
+};
+
+static void on_abort(int rank, int status, const char *why, void *arg)
+{
+    struct coordination *c = arg;
+
+    stream_send_json(c->agent->stream, AGENT_ABORTED,
+                     json_pack("{si si ss}", "rank", rank, "status", status, "why", why ? why : ""));
+}
+
+static void on_stall(const char *text, void *arg)
+{
+    struct coordination *c = arg;
+
+    worker_note(c->agent, "warn", text);
+}
+
+static void on_refused(const char *text, void *arg)
+{
+    struct coordination *c = arg;
+
+    worker_note(c->agent, "warn", text);
+}
+
+/* Once this host's ranks are through nobody here needs the coordinator. */
+static void on_lost(const char *text, void *arg)
+{
+    struct coordination *c = arg;
+
+    if (c->agent->state == AGENT_IS_RUNNING && c->agent->ended < c->agent->job->rank_count)
+        worker_lost(c->agent, text);
+}
+
+static int service_open(struct coordination *c, char *address, struct fault *why)
+{
+    const struct job_message *job = c->agent->job;
+    struct server_config config = {.job = job->job,
+                                   .secret = job->secret,
+                                   .size = job->size,
+                                   .hosts = job->hosts,
+                                   .host_of = job->host_of,
+                                   .host_names = job->host_names,
+                                   .stall_ms = job->stall_ms,
+                                   .bind_ip = c->agent->bind_ip,
+                                   .port = (uint16_t)job->port};
+    struct server_events events = {on_abort, on_stall, on_refused, c};
+    int rc = server_open(&c->server, c->agent->base, &config, &events, why);
+
+    if (!rc)
+        address_format(server_address(c->server), address);
+    return rc;
+}
+
+int coordination_open(struct coordination **out, struct agent *a, char *address, struct fault *why)
+{
+    const struct job_message *job = a->job;
+    struct coordination *c = calloc(1, sizeof(*c));
+    int rc = 0;
+
+    address[0] = '\0';
+    if (c)
+        c->ranks = calloc((size_t)job->rank_count, sizeof(*c->ranks));
+    if (!c || !c->ranks) {
+        free(c);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    c->agent = a;
+    for (int i = 0; i < job->rank_count; i++)
+        c->ranks[i] = job->ranks[i].rank;
+    if (job->host_of[0] == job->host && strcmp(job->backend, "none") != 0)
+        rc = service_open(c, address, why);
+    if (rc) {
+        coordination_close(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+int coordination_connect(struct coordination *c, const char *address, struct fault *why)
+{
+    const struct job_message *job = c->agent->job;
+
+    if (c->server || !address[0])
+        return 0;
+    return agent_link_open(&c->link, c->agent->base, address, job->job, job->secret, job->host,
+                           job->host_name, c->ranks, job->rank_count, on_lost, c, why);
+}
+
+void coordination_rank_exited(struct coordination *c, int rank, const char *text)
+{
+    if (c->server)
+        server_rank_exited(c->server, rank, text);
+    else if (c->link)
+        agent_link_exited(c->link, rank, text);
+}
+
+void coordination_close(struct coordination *c)
+{
+    if (!c)
+        return;
+    server_close(c->server);
+    agent_link_close(c->link);
+    free(c->ranks);
+    free(c);
+}

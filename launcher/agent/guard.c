@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/guard.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "launcher/agent/descendants_linux.h"
+#include "launcher/agent/job_directory.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
+    GIVE_UP_MS = 2500, /* when what survives SIGKILL is left to `mlaunch clean` */
+    PASS_MS = 20,      /* between two looks into /proc */
+    HUNG_MS = 1800,    /* after the channel's end: a worker that isn't done by now does not run */
+    STATUS_FAILED = 125,
+};
+
+/* What the worker says, in one message. */
+struct guard_note {
+    char job_dir[JOB_DIRECTORY_PATH];
+    char job[64];
+    int host;
+};
+
+void guard_tell(int guard_fd, const char *job_dir, const char *job, int host)
+{
+    struct guard_note note = {.host = host};
+
+    snprintf(note.job_dir, sizeof(note.job_dir), "%s", job_dir);
+    snprintf(note.job, sizeof(note.job), "%s", job);
+    /* A failed send means that the guard is gone, and that the worker sees on its own. */
+    (void)!send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL);
+}
+
+/* Reaps what has ended; true while there is more. */
+static bool reap(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    return descendants_exist();
+}
+
+static void pause_ms(int ms)
+{
+    sigset_t set;
+    struct timespec time = {.tv_nsec = ms * 1000000L};
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD); /* blocked in the guard: an end cuts the pause short */
+    sigtimedwait(&set, NULL, &time);
+}
+
+/* Ends all descendants: if there is time for it SIGTERM and a second, then SIGKILL until a look into /proc finds none. */
+static void descendants_end(const char *job_dir, bool is_polite)
+{
+    int64_t begin = clock_ms() - (is_polite ? 0 : POLITE_MS);
+
+    for (;;) {
+        struct descendants found = {0};
+        int64_t past = clock_ms() - begin;
+        bool kill_now = past >= POLITE_MS;
+
+        if (!reap() || past >= GIVE_UP_MS)
+            return;
+        if ((is_polite || kill_now) &&
+            descendants_find(&found, job_dir[0] ? job_dir : NULL, 0, NULL) == 0) {
+            descendants_signal(&found, kill_now ? SIGKILL : SIGTERM);
+            if (!kill_now)
+                descendants_signal(&found, SIGCONT);
+            is_polite = false;
+        }
+        descendants_free(&found);
+        pause_ms(PASS_MS);
+    }
+}
+
+static int worker_reap(pid_t worker)
+{
+    int status;
+
+    while (waitpid(worker, &status, 0) < 0) {
+        if (errno != EINTR)
+            return STATUS_FAILED;
+    }
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    log_error("the agent's worker (pid %d) was killed by signal %d (%s); its ranks are ended",
+              (int)worker, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return STATUS_FAILED;
+}
+
+/* Waits for the worker's end. Meanwhile takes its note, and when the channel is gone gives the worker the
+ * time it needs to clean up, but not more: it may have been stopped. False: it had to be killed. */
+static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
+{
+    int pidfd = (int)syscall(SYS_pidfd_open, worker, 0); /* -1 before Linux 5.3: then fd's end counts */
+    struct pollfd p[] = {
+        {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO}};
+    int64_t deadline = -1;
+    bool is_well = true;
+
+    for (;;) {
+        struct guard_note news;
+
+        if (poll(p, 3, deadline < 0 ? -1 : clock_left_ms(deadline)) < 0 && errno != EINTR)
+            break;
+        if (p[0].revents)
+            break;
+        if (p[1].revents) {
+            ssize_t n = recv(fd, &news, sizeof(news), MSG_DONTWAIT);
+
+            if (n == sizeof(news))
+                *note = news;
+            else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+                break;
+        }
+        if (p[2].revents) {
+            p[2].fd = -1;
+            deadline = clock_ms() + HUNG_MS;
+        }
+        if (deadline >= 0 && clock_ms() >= deadline) {
+            kill(worker, SIGKILL);
+            deadline = -1;
+            is_well = false;
+        }
+    }
+    if (pidfd >= 0)
+        close(pidfd);
+    return is_well;
+}
+
+static int guard_watch(pid_t worker, int fd)
+{
+    struct guard_note note = {0};
+    sigset_t chld;
+    bool is_well;
+    int status;
+
+    sigemptyset(&chld);
+    sigaddset(&chld, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &chld, NULL);
+    is_well = worker_wait(worker, fd, &note);
+    /* What the worker wrote last may still be in the socket. */
+    while (recv(fd, &note, sizeof(note), MSG_DONTWAIT) == sizeof(note))
+        ;
+    status = worker_reap(worker);
+    descendants_end(note.job_dir, is_well);
+    if (note.job_dir[0] && access(note.job_dir, F_OK) == 0) {
+        job_directory_sweep_shm(note.job, note.host);
+        job_directory_remove(note.job_dir);
+    }
+    return status;
+}
+
+int guard_run(int (*worker)(int guard_fd, pid_t guard))
+{
+    pid_t guard = getpid(), child;
+    int pair[2];
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+        log_error("cannot make a socket pair: %s", strerror(errno));
+        return STATUS_FAILED;
+    }
+    child = fork();
+    if (child < 0) {
+        log_error("cannot fork: %s", strerror(errno));
+        return STATUS_FAILED;
+    }
+    if (child == 0) {
+        close(pair[0]);
+        /* A session of its own: a signal to the guard's group must not hit both, and the ranks are nobody's
+         * terminal jobs. */
+        setsid();
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        return worker(pair[1], guard);
+    }
+    close(pair[1]);
+    return guard_watch(child, pair[0]);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/input.h"
+
+#include "launcher/agent/agent.h"
+#include "launcher/agent_protocol.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static void credit_send(struct rank *r, size_t bytes)
+{
+    uint32_t rank = (uint32_t)r->job->rank, count = (uint32_t)bytes;
+    uint8_t payload[] = {(uint8_t)(rank >> 24),  (uint8_t)(rank >> 16),  (uint8_t)(rank >> 8),
+                         (uint8_t)rank,          (uint8_t)(count >> 24), (uint8_t)(count >> 16),
+                         (uint8_t)(count >> 8),  (uint8_t)count};
+
+    if (bytes > 0)
+        stream_send(r->agent->stream, AGENT_STDIN_CREDIT, payload, sizeof(payload));
+}
+
+void input_close(struct rank *r)
+{
+    struct input *in = &r->in;
+
+    if (in->event) {
+        event_free(in->event);
+        close(in->fd);
+    }
+    if (in->kept) {
+        credit_send(r, evbuffer_get_length(in->kept)); /* nobody will read it: as if taken */
+        evbuffer_free(in->kept);
+    }
+    *in = (struct input){0};
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct rank *r = arg;
+    int n = 0;
+
+    (void)what;
+    if (evbuffer_get_length(r->in.kept) > 0)
+        n = evbuffer_write(r->in.kept, fd);
+    if (n > 0)
+        credit_send(r, (size_t)n);
+    else if (n < 0 && errno != EAGAIN && errno != EINTR)
+        input_close(r); /* the rank has closed its stdin */
+    if (r->in.event && evbuffer_get_length(r->in.kept) == 0) {
+        if (r->in.at_end)
+            input_close(r);
+        else
+            event_del(r->in.event);
+    }
+}
+
+int input_create(struct rank *r)
+{
+    r->in = (struct input){.kept = evbuffer_new()};
+    return r->in.kept ? 0 : -1;
+}
+
+int input_open(struct rank *r, int fd)
+{
+    struct input *in = &r->in;
+
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    in->event = event_new(r->agent->base, fd, EV_WRITE | EV_PERSIST, on_writable, r);
+    if (!in->event) {
+        close(fd);
+        return -1;
+    }
+    in->fd = fd;
+    if (in->at_end || evbuffer_get_length(in->kept) > 0)
+        event_add(in->event, NULL);
+    return 0;
+}
+
+int input_take(struct rank *r, const void *bytes, size_t size)
+{
+    struct input *in = &r->in;
+
+    if (!in->kept) {
+        credit_send(r, size);
+        return 0;
+    }
+    if (size == 0)
+        in->at_end = true;
+    else if (in->at_end || evbuffer_get_length(in->kept) + size > AGENT_STDIN_WINDOW)
+        return -1;
+    else
+        evbuffer_add(in->kept, bytes, size);
+    if (in->event)
+        event_add(in->event, NULL);
+    return 0;
+}

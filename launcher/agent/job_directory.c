@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/job_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TRIES = 20, REMOVE_DESCRIPTORS = 16 };
+
+/* The user's directory, made if it isn't there, and safe to put secrets into. */
+static int parent_make(const char *path, struct fault *why)
+{
+    struct stat st;
+
+    if (mkdir(path, 0700) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make %s", path);
+    if (lstat(path, &st))
+        return errno == ENOENT ? 0 : fault_os(why, ML_ERR_SYSTEM, errno, "cannot look at %s", path);
+    if (!S_ISDIR(st.st_mode))
+        return fault_set(why, ML_ERR_SYSTEM, "%s is not a directory; remove it", path);
+    if (st.st_uid != geteuid())
+        return fault_set(why, ML_ERR_SYSTEM, "%s belongs to another user (uid %u); have it removed",
+                         path, (unsigned)st.st_uid);
+    if (st.st_mode & 077)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "%s is open to others (mode %04o); look what is in it, then chmod 700", path,
+                         (unsigned)(st.st_mode & 07777));
+    return 0;
+}
+
+int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
+                         struct fault *why)
+{
+    char parent[JOB_DIRECTORY_PATH];
+
+    /* Again, because another agent that ends may remove the user's directory in between. */
+    for (int i = 0; i < TRIES; i++) {
+        int rc, n;
+
+        snprintf(parent, sizeof(parent), "%s/mlaunch-%u", base, (unsigned)geteuid());
+        rc = parent_make(parent, why);
+        if (rc)
+            return rc;
+        n = snprintf(path, JOB_DIRECTORY_PATH, "%s/%s.%d.XXXXXX", parent, job, host);
+        if (n >= JOB_DIRECTORY_PATH)
+            return fault_set(why, ML_ERR_SYSTEM, "the path of job %s is too long", job);
+        if (mkdtemp(path))
+            return 0;
+        if (errno != ENOENT)
+            break;
+    }
+    return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a directory in %s", parent);
+}
+
+static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    remove(path); /* what can't be removed must not keep the rest */
+    return 0;
+}
+
+void job_directory_remove(const char *path)
+{
+    char parent[JOB_DIRECTORY_PATH];
+
+    nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+    snprintf(parent, sizeof(parent), "%s", path);
+    *strrchr(parent, '/') = '\0';
+    rmdir(parent); /* only if this was the user's last job here */
+}
+
+int job_directory_write(const char *path, const char *name, const char *text, struct fault *why)
+{
+    char file[JOB_DIRECTORY_PATH + 64];
+    size_t size = strlen(text);
+    int fd, err = 0;
+
+    snprintf(file, sizeof(file), "%s/%s", path, name);
+    fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %s", file);
+    while (size > 0) {
+        ssize_t n = write(fd, text, size);
+
+        if (n < 0) {
+            err = errno;
+            break;
+        }
+        text += n;
+        size -= (size_t)n;
+    }
+    close(fd);
+    return err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", file) : 0;
+}
+
+bool job_directory_rank_is_broken(const char *path, int rank)
+{
+    char file[JOB_DIRECTORY_PATH + 64];
+
+    snprintf(file, sizeof(file), "%s/rank.%d.broken", path, rank);
+    return access(file, F_OK) == 0;
+}
+
+void job_directory_sweep_shm(const char *job, int host)
+{
+    char prefix[128];
+    DIR *shm = opendir("/dev/shm");
+    struct dirent *entry;
+
+    if (!shm)
+        return;
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u-%s.%d.", (unsigned)geteuid(), job, host);
+    while ((entry = readdir(shm))) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            unlinkat(dirfd(shm), entry->d_name, 0);
+    }
+    closedir(shm);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/job_message.h"
+
+#include "common/number.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE_MAX_RANKS = 1 << 20 };
+
+enum field_kind { FIELD_STRING, FIELD_INT, FIELD_BOOL };
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    size_t offset;
+    int min, max; /* FIELD_INT */
+};
+
+#define AT(member) offsetof(struct job_message, member)
+#define PORT_MAX   65535
+#define MS_MAX     2147483647
+
+static const struct field fields[] = {
+    {"job", FIELD_STRING, AT(job), 0, 0},
+    {"host_name", FIELD_STRING, AT(host_name), 0, 0},
+    {"backend", FIELD_STRING, AT(backend), 0, 0},
+    {"bind_ip", FIELD_STRING, AT(bind_ip), 0, 0},
+    {"command", FIELD_STRING, AT(command), 0, 0},
+    {"cwd", FIELD_STRING, AT(cwd), 0, 0},
+    {"host_cwd", FIELD_STRING, AT(host_cwd), 0, 0},
+    {"size", FIELD_INT, AT(size), 1, SIZE_MAX_RANKS},
+    {"hosts", FIELD_INT, AT(hosts), 1, SIZE_MAX_RANKS},
+    {"host", FIELD_INT, AT(host), 0, SIZE_MAX_RANKS},
+    {"port", FIELD_INT, AT(port), 0, PORT_MAX},
+    {"starting_port", FIELD_INT, AT(starting_port), 0, PORT_MAX},
+    {"init_timeout_ms", FIELD_INT, AT(init_timeout_ms), 0, MS_MAX},
+    {"stall_ms", FIELD_INT, AT(stall_ms), 0, MS_MAX},
+    {"grace_ms", FIELD_INT, AT(grace_ms), 0, MS_MAX},
+    {"umask", FIELD_INT, AT(umask), -1, 0777},
+    {"stdin_rank", FIELD_INT, AT(stdin_rank), 0, SIZE_MAX_RANKS},
+    {"local_net", FIELD_BOOL, AT(local_net), 0, 0},
+    {"compat", FIELD_BOOL, AT(compat), 0, 0},
+    {"eager", FIELD_BOOL, AT(eager), 0, 0},
+};
+
+static int refused(struct fault *why, const char *what, const char *name)
+{
+    return fault_set(why, ML_ERR_REFUSED, "the launcher's JOB makes no sense: \"%s\" %s", name,
+                     what);
+}
+
+static int out_of_memory(struct fault *why)
+{
+    return fault_set(why, ML_ERR_MEMORY, "out of memory while reading the job");
+}
+
+static int field_read(struct job_message *m, const struct field *f, struct fault *why)
+{
+    char *at = (char *)m + f->offset;
+    const json_t *value = json_object_get(m->root, f->name);
+    json_int_t number;
+
+    switch (f->kind) {
+    case FIELD_STRING:
+        if (!json_is_string(value))
+            return refused(why, "is not a string", f->name);
+        *(const char **)(void *)at = json_string_value(value);
+        return 0;
+    case FIELD_BOOL:
+        if (!json_is_boolean(value))
+            return refused(why, "is not true or false", f->name);
+        *(bool *)(void *)at = json_is_true(value);
+        return 0;
+    case FIELD_INT:
+        if (!json_is_integer(value))
+            return refused(why, "is not a whole number", f->name);
+        number = json_integer_value(value);
+        if (number < f->min || number > f->max)
+            return refused(why, "is out of range", f->name);
+        *(int *)(void *)at = (int)number;
+        return 0;
+    }
+    return 0;
+}
+
+/* One of `words` (NULL-terminated) into *out as its index. */
+static int word_read(const json_t *root, const char *name, const char *const *words, int *out,
+                     struct fault *why)
+{
+    const char *text = json_string_value(json_object_get(root, name));
+
+    for (int i = 0; text && words[i]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+    }
+    return refused(why, "is not one of its words", name);
+}
+
+/* An array of strings, NULL-terminated. `is_env`: each must be NAME=VALUE. */
+static int strings_read(const char ***out, const json_t *array, const char *name, bool is_env,
+                        struct fault *why)
+{
+    size_t count = json_array_size(array);
+    const char **list;
+
+    if (!json_is_array(array))
+        return refused(why, "is not a list", name);
+    list = calloc(count + 1, sizeof(*list));
+    if (!list)
+        return out_of_memory(why);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = json_string_value(json_array_get(array, i));
+
+        if (!text || (is_env && (text[0] == '=' || !strchr(text, '=')))) {
+            free(list);
+            return refused(why, is_env ? "holds something that is not NAME=VALUE"
+                                       : "holds something that is not a string", name);
+        }
+        list[i] = text;
+    }
+    *out = list;
+    return 0;
+}
+
+static int member_int(const json_t *object, const char *name, int max, int *out)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) > max)
+        return -1;
+    *out = (int)json_integer_value(value);
+    return 0;
+}
+
+static int hosts_read(struct job_message *m, struct fault *why)
+{
+    const json_t *of = json_object_get(m->root, "host_of");
+    const json_t *names = json_object_get(m->root, "host_names");
+    const json_t *addresses = json_object_get(m->root, "addresses");
+    int rc;
+
+    if (m->host >= m->hosts)
+        return refused(why, "is out of range", "host");
+    if (json_array_size(names) != (size_t)m->hosts)
+        return refused(why, "has not one name for each host", "host_names");
+    if (json_array_size(of) != (size_t)m->size)
+        return refused(why, "has not one entry for each rank", "host_of");
+    rc = strings_read(&m->host_names, names, "host_names", false, why);
+    if (!rc && addresses) {
+        if (json_array_size(addresses) != (size_t)m->hosts)
+            return refused(why, "has not one entry for each host", "addresses");
+        rc = strings_read(&m->addresses, addresses, "addresses", false, why);
+    }
+    if (rc)
+        return rc;
+    m->host_of = calloc((size_t)m->size, sizeof(*m->host_of));
+    if (!m->host_of)
+        return out_of_memory(why);
+    for (int i = 0; i < m->size; i++) {
+        const json_t *host = json_array_get(of, (size_t)i);
+
+        if (!json_is_integer(host) || json_integer_value(host) < 0 ||
+            json_integer_value(host) >= m->hosts)
+            return refused(why, "names a host that does not exist", "host_of");
+        m->host_of[i] = (int)json_integer_value(host);
+    }
+    return 0;
+}
+
+static int app_read(struct job_app *a, const json_t *object, struct fault *why)
+{
+    int rc = strings_read(&a->argv, json_object_get(object, "argv"), "argv", false, why);
+
+    if (!rc)
+        rc = strings_read(&a->env, json_object_get(object, "env"), "env", true, why);
+    if (rc)
+        return rc;
+    if (!a->argv[0] || !a->argv[0][0])
+        return refused(why, "names no program", "argv");
+    a->cwd = json_string_value(json_object_get(object, "cwd"));
+    return a->cwd ? 0 : refused(why, "is not a string", "cwd");
+}
+
+static int apps_read(struct job_message *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "apps");
+    size_t count = json_array_size(array);
+
+    if (count == 0)
+        return refused(why, "is not a list of programs", "apps");
+    m->apps = calloc(count, sizeof(*m->apps));
+    if (!m->apps)
+        return out_of_memory(why);
+    m->app_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        int rc = app_read(&m->apps[i], json_array_get(array, i), why);
+
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* Whether rank i is well: of this host, its local rank its own. `seen`: the local ranks so far. */
+static bool rank_is_valid(const struct job_message *m, int i, bool *seen)
+{
+    const struct job_rank *r = &m->ranks[i];
+
+    if (m->host_of[r->rank] != m->host || seen[r->local_rank])
+        return false;
+    seen[r->local_rank] = true;
+    for (int j = 0; j < i; j++) {
+        if (m->ranks[j].rank == r->rank)
+            return false;
+    }
+    return true;
+}
+
+static int ranks_read(struct job_message *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "ranks");
+    size_t count = json_array_size(array);
+    bool *seen;
+    int rc = 0;
+
+    if (count == 0 || count > (size_t)m->size)
+        return refused(why, "is not a list of this host's ranks", "ranks");
+    m->ranks = calloc(count, sizeof(*m->ranks));
+    seen = calloc(count, sizeof(*seen));
+    if (!m->ranks || !seen) {
+        free(seen);
+        return out_of_memory(why);
+    }
+    m->rank_count = (int)count;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const json_t *object = json_array_get(array, i);
+        struct job_rank *r = &m->ranks[i];
+
+        if (member_int(object, "rank", m->size - 1, &r->rank) ||
+            member_int(object, "local_rank", (int)count - 1, &r->local_rank) ||
+            member_int(object, "app", m->app_count - 1, &r->app) ||
+            !rank_is_valid(m, (int)i, seen))
+            rc = refused(why, "holds a rank that is not of this host, or twice", "ranks");
+    }
+    free(seen);
+    return rc;
+}
+
+/* A square of lists of device names. */
+static int wiring_read(struct job_message *m, struct fault *why)
+{
+    const json_t *wiring = json_object_get(m->root, "wiring");
+    size_t i, j, k;
+    json_t *row, *entry, *device;
+
+    if (!wiring || json_is_null(wiring))
+        return 0;
+    if (json_array_size(wiring) != (size_t)m->hosts)
+        return refused(why, "has not one row for each host", "wiring");
+    json_array_foreach(wiring, i, row)
+    {
+        if (json_array_size(row) != (size_t)m->hosts)
+            return refused(why, "has a row of another length", "wiring");
+        json_array_foreach(row, j, entry)
+        {
+            if (!json_is_null(entry) && !json_is_array(entry))
+                return refused(why, "holds something that is not a list of devices", "wiring");
+            json_array_foreach(entry, k, device)
+            {
+                if (!json_is_string(device))
+                    return refused(why, "holds something that is not a device", "wiring");
+            }
+        }
+    }
+    m->wiring = wiring;
+    return 0;
+}
+
+/* The job's id becomes part of file names. */
+static bool job_id_is_valid(const char *id)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+    return id[0] && strlen(id) < AUTH_JOB && strspn(id, allowed) == strlen(id);
+}
+
+static int words_read(struct job_message *m, struct fault *why)
+{
+    static const char *const backends[] = {"tcp", "shm", "rdma", "none", NULL};
+    static const char *const binds[] = {"none", "core", "numa", NULL};
+    static const char *const stdins[] = {"none", "all", "rank", NULL};
+    int backend, bind, mode;
+    int rc = word_read(m->root, "backend", backends, &backend, why);
+
+    if (!rc)
+        rc = word_read(m->root, "bind", binds, &bind, why);
+    if (!rc)
+        rc = word_read(m->root, "stdin", stdins, &mode, why);
+    if (rc)
+        return rc;
+    m->bind = (enum job_bind)bind;
+    m->stdin_mode = (enum job_stdin)mode;
+    return 0;
+}
+
+static int message_read(struct job_message *m, struct fault *why)
+{
+    const char *secret = json_string_value(json_object_get(m->root, "secret"));
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && !rc; i++)
+        rc = field_read(m, &fields[i], why);
+    if (!rc)
+        rc = words_read(m, why);
+    if (rc)
+        return rc;
+    if (!job_id_is_valid(m->job))
+        return refused(why, "is not an id", "job");
+    if (!secret || !hex_parse(secret, m->secret, sizeof(m->secret)))
+        return refused(why, "is not 64 hexadecimal digits", "secret");
+    rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);
+    if (!rc)
+        rc = strings_read(&m->peers, json_object_get(m->root, "peers"), "peers", false, why);
+    if (!rc)
+        rc = hosts_read(m, why);
+    if (!rc)
+        rc = apps_read(m, why);
+    if (!rc)
+        rc = ranks_read(m, why);
+    if (!rc)
+        rc = wiring_read(m, why);
+    return rc;
+}
+
+int job_message_parse(struct job_message **out, const char *text, size_t size, struct fault *why)
+{
+    json_error_t error;
+    struct job_message *m = calloc(1, sizeof(*m));
+    int rc;
+
+    if (!m)
+        return out_of_memory(why);
+    m->root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!m->root)
+        rc = fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s", error.text);
+    else
+        rc = message_read(m, why);
+    if (rc) {
+        job_message_destroy(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+void job_message_destroy(struct job_message *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < m->app_count; i++) {
+        free(m->apps[i].argv);
+        free(m->apps[i].env);
+    }
+    free(m->apps);
+    free(m->ranks);
+    free(m->host_of);
+    free(m->host_names);
+    free(m->addresses);
+    free(m->peers);
+    free(m->env);
+    sodium_memzero(m->secret, sizeof(m->secret));
+    json_decref(m->root);
+    free(m);
+}
+
+bool job_message_has_stdin(const struct job_message *m, int rank)
+{
+    return m->stdin_mode == JOB_STDIN_ALL ||
+           (m->stdin_mode == JOB_STDIN_RANK && m->stdin_rank == rank);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * job_message.h: LAUNCH_JOB, checked: everything that an agent has to do (doc/protocol.md, "Launcher and
+ * agent"). What a launcher of this build sends is always right; the checks are there for a damaged
+ * channel and for fuzzers, and so that nothing behind them has to doubt an index.
+ */
+#ifndef LAUNCHER_AGENT_JOB_MESSAGE_H
+#define LAUNCHER_AGENT_JOB_MESSAGE_H
+
+#include "common/auth.h"
+#include "common/fault.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum job_bind { JOB_BIND_NONE, JOB_BIND_CORE, JOB_BIND_NUMA };
+enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
+
+struct job_app {
+    const char **argv; /* NULL-terminated, at least the program */
+    const char **env;  /* NULL-terminated NAME=VALUE */
+    const char *cwd;   /* "" or a directory that must exist */
+};
+
+struct job_rank {
+    int rank, local_rank;
+    int app; /* index into apps */
+};
+
+struct job_message {
+    json_t *root; /* owns all strings */
+    const char *job;
+    uint8_t secret[AUTH_SECRET];
+    int size, hosts, host;
+    const char *host_name;
+    const char **host_names;    /* hosts of them */
+    int *host_of;               /* size of them */
+    const char **addresses;     /* per host, "" where unknown; NULL: the launcher did not say */
+    const char *backend;        /* "tcp", "shm", "rdma" or "none" */
+    bool local_net, compat, eager;
+    const char *bind_ip;        /* or "" */
+    const char **peers;         /* NULL-terminated */
+    int port, starting_port;
+    int init_timeout_ms, stall_ms, grace_ms;
+    enum job_bind bind;
+    const char *command;
+    int umask;                  /* -1: leave it */
+    enum job_stdin stdin_mode;
+    int stdin_rank;
+    const char **env;           /* NULL-terminated */
+    const char *cwd, *host_cwd; /* or "" */
+    const json_t *wiring;       /* [host][host][device], or NULL */
+    struct job_app *apps;
+    int app_count;
+    struct job_rank *ranks;     /* those of this host */
+    int rank_count;
+};
+
+/* Parses and checks; ML_ERR_REFUSED names the member at fault. */
+int job_message_parse(struct job_message **out, const char *text, size_t size, struct fault *why);
+void job_message_destroy(struct job_message *m); /* wipes the secret; takes NULL */
+
+/* Whether `rank` of this job gets stdin. */
+bool job_message_has_stdin(const struct job_message *m, int rank);
+
+#endif

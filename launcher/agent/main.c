@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* mlaunch-agent: what mlaunch starts on each host of a job; mlaunch-agent(8). */
+#include "common/build_id.h"
+#include "common/log.h"
+#include "launcher/agent/guard.h"
+#include "launcher/agent/worker.h"
+#include "launcher/agent_protocol.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { STATUS_USAGE = 125, CLOEXEC_FLAG = 1U << 2 /* CLOSE_RANGE_CLOEXEC */ };
+
+/* What a terminal or a lost connection sends is no reason to end: the channel is. */
+static void signals_ignore(void)
+{
+    static const int ignored[] = {SIGPIPE, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
+    sigset_t none;
+
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        signal(ignored[i], SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* if it was ignored nobody could be waited for */
+    signal(SIGTERM, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* All three standard streams open, and nothing else that we inherited left for the ranks. */
+static void descriptors_settle(void)
+{
+    while (open("/dev/null", O_RDWR) < 3)
+        ;
+    close(3);
+    /* Before Linux 5.11 there is no such call; then what sshd or mlaunch left open stays open. */
+    syscall(SYS_close_range, 3U, ~0U, CLOEXEC_FLAG);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "mlaunch-agent: mlaunch starts this program on each host of a job and talks to it in "
+                    "frames; there is nothing to type here (see mlaunch-agent(8))\n");
+    return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    bool has_build = argc == 3 && strcmp(argv[1], "--build") == 0;
+
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("mlaunch-agent %s (%s)\n", build_version, build_id);
+        return 0;
+    }
+    if ((argc > 1 && !has_build) || (!has_build && isatty(STDIN_FILENO)))
+        return usage();
+    if (has_build && strcmp(argv[2], build_id) != 0)
+        return AGENT_EXIT_NOT_OURS;
+    descriptors_settle();
+    signals_ignore();
+    log_open("mlaunch-agent", LOG_WARN);
+    return guard_run(worker_run);
+}

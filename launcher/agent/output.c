@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/output.h"
+
+#include "launcher/agent/agent.h"
+#include "launcher/agent/reap.h"
+#include "launcher/agent_protocol.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+    CHUNK = 128 << 10,      /* bytes of one read and of one frame */
+    PIPE_SIZE = 256 << 10,  /* asked for, if there are few ranks: fewer wake-ups of both sides */
+    FEW_RANKS = 64,
+    REOPEN_BELOW = AGENT_OUTPUT_WINDOW / 2,
+    KEPT_HIGH = 1 << 20,    /* bytes in the stream that the channel does not take: heartbeats wait there too */
+    OUTPUT_HEADER = 5,
+};
+
+static void header_write(uint8_t out[OUTPUT_HEADER], int rank, uint8_t stream)
+{
+    out[0] = (uint8_t)(rank >> 24);
+    out[1] = (uint8_t)(rank >> 16);
+    out[2] = (uint8_t)(rank >> 8);
+    out[3] = (uint8_t)rank;
+    out[4] = stream;
+}
+
+/* Stops or starts to read from all pipes, beginning with rank `next`. */
+static void window_set(struct agent *a, bool is_closed)
+{
+    int count = a->job->rank_count;
+
+    if (a->window.is_closed == is_closed)
+        return;
+    a->window.is_closed = is_closed;
+    for (int i = 0; i < count; i++) {
+        struct rank *r = &a->ranks[(a->window.next + i) % count];
+
+        for (int k = 0; k < 2; k++) {
+            if (r->out[k].event && is_closed)
+                event_del(r->out[k].event);
+            else if (r->out[k].event)
+                event_add(r->out[k].event, NULL);
+        }
+    }
+}
+
+/* Closes the window at the high marks, opens it at the low ones. */
+static void window_check(struct agent *a)
+{
+    size_t unacknowledged = a->window.unacknowledged, kept = stream_kept(a->stream);
+
+    if (unacknowledged >= AGENT_OUTPUT_WINDOW || kept >= KEPT_HIGH)
+        window_set(a, true);
+    else if (unacknowledged <= REOPEN_BELOW && kept == 0)
+        window_set(a, false);
+}
+
+static void output_end(struct output *o)
+{
+    event_free(o->event);
+    o->event = NULL;
+    close(o->fd);
+    o->due = 0;
+}
+
+static void output_send(struct output *o, const char *bytes, size_t size)
+{
+    struct agent *a = o->rank->agent;
+    uint8_t header[OUTPUT_HEADER];
+
+    header_write(header, o->rank->job->rank, o->stream);
+    stream_send_parts(a->stream, AGENT_OUTPUT, header, sizeof(header), bytes, size);
+    a->window.unacknowledged += size;
+    o->due -= size < o->due ? size : o->due;
+    a->window.next = (int)(o->rank - a->ranks) + 1;
+    window_check(a);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    static char buffer[CHUNK];
+    struct output *o = arg;
+    struct agent *a = o->rank->agent;
+    size_t room = AGENT_OUTPUT_WINDOW - a->window.unacknowledged;
+    ssize_t n;
+
+    (void)what;
+    if (a->window.is_closed)
+        return; /* by another pipe, in the same turn of the loop */
+    n = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0)
+        output_end(o);
+    if (stream_has_ended(a->stream))
+        o->due = 0;
+    else
+        output_send(o, buffer, n > 0 ? (size_t)n : 0);
+    rank_on_output(o->rank);
+}
+
+static int output_open_one(struct rank *r, struct output *o, int fd, uint8_t stream)
+{
+    struct agent *a = r->agent;
+
+    *o = (struct output){.rank = r, .fd = fd, .stream = stream};
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    if (a->job->rank_count <= FEW_RANKS)
+        fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE); /* refused beyond the user's limit: no harm */
+    o->event = event_new(a->base, fd, EV_READ | EV_PERSIST, on_readable, o);
+    if (!o->event) {
+        close(fd);
+        return -1;
+    }
+    if (!a->window.is_closed)
+        event_add(o->event, NULL);
+    return 0;
+}
+
+int output_open(struct rank *r, int out, int err)
+{
+    if (output_open_one(r, &r->out[0], out, 1)) {
+        close(err);
+        return -1;
+    }
+    if (output_open_one(r, &r->out[1], err, 2)) {
+        output_close(r);
+        return -1;
+    }
+    return 0;
+}
+
+void output_close(struct rank *r)
+{
+    for (int k = 0; k < 2; k++) {
+        if (r->out[k].event)
+            output_end(&r->out[k]);
+    }
+}
+
+static size_t bytes_in(const struct output *o)
+{
+    int n = 0;
+
+    return o->event && ioctl(o->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
+}
+
+void output_rank_ended(struct rank *r)
+{
+    for (int k = 0; k < 2; k++)
+        r->out[k].due = bytes_in(&r->out[k]);
+}
+
+bool output_has_due(const struct rank *r)
+{
+    return r->out[0].due > 0 || r->out[1].due > 0;
+}
+
+void output_acknowledge(struct agent *a, size_t bytes)
+{
+    a->window.unacknowledged -=
+        bytes < a->window.unacknowledged ? bytes : a->window.unacknowledged;
+    window_check(a);
+}
+
+void output_on_written(struct agent *a)
+{
+    window_check(a);
+}
+
+void output_abandon(struct agent *a)
+{
+    a->window.unacknowledged = 0;
+    if (a->job)
+        window_set(a, false);
+}
+
+bool output_is_pending(const struct agent *a)
+{
+    for (int i = 0; i < a->spawned; i++) {
+        if (a->ranks[i].out[0].event || a->ranks[i].out[1].event)
+            return true;
+    }
+    return false;
+}
+
+void output_close_all(struct agent *a)
+{
+    for (int i = 0; i < a->spawned; i++)
+        output_close(&a->ranks[i]);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output.h: what ranks write to stdout and stderr, from their pipes into OUTPUT frames. The agent stops
+ * reading all pipes while AGENT_OUTPUT_WINDOW bytes are on their way that the launcher has not
+ * written out yet; the ranks then block in their write(), and nothing grows.
+ */
+#ifndef LAUNCHER_AGENT_OUTPUT_H
+#define LAUNCHER_AGENT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct agent;
+struct event;
+struct rank;
+
+struct output {
+    struct rank *rank;
+    struct event *event; /* NULL: the pipe is closed */
+    int fd;
+    uint8_t stream; /* 1 stdout, 2 stderr */
+    size_t due;     /* bytes that were in the pipe when the rank ended: they go before EXITED */
+};
+
+struct output_window {
+    size_t unacknowledged;
+    bool is_closed;
+    int next; /* rank whose pipes are read first when it opens again: all get their turn */
+};
+
+/* The reading ends of a new rank's pipes. 0 or -1: out of memory (the descriptors are closed). */
+int output_open(struct rank *r, int out, int err);
+void output_close(struct rank *r);
+
+/* The rank has ended: note what of it is still in the pipes. output_has_due tells whether that has not
+ * been sent yet; rank_on_output is called when it has. */
+void output_rank_ended(struct rank *r);
+bool output_has_due(const struct rank *r);
+
+/* LAUNCH_CREDIT; and: the channel has taken all that was kept. */
+void output_acknowledge(struct agent *a, size_t bytes);
+void output_on_written(struct agent *a);
+
+/* The channel is gone: what ranks still write is read, so that none blocks on its way out, and dropped. */
+void output_abandon(struct agent *a);
+
+/* Whether any pipe is still open that is not empty: DONE waits for it. */
+bool output_is_pending(const struct agent *a);
+
+/* Pipes whose writers are out of our reach (survivors): read no more. */
+void output_close_all(struct agent *a);
+
+#endif

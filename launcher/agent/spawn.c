@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STATUS_OURS = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+enum spawn_step { STEP_NONE, STEP_PARENT, STEP_DIRECTORY, STEP_DESCRIPTORS, STEP_BIND, STEP_EXEC };
+
+/* Shared between the agent and the child until it executes. */
+struct child {
+    const struct spawn *spawn;
+    char **candidates;   /* paths to try, NULL-terminated */
+    const char **script; /* argv for /bin/sh, when the file turns out to be a script without #! */
+    sigset_t mask;       /* the ranks' */
+    pid_t agent;
+    volatile enum spawn_step step; /* where it failed, and errno */
+    volatile int error;
+};
+
+void spawn_prepare(struct spawn_limits *limits)
+{
+    struct rlimit files;
+    int count = 0;
+
+    for (int i = 1; i < NSIG && count < 64; i++) {
+        struct sigaction action;
+
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            limits->ignored[count++] = i;
+    }
+    limits->ignored[count] = 0;
+    getrlimit(RLIMIT_NOFILE, &files);
+    limits->files = files;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* dup2 that also clears close-on-exec when both are the same. The three are above 2 (see spawn_process). */
+static int descriptors_place(const struct spawn *s)
+{
+    return dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0 ? -1 : 0;
+}
+
+/* As execvp: a program that may not be executed is remembered, the search goes on. */
+static int candidates_execute(const struct child *c)
+{
+    const struct spawn *s = c->spawn;
+    int error = ENOENT;
+
+    for (char **path = c->candidates; *path; path++) {
+        execve(*path, (char *const *)(uintptr_t)s->argv, s->env);
+        if (errno == ENOEXEC) {
+            c->script[1] = *path;
+            execve("/bin/sh", (char *const *)(uintptr_t)c->script, s->env);
+        }
+        if (errno != ENOENT && errno != ENOTDIR) {
+            error = errno;
+            if (errno != EACCES)
+                break;
+        }
+    }
+    return error;
+}
+
+static void child_fail(struct child *c, enum spawn_step step, int error)
+{
+    c->step = step;
+    c->error = error;
+    _exit(STATUS_OURS);
+}
+
+/* In the child, on the agent's own memory: system calls only. */
+static void child_run(struct child *c)
+{
+    const struct spawn *s = c->spawn;
+
+    setpgid(0, 0);
+    /* If the agent is killed its ranks go with it, at once. The signal is sent for parents that end
+     * from now on; this one may have ended already. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != c->agent)
+        child_fail(c, STEP_PARENT, ESRCH);
+    if (s->pid_text)
+        snprintf(s->pid_text, 12, "%d", (int)getpid());
+    for (const int *i = s->limits->ignored; *i; i++)
+        signal(*i, SIG_DFL);
+    if (descriptors_place(s))
+        child_fail(c, STEP_DESCRIPTORS, errno);
+    if (chdir(s->cwd))
+        child_fail(c, STEP_DIRECTORY, errno);
+    if (s->cpus && sched_setaffinity(0, sizeof(*s->cpus), s->cpus))
+        child_fail(c, STEP_BIND, errno);
+    if (s->umask >= 0)
+        umask((mode_t)s->umask);
+    setrlimit(RLIMIT_NOFILE, &s->limits->files);
+    sigprocmask(SIG_SETMASK, &c->mask, NULL);
+    child_fail(c, STEP_EXEC, candidates_execute(c));
+}
+
+/* "" in PATH is the current directory, as everywhere. */
+static char **candidates_create(const char *program, const char *path)
+{
+    size_t count = 2, i = 0;
+    char **list;
+
+    for (const char *at = path; *at; at++)
+        count += *at == ':';
+    list = calloc(count, sizeof(*list));
+    if (!list)
+        return NULL;
+    if (strchr(program, '/')) {
+        list[0] = strdup(program);
+        return list;
+    }
+    for (const char *at = path;; at++) {
+        size_t length = strcspn(at, ":");
+
+        if (asprintf(&list[i], "%.*s%s%s", (int)length, at, length ? "/" : "./", program) < 0)
+            list[i] = NULL;
+        else
+            i++;
+        at += length;
+        if (!*at)
+            return list;
+    }
+}
+
+static void candidates_destroy(char **list)
+{
+    for (char **path = list; path && *path; path++)
+        free(*path);
+    free(list);
+}
+
+/* argv for /bin/sh: itself, the script (filled in later), the arguments. */
+static const char **script_create(const char *const *argv)
+{
+    size_t count = 0;
+    const char **script;
+
+    while (argv[count])
+        count++;
+    script = calloc(count + 3, sizeof(*script));
+    if (!script)
+        return NULL;
+    script[0] = "/bin/sh";
+    memcpy(script + 2, argv + 1, count * sizeof(*script));
+    return script;
+}
+
+static bool program_exists(const struct spawn *s)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s%s%s", s->argv[0][0] == '/' ? "" : s->cwd,
+             s->argv[0][0] == '/' ? "" : "/", s->argv[0]);
+    return access(path, F_OK) == 0;
+}
+
+static int child_fault(const struct child *c, int *status, struct fault *why)
+{
+    const struct spawn *s = c->spawn;
+    const char *program = s->argv[0];
+
+    *status = STATUS_OURS;
+    switch (c->step) {
+    case STEP_DIRECTORY:
+        return fault_os(why, ML_ERR_SYSTEM, c->error, "cannot change to the directory %s", s->cwd);
+    case STEP_BIND:
+        return fault_os(why, ML_ERR_SYSTEM, c->error, "cannot bind to its CPUs");
+    case STEP_DESCRIPTORS:
+        return fault_os(why, ML_ERR_SYSTEM, c->error, "cannot place its standard streams");
+    case STEP_EXEC:
+        *status = c->error == ENOENT || c->error == ENOTDIR ? STATUS_NOT_FOUND
+                                                            : STATUS_NOT_EXECUTABLE;
+        if (c->error == ENOENT && !strchr(program, '/'))
+            return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
+        if (c->error == ENOENT && program_exists(s))
+            return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is not there",
+                             program);
+        return fault_os(why, ML_ERR_SYSTEM, c->error, "%s", program);
+    case STEP_PARENT:
+    case STEP_NONE:
+        break;
+    }
+    return fault_set(why, ML_ERR_SYSTEM, "%s: ended before it began", program);
+}
+
+/* No inlining: what vfork's child leaves on this frame must not be the caller's. */
+static __attribute__((noinline)) pid_t child_start(struct child *c)
+{
+    pid_t pid = vfork();
+
+    if (pid == 0)
+        child_run(c);
+    return pid;
+}
+
+int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *why)
+{
+    struct child c = {.spawn = s, .agent = getpid()};
+    sigset_t all;
+    pid_t child = -1;
+    int rc = 0, err;
+
+    *status = STATUS_OURS;
+    c.candidates = candidates_create(s->argv[0], s->path);
+    c.script = script_create(s->argv);
+    if (!c.candidates || !c.script) {
+        rc = fault_set(why, ML_ERR_MEMORY, "%s: out of memory", s->argv[0]);
+        goto out;
+    }
+    /* No handler of ours may run in the child, on our memory. */
+    sigfillset(&all);
+    sigemptyset(&c.mask);
+    sigprocmask(SIG_BLOCK, &all, &all);
+    child = child_start(&c);
+    err = errno;
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    if (child < 0)
+        rc = fault_os(why, ML_ERR_SYSTEM, err, "%s: cannot start one more process", s->argv[0]);
+    else if (c.step != STEP_NONE)
+        rc = child_fault(&c, status, why);
+    if (child > 0 && rc)
+        waitpid(child, NULL, 0);
+    else if (child > 0)
+        *pid = child;
+out:
+    candidates_destroy(c.candidates);
+    free(c.script);
+    return rc;
+}

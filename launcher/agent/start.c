@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/start.h"
+
+#include "common/address.h"
+#include "launcher/agent/accept.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/coordination.h"
+#include "launcher/agent/reap.h"
+#include "launcher/agent/worker.h"
+#include "launcher/agent_protocol.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000 };
+
+/* Writes `text` (freed) to a file of the job directory; *path (to be freed) stays NULL without a text. */
+static int file_for_ranks(struct agent *a, const char *name, char *text, char **path,
+                          struct fault *why)
+{
+    int rc;
+
+    *path = NULL;
+    if (!text)
+        return 0;
+    rc = job_directory_write(a->dir, name, text, why);
+    free(text);
+    if (!rc && asprintf(path, "%s/%s", a->dir, name) < 0) {
+        *path = NULL;
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return rc;
+}
+
+static int environments_create(struct agent *a, const char *coordinator, struct fault *why)
+{
+    const struct job_message *job = a->job;
+    char *devices = NULL, *ring = NULL;
+    int rc = 0;
+
+    a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
+    if (!a->environments)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (job->compat)
+        rc = file_for_ranks(a, "ibv_devices.json", rank_environment_ibv_devices(job), &devices, why);
+    if (!rc && job->compat)
+        rc = file_for_ranks(a, "ring_hosts.json", rank_environment_ring_hosts(job), &ring, why);
+    for (int i = 0; i < job->app_count && !rc; i++) {
+        struct rank_environment_config config = {.job = job,
+                                                 .app = &job->apps[i],
+                                                 .inherited = (const char *const *)environ,
+                                                 .job_dir = a->dir,
+                                                 .coordinator = coordinator,
+                                                 .shim = a->shim[0] ? a->shim : NULL,
+                                                 .cwd = a->cwds[i],
+                                                 .ibv_devices = devices,
+                                                 .ring_hosts = ring};
+
+        rc = rank_environment_create(&a->environments[i], &config, why);
+    }
+    free(devices);
+    free(ring);
+    return rc;
+}
+
+/* [0] is read from, [1] written to. */
+struct pipes {
+    int in[2], out[2], err[2];
+};
+
+static void pipes_close(struct pipes *p)
+{
+    int *all[] = {&p->in[0], &p->in[1], &p->out[0], &p->out[1], &p->err[0], &p->err[1]};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (*all[i] >= 0)
+            close(*all[i]);
+        *all[i] = -1;
+    }
+}
+
+static int pipes_open(struct pipes *p, bool has_input, struct fault *why)
+{
+    *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
+    if ((has_input && pipe2(p->in, O_CLOEXEC)) || pipe2(p->out, O_CLOEXEC) ||
+        pipe2(p->err, O_CLOEXEC)) {
+        int err = errno;
+
+        pipes_close(p);
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make its pipes");
+    }
+    return 0;
+}
+
+/* Our ends into the loop; whatever fails, each is closed once. */
+static int pipes_hand_over(struct rank *r, struct pipes *p, struct fault *why)
+{
+    int in = p->in[1], out = p->out[0], err = p->err[0];
+    int rc = 0;
+
+    p->in[1] = p->out[0] = p->err[0] = -1;
+    if (in >= 0 && input_open(r, in))
+        rc = -1;
+    if (output_open(r, out, err))
+        rc = -1;
+    return rc ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
+}
+
+static int rank_spawn(struct rank *r, int *status, struct fault *why)
+{
+    struct agent *a = r->agent;
+    struct rank_environment *e = a->environments[r->job->app];
+    char **env = rank_environment_of(e, r->job);
+    const char *path = rank_environment_get(e, "PATH");
+    struct spawn s = {.argv = a->job->apps[r->job->app].argv,
+                      .env = env,
+                      .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
+                      .cwd = a->cwds[r->job->app],
+                      .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
+                      .umask = a->job->umask,
+                      .limits = &a->limits,
+                      .pid_text = rank_environment_pid_text(e)};
+    struct pipes pipes;
+    int rc;
+
+    *status = 125;
+    if (!env)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = pipes_open(&pipes, r->in.kept != NULL, why);
+    if (rc)
+        return rc;
+    s.in = pipes.in[0] >= 0 ? pipes.in[0] : STDIN_FILENO; /* ours is /dev/null */
+    s.out = pipes.out[1];
+    s.err = pipes.err[1];
+    rc = spawn_process(&r->pid, &s, status, why);
+    if (!rc) {
+        r->state = RANK_RUNNING;
+        rc = pipes_hand_over(r, &pipes, why);
+        if (rc)
+            kill(-r->pid, SIGKILL);
+    }
+    pipes_close(&pipes);
+    return rc;
+}
+
+static void spawn_next(struct agent *a)
+{
+    struct rank *r = &a->ranks[a->spawned];
+    struct fault why = {0};
+    int status;
+
+    a->spawned++;
+    if (rank_spawn(r, &status, &why) == 0)
+        stream_send_json(a->stream, AGENT_STARTED,
+                         json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
+    else
+        rank_on_failure(r, status, &why);
+}
+
+static void on_spawn(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    for (int i = 0; i < RANKS_PER_TURN; i++) {
+        if (a->spawned == a->job->rank_count || a->stop.is_active || a->is_paused ||
+            a->state != AGENT_IS_RUNNING)
+            break;
+        spawn_next(a);
+    }
+    job_start_resume(a);
+    rank_check_done(a);
+}
+
+void job_start_resume(struct agent *a)
+{
+    static const struct timeval now = {0, 0};
+
+    if (a->state == AGENT_IS_RUNNING && a->spawned < a->job->rank_count && !a->stop.is_active &&
+        !a->is_paused)
+        event_add(a->spawn_event, &now);
+}
+
+static int job_begin(struct agent *a, const char *coordinator, struct fault *why)
+{
+    int rc = job_describe(a, coordinator, why);
+
+    if (!rc)
+        rc = environments_create(a, coordinator, why);
+    if (!rc)
+        rc = coordination_connect(a->coordination, coordinator, why);
+    if (rc)
+        return rc;
+    a->spawn_event = evtimer_new(a->base, on_spawn, a);
+    return a->spawn_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
+void job_start(struct agent *a, const char *text, size_t size)
+{
+    json_t *start = json_loadb(text, size, 0, NULL);
+    const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
+    struct fault why = {0};
+    int rc = 0;
+
+    a->state = AGENT_IS_RUNNING;
+    if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT)
+        rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START makes no sense");
+    else
+        rc = job_begin(a, coordinator, &why);
+    json_decref(start);
+    if (rc) {
+        worker_lost(a, why.text);
+        stop_start(a, SIGTERM, FAILED_GRACE_MS);
+        return;
+    }
+    on_spawn(-1, 0, a);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/stop.h"
+
+#include "common/clock.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/descendants_linux.h"
+#include "launcher/agent/reap.h"
+
+#include <event2/event.h>
+#include <signal.h>
+
+enum {
+    PASS_MS = 20,       /* between two hunts with SIGKILL */
+    GIVE_UP_MS = 1200,  /* after the first of them: who is still there can't be killed */
+};
+
+static void timer_set(struct agent *a, int64_t at)
+{
+    int ms = clock_left_ms(at);
+    struct timeval time = {ms / 1000, (ms % 1000) * 1000};
+
+    event_add(a->stop.timer, &time);
+}
+
+void stop_signal_ranks(struct agent *a, int signal)
+{
+    for (int i = 0; i < a->spawned; i++) {
+        /* Until it is reaped, which happens in this process only, the pid is the rank's. */
+        if (a->ranks[i].state == RANK_RUNNING)
+            kill(-a->ranks[i].pid, signal);
+    }
+}
+
+/* To the ranks, and to whatever got away from their groups. */
+static void everyone_signal(struct agent *a, int signal)
+{
+    struct descendants found = {0};
+    pid_t except = a->guard_fd >= 0 ? a->guard : 0;
+
+    /* Who has ended by itself before must not count as ended by us. */
+    reap_all(a);
+    for (int i = 0; i < a->spawned; i++)
+        a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
+    if (!descendants_exist())
+        return;
+    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, except, NULL) == 0) {
+        descendants_signal(&found, signal);
+        if (signal != SIGKILL)
+            descendants_signal(&found, SIGCONT); /* a stopped process handles no signal */
+        descendants_free(&found);
+    } else {
+        stop_signal_ranks(a, signal); /* no /proc: what can be done without */
+    }
+}
+
+static void step(struct agent *a)
+{
+    struct stop *s = &a->stop;
+    int64_t now = clock_ms();
+
+    if (now >= s->kill_at) {
+        everyone_signal(a, SIGKILL);
+        s->has_given_up = clock_ms() >= s->give_up_at;
+    } else if (s->term_at >= 0 && now >= s->term_at) {
+        s->term_at = -1;
+        everyone_signal(a, SIGTERM);
+    }
+    if (s->has_given_up)
+        s->is_active = false;
+    else if (now >= s->kill_at)
+        timer_set(a, now + PASS_MS);
+    else
+        timer_set(a, s->term_at >= 0 ? s->term_at : s->kill_at);
+    rank_check_done(a);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    if (a->stop.is_active)
+        step(a);
+}
+
+int stop_open(struct agent *a)
+{
+    a->stop.timer = evtimer_new(a->base, on_timer, a);
+    return a->stop.timer ? 0 : -1;
+}
+
+void stop_close(struct agent *a)
+{
+    if (a->stop.timer)
+        event_free(a->stop.timer);
+    a->stop.timer = NULL;
+}
+
+void stop_start(struct agent *a, int signal, int grace_ms)
+{
+    struct stop *s = &a->stop;
+    int64_t now = clock_ms();
+    int64_t kill_at = signal == SIGKILL ? now : now + grace_ms;
+    bool is_polite = signal != SIGKILL && grace_ms > 0;
+
+    if (s->has_given_up)
+        return;
+    if (!s->is_active || kill_at < s->kill_at) {
+        s->kill_at = kill_at;
+        s->give_up_at = kill_at + GIVE_UP_MS;
+        s->term_at = is_polite && signal != SIGTERM ? now + grace_ms / 2 : -1;
+    }
+    s->is_active = true;
+    if (is_polite)
+        everyone_signal(a, signal);
+    step(a);
+}

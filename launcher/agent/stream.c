@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/stream.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    READ_SIZE = 64 << 10,
+    DIRECT_SIZE = 16 << 10, /* from here on a system call of its own is cheaper than a copy */
+};
+
+struct stream {
+    struct stream_events events;
+    struct frame_reader *reader;
+    struct evbuffer *kept;
+    struct event *readable, *writable;
+    int in, out;
+    bool ended;
+    unsigned frames;
+    char buffer[READ_SIZE];
+};
+
+void stream_fail(struct stream *s, const char *why)
+{
+    if (s->ended)
+        return;
+    s->ended = true;
+    event_del(s->readable);
+    event_del(s->writable);
+    evbuffer_drain(s->kept, evbuffer_get_length(s->kept));
+    s->events.on_end(why, s->events.arg);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct stream *s = arg;
+    struct fault why = {0};
+    struct frame frame;
+    ssize_t n = read(fd, s->buffer, sizeof(s->buffer));
+    int rc;
+
+    (void)what;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        stream_fail(s, n == 0 ? "the launcher closed the channel" : strerror(errno));
+        return;
+    }
+    rc = frame_reader_feed(s->reader, s->buffer, (size_t)n, &why);
+    while (!rc && (rc = frame_reader_next(s->reader, &frame, &why)) > 0) {
+        s->frames++;
+        s->events.on_frame(&frame, s->events.arg);
+        if (s->ended)
+            return;
+        rc = 0;
+    }
+    if (rc < 0)
+        stream_fail(s, why.text);
+}
+
+static bool is_broken(int err)
+{
+    return err != EAGAIN && err != EINTR;
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct stream *s = arg;
+    int n = evbuffer_write(s->kept, fd);
+
+    (void)what;
+    if (n < 0 && is_broken(errno)) {
+        stream_fail(s, strerror(errno));
+    } else if (evbuffer_get_length(s->kept) == 0) {
+        event_del(s->writable);
+        if (s->events.on_written)
+            s->events.on_written(s->events.arg);
+    }
+}
+
+static int set_nonblocking(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+int stream_open(struct stream **out, struct event_base *base, int in, int out_fd,
+                const struct stream_events *events, struct fault *why)
+{
+    struct stream *s = calloc(1, sizeof(*s));
+    int rc;
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->events = *events;
+    s->in = in;
+    s->out = out_fd;
+    rc = frame_reader_create(&s->reader, FRAME_LIMIT, why);
+    if (rc)
+        goto fail;
+    s->kept = evbuffer_new();
+    s->readable = event_new(base, in, EV_READ | EV_PERSIST, on_readable, s);
+    s->writable = event_new(base, out_fd, EV_WRITE | EV_PERSIST, on_writable, s);
+    if (!s->kept || !s->readable || !s->writable) {
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+        goto fail;
+    }
+    if (set_nonblocking(in) || set_nonblocking(out_fd) || event_add(s->readable, NULL)) {
+        rc = fault_set(why, ML_ERR_SYSTEM, "standard input is not a channel to a launcher");
+        goto fail;
+    }
+    *out = s;
+    return 0;
+fail:
+    s->in = s->out = -1; /* still the caller's */
+    stream_close(s);
+    return rc;
+}
+
+void stream_close(struct stream *s)
+{
+    if (!s)
+        return;
+    if (s->readable)
+        event_free(s->readable);
+    if (s->writable)
+        event_free(s->writable);
+    if (s->kept)
+        evbuffer_free(s->kept);
+    frame_reader_destroy(s->reader);
+    if (s->in >= 0)
+        close(s->in);
+    if (s->out >= 0 && s->out != s->in)
+        close(s->out);
+    free(s);
+}
+
+/* Keeps what of the parts has not been written. */
+static void keep(struct stream *s, const struct iovec *parts, int count, size_t written)
+{
+    bool was_empty = evbuffer_get_length(s->kept) == 0;
+
+    for (int i = 0; i < count; i++) {
+        size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
+
+        written -= skip;
+        evbuffer_add(s->kept, (const char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
+    }
+    if (was_empty && evbuffer_get_length(s->kept) > 0)
+        event_add(s->writable, NULL);
+}
+
+void stream_send_parts(struct stream *s, int type, const void *head, size_t head_size,
+                       const void *body, size_t body_size)
+{
+    uint8_t header[FRAME_HEADER];
+    struct iovec parts[] = {{header, sizeof(header)},
+                            {(void *)(uintptr_t)head, head_size},
+                            {(void *)(uintptr_t)body, body_size}};
+    ssize_t n = 0;
+
+    if (s->ended)
+        return;
+    frame_header(header, (uint8_t)type, (uint32_t)(head_size + body_size));
+    /* Small frames are gathered and written once a turn of the loop. */
+    if (body_size >= DIRECT_SIZE && evbuffer_get_length(s->kept) == 0) {
+        n = writev(s->out, parts, 3);
+        if (n < 0 && is_broken(errno)) {
+            stream_fail(s, strerror(errno));
+            return;
+        }
+    }
+    keep(s, parts, 3, n > 0 ? (size_t)n : 0);
+}
+
+void stream_send(struct stream *s, int type, const void *payload, size_t size)
+{
+    stream_send_parts(s, type, NULL, 0, payload, size);
+}
+
+void stream_send_json(struct stream *s, int type, json_t *object)
+{
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+
+    /* Without memory for a line there is none to go on with either: the launcher sees the end. */
+    if (text)
+        stream_send(s, type, text, strlen(text));
+    else
+        stream_fail(s, "out of memory");
+    free(text);
+    json_decref(object);
+}
+
+size_t stream_kept(const struct stream *s)
+{
+    return evbuffer_get_length(s->kept);
+}
+
+bool stream_has_ended(const struct stream *s)
+{
+    return s->ended;
+}
+
+unsigned stream_frames(struct stream *s)
+{
+    unsigned frames = s->frames;
+
+    s->frames = 0;
+    return frames;
+}
