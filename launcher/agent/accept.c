@@ -157,10 +157,11 @@ static int shim_find(struct agent *a, struct fault *why)
     if (rc)
         return rc;
     if (strpbrk(paths.shim, ": "))
-        return fault_set(why, ML_ERR_SYSTEM,
-                         "%s can't be preloaded: the loader takes neither ':' nor blanks in a path; "
-                         "install mlaunch elsewhere",
-                         paths.shim);
+        return fault_set(
+            why, ML_ERR_SYSTEM,
+            "%s can't be preloaded: the loader takes neither ':' nor blanks in a path; "
+            "install mlaunch elsewhere",
+            paths.shim);
     snprintf(a->shim, sizeof(a->shim), "%s", paths.shim);
     return 0;
 }

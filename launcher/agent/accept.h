@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* accept.h: LAUNCH_JOB: whether this host can do what is asked, found out before anything runs anywhere. */
+/* accept.h: LAUNCH_JOB: whether this host can do what is asked, found out before anything runs
+ * anywhere. */
 #ifndef LAUNCHER_AGENT_ACCEPT_H
 #define LAUNCHER_AGENT_ACCEPT_H
 
@@ -7,8 +8,8 @@
 
 struct agent;
 
-/* Makes the job directory, opens the coordinator where it belongs, and answers READY; or REFUSED with the
- * reason, and leaves nothing behind. */
+/* Makes the job directory, opens the coordinator where it belongs, and answers READY; or REFUSED
+ * with the reason, and leaves nothing behind. */
 void job_accept(struct agent *a, const char *text, size_t size);
 
 /* Frees what the job has allocated, removes its directory. Takes an agent without a job. */

@@ -23,8 +23,9 @@ static void on_abort(int rank, int status, const char *why, void *arg)
 {
     struct coordination *c = arg;
 
-    stream_send_json(c->agent->stream, AGENT_ABORTED,
-                     json_pack("{si si ss}", "rank", rank, "status", status, "why", why ? why : ""));
+    stream_send_json(
+        c->agent->stream, AGENT_ABORTED,
+        json_pack("{si si ss}", "rank", rank, "status", status, "why", why ? why : ""));
 }
 
 static void on_stall(const char *text, void *arg)

@@ -12,8 +12,7 @@ struct agent;
 struct coordination;
 
 /* On JOB. Where rank 0 lives it listens, and `address` (64 bytes) becomes "addr:port"; else "". */
-int coordination_open(struct coordination **out, struct agent *a, char *address,
-                      struct fault *why);
+int coordination_open(struct coordination **out, struct agent *a, char *address, struct fault *why);
 
 /* On START: connects to a coordinator elsewhere. */
 int coordination_connect(struct coordination *c, const char *address, struct fault *why);

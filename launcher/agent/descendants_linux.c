@@ -30,7 +30,8 @@ static ssize_t file_read(const char *path, char *text, size_t size)
     return n < 0 && got == 0 ? -1 : (ssize_t)got;
 }
 
-/* /proc/PID/stat: "pid (name) state ppid pgrp … starttime(22)". The name may hold blanks and brackets. */
+/* /proc/PID/stat: "pid (name) state ppid pgrp … starttime(22)". The name may hold blanks and
+ * brackets. */
 static bool stat_read(struct descendant *d, pid_t pid)
 {
     char path[64], text[1024], *open, *close;
@@ -46,8 +47,9 @@ static bool stat_read(struct descendant *d, pid_t pid)
     open = strchr(text, '(');
     close = strrchr(text, ')');
     if (!open || !close ||
-        sscanf(close + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                          "%*d %llu",
+        sscanf(close + 1,
+               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+               "%*d %llu",
                &d->state, &parent, &group, &start) != 4)
         return false;
     *close = '\0';
@@ -71,7 +73,8 @@ static bool environment_has(const char *text, size_t size, const char *entry)
 {
     size_t length = strlen(entry) + 1;
 
-    for (const char *at = text; (at = memmem(at, size - (size_t)(at - text), entry, length)); at++) {
+    for (const char *at = text; (at = memmem(at, size - (size_t)(at - text), entry, length));
+         at++) {
         if (at == text || at[-1] == '\0')
             return true;
     }
@@ -148,7 +151,8 @@ static const struct descendant *process_of(const struct descendants *all, pid_t 
     return all->count ? bsearch(&key, all->list, all->count, sizeof(key), compare_pids) : NULL;
 }
 
-/* Parentage changes while /proc is read, so the way up may be cut or, in theory, a circle: both end. */
+/* Parentage changes while /proc is read, so the way up may be cut or, in theory, a circle: both
+ * end. */
 static bool is_below(const struct descendants *all, const struct descendant *d, pid_t root)
 {
     for (size_t i = 0; d && i < all->count; i++) {
@@ -236,8 +240,8 @@ void descendants_signal(const struct descendants *d, int signal)
 {
     pid_t self = getpid();
 
-    /* A group at one stroke, so that a rank that forks all the time can't fork past it. Only a group
-     * whose leader is our own unreaped child is surely still the same group. */
+    /* A group at one stroke, so that a rank that forks all the time can't fork past it. Only a
+     * group whose leader is our own unreaped child is surely still the same group. */
     for (size_t i = 0; i < d->count; i++) {
         if (d->list[i].parent == self && d->list[i].group == d->list[i].pid)
             kill(-d->list[i].pid, signal);
@@ -264,12 +268,14 @@ void descendant_describe(const struct descendant *d, char *text, size_t size)
 
     snprintf(path, sizeof(path), "/proc/%d", (int)d->pid);
     if (d->state == 'D')
-        snprintf(text, size, "pid %d (%s) is in uninterruptible sleep and ignores SIGKILL until the "
-                 "system wakes it", (int)d->pid, d->name);
+        snprintf(text, size,
+                 "pid %d (%s) is in uninterruptible sleep and ignores SIGKILL until the "
+                 "system wakes it",
+                 (int)d->pid, d->name);
     else if (stat(path, &st) == 0 && st.st_uid != geteuid() && kill(d->pid, 0) && errno == EPERM)
         snprintf(text, size, "pid %d (%s) runs as another user (uid %u), who alone may end it",
                  (int)d->pid, d->name, (unsigned)st.st_uid);
     else
-        snprintf(text, size, "pid %d (%s) did not end after SIGKILL (state %c)", (int)d->pid, d->name,
-                 d->state);
+        snprintf(text, size, "pid %d (%s) did not end after SIGKILL (state %c)", (int)d->pid,
+                 d->name, d->state);
 }

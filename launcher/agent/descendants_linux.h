@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * descendants_linux.h: the processes that came out of this one, however they tried to get away. An
- * agent's processes are child subreapers, so whoever loses its parent becomes our child: parentage in /proc is
- * enough. The mark, MLAUNCH_JOB_DIR in the environment, is a second net, for this user's processes only.
+ * agent's processes are child subreapers, so whoever loses its parent becomes our child: parentage
+ * in /proc is enough. The mark, MLAUNCH_JOB_DIR in the environment, is a second net, for this
+ * user's processes only.
  */
 #ifndef LAUNCHER_AGENT_DESCENDANTS_LINUX_H
 #define LAUNCHER_AGENT_DESCENDANTS_LINUX_H
@@ -26,13 +27,14 @@ struct descendants {
     size_t count;
 };
 
-/* Looks once through /proc. `job_dir`: those with this mark too, unless NULL; `except` is not counted (the
- * agent's other process), nor is this one. ML_ERR_SYSTEM if /proc is not there or not ours. */
+/* Looks once through /proc. `job_dir`: those with this mark too, unless NULL; `except` is not
+ * counted (the agent's other process), nor is this one. ML_ERR_SYSTEM if /proc is not there or not
+ * ours. */
 int descendants_find(struct descendants *out, const char *job_dir, pid_t except, struct fault *why);
 void descendants_free(struct descendants *d); /* takes an empty one */
 
-/* Sends `signal` to each of them, process groups as a whole where that is safe, never to a process that
- * has taken over a pid. */
+/* Sends `signal` to each of them, process groups as a whole where that is safe, never to a process
+ * that has taken over a pid. */
 void descendants_signal(const struct descendants *d, int signal);
 
 /* False: this process has no children, so (being a subreaper) no descendants at all. */

@@ -61,7 +61,8 @@ static void pause_ms(int ms)
     sigtimedwait(&set, NULL, &time);
 }
 
-/* Ends all descendants: if there is time for it SIGTERM and a second, then SIGKILL until a look into /proc finds none. */
+/* Ends all descendants: if there is time for it SIGTERM and a second, then SIGKILL until a look
+ * into /proc finds none. */
 static void descendants_end(const char *job_dir, bool is_polite)
 {
     int64_t begin = clock_ms() - (is_polite ? 0 : POLITE_MS);
@@ -100,11 +101,13 @@ static int worker_reap(pid_t worker)
     return STATUS_FAILED;
 }
 
-/* Waits for the worker's end. Meanwhile takes its note, and when the channel is gone gives the worker the
- * time it needs to clean up, but not more: it may have been stopped. False: it had to be killed. */
+/* Waits for the worker's end. Meanwhile takes its note, and when the channel is gone gives the
+ * worker the time it needs to clean up, but not more: it may have been stopped. False: it had to be
+ * killed. */
 static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
 {
-    int pidfd = (int)syscall(SYS_pidfd_open, worker, 0); /* -1 before Linux 5.3: then fd's end counts */
+    int pidfd =
+        (int)syscall(SYS_pidfd_open, worker, 0); /* -1 before Linux 5.3: then fd's end counts */
     struct pollfd p[] = {
         {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO}};
     int64_t deadline = -1;
@@ -180,8 +183,8 @@ int guard_run(int (*worker)(int guard_fd, pid_t guard))
     }
     if (child == 0) {
         close(pair[0]);
-        /* A session of its own: a signal to the guard's group must not hit both, and the ranks are nobody's
-         * terminal jobs. */
+        /* A session of its own: a signal to the guard's group must not hit both, and the ranks are
+         * nobody's terminal jobs. */
         setsid();
         prctl(PR_SET_CHILD_SUBREAPER, 1);
         return worker(pair[1], guard);

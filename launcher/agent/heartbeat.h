@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* heartbeat.h: a launcher that says nothing for AGENT_SILENCE_MS is gone, unless it announced a pause. */
+/* heartbeat.h: a launcher that says nothing for AGENT_SILENCE_MS is gone, unless it announced a
+ * pause. */
 #ifndef LAUNCHER_AGENT_HEARTBEAT_H
 #define LAUNCHER_AGENT_HEARTBEAT_H
 

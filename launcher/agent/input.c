@@ -13,9 +13,9 @@
 static void credit_send(struct rank *r, size_t bytes)
 {
     uint32_t rank = (uint32_t)r->job->rank, count = (uint32_t)bytes;
-    uint8_t payload[] = {(uint8_t)(rank >> 24),  (uint8_t)(rank >> 16),  (uint8_t)(rank >> 8),
-                         (uint8_t)rank,          (uint8_t)(count >> 24), (uint8_t)(count >> 16),
-                         (uint8_t)(count >> 8),  (uint8_t)count};
+    uint8_t payload[] = {(uint8_t)(rank >> 24), (uint8_t)(rank >> 16),  (uint8_t)(rank >> 8),
+                         (uint8_t)rank,         (uint8_t)(count >> 24), (uint8_t)(count >> 16),
+                         (uint8_t)(count >> 8), (uint8_t)count};
 
     if (bytes > 0)
         stream_send(r->agent->stream, AGENT_STDIN_CREDIT, payload, sizeof(payload));

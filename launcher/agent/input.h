@@ -21,7 +21,8 @@ struct input {
     bool at_end; /* no more will come */
 };
 
-/* For each rank that gets stdin, before it is started: frames may come from now on. -1: out of memory. */
+/* For each rank that gets stdin, before it is started: frames may come from now on. -1: out of
+ * memory. */
 int input_create(struct rank *r);
 /* The writing end of the started rank's pipe, taken over. -1: out of memory. */
 int input_open(struct rank *r, int fd);

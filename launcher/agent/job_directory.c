@@ -31,8 +31,8 @@ static int parent_make(const char *path, struct fault *why)
                          path, (unsigned)st.st_uid);
     if (st.st_mode & 077)
         return fault_set(why, ML_ERR_SYSTEM,
-                         "%s is open to others (mode %04o); look what is in it, then chmod 700", path,
-                         (unsigned)(st.st_mode & 07777));
+                         "%s is open to others (mode %04o); look what is in it, then chmod 700",
+                         path, (unsigned)(st.st_mode & 07777));
     return 0;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_directory.h: /tmp/mlaunch-UID/JOB.HOST.XXXXXX, one an agent: what ranks and `mlaunch ps` read. Always in
- * /tmp, whatever $TMPDIR says, so that ps finds it; the random end keeps agents apart whose hosts
- * share a /tmp. MLAUNCH_JOB_DIR=<its path> in a process's environment marks it as this agent's.
+ * job_directory.h: /tmp/mlaunch-UID/JOB.HOST.XXXXXX, one an agent: what ranks and `mlaunch ps`
+ * read. Always in /tmp, whatever $TMPDIR says, so that ps finds it; the random end keeps agents
+ * apart whose hosts share a /tmp. MLAUNCH_JOB_DIR=<its path> in a process's environment marks it as
+ * this agent's.
  */
 #ifndef LAUNCHER_AGENT_JOB_DIRECTORY_H
 #define LAUNCHER_AGENT_JOB_DIRECTORY_H
@@ -13,8 +14,9 @@
 
 enum { JOB_DIRECTORY_PATH = 192 }; /* bytes for the longest path, terminated */
 
-/* Makes the directory, 0700, and the user's one above it. That one is refused if it is a link, somebody else's
- * or open to others: ML_ERR_SYSTEM with a sentence. `base` is "/tmp" (tests: another). */
+/* Makes the directory, 0700, and the user's one above it. That one is refused if it is a link,
+ * somebody else's or open to others: ML_ERR_SYSTEM with a sentence. `base` is "/tmp" (tests:
+ * another). */
 int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
                          struct fault *why);
 
@@ -27,7 +29,8 @@ int job_directory_write(const char *path, const char *name, const char *text, st
 /* Whether it has `rank.N.broken`: rank N's runtime has reported that a peer died. */
 bool job_directory_rank_is_broken(const char *path, int rank);
 
-/* Unlinks what ranks of this job and host left in /dev/shm (names begin "mlaunch-UID-JOB.HOST."). */
+/* Unlinks what ranks of this job and host left in /dev/shm (names begin "mlaunch-UID-JOB.HOST.").
+ */
 void job_directory_sweep_shm(const char *job, int host);
 
 #endif

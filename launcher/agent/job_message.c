@@ -117,8 +117,10 @@ static int strings_read(const char ***out, const json_t *array, const char *name
 
         if (!text || (is_env && (text[0] == '=' || !strchr(text, '=')))) {
             free(list);
-            return refused(why, is_env ? "holds something that is not NAME=VALUE"
-                                       : "holds something that is not a string", name);
+            return refused(why,
+                           is_env ? "holds something that is not NAME=VALUE"
+                                  : "holds something that is not a string",
+                           name);
         }
         list[i] = text;
     }
@@ -130,8 +132,7 @@ static int member_int(const json_t *object, const char *name, int max, int *out)
 {
     const json_t *value = json_object_get(object, name);
 
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > max)
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > max)
         return -1;
     *out = (int)json_integer_value(value);
     return 0;
@@ -243,8 +244,7 @@ static int ranks_read(struct job_message *m, struct fault *why)
 
         if (member_int(object, "rank", m->size - 1, &r->rank) ||
             member_int(object, "local_rank", (int)count - 1, &r->local_rank) ||
-            member_int(object, "app", m->app_count - 1, &r->app) ||
-            !rank_is_valid(m, (int)i, seen))
+            member_int(object, "app", m->app_count - 1, &r->app) || !rank_is_valid(m, (int)i, seen))
             rc = refused(why, "holds a rank that is not of this host, or twice", "ranks");
     }
     free(seen);
@@ -284,7 +284,8 @@ static int wiring_read(struct job_message *m, struct fault *why)
 /* The job's id becomes part of file names. */
 static bool job_id_is_valid(const char *id)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
     return id[0] && strlen(id) < AUTH_JOB && strspn(id, allowed) == strlen(id);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_message.h: LAUNCH_JOB, checked: everything that an agent has to do (doc/protocol.md, "Launcher and
- * agent"). What a launcher of this build sends is always right; the checks are there for a damaged
- * channel and for fuzzers, and so that nothing behind them has to doubt an index.
+ * job_message.h: LAUNCH_JOB, checked: everything that an agent has to do (doc/protocol.md,
+ * "Launcher and agent"). What a launcher of this build sends is always right; the checks are there
+ * for a damaged channel and for fuzzers, and so that nothing behind them has to doubt an index.
  */
 #ifndef LAUNCHER_AGENT_JOB_MESSAGE_H
 #define LAUNCHER_AGENT_JOB_MESSAGE_H
@@ -34,18 +34,18 @@ struct job_message {
     uint8_t secret[AUTH_SECRET];
     int size, hosts, host;
     const char *host_name;
-    const char **host_names;    /* hosts of them */
-    int *host_of;               /* size of them */
-    const char **addresses;     /* per host, "" where unknown; NULL: the launcher did not say */
-    const char *backend;        /* "tcp", "shm", "rdma" or "none" */
+    const char **host_names; /* hosts of them */
+    int *host_of;            /* size of them */
+    const char **addresses;  /* per host, "" where unknown; NULL: the launcher did not say */
+    const char *backend;     /* "tcp", "shm", "rdma" or "none" */
     bool local_net, compat, eager;
-    const char *bind_ip;        /* or "" */
-    const char **peers;         /* NULL-terminated */
+    const char *bind_ip; /* or "" */
+    const char **peers;  /* NULL-terminated */
     int port, starting_port;
     int init_timeout_ms, stall_ms, grace_ms;
     enum job_bind bind;
     const char *command;
-    int umask;                  /* -1: leave it */
+    int umask; /* -1: leave it */
     enum job_stdin stdin_mode;
     int stdin_rank;
     const char **env;           /* NULL-terminated */
@@ -53,7 +53,7 @@ struct job_message {
     const json_t *wiring;       /* [host][host][device], or NULL */
     struct job_app *apps;
     int app_count;
-    struct job_rank *ranks;     /* those of this host */
+    struct job_rank *ranks; /* those of this host */
     int rank_count;
 };
 

@@ -42,8 +42,9 @@ static void descriptors_settle(void)
 
 static int usage(void)
 {
-    fprintf(stderr, "mlaunch-agent: mlaunch starts this program on each host of a job and talks to it in "
-                    "frames; there is nothing to type here (see mlaunch-agent(8))\n");
+    fprintf(stderr,
+            "mlaunch-agent: mlaunch starts this program on each host of a job and talks to it in "
+            "frames; there is nothing to type here (see mlaunch-agent(8))\n");
     return STATUS_USAGE;
 }
 

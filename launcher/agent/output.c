@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 enum {
-    CHUNK = 128 << 10,      /* bytes of one read and of one frame */
-    PIPE_SIZE = 256 << 10,  /* asked for, if there are few ranks: fewer wake-ups of both sides */
+    CHUNK = 128 << 10,     /* bytes of one read and of one frame */
+    PIPE_SIZE = 256 << 10, /* asked for, if there are few ranks: fewer wake-ups of both sides */
     FEW_RANKS = 64,
     REOPEN_BELOW = AGENT_OUTPUT_WINDOW / 2,
-    KEPT_HIGH = 1 << 20,    /* bytes in the stream that the channel does not take: heartbeats wait there too */
+    KEPT_HIGH =
+        1 << 20, /* bytes in the stream that the channel does not take: heartbeats wait there too */
     OUTPUT_HEADER = 5,
 };
 
@@ -163,8 +164,7 @@ bool output_has_due(const struct rank *r)
 
 void output_acknowledge(struct agent *a, size_t bytes)
 {
-    a->window.unacknowledged -=
-        bytes < a->window.unacknowledged ? bytes : a->window.unacknowledged;
+    a->window.unacknowledged -= bytes < a->window.unacknowledged ? bytes : a->window.unacknowledged;
     window_check(a);
 }
 

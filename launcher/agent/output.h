@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.h: what ranks write to stdout and stderr, from their pipes into OUTPUT frames. The agent stops
- * reading all pipes while AGENT_OUTPUT_WINDOW bytes are on their way that the launcher has not
- * written out yet; the ranks then block in their write(), and nothing grows.
+ * output.h: what ranks write to stdout and stderr, from their pipes into OUTPUT frames. The agent
+ * stops reading all pipes while AGENT_OUTPUT_WINDOW bytes are on their way that the launcher has
+ * not written out yet; the ranks then block in their write(), and nothing grows.
  */
 #ifndef LAUNCHER_AGENT_OUTPUT_H
 #define LAUNCHER_AGENT_OUTPUT_H
@@ -33,8 +33,8 @@ struct output_window {
 int output_open(struct rank *r, int out, int err);
 void output_close(struct rank *r);
 
-/* The rank has ended: note what of it is still in the pipes. output_has_due tells whether that has not
- * been sent yet; rank_on_output is called when it has. */
+/* The rank has ended: note what of it is still in the pipes. output_has_due tells whether that has
+ * not been sent yet; rank_on_output is called when it has. */
 void output_rank_ended(struct rank *r);
 bool output_has_due(const struct rank *r);
 
@@ -42,7 +42,8 @@ bool output_has_due(const struct rank *r);
 void output_acknowledge(struct agent *a, size_t bytes);
 void output_on_written(struct agent *a);
 
-/* The channel is gone: what ranks still write is read, so that none blocks on its way out, and dropped. */
+/* The channel is gone: what ranks still write is read, so that none blocks on its way out, and
+ * dropped. */
 void output_abandon(struct agent *a);
 
 /* Whether any pipe is still open that is not empty: DONE waits for it. */

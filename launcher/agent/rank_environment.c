@@ -18,46 +18,138 @@ enum {
  * believe to be one of theirs. By exact name: everything else with such a prefix is the user's. */
 static const char *const scrubbed[] = {
     /* ours */
-    "MLAUNCH_RANK", "MLAUNCH_SIZE", "MLAUNCH_LOCAL_RANK", "MLAUNCH_LOCAL_SIZE",
-    "MLAUNCH_HOST_RANK", "MLAUNCH_HOSTS", "MLAUNCH_JOB", "MLAUNCH_COORDINATOR", "MLAUNCH_BACKEND",
-    "MLAUNCH_JOB_DIR", "MLAUNCH_EAGER",
+    "MLAUNCH_RANK",
+    "MLAUNCH_SIZE",
+    "MLAUNCH_LOCAL_RANK",
+    "MLAUNCH_LOCAL_SIZE",
+    "MLAUNCH_HOST_RANK",
+    "MLAUNCH_HOSTS",
+    "MLAUNCH_JOB",
+    "MLAUNCH_COORDINATOR",
+    "MLAUNCH_BACKEND",
+    "MLAUNCH_JOB_DIR",
+    "MLAUNCH_EAGER",
     /* torchrun */
-    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
-    "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", "MASTER_ADDR", "MASTER_PORT",
-    "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "ROLE_NAME",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    "TORCHELASTIC_MAX_RESTARTS",
     "TORCHELASTIC_USE_AGENT_STORE",
     /* mlx.launch */
-    "MLX_RANK", "MLX_WORLD_SIZE", "MLX_HOSTFILE", "MLX_IBV_DEVICES", "MLX_JACCL_COORDINATOR",
-    "JACCL_RANK", "JACCL_IBV_DEVICES", "JACCL_COORDINATOR",
+    "MLX_RANK",
+    "MLX_WORLD_SIZE",
+    "MLX_HOSTFILE",
+    "MLX_IBV_DEVICES",
+    "MLX_JACCL_COORDINATOR",
+    "JACCL_RANK",
+    "JACCL_IBV_DEVICES",
+    "JACCL_COORDINATOR",
     /* MPICH's Hydra and PMI */
-    "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMI_DEBUG", "PMI_JOBID",
-    "PMI_APPNUM", "PMI_HOSTNAME", "PMI_KVS", "PMI_UNIVERSE_SIZE", "PMI_PROCESS_MAPPING",
-    "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "HYDI_CONTROL_FD", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
+    "PMI_RANK",
+    "PMI_SIZE",
+    "PMI_FD",
+    "PMI_PORT",
+    "PMI_ID",
+    "PMI_SPAWNED",
+    "PMI_DEBUG",
+    "PMI_JOBID",
+    "PMI_APPNUM",
+    "PMI_HOSTNAME",
+    "PMI_KVS",
+    "PMI_UNIVERSE_SIZE",
+    "PMI_PROCESS_MAPPING",
+    "MPI_LOCALNRANKS",
+    "MPI_LOCALRANKID",
+    "HYDI_CONTROL_FD",
+    "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
     /* PMIx */
-    "PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_URI", "PMIX_SERVER_URI2", "PMIX_SERVER_URI21",
-    "PMIX_SERVER_URI3", "PMIX_SERVER_URI4", "PMIX_SERVER_URI41", "PMIX_SERVER_URI51",
-    "PMIX_SERVER_URI61", "PMIX_SECURITY_MODE", "PMIX_BFROP_BUFFER_TYPE", "PMIX_GDS_MODULE",
-    "PMIX_PTL_MODULE", "PMIX_SERVER_TMPDIR", "PMIX_SYSTEM_TMPDIR", "PMIX_DSTORE_21_BASE_PATH",
-    "PMIX_DSTORE_ESH_BASE_PATH", "PMIX_HOSTNAME", "PMIX_VERSION", "PMIX_ID",
+    "PMIX_NAMESPACE",
+    "PMIX_RANK",
+    "PMIX_SERVER_URI",
+    "PMIX_SERVER_URI2",
+    "PMIX_SERVER_URI21",
+    "PMIX_SERVER_URI3",
+    "PMIX_SERVER_URI4",
+    "PMIX_SERVER_URI41",
+    "PMIX_SERVER_URI51",
+    "PMIX_SERVER_URI61",
+    "PMIX_SECURITY_MODE",
+    "PMIX_BFROP_BUFFER_TYPE",
+    "PMIX_GDS_MODULE",
+    "PMIX_PTL_MODULE",
+    "PMIX_SERVER_TMPDIR",
+    "PMIX_SYSTEM_TMPDIR",
+    "PMIX_DSTORE_21_BASE_PATH",
+    "PMIX_DSTORE_ESH_BASE_PATH",
+    "PMIX_HOSTNAME",
+    "PMIX_VERSION",
+    "PMIX_ID",
     "PMIX_MCA_mca_base_component_show_load_errors",
     /* Open MPI and PRRTE */
-    "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-    "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_NODE_RANK", "OMPI_UNIVERSE_SIZE",
-    "OMPI_APP_CTX_NUM_PROCS", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION",
-    "OMPI_ARGV", "OMPI_COMMAND", "OMPI_VERSION", "OMPI_MCA_ess", "OMPI_MCA_ess_base_jobid",
-    "OMPI_MCA_ess_base_vpid", "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe",
-    "OMPI_MCA_pmix", "OMPI_MCA_orte_app_num", "OMPI_MCA_orte_bound_at_launch",
-    "OMPI_MCA_orte_ess_node_rank", "OMPI_MCA_orte_ess_num_procs", "OMPI_MCA_orte_hnp_uri",
-    "OMPI_MCA_orte_jobfam_session_dir", "OMPI_MCA_orte_launch", "OMPI_MCA_orte_local_daemon_uri",
-    "OMPI_MCA_orte_num_nodes", "OMPI_MCA_orte_precondition_transports",
-    "OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_orte_top_session_dir", "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "OMPI_COMM_WORLD_NODE_RANK",
+    "OMPI_UNIVERSE_SIZE",
+    "OMPI_APP_CTX_NUM_PROCS",
+    "OMPI_NUM_APP_CTX",
+    "OMPI_FIRST_RANKS",
+    "OMPI_FILE_LOCATION",
+    "OMPI_ARGV",
+    "OMPI_COMMAND",
+    "OMPI_VERSION",
+    "OMPI_MCA_ess",
+    "OMPI_MCA_ess_base_jobid",
+    "OMPI_MCA_ess_base_vpid",
+    "OMPI_MCA_initial_wdir",
+    "OMPI_MCA_mpi_oversubscribe",
+    "OMPI_MCA_pmix",
+    "OMPI_MCA_orte_app_num",
+    "OMPI_MCA_orte_bound_at_launch",
+    "OMPI_MCA_orte_ess_node_rank",
+    "OMPI_MCA_orte_ess_num_procs",
+    "OMPI_MCA_orte_hnp_uri",
+    "OMPI_MCA_orte_jobfam_session_dir",
+    "OMPI_MCA_orte_launch",
+    "OMPI_MCA_orte_local_daemon_uri",
+    "OMPI_MCA_orte_num_nodes",
+    "OMPI_MCA_orte_precondition_transports",
+    "OMPI_MCA_orte_tmpdir_base",
+    "OMPI_MCA_orte_top_session_dir",
+    "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
     "PRTE_LAUNCHED",
     /* a Slurm task, not its job */
-    "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_TASK_PID", "SLURM_GTIDS", "SLURM_STEPID",
-    "SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES", "SLURM_STEP_NUM_TASKS",
-    "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_LAUNCHER_PORT", "SLURM_STEP_RESV_PORTS",
-    "SLURM_SRUN_COMM_HOST", "SLURM_SRUN_COMM_PORT", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_MPI_TYPE",
-    "SLURM_PMI_KVS_NO_DUP_KEYS", "SLURM_PMIX_MAPPING_SERV", "SLURM_PMIXP_ABORT_AGENT_PORT",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_NODEID",
+    "SLURM_TASK_PID",
+    "SLURM_GTIDS",
+    "SLURM_STEPID",
+    "SLURM_STEP_ID",
+    "SLURM_STEP_NODELIST",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_STEP_LAUNCHER_PORT",
+    "SLURM_STEP_RESV_PORTS",
+    "SLURM_SRUN_COMM_HOST",
+    "SLURM_SRUN_COMM_PORT",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_MPI_TYPE",
+    "SLURM_PMI_KVS_NO_DUP_KEYS",
+    "SLURM_PMIX_MAPPING_SERV",
+    "SLURM_PMIXP_ABORT_AGENT_PORT",
 };
 enum { SCRUBBED = sizeof(scrubbed) / sizeof(scrubbed[0]) };
 
@@ -141,7 +233,8 @@ static __attribute__((format(printf, 1, 2))) char *format_text(const char *forma
 
 #define SET(e, ...) entry_set((e), format_text(__VA_ARGS__))
 
-/* For rank-specific names, which are never in the common part: scrubbed there, and not to be set by users. */
+/* For rank-specific names, which are never in the common part: scrubbed there, and not to be set by
+ * users. */
 #define APPEND(e, ...) entry_append((e), format_text(__VA_ARGS__))
 
 /* What the user says stays. */
@@ -167,14 +260,20 @@ static bool is_scrubbed(const char *entry)
     return false;
 }
 
-/* Those that tell a rank who it is: not even -x may make a rank of it that it isn't. (With --no-compat
- * only the first ones are ours.) */
+/* Those that tell a rank who it is: not even -x may make a rank of it that it isn't. (With
+ * --no-compat only the first ones are ours.) */
 static bool is_identity(const char *entry, bool compat)
 {
-    static const char *const names[] = {
-        "MLAUNCH_RANK", "MLAUNCH_LOCAL_RANK", "MLAUNCH_EAGER", "RANK", "LOCAL_RANK", "MLX_RANK",
-        "JACCL_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
-        "OMPI_COMM_WORLD_NODE_RANK"};
+    static const char *const names[] = {"MLAUNCH_RANK",
+                                        "MLAUNCH_LOCAL_RANK",
+                                        "MLAUNCH_EAGER",
+                                        "RANK",
+                                        "LOCAL_RANK",
+                                        "MLX_RANK",
+                                        "JACCL_RANK",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "OMPI_COMM_WORLD_NODE_RANK"};
     const size_t ours = 3;
 
     for (size_t i = 0; i < (compat ? sizeof(names) / sizeof(names[0]) : ours); i++) {
@@ -204,8 +303,8 @@ static void value_append(struct rank_environment *e, const char *name, const cha
         SET(e, "%s=%s", name, value);
 }
 
-/* The shim into every program; behind the user's own, whose functions come first. A program built with
- * AddressSanitizer would refuse to start because its library isn't the first one. */
+/* The shim into every program; behind the user's own, whose functions come first. A program built
+ * with AddressSanitizer would refuse to start because its library isn't the first one. */
 static void shim_inject(struct rank_environment *e, const char *shim)
 {
     value_append(e, "LD_PRELOAD", ":", shim);
@@ -214,7 +313,7 @@ static void shim_inject(struct rank_environment *e, const char *shim)
 
 int rank_environment_port(const struct job_message *job, int index)
 {
-    unsigned hash = 2166136261U; /* FNV-1a */
+    unsigned hash = 2166136261U;                    /* FNV-1a */
     int first = job->starting_port + 1 + job->size; /* within what the firewall lets pass */
 
     if (job->starting_port == 0 || first + PORTS_PER_JOB > PORT_LAST) {
@@ -227,7 +326,8 @@ int rank_environment_port(const struct job_message *job, int index)
     return first + index;
 }
 
-/* Where rank 0 is: the coordinator's address, or without one what the launcher knows. Without its port. */
+/* Where rank 0 is: the coordinator's address, or without one what the launcher knows. Without its
+ * port. */
 static void master_address(const struct rank_environment_config *c, char *out, size_t size)
 {
     const struct job_message *job = c->job;
@@ -279,7 +379,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
 {
     const struct job_message *job = c->job;
 
-    /* First in the block: it is looked for in every process of the user when a job is cleaned up. */
+    /* First in the block: it is looked for in every process of the user when a job is cleaned up.
+     */
     SET(e, "MLAUNCH_JOB_DIR=%s", c->job_dir);
     for (const char *const *entry = c->inherited; *entry; entry++) {
         if (strchr(*entry, '=') && !is_scrubbed(*entry))
@@ -409,9 +510,9 @@ char *rank_environment_ring_hosts(const struct job_message *job)
             ip = "127.0.0.1";
         is_known = ip[0] != '\0';
         json_array_append_new(
-            list, json_pack("[o]", json_sprintf(is_v6 ? "[%s]:%d" : "%s:%d", ip,
-                                                rank_environment_port(job, RING_PORTS) +
-                                                    next[host]++)));
+            list,
+            json_pack("[o]", json_sprintf(is_v6 ? "[%s]:%d" : "%s:%d", ip,
+                                          rank_environment_port(job, RING_PORTS) + next[host]++)));
     }
     text = is_known ? json_dumps(list, JSON_COMPACT) : NULL;
     free(next);

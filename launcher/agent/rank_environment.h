@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rank_environment.h: what a rank finds in its environment (mlaunch(1), "ENVIRONMENT"): the agent's
- * own, without what outer launchers left, then the user's, then the job's; and, unless --no-compat, the
- * same under the names that programs written for torchrun, MLX and Open MPI look for.
+ * own, without what outer launchers left, then the user's, then the job's; and, unless --no-compat,
+ * the same under the names that programs written for torchrun, MLX and Open MPI look for.
  */
 #ifndef LAUNCHER_AGENT_RANK_ENVIRONMENT_H
 #define LAUNCHER_AGENT_RANK_ENVIRONMENT_H
@@ -17,11 +17,11 @@ struct rank_environment_config {
     const struct job_app *app;
     const char *const *inherited; /* NULL-terminated: the agent's environ */
     const char *job_dir;
-    const char *coordinator;      /* "addr:port" or "" */
-    const char *shim;             /* path of libmlaunch.so.0; NULL: nothing is injected */
-    const char *cwd;              /* for PWD */
-    const char *ibv_devices;      /* file with the rdma matrix, or NULL */
-    const char *ring_hosts;       /* file with an address for each rank (MLX's ring), or NULL */
+    const char *coordinator; /* "addr:port" or "" */
+    const char *shim;        /* path of libmlaunch.so.0; NULL: nothing is injected */
+    const char *cwd;         /* for PWD */
+    const char *ibv_devices; /* file with the rdma matrix, or NULL */
+    const char *ring_hosts;  /* file with an address for each rank (MLX's ring), or NULL */
 };
 
 int rank_environment_create(struct rank_environment **out,
@@ -37,8 +37,9 @@ char *rank_environment_pid_text(struct rank_environment *e);
 /* A variable's value, or NULL. */
 const char *rank_environment_get(const struct rank_environment *e, const char *name);
 
-/* A port that is announced to foreign programs (MASTER_PORT; `index` 0, 1 … for more): the same on all hosts
- * without a word between them, outside the kernel's ephemeral range, and none that we listen on. */
+/* A port that is announced to foreign programs (MASTER_PORT; `index` 0, 1 … for more): the same on
+ * all hosts without a word between them, outside the kernel's ephemeral range, and none that we
+ * listen on. */
 int rank_environment_port(const struct job_message *job, int index);
 
 /* The files for MLX: device names by rank, [rank][rank]; addresses by rank. JSON for the caller to

@@ -27,11 +27,11 @@ void rank_epitaph(const struct rank *r, char *text, size_t size)
 static void exited_send(struct rank *r)
 {
     bool has_exited = WIFEXITED(r->status);
-    json_t *said = json_pack(
-        "{si si si sb sb sb}", "rank", r->job->rank, "pid", (int)r->pid,
-        has_exited ? "status" : "signal", has_exited ? WEXITSTATUS(r->status) : WTERMSIG(r->status),
-        "core", !has_exited && WCOREDUMP(r->status), "consequence", (int)r->is_broken,
-        "ended_by_us", (int)r->is_signalled);
+    json_t *said = json_pack("{si si si sb sb sb}", "rank", r->job->rank, "pid", (int)r->pid,
+                             has_exited ? "status" : "signal",
+                             has_exited ? WEXITSTATUS(r->status) : WTERMSIG(r->status), "core",
+                             !has_exited && WCOREDUMP(r->status), "consequence", (int)r->is_broken,
+                             "ended_by_us", (int)r->is_signalled);
 
     r->state = RANK_REPORTED;
     stream_send_json(r->agent->stream, AGENT_EXITED, said);
@@ -110,8 +110,8 @@ static json_t *survivors_describe(struct agent *a)
         char text[160];
 
         descendant_describe(&found.list[i], text, sizeof(text));
-        json_array_append_new(
-            list, json_pack("{si ss}", "pid", (int)found.list[i].pid, "text", text));
+        json_array_append_new(list,
+                              json_pack("{si ss}", "pid", (int)found.list[i].pid, "text", text));
     }
     descendants_free(&found);
     return list;

@@ -10,7 +10,8 @@
 struct agent;
 struct rank;
 
-/* Takes every child that has ended: ranks, and orphans that became ours. Call it on SIGCHLD, and any time. */
+/* Takes every child that has ended: ranks, and orphans that became ours. Call it on SIGCHLD, and
+ * any time. */
 void reap_all(struct agent *a);
 
 /* A rank that could not be started; `status` is 125, 126 or 127. */

@@ -46,7 +46,8 @@ void spawn_prepare(struct spawn_limits *limits)
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* dup2 that also clears close-on-exec when both are the same. The three are above 2 (see spawn_process). */
+/* dup2 that also clears close-on-exec when both are the same. The three are above 2 (see
+ * spawn_process). */
 static int descriptors_place(const struct spawn *s)
 {
     return dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0 ? -1 : 0;
@@ -182,8 +183,8 @@ static int child_fault(const struct child *c, int *status, struct fault *why)
     case STEP_DESCRIPTORS:
         return fault_os(why, ML_ERR_SYSTEM, c->error, "cannot place its standard streams");
     case STEP_EXEC:
-        *status = c->error == ENOENT || c->error == ENOTDIR ? STATUS_NOT_FOUND
-                                                            : STATUS_NOT_EXECUTABLE;
+        *status =
+            c->error == ENOENT || c->error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
         if (c->error == ENOENT && !strchr(program, '/'))
             return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
         if (c->error == ENOENT && program_exists(s))

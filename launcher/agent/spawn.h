@@ -15,8 +15,8 @@
 
 /* What all ranks have in common, read once when the agent starts. */
 struct spawn_limits {
-    struct rlimit files;  /* RLIMIT_NOFILE as it was before the agent raised its own */
-    int ignored[65];      /* signals that are ignored here, 0-terminated: reset in ranks */
+    struct rlimit files; /* RLIMIT_NOFILE as it was before the agent raised its own */
+    int ignored[65];     /* signals that are ignored here, 0-terminated: reset in ranks */
 };
 
 /* Notes the limits and raises our own number of descriptors as far as it goes. */
@@ -25,18 +25,19 @@ void spawn_prepare(struct spawn_limits *limits);
 struct spawn {
     const char *const *argv; /* NULL-terminated */
     char *const *env;        /* NULL-terminated */
-    const char *path;        /* where to look for argv[0] if it has no slash; relative parts count from cwd */
+    const char
+        *path; /* where to look for argv[0] if it has no slash; relative parts count from cwd */
     const char *cwd;
-    int in, out, err;        /* become 0, 1, 2; closed by the caller */
-    const cpu_set_t *cpus;   /* or NULL */
-    int umask;               /* or -1 */
+    int in, out, err;      /* become 0, 1, 2; closed by the caller */
+    const cpu_set_t *cpus; /* or NULL */
+    int umask;             /* or -1 */
     const struct spawn_limits *limits;
-    char *pid_text;          /* or NULL: 12 bytes within `env` where the child writes its own pid */
+    char *pid_text; /* or NULL: 12 bytes within `env` where the child writes its own pid */
 };
 
-/* Starts it in a process group of its own, and returns once it runs the program. On failure nothing is left;
- * *status is what a shell would say: 126 not executable, 127 not found, 125 anything else (no such
- * directory, no more processes); the sentence names program or directory. */
+/* Starts it in a process group of its own, and returns once it runs the program. On failure nothing
+ * is left; *status is what a shell would say: 126 not executable, 127 not found, 125 anything else
+ * (no such directory, no more processes); the sentence names program or directory. */
 int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *why);
 
 #endif

@@ -22,7 +22,8 @@ extern char **environ;
 
 enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000 };
 
-/* Writes `text` (freed) to a file of the job directory; *path (to be freed) stays NULL without a text. */
+/* Writes `text` (freed) to a file of the job directory; *path (to be freed) stays NULL without a
+ * text. */
 static int file_for_ranks(struct agent *a, const char *name, char *text, char **path,
                           struct fault *why)
 {
@@ -50,7 +51,8 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     if (!a->environments)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (job->compat)
-        rc = file_for_ranks(a, "ibv_devices.json", rank_environment_ibv_devices(job), &devices, why);
+        rc =
+            file_for_ranks(a, "ibv_devices.json", rank_environment_ibv_devices(job), &devices, why);
     if (!rc && job->compat)
         rc = file_for_ranks(a, "ring_hosts.json", rank_environment_ring_hosts(job), &ring, why);
     for (int i = 0; i < job->app_count && !rc; i++) {

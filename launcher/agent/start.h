@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* start.h: LAUNCH_START: forks the ranks, a few in each turn of the loop, so that their output, their ends
- * and the launcher are heard meanwhile. */
+/* start.h: LAUNCH_START: forks the ranks, a few in each turn of the loop, so that their output,
+ * their ends and the launcher are heard meanwhile. */
 #ifndef LAUNCHER_AGENT_START_H
 #define LAUNCHER_AGENT_START_H
 

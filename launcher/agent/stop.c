@@ -10,8 +10,8 @@
 #include <signal.h>
 
 enum {
-    PASS_MS = 20,       /* between two hunts with SIGKILL */
-    GIVE_UP_MS = 1200,  /* after the first of them: who is still there can't be killed */
+    PASS_MS = 20,      /* between two hunts with SIGKILL */
+    GIVE_UP_MS = 1200, /* after the first of them: who is still there can't be killed */
 };
 
 static void timer_set(struct agent *a, int64_t at)

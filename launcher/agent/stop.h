@@ -4,7 +4,8 @@
  *
  *     first signal ──half the grace──▶ SIGTERM ──grace──▶ SIGKILL, again and again ──▶ nobody left
  *
- * (from SIGTERM straight to SIGKILL if that was the first). Starting again only ever makes it faster.
+ * (from SIGTERM straight to SIGKILL if that was the first). Starting again only ever makes it
+ * faster.
  */
 #ifndef LAUNCHER_AGENT_STOP_H
 #define LAUNCHER_AGENT_STOP_H
@@ -18,7 +19,7 @@ struct event;
 struct stop {
     struct event *timer;
     bool is_active;
-    bool has_given_up;              /* somebody survives SIGKILL */
+    bool has_given_up;                    /* somebody survives SIGKILL */
     int64_t term_at, kill_at, give_up_at; /* clock_ms; term_at -1: done */
 };
 

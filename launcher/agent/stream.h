@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream.h: frames to and from the launcher over two descriptors (or one socket), on a libevent loop.
- * Sending never blocks: what doesn't fit is kept. Who sends much (output.c) bounds itself by the
- * credit window, so what is kept stays small.
+ * stream.h: frames to and from the launcher over two descriptors (or one socket), on a libevent
+ * loop. Sending never blocks: what doesn't fit is kept. Who sends much (output.c) bounds itself by
+ * the credit window, so what is kept stays small.
  */
 #ifndef LAUNCHER_AGENT_STREAM_H
 #define LAUNCHER_AGENT_STREAM_H
@@ -41,7 +41,7 @@ void stream_send_json(struct stream *s, int type, json_t *object); /* takes over
 /* Ends it from this side: on_end is called, unless it has been. */
 void stream_fail(struct stream *s, const char *why);
 
-size_t stream_kept(const struct stream *s);  /* bytes that wait to be written */
+size_t stream_kept(const struct stream *s); /* bytes that wait to be written */
 bool stream_has_ended(const struct stream *s);
 /* Whole frames that have come since the last call. */
 unsigned stream_frames(struct stream *s);

@@ -271,7 +271,8 @@ static void hello_send(struct agent *a)
                                CPU_COUNT(&cpus)));
 }
 
-/* The channel goes to descriptors of its own, so that no library that prints, and no rank, meets it. */
+/* The channel goes to descriptors of its own, so that no library that prints, and no rank, meets
+ * it. */
 static int channel_take(struct agent *a, struct fault *why)
 {
     struct stream_events events = {on_frame, on_channel_end, on_written, a};

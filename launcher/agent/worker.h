@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.h: the agent's inner process, which forks the ranks: its loop, and what comes on the channel. */
+/* worker.h: the agent's inner process, which forks the ranks: its loop, and what comes on the
+ * channel. */
 #ifndef LAUNCHER_AGENT_WORKER_H
 #define LAUNCHER_AGENT_WORKER_H
 
