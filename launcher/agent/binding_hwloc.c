@@ -82,7 +82,7 @@ int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, s
     static cpu_set_t places[CPU_SETSIZE];
     hwloc_obj_type_t type = bind == JOB_BIND_CORE ? HWLOC_OBJ_CORE : HWLOC_OBJ_NUMANODE;
     hwloc_topology_t topology;
-    struct library l;
+    struct library l = {0};
     int found = 0;
     int rc = library_open(&l, why);
 

@@ -107,12 +107,12 @@ int coordination_connect(struct coordination *c, const char *address, struct fau
                            job->host_name, c->ranks, job->rank_count, on_lost, c, why);
 }
 
-void coordination_rank_exited(struct coordination *c, int rank, const char *text)
+void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text)
 {
     if (c->server)
-        server_rank_exited(c->server, rank, text);
+        server_rank_exited(c->server, rank, pid, text);
     else if (c->link)
-        agent_link_exited(c->link, rank, text);
+        agent_link_exited(c->link, rank, pid, text);
 }
 
 void coordination_close(struct coordination *c)

@@ -8,6 +8,8 @@
 
 #include "common/fault.h"
 
+#include <sys/types.h>
+
 struct agent;
 struct coordination;
 
@@ -17,7 +19,8 @@ int coordination_open(struct coordination **out, struct agent *a, char *address,
 /* On START: connects to a coordinator elsewhere. */
 int coordination_connect(struct coordination *c, const char *address, struct fault *why);
 
-void coordination_rank_exited(struct coordination *c, int rank, const char *text);
+/* The rank's first process has ended, or (pid 0) could not be started. */
+void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text);
 void coordination_close(struct coordination *c); /* takes NULL */
 
 #endif

@@ -50,15 +50,21 @@ static void window_set(struct agent *a, bool is_closed)
     }
 }
 
-/* Closes the window at the high marks, opens it at the low ones. */
+/* Closed by either, at its high mark; open again when both are below their low ones. */
 static void window_check(struct agent *a)
 {
-    size_t unacknowledged = a->window.unacknowledged, kept = stream_kept(a->stream);
+    struct output_window *w = &a->window;
+    size_t kept = stream_kept(a->stream);
 
-    if (unacknowledged >= AGENT_OUTPUT_WINDOW || kept >= KEPT_HIGH)
-        window_set(a, true);
-    else if (unacknowledged <= REOPEN_BELOW && kept == 0)
-        window_set(a, false);
+    if (w->unacknowledged >= AGENT_OUTPUT_WINDOW)
+        w->is_full = true;
+    else if (w->unacknowledged <= REOPEN_BELOW)
+        w->is_full = false;
+    if (kept >= KEPT_HIGH)
+        w->is_backed_up = true;
+    else if (kept == 0)
+        w->is_backed_up = false;
+    window_set(a, w->is_full || w->is_backed_up);
 }
 
 static void output_end(struct output *o)
@@ -170,14 +176,15 @@ void output_acknowledge(struct agent *a, size_t bytes)
 
 void output_on_written(struct agent *a)
 {
-    window_check(a);
+    if (a->job)
+        window_check(a);
 }
 
 void output_abandon(struct agent *a)
 {
     a->window.unacknowledged = 0;
     if (a->job)
-        window_set(a, false);
+        window_check(a);
 }
 
 bool output_is_pending(const struct agent *a)

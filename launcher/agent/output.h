@@ -25,8 +25,10 @@ struct output {
 
 struct output_window {
     size_t unacknowledged;
-    bool is_closed;
-    int next; /* rank whose pipes are read first when it opens again: all get their turn */
+    bool is_full;      /* too much unacknowledged */
+    bool is_backed_up; /* too much that the channel does not take */
+    bool is_closed;    /* either: no pipe is read */
+    int next;          /* rank whose pipes are read first when it opens again: all get their turn */
 };
 
 /* The reading ends of a new rank's pipes. 0 or -1: out of memory (the descriptors are closed). */

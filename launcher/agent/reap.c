@@ -54,7 +54,7 @@ static void rank_on_end(struct rank *r, int status)
     r->agent->ended++;
     r->is_broken = job_directory_rank_is_broken(r->agent->dir, r->job->rank);
     rank_epitaph(r, text, sizeof(text));
-    coordination_rank_exited(r->agent->coordination, r->job->rank, text);
+    coordination_rank_exited(r->agent->coordination, r->job->rank, r->pid, text);
     input_close(r);
     output_rank_ended(r);
     if (!output_has_due(r))
@@ -68,7 +68,7 @@ void rank_on_failure(struct rank *r, int status, const struct fault *why)
     snprintf(text, sizeof(text), "could not be started on host %s: %s", r->agent->job->host_name,
              why->text);
     r->agent->ended++;
-    coordination_rank_exited(r->agent->coordination, r->job->rank, text);
+    coordination_rank_exited(r->agent->coordination, r->job->rank, 0, text);
     input_close(r);
     r->state = RANK_REPORTED;
     stream_send_json(r->agent->stream, AGENT_EXITED,

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,7 +212,7 @@ static __attribute__((noinline)) pid_t child_start(struct child *c)
 int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *why)
 {
     struct child c = {.spawn = s, .agent = getpid()};
-    sigset_t all;
+    sigset_t all, before;
     pid_t child = -1;
     int rc = 0, err;
 
@@ -225,10 +226,10 @@ int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *
     /* No handler of ours may run in the child, on our memory. */
     sigfillset(&all);
     sigemptyset(&c.mask);
-    sigprocmask(SIG_BLOCK, &all, &all);
+    sigprocmask(SIG_BLOCK, &all, &before);
     child = child_start(&c);
     err = errno;
-    sigprocmask(SIG_SETMASK, &all, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (child < 0)
         rc = fault_os(why, ML_ERR_SYSTEM, err, "%s: cannot start one more process", s->argv[0]);
     else if (c.step != STEP_NONE)
