@@ -295,7 +295,7 @@ def by_hand():
 
 
 def exec_errors():
-    """programs that are not there, not executable, without an interpreter; a script without #!"""
+    """programs that are not there, not executable, without an interpreter; a script without its first line"""
     t = os.environ.get("T", "/tmp")
     for name, mode, text in (("data", 0o644, "x"), ("script", 0o755, "echo script $1"),
                              ("orphan", 0o755, "#!/no/such/interpreter\n")):
