@@ -55,7 +55,7 @@ static int copy_config(struct server *s, const struct server_config *config, str
 
     if (strlen(config->job) >= sizeof(s->job))
         return fault_set(why, ML_ERR_ARGUMENT, "the job's id is too long");
-    strcpy(s->job, config->job);
+    memcpy(s->job, config->job, strlen(config->job) + 1);
     memcpy(s->secret, config->secret, AUTH_SECRET);
     s->size = config->size;
     s->stall_ms = config->stall_ms;

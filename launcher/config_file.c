@@ -147,7 +147,7 @@ static char *next_line(char *out, int size, void *arg)
                       LINE_LIMIT));
         return NULL;
     }
-    return strcpy(out, line);
+    return memcpy(out, line, strlen(line) + 1);
 }
 
 int config_file_read(struct config *c, const char *path, int layer, int profile_layer,

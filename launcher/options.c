@@ -27,7 +27,7 @@ static char *option_name(const char *variable)
     char *name = strndup(variable, strcspn(variable, "="));
 
     for (char *c = name; c && *c; c++)
-        *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+        *c = (char)(*c == '_' ? '-' : tolower((unsigned char)*c));
     return name;
 }
 

@@ -112,7 +112,7 @@ static int count_ranks(struct plan *p, const struct options *o, int *np, struct 
             if (!here)
                 return fault_set(why, ML_ERR_ARGUMENT,
                                  "program %d (%s) has no -n: with ':' each program needs its own",
-                                 i + 1, a->argv[0]);
+                                 i + 1, o->apps[i].argv[0]);
             a->ranks = 1;
         }
         sum += a->ranks;
