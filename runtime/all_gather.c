@@ -15,7 +15,7 @@
  * arrives. */
 static int all_gather_direct(struct group *g, char *out, size_t size, struct fault *why)
 {
-    const char *mine = out + (size_t)g->rank * size;
+    const char *mine = at(out, (size_t)g->rank * size);
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2 * g->size, NULL, 0, why), n = 0;
 
@@ -25,7 +25,7 @@ static int all_gather_direct(struct group *g, char *out, size_t size, struct fau
         int from = rank_after(g, j);
 
         p.t[n++] = send_to(rank_after(g, -j), mine, size);
-        p.t[n++] = recv_from(from, out + (size_t)from * size, size);
+        p.t[n++] = recv_from(from, at(out, (size_t)from * size), size);
     }
     return transfer_run(g, p.t, n, why);
 }
@@ -43,8 +43,8 @@ static int all_gather_ring(struct group *g, char *out, size_t size, struct fault
             struct piece s = blocks_chunk(&b, rank_after(g, -turn), chunk);
             struct piece d = blocks_chunk(&b, rank_after(g, -turn - 1), chunk);
 
-            p.t[0] = send_to(next, out + s.offset, s.size);
-            p.t[1] = recv_from(before, out + d.offset, d.size);
+            p.t[0] = send_to(next, at(out, s.offset), s.size);
+            p.t[1] = recv_from(before, at(out, d.offset), d.size);
             rc = pipeline_step(&p, 2, why);
         }
         if (!rc && b.chunks < PIPELINE_DEPTH) /* as in all_reduce_ring */
@@ -84,7 +84,7 @@ static int all_gather_bruck(struct group *g, char *out, size_t size, struct faul
 
 int all_gather(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    char *mine = (char *)out + (size_t)g->rank * size;
+    char *mine = at(out, (size_t)g->rank * size);
     enum algorithm algorithm;
     int rc;
 

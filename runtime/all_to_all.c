@@ -12,32 +12,32 @@
 
 enum { CHUNK = 256 << 10 };
 
-/* One chunk, `at` bytes into every block, `part` bytes long. */
-static int chunk_exchange(struct group *g, const char *in, char *out, size_t size, size_t at,
+/* One chunk, `skip` bytes into every block, `part` bytes long. */
+static int chunk_exchange(struct group *g, const char *in, char *out, size_t size, size_t skip,
                           size_t part, struct transfer *t, char *aside, struct fault *why)
 {
     int n = 0;
 
     for (int j = 1; j < g->size; j++) {
         int to = rank_after(g, -j), from = rank_after(g, j);
-        const char *source = in + (size_t)to * size + at;
+        const char *source = at(in, (size_t)to * size + skip);
 
         if (aside) {
-            char *copy = aside + (size_t)(j - 1) * CHUNK;
+            char *copy = at(aside, (size_t)(j - 1) * CHUNK);
 
             if (part)
                 memcpy(copy, source, part);
             source = copy;
         }
         t[n++] = send_to(to, source, part);
-        t[n++] = recv_from(from, out + (size_t)from * size + at, part);
+        t[n++] = recv_from(from, at(out, (size_t)from * size + skip), part);
     }
     return transfer_run(g, t, n, why);
 }
 
 int all_to_all(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    size_t others = (size_t)(g->size - 1), mine = (size_t)g->rank * size, at = 0;
+    size_t others = (size_t)(g->size - 1), mine = (size_t)g->rank * size, done = 0;
     bool in_place = in == out;
     struct pipeline p;
     void *aside;
@@ -51,10 +51,10 @@ int all_to_all(struct group *g, const void *in, void *out, size_t size, struct f
     if (rc)
         return rc;
     do { /* once at least: empty messages show a mismatch too */
-        size_t part = size - at < CHUNK ? size - at : CHUNK;
+        size_t part = size - done < CHUNK ? size - done : CHUNK;
 
-        rc = chunk_exchange(g, in, out, size, at, part, p.t, in_place ? aside : NULL, why);
-        at += part;
-    } while (!rc && at < size);
+        rc = chunk_exchange(g, in, out, size, done, part, p.t, in_place ? aside : NULL, why);
+        done += part;
+    } while (!rc && done < size);
     return rc;
 }

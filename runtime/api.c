@@ -5,6 +5,7 @@
 
 #include "common/build_id.h"
 #include "runtime/abort.h"
+#include "runtime/algorithm_table.h"
 #include "runtime/check.h"
 #include "runtime/collectives.h"
 #include "runtime/fork_guard.h"
@@ -39,7 +40,9 @@ static int api_join(ml_group **out, bool eager)
         return fault_set(&last, ML_ERR_STATE,
                          "the process that forked this one holds rank; a forked child can't be a "
                          "rank, unless it executes another program after the parent has left");
-    rc = world_init(&w, eager, &last);
+    rc = algorithm_check(&last);
+    if (!rc)
+        rc = world_init(&w, eager, &last);
     if (!rc && out)
         *out = handle_of(w->group);
     return rc;

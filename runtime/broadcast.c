@@ -45,7 +45,7 @@ static int scatter_give(struct group *g, const struct blocks *b, char *buf, int 
     for (int i = 0; i < g->size - 1; i++) {
         struct piece p = blocks_chunk(b, i, chunk);
 
-        t[i] = send_to(receiver(g, root, i), buf + p.offset, p.size);
+        t[i] = send_to(receiver(g, root, i), at(buf, p.offset), p.size);
     }
     return g->size - 1;
 }
@@ -59,7 +59,7 @@ static int scatter_take(struct group *g, const struct blocks *b, char *buf, int 
     struct piece mine = blocks_chunk(b, me, step);
 
     if (step < b->chunks)
-        t[n++] = recv_from(root, buf + mine.offset, mine.size);
+        t[n++] = recv_from(root, at(buf, mine.offset), mine.size);
     if (step < PIPELINE_DEPTH)
         return n;
     mine = blocks_chunk(b, me, step - PIPELINE_DEPTH);
@@ -67,8 +67,8 @@ static int scatter_take(struct group *g, const struct blocks *b, char *buf, int 
         int before = (me - j + g->size - 1) % (g->size - 1), behind = (me + j) % (g->size - 1);
         struct piece theirs = blocks_chunk(b, behind, step - PIPELINE_DEPTH);
 
-        t[n++] = send_to(receiver(g, root, before), buf + mine.offset, mine.size);
-        t[n++] = recv_from(receiver(g, root, behind), buf + theirs.offset, theirs.size);
+        t[n++] = send_to(receiver(g, root, before), at(buf, mine.offset), mine.size);
+        t[n++] = recv_from(receiver(g, root, behind), at(buf, theirs.offset), theirs.size);
     }
     return n;
 }

@@ -59,7 +59,7 @@ static int bring_chunk(const struct reduce_direct *r, size_t chunk, int root, ch
     for (int j = 1; j < g->size; j++) {
         struct piece p = blocks_chunk(&r->blocks, rank_after(g, j), chunk);
 
-        t[n++] = recv_from(rank_after(g, j), out + p.offset, p.size);
+        t[n++] = recv_from(rank_after(g, j), at(out, p.offset), p.size);
     }
     return n;
 }
@@ -80,7 +80,7 @@ static int reduce_by_scatter(struct group *g, const void *in, void *out, size_t 
                        why);
     if (rc)
         return rc;
-    r.sum = g->rank == root ? (char *)out + blocks_block(&r.blocks, root).offset : work;
+    r.sum = g->rank == root ? at(out, blocks_block(&r.blocks, root).offset) : work;
     for (size_t step = 0; !rc && step < r.blocks.chunks + lag; step++) {
         int n = reduce_direct_step(&r, step, p.t);
 

@@ -19,7 +19,7 @@ static int reduce_scatter_flat(struct group *g, const char *in, void *out, size_
 {
     size_t size = count * type_size(type);
     reduce_fn *combine = reduce_op(type, op);
-    const char *mine = in + (size_t)g->rank * size, *sum;
+    const char *mine = at(in, (size_t)g->rank * size), *sum;
     struct pipeline p;
     void *work;
     int rc = pipeline_open(&p, g, 2 * g->size, &work, (size_t)g->size * size, why), n = 0;
@@ -29,7 +29,7 @@ static int reduce_scatter_flat(struct group *g, const char *in, void *out, size_
     for (int j = 1; j < g->size; j++) {
         int to = rank_after(g, -j), from = rank_after(g, j);
 
-        p.t[n++] = send_to(to, in + (size_t)to * size, size);
+        p.t[n++] = send_to(to, at(in, (size_t)to * size), size);
         p.t[n++] = recv_from(from, (char *)work + (size_t)from * size, size);
     }
     rc = transfer_run(g, p.t, n, why);
@@ -52,7 +52,8 @@ static void chunk_to_out(const struct reduce_direct *r, size_t step, char *out)
     if (step < lag)
         return;
     sum = reduce_direct_chunk(r, step - lag, &size);
-    memcpy(out + (step - lag) * r->blocks.chunk, sum, size);
+    if (size)
+        memcpy(out + (step - lag) * r->blocks.chunk, sum, size);
 }
 
 static int reduce_scatter_direct(struct group *g, const void *in, void *out, size_t size,

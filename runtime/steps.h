@@ -11,9 +11,16 @@
 
 #include "runtime/group.h"
 
+/* buf + offset, where NULL + 0 is NULL: a buffer of no bytes may be NULL, and C leaves NULL + 0 open. */
+static inline char *at(const void *buf, size_t offset)
+{
+    return offset ? (char *)(uintptr_t)buf + offset : (char *)(uintptr_t)buf;
+}
+
 static inline struct transfer send_to(int peer, const void *buf, size_t size)
 {
-    return (struct transfer){.what = TRANSFER_SEND, .peer = peer, .buf = (void *)buf, .size = size};
+    return (struct transfer){
+        .what = TRANSFER_SEND, .peer = peer, .buf = (void *)(uintptr_t)buf, .size = size};
 }
 
 static inline struct transfer recv_from(int peer, void *buf, size_t size)
