@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_job.h: a job without a launcher: job directories, a coordinator in a process of its own, and forked
+ * ranks that use the library as programs do. Hosts are made up: all are this machine.
+ */
+#ifndef TESTS_RUNTIME_TEST_JOB_H
+#define TESTS_RUNTIME_TEST_JOB_H
+
+#include "common/mlaunch.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum { JOB_RANKS = 64, JOB_WAIT_MS = 60000, RANK_FAILED = 99 };
+
+struct job_config {
+    int size;
+    int hosts;           /* ranks are spread over them in blocks */
+    const char *backend; /* "shm" (the default) or "tcp" */
+    bool local_net;
+    int init_timeout_ms; /* default 10000 */
+    int stall_ms;        /* default 0: never */
+};
+
+/* What the coordinator had to report; shared with its process. */
+struct job_seen {
+    int abort_rank, abort_status, stalls, refused;
+    char why[256], stall[512];
+};
+
+struct job {
+    struct job_config config;
+    int host_of[JOB_RANKS];
+    char id[64], root[PATH_MAX];
+    pid_t coordinator;
+    int exits; /* a pipe that tells the coordinator who ended */
+    pid_t pids[JOB_RANKS];
+    struct job_seen *seen;
+};
+
+/* In the ranks: whatever is wrong ends the rank with a line on stderr. */
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: rank %s: %s is false (%s)\n", __FILE__, __LINE__,              \
+                    getenv("MLAUNCH_RANK"), #condition, ml_error());                               \
+            _exit(RANK_FAILED);                                                                    \
+        }                                                                                          \
+    } while (0)
+#define REQUIRE_TEXT(text, part) require_text(__FILE__, __LINE__, text, part)
+void require_text(const char *file, int line, const char *text, const char *part);
+
+typedef void rank_fn(struct job *j, int rank);
+
+/* In the test program; failures are cmocka's. */
+void job_open(struct job *j, const struct job_config *config);
+void job_spawn(struct job *j, int rank, rank_fn *fn);
+int job_wait(struct job *j, int rank); /* as waitpid's status; tells the coordinator */
+void job_run(struct job *j, rank_fn *fn); /* all ranks, which must end with 0 */
+void job_close(struct job *j); /* fails if anything is left behind */
+
+/* open, run, close */
+void job_do(const struct job_config *config, rank_fn *fn);
+
+/* Milliseconds of some clock; computes that long; a directory's path. */
+int64_t job_now_ms(void);
+void job_be_busy(int ms);
+void job_dir(const struct job *j, int host, char path[PATH_MAX]);
+
+#endif
