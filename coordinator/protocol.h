@@ -25,7 +25,7 @@ enum coordinator_frame {
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */
     COORD_EXCHANGED,    /* raw: the members' blobs for this rank, in group order */
-    COORD_SPLITTED,     /* JSON {seq, group, members:[world ranks]}; group -1: color was negative */
+    COORD_SPLITTED,     /* JSON {parent, seq, group, members:[world ranks]}; group -1: none */
     COORD_DEAD,   /* JSON {rank, text}: that rank of this generation is gone; who, where, how */
     COORD_LEFT,   /* JSON {rank}: that rank has finalized; sent to itself as the answer */
     COORD_BROKEN, /* JSON {group, code, text} */

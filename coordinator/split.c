@@ -49,8 +49,9 @@ static bool answer(struct group *p, const struct choice *c, int count)
         made = group_create(p->generation, ranks, count);
     free(ranks);
     ok = made || !is_group;
-    message = json_pack("{s:I, s:I, s:o}", "seq", (json_int_t)p->split_seq, "group",
-                        made ? (json_int_t)made->id : -1, "members", members);
+    message = json_pack("{s:I, s:I, s:I, s:o}", "parent", (json_int_t)p->id, "seq",
+                        (json_int_t)p->split_seq, "group", made ? (json_int_t)made->id : -1,
+                        "members", members);
     for (int i = 0; i < count && ok; i++)
         connection_send_json(p->generation->members[c[i].rank].connection, COORD_SPLITTED,
                              json_incref(message));

@@ -229,6 +229,8 @@ void group_free(struct group *g)
     if (!g)
         return;
     w = g->world;
+    if (g->id != COORD_WORLD && g->size > 1)
+        news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     for (int i = 0; i < g->size && g->links; i++)
         if (g->links[i])
             g->links[i]->ops->close(g->links[i]);
