@@ -5,8 +5,8 @@
 
 #include "launcher/plan.h"
 
-/* Runs the whole job, restarts included, and returns mlaunch's exit status. Prints what went wrong on
- * stderr, the first failure first. Nothing of the job is left running on return. */
+/* Runs the whole job, restarts included, and returns mlaunch's exit status. Prints what went wrong
+ * on stderr, the first failure first. Nothing of the job is left running on return. */
 int job_run(const struct plan *p);
 
 #endif

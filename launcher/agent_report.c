@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent_report.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static int report_load(json_t **out, const char *name, const struct frame *f, struct fault *why)
+{
+    json_error_t e;
+    json_t *root = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, &e);
+
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s: %s", name,
+                         root ? "no object" : e.text);
+    }
+    *out = root;
+    return 0;
+}
+
+/* Unpacks by json_unpack's format; the reference to `root` is dropped by the caller. */
+#define REPORT_UNPACK(root, name, why, ...)                                                        \
+    (json_unpack(root, __VA_ARGS__)                                                                \
+         ? fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s", name)                   \
+         : 0)
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+int hello_report_parse(struct hello_report *out, const struct frame *f, struct fault *why)
+{
+    const char *build, *arch, *address = "";
+    json_int_t pid = 0;
+    json_t *root;
+    int rc = report_load(&root, "HELLO", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "HELLO", why, "{s:s, s:s, s?s, s?I}", "build", &build, "arch", &arch,
+                       "address", &address, "pid", &pid);
+    if (!rc) {
+        copy_text(out->build, sizeof(out->build), build);
+        copy_text(out->arch, sizeof(out->arch), arch);
+        copy_text(out->address, sizeof(out->address), address);
+        out->pid = pid;
+    }
+    json_decref(root);
+    return rc;
+}
+
+int refused_report_parse(struct refused_report *out, const struct frame *f, struct fault *why)
+{
+    const char *text;
+    int status = 125;
+    json_t *root;
+    int rc = report_load(&root, "REFUSED", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "REFUSED", why, "{s:s, s?i}", "text", &text, "status", &status);
+    if (!rc) {
+        copy_text(out->text, sizeof(out->text), text);
+        out->status = status > 0 && status < 256 ? status : 125;
+    }
+    json_decref(root);
+    return rc;
+}
+
+static int check_rank(int rank, int ranks, struct fault *why)
+{
+    return rank < 0 || rank >= ranks
+               ? fault_set(why, ML_ERR_REFUSED, "its agent speaks of rank %d of %d", rank, ranks)
+               : 0;
+}
+
+int started_report_parse(struct started_report *out, const struct frame *f, int ranks,
+                         struct fault *why)
+{
+    json_int_t pid;
+    json_t *root;
+    int rc = report_load(&root, "STARTED", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "STARTED", why, "{s:i, s:I}", "rank", &out->rank, "pid", &pid);
+    if (!rc)
+        rc = check_rank(out->rank, ranks, why);
+    if (!rc)
+        out->pid = pid;
+    json_decref(root);
+    return rc;
+}
+
+int exited_report_parse(struct exited_report *out, const struct frame *f, int ranks,
+                        struct fault *why)
+{
+    int core = 0, consequence = 0, ended_by_us = 0;
+    const char *error = NULL, *core_file = NULL;
+    json_int_t pid = 0;
+    json_t *root;
+    int rc = report_load(&root, "EXITED", f, why);
+
+    if (rc)
+        return rc;
+    memset(out, 0, sizeof(*out));
+    out->status = -1;
+    rc = REPORT_UNPACK(root, "EXITED", why, "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s}", "rank",
+                       &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal,
+                       "core", &core, "consequence", &consequence, "ended_by_us", &ended_by_us,
+                       "error", &error, "core_file", &core_file);
+    if (!rc)
+        rc = check_rank(out->rank, ranks, why);
+    if (!rc && (out->signal < 0 || out->signal > 127 ||
+                (!out->signal && (out->status < 0 || out->status > 255))))
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an EXITED without a valid status");
+    if (!rc) {
+        out->pid = pid;
+        out->core = core;
+        out->consequence = consequence;
+        out->ended_by_us = ended_by_us;
+        copy_text(out->error, sizeof(out->error), error);
+        copy_text(out->core_file, sizeof(out->core_file), core_file);
+    }
+    json_decref(root);
+    return rc;
+}
+
+int aborted_report_parse(struct aborted_report *out, const struct frame *f, int ranks,
+                         struct fault *why)
+{
+    const char *text = NULL;
+    json_t *root;
+    int rc = report_load(&root, "ABORTED", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s?}", "rank", &out->rank, "status",
+                       &out->status, "why", &text);
+    if (!rc)
+        rc = check_rank(out->rank, ranks, why);
+    copy_text(out->why, sizeof(out->why), rc ? NULL : text);
+    json_decref(root);
+    return rc;
+}
+
+static enum log_level level_of(const json_t *level)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
+
+    if (json_is_integer(level)) {
+        json_int_t n = json_integer_value(level);
+
+        return n >= LOG_ERROR && n <= LOG_TRACE ? (enum log_level)n : LOG_WARN;
+    }
+    for (int i = 0; json_is_string(level) && i <= LOG_TRACE; i++) {
+        if (strcmp(json_string_value(level), names[i]) == 0)
+            return (enum log_level)i;
+    }
+    return LOG_WARN;
+}
+
+int note_report_parse(struct note_report *out, const struct frame *f, struct fault *why)
+{
+    const char *text;
+    json_t *root, *level = NULL;
+    int rc = report_load(&root, "NOTE", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s}", "level", &level, "text", &text);
+    if (!rc) {
+        out->level = level_of(level);
+        copy_text(out->text, sizeof(out->text), text);
+    }
+    json_decref(root);
+    return rc;
+}
+
+int ready_report_parse(struct ready_report *out, const struct frame *f,
+                       void (*on_warning)(const char *text, void *arg), void *arg,
+                       struct fault *why)
+{
+    const char *coordinator = "";
+    json_t *root, *warnings = NULL, *warning;
+    size_t i;
+    int rc = report_load(&root, "READY", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o}", "coordinator", &coordinator, "warnings",
+                       &warnings);
+    if (!rc) {
+        copy_text(out->coordinator, sizeof(out->coordinator), coordinator);
+        json_array_foreach(warnings, i, warning)
+        {
+            if (json_is_string(warning))
+                on_warning(json_string_value(warning), arg);
+        }
+    }
+    json_decref(root);
+    return rc;
+}
+
+int done_report_parse(const struct frame *f,
+                      void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
+                      struct fault *why)
+{
+    json_t *root, *survivors = NULL, *survivor;
+    size_t i;
+    int rc = report_load(&root, "DONE", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "DONE", why, "{s?o}", "survivors", &survivors);
+    if (!rc) {
+        json_array_foreach(survivors, i, survivor)
+        {
+            const char *text = "";
+            json_int_t pid = 0;
+
+            if (!json_unpack(survivor, "{s:I, s?s}", "pid", &pid, "text", &text))
+                on_survivor(pid, text, arg);
+        }
+    }
+    json_decref(root);
+    return rc;
+}
+
+int text_report_parse(char *text, size_t size, const struct frame *f, struct fault *why)
+{
+    const char *found;
+    json_t *root;
+    int rc = report_load(&root, "LOST", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "LOST", why, "{s:s}", "text", &found);
+    if (!rc)
+        copy_text(text, size, found);
+    json_decref(root);
+    return rc;
+}

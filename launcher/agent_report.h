@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* agent_report.h: what an agent says (doc/protocol.md), out of JSON and checked: another host's
+ * bytes. */
+#ifndef LAUNCHER_AGENT_REPORT_H
+#define LAUNCHER_AGENT_REPORT_H
+
+#include "common/frame.h"
+#include "common/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hello_report {
+    char build[64], arch[32], address[64];
+    int64_t pid;
+};
+struct ready_report {
+    char coordinator[96]; /* "addr:port" or "" */
+};
+struct refused_report {
+    char text[512];
+    int status;
+};
+struct started_report {
+    int rank;
+    int64_t pid;
+};
+struct exited_report {
+    int rank;
+    int64_t pid;
+    int status; /* valid if signal is 0 */
+    int signal; /* or 0 */
+    bool core, consequence, ended_by_us;
+    char error[256];     /* "": the rank did begin */
+    char core_file[256]; /* "": unknown */
+};
+struct aborted_report {
+    int rank, status;
+    char why[512]; /* "": none given */
+};
+struct note_report {
+    enum log_level level;
+    char text[512];
+};
+
+/* `ranks`: how many the job has; a rank beyond is refused. ML_ERR_REFUSED says what is wrong. */
+int hello_report_parse(struct hello_report *out, const struct frame *f, struct fault *why);
+int refused_report_parse(struct refused_report *out, const struct frame *f, struct fault *why);
+int started_report_parse(struct started_report *out, const struct frame *f, int ranks,
+                         struct fault *why);
+int exited_report_parse(struct exited_report *out, const struct frame *f, int ranks,
+                        struct fault *why);
+int aborted_report_parse(struct aborted_report *out, const struct frame *f, int ranks,
+                         struct fault *why);
+int note_report_parse(struct note_report *out, const struct frame *f, struct fault *why);
+
+/* on_warning is called for each of READY's warnings; on_survivor for each of DONE's survivors. */
+int ready_report_parse(struct ready_report *out, const struct frame *f,
+                       void (*on_warning)(const char *text, void *arg), void *arg,
+                       struct fault *why);
+int done_report_parse(const struct frame *f,
+                      void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
+                      struct fault *why);
+/* LOST, or anything else of the form {text}. */
+int text_report_parse(char *text, size_t size, const struct frame *f, struct fault *why);
+
+#endif

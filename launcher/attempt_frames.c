@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_frames.c: what the agents of a run say, and what follows from it. */
+#include "common/build_id.h"
+#include "common/log.h"
+#include "launcher/agent_protocol.h"
+#include "launcher/attempt_state.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* Before the start: that host can't take part. */
+static void member_failed(struct member *m, const char *text)
+{
+    m->failed = true;
+    snprintf(m->reason, sizeof(m->reason), "%s", text);
+}
+
+/* A rank is over, one way or the other. */
+static void rank_ended(struct attempt *a, int rank)
+{
+    struct rank *r = &a->ranks[rank];
+
+    if (r->ended)
+        return;
+    r->ended = true;
+    a->ranks_left--;
+    input_rank_ended(a->config.input, rank);
+}
+
+void attempt_on_stream_end(int host, const char *text, void *arg)
+{
+    struct attempt *a = arg;
+    struct member *m = &a->members[host];
+    enum member_state before = m->state;
+
+    m->state = MEMBER_GONE;
+    if (a->state <= ATTEMPT_PREPARING) {
+        if (!m->failed)
+            member_failed(m, text);
+        progress_step(a->progress);
+    } else if (a->state < ATTEMPT_LEAVING && before < MEMBER_DONE) {
+        const char *name = m->host->name;
+
+        events_file_write(a->config.events, "lost", a->identity.id,
+                          json_pack("{s:s, s:s}", "host", name, "text", text));
+        if (a->cause != STOP_NONE)
+            log_warn("host %s was lost: %s", name, text);
+        first_failure_lost(&a->failure, name, text);
+        for (int i = 0; i < a->plan->size; i++) {
+            if (a->plan->ranks[i].host == host)
+                rank_ended(a, i);
+        }
+        attempt_failed(a, false);
+    }
+    attempt_check_paused(a);
+    attempt_advance(a);
+}
+
+/* The frame makes no sense: that agent is not to be trusted any further. */
+static void nonsense(struct member *m, const char *text)
+{
+    agent_channel_fail(m->stream, text);
+}
+
+/* A rank that is there, and that member's. */
+static bool is_rank_of(const struct attempt *a, const struct member *m, uint32_t rank)
+{
+    return rank < (uint32_t)a->plan->size && &a->members[a->plan->ranks[rank].host] == m;
+}
+
+static void on_hello(struct attempt *a, struct member *m, const struct frame *f)
+{
+    struct hello_report hello;
+    struct fault why;
+    struct utsname here;
+
+    if (hello_report_parse(&hello, f, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    uname(&here);
+    progress_step(a->progress);
+    if (strcmp(hello.build, build_id) != 0) {
+        fault_set(&why, ML_ERR_REFUSED,
+                  "its mlaunch-agent is build %s, this mlaunch is build %s: install the same on "
+                  "both, or remove it there, then it is copied",
+                  hello.build, build_id);
+        member_failed(m, why.text);
+    } else if (strcmp(hello.arch, here.machine) != 0) {
+        fault_set(&why, ML_ERR_REFUSED,
+                  "its processor is %s, this machine's %s: one job can't mix them", hello.arch,
+                  here.machine);
+        member_failed(m, why.text);
+    }
+    snprintf(m->address, sizeof(m->address), "%s", hello.address);
+    m->state = MEMBER_CONNECTED;
+    log_info("host %s: connected, agent %lld", m->host->name, (long long)hello.pid);
+    events_file_write(a->config.events, "connected", a->identity.id,
+                      json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello.pid));
+}
+
+static void on_warning(const char *text, void *arg)
+{
+    const struct member *m = arg;
+
+    log_warn("host %s: %s", m->host->name, text);
+}
+
+static void on_ready(struct attempt *a, struct member *m, const struct frame *f)
+{
+    struct ready_report ready;
+    struct fault why;
+
+    if (ready_report_parse(&ready, f, on_warning, m, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    if (m == &a->members[a->plan->ranks[0].host])
+        snprintf(a->coordinator, sizeof(a->coordinator), "%s", ready.coordinator);
+    m->state = MEMBER_PREPARED;
+}
+
+static void on_refused(struct attempt *a, struct member *m, const struct frame *f)
+{
+    struct refused_report refused;
+    struct fault why;
+
+    (void)a;
+    if (refused_report_parse(&refused, f, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    m->status = refused.status;
+    member_failed(m, refused.text);
+}
+
+static void on_started(struct attempt *a, struct member *m, const struct frame *f)
+{
+    struct started_report started;
+    struct fault why;
+
+    if (started_report_parse(&started, f, a->plan->size, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    if (!is_rank_of(a, m, (uint32_t)started.rank)) {
+        nonsense(m, "its agent speaks of a rank of another host");
+        return;
+    }
+    a->ranks[started.rank].pid = started.pid;
+    log_debug("rank %d on host %s: started, pid %lld", started.rank, m->host->name,
+              (long long)started.pid);
+    events_file_write(a->config.events, "started", a->identity.id,
+                      json_pack("{s:i, s:s, s:I}", "rank", started.rank, "host", m->host->name,
+                                "pid", (json_int_t)started.pid));
+}
+
+static void on_output(struct attempt *a, struct member *m, const struct frame *f)
+{
+    uint32_t rank = 0;
+
+    if (f->size >= 5) {
+        memcpy(&rank, f->payload, sizeof(rank));
+        rank = ntohl(rank);
+    }
+    if (f->size < 5 || !is_rank_of(a, m, rank) || f->payload[4] < 1 || f->payload[4] > 2) {
+        nonsense(m, "its agent sent a malformed OUTPUT");
+        return;
+    }
+    output_write(a->config.output, (int)(m - a->members), (int)rank, f->payload[4], f->payload + 5,
+                 f->size - 5);
+}
+
+static json_t *exited_json(const struct exited_report *e, const char *host)
+{
+    json_t *j = json_pack("{s:i, s:s, s:I, s:b, s:b, s:b}", "rank", e->rank, "host", host, "pid",
+                          (json_int_t)e->pid, "core", e->core, "consequence", e->consequence,
+                          "ended_by_us", e->ended_by_us);
+
+    json_object_set_new(j, e->signal ? "signal" : "status",
+                        json_integer(e->signal ? e->signal : e->status));
+    if (e->error[0])
+        json_object_set_new(j, "error", json_string(e->error));
+    return j;
+}
+
+static void on_exited(struct attempt *a, struct member *m, const struct frame *f)
+{
+    struct exited_report e;
+    struct fault why;
+    char text[1024];
+    enum blame blame;
+    bool told = a->failure_told;
+
+    if (exited_report_parse(&e, f, a->plan->size, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    if (!is_rank_of(a, m, (uint32_t)e.rank)) {
+        nonsense(m, "its agent speaks of a rank of another host");
+        return;
+    }
+    if (a->ranks[e.rank].ended)
+        return;
+    events_file_write(a->config.events, "exited", a->identity.id, exited_json(&e, m->host->name));
+    exited_report_format(text, sizeof(text), &e, m->host->name, attempt_program(a, e.rank));
+    log_info("%s", text);
+    blame = first_failure_exited(&a->failure, &e, m->host->name, attempt_program(a, e.rank));
+    rank_ended(a, e.rank);
+    if (blame != BLAME_NONE || a->ranks_left == 0)
+        attempt_failed(a, true);
+    if (told && blame == BLAME_CAUSE && a->plan->continue_on_failure && log_level() < LOG_INFO)
+        log_warn("%s", text);
+}
+
+static void on_aborted(struct attempt *a, struct member *m, const struct frame *f)
+{
+    struct aborted_report aborted;
+    struct fault why;
+
+    if (aborted_report_parse(&aborted, f, a->plan->size, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    if (!is_rank_of(a, m, (uint32_t)aborted.rank)) {
+        nonsense(m, "its agent speaks of a rank of another host");
+        return;
+    }
+    first_failure_aborted(&a->failure, &aborted, m->host->name, a->ranks[aborted.rank].pid);
+    attempt_failed(a, false);
+}
+
+static void on_stdin_credit(struct attempt *a, struct member *m, const struct frame *f)
+{
+    uint32_t words[2];
+
+    if (f->size == sizeof(words))
+        memcpy(words, f->payload, sizeof(words));
+    if (f->size != sizeof(words) || !is_rank_of(a, m, ntohl(words[0]))) {
+        nonsense(m, "its agent sent a malformed STDIN_CREDIT");
+        return;
+    }
+    input_on_credit(a->config.input, (int)ntohl(words[0]), ntohl(words[1]));
+}
+
+static void on_note(struct attempt *a, struct member *m, const struct frame *f)
+{
+    static void (*const says[])(const char *format, ...) = {log_error, log_warn, log_info,
+                                                            log_debug, log_trace};
+    struct note_report note;
+    struct fault why;
+
+    (void)a;
+    if (note_report_parse(&note, f, &why))
+        nonsense(m, why.text);
+    else
+        says[note.level]("host %s: %s", m->host->name, note.text);
+}
+
+/* Its agent still speaks, but can't hold the job together any more. */
+static void on_lost(struct attempt *a, struct member *m, const struct frame *f)
+{
+    char text[512];
+    struct fault why;
+
+    if (text_report_parse(text, sizeof(text), f, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    if (a->state <= ATTEMPT_PREPARING) {
+        member_failed(m, text);
+        return;
+    }
+    events_file_write(a->config.events, "lost", a->identity.id,
+                      json_pack("{s:s, s:s}", "host", m->host->name, "text", text));
+    first_failure_lost(&a->failure, m->host->name, text);
+    attempt_failed(a, false);
+}
+
+static void on_survivor(int64_t pid, const char *text, void *arg)
+{
+    const struct member *m = arg;
+
+    log_warn("host %s: process %lld could not be ended: %s", m->host->name, (long long)pid, text);
+}
+
+static void on_done(struct attempt *a, struct member *m, const struct frame *f)
+{
+    struct fault why;
+
+    if (done_report_parse(f, on_survivor, m, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    for (int i = 0; i < a->plan->size; i++) {
+        if (&a->members[a->plan->ranks[i].host] == m)
+            rank_ended(a, i);
+    }
+    m->state = MEMBER_DONE;
+}
+
+static void on_pong(struct attempt *a, struct member *m, const struct frame *f)
+{
+    (void)f;
+    if (m->pings > 0)
+        m->pings--;
+    attempt_check_paused(a);
+}
+
+/* In which states of a member each frame makes sense. */
+static const struct frame_rule {
+    enum agent_frame type;
+    enum member_state from, to;
+    void (*handle)(struct attempt *a, struct member *m, const struct frame *f);
+} rules[] = {
+    {AGENT_HELLO, MEMBER_OPENING, MEMBER_OPENING, on_hello},
+    {AGENT_READY, MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
+    {AGENT_REFUSED, MEMBER_OPENING, MEMBER_PREPARED, on_refused},
+    {AGENT_STARTED, MEMBER_STARTED, MEMBER_STARTED, on_started},
+    {AGENT_OUTPUT, MEMBER_STARTED, MEMBER_DONE, on_output},
+    {AGENT_EXITED, MEMBER_STARTED, MEMBER_STARTED, on_exited},
+    {AGENT_STDIN_CREDIT, MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
+    {AGENT_ABORTED, MEMBER_STARTED, MEMBER_STARTED, on_aborted},
+    {AGENT_NOTE, MEMBER_OPENING, MEMBER_DONE, on_note},
+    {AGENT_LOST, MEMBER_OPENING, MEMBER_DONE, on_lost},
+    {AGENT_DONE, MEMBER_STARTED, MEMBER_STARTED, on_done},
+    {AGENT_PONG, MEMBER_OPENING, MEMBER_DONE, on_pong},
+};
+
+void attempt_on_frame(int host, const struct frame *f, void *arg)
+{
+    struct attempt *a = arg;
+    struct member *m = &a->members[host];
+    char text[80];
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+        if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
+            rules[i].handle(a, m, f);
+            if (f->type != AGENT_OUTPUT && f->type != AGENT_STDIN_CREDIT)
+                attempt_advance(a);
+            return;
+        }
+    }
+    if (m->state == MEMBER_GONE)
+        return;
+    snprintf(text, sizeof(text), "its agent sent a message of type %d out of turn", f->type);
+    nonsense(m, text);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_state.h: the inside of a run, shared by attempt.c (its life cycle) and attempt_frames.c
+ * (what the agents say). */
+#ifndef LAUNCHER_ATTEMPT_STATE_H
+#define LAUNCHER_ATTEMPT_STATE_H
+
+#include "launcher/agent_channel.h"
+#include "launcher/attempt.h"
+#include "launcher/first_failure.h"
+#include "launcher/job_identity.h"
+#include "launcher/progress.h"
+
+#include <event2/util.h>
+
+enum attempt_state {
+    ATTEMPT_CONNECTING,
+    ATTEMPT_PREPARING,
+    ATTEMPT_RUNNING,
+    ATTEMPT_STOPPING,
+    ATTEMPT_LEAVING,
+    ATTEMPT_ENDED,
+    ATTEMPT_STATES,
+};
+
+/* How far one host has come. */
+enum member_state {
+    MEMBER_OPENING,
+    MEMBER_CONNECTED,
+    MEMBER_PREPARED,
+    MEMBER_STARTED,
+    MEMBER_DONE,
+    MEMBER_GONE,
+};
+
+struct member {
+    struct attempt *attempt;
+    const struct host *host;
+    struct agent_channel *stream;
+    enum member_state state;
+    bool failed;      /* before the start */
+    char reason[768]; /* why */
+    char address[64]; /* where SSH reached it, or "" */
+    int status;       /* for mlaunch, if it refused: 125, 126, 127 */
+    int pings;        /* PONGs that are still to come */
+};
+
+struct rank {
+    int64_t pid;
+    bool ended;
+};
+
+struct attempt {
+    struct attempt_config config;
+    const struct plan *plan;
+    struct job_identity identity;
+    enum attempt_state state;
+    struct member *members; /* host_count */
+    struct rank *ranks;     /* size */
+    int ranks_left;
+    char coordinator[96];
+    struct progress *progress;
+    struct event *heartbeat, *deadline, *pause_limit;
+    int64_t beat_ms; /* when the heartbeat last came */
+
+    enum stop_cause cause;
+    int stop_signal, stop_grace_ms;
+    bool stop_wanted;
+    struct first_failure failure;
+    bool failure_told;
+    bool has_run;
+    int status; /* of a job that never ran */
+
+    bool is_advancing;
+    bool paused;
+    void (*on_paused)(void *arg);
+    void *paused_arg;
+};
+
+/* attempt_frames.c: the events of a member's stream. */
+void attempt_on_frame(int host, const struct frame *f, void *arg);
+void attempt_on_stream_end(int host, const char *text, void *arg);
+
+/* attempt.c, for attempt_frames.c: looks whether what has just been noted moves the run on. */
+void attempt_advance(struct attempt *a);
+/* A failure has been noted in a->failure: the run is stopped, unless the user wants the others to
+ * go on (and they can); it is told as soon as it is certain. */
+void attempt_failed(struct attempt *a, bool others_may_go_on);
+void attempt_check_paused(struct attempt *a);
+
+static inline const char *attempt_program(const struct attempt *a, int rank)
+{
+    return a->plan->apps[a->plan->ranks[rank].app].argv[0];
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/first_failure.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Signals that a program brings upon itself: never ours, even if we had sent another before. */
+static bool is_crash(int signal)
+{
+    return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
+           signal == SIGILL || signal == SIGSYS || signal == SIGTRAP;
+}
+
+static enum blame blame_of(const struct exited_report *r)
+{
+    if (r->signal == 0 && r->status == 0)
+        return BLAME_NONE;
+    if (r->ended_by_us && !is_crash(r->signal))
+        return BLAME_ENDED_BY_US;
+    return r->consequence ? BLAME_CONSEQUENCE : BLAME_CAUSE;
+}
+
+void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host,
+                          const char *program)
+{
+    int at = snprintf(out, size, "rank %d on host %s", r->rank, host);
+
+    if (at < 0 || (size_t)at >= size)
+        return;
+    out += at;
+    size -= (size_t)at;
+    if (r->error[0]) {
+        snprintf(out, size, " could not start %s: %s", program, r->error);
+    } else if (r->signal) {
+        const char *name = sigdescr_np(r->signal);
+
+        snprintf(out, size, " (pid %lld) was killed by signal %d (%s)%s%s", (long long)r->pid,
+                 r->signal, name ? name : "real-time signal",
+                 r->core_file[0] ? "; core file "
+                 : r->core       ? "; core dumped"
+                                 : "",
+                 r->core_file);
+    } else {
+        snprintf(out, size, " (pid %lld) exited with status %d", (long long)r->pid, r->status);
+    }
+}
+
+enum blame first_failure_exited(struct first_failure *f, const struct exited_report *r,
+                                const char *host, const char *program)
+{
+    enum blame blame = blame_of(r);
+
+    if (blame > f->blame) {
+        f->blame = blame;
+        f->rank = r->rank;
+        f->status = r->signal ? 128 + r->signal : r->status;
+        exited_report_format(f->text, sizeof(f->text), r, host, program);
+    }
+    return blame;
+}
+
+void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
+                           const char *host, int64_t pid)
+{
+    if (f->blame >= BLAME_CAUSE)
+        return;
+    f->blame = BLAME_CAUSE;
+    f->rank = r->rank;
+    f->status = r->status & 255 ? r->status & 255 : 1;
+    snprintf(f->text, sizeof(f->text), "rank %d on host %s (pid %lld) aborted the job%s%s", r->rank,
+             host, (long long)pid, r->why[0] ? ": " : "", r->why);
+}
+
+void first_failure_lost(struct first_failure *f, const char *host, const char *text)
+{
+    if (f->blame >= BLAME_CAUSE)
+        return;
+    f->blame = BLAME_CAUSE;
+    f->rank = -1;
+    f->status = 125;
+    snprintf(f->text, sizeof(f->text), "host %s was lost: %s", host, text);
+}

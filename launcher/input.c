@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/input.h"
+
+#include "common/log.h"
+#include "launcher/agent_protocol.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { READ_SIZE = 64 << 10 };
+
+/*
+ * One buffer goes to and fro between the loop and the thread:
+ *
+ *            loop: ranks have room                thread: read()
+ *     FULL ─────────────────────────▶ WANTED ─────────────────────▶ FULL (size 0: end of file)
+ *                                       ▲ │ thread: in the background
+ *                        loop: SIGCONT  │ ▼
+ *                                     ASLEEP
+ */
+enum turn { TURN_FULL, TURN_WANTED, TURN_ASLEEP };
+
+struct taker {
+    bool takes;       /* a rank that gets stdin and has not ended */
+    uint32_t pending; /* bytes sent that it has not taken */
+};
+
+struct input {
+    void (*send)(int rank, const void *bytes, size_t size, void *arg);
+    void *arg;
+    enum stdin_mode mode;
+    int rank, ranks;
+    struct taker *takers;
+    int takers_left;
+    bool running, at_end;
+
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    enum turn turn;
+    int bell;
+    struct event *on_bell;
+    ssize_t size; /* of what is in the buffer; -1: nothing yet; the owner of the turn's */
+    int err;      /* why reading ended, or 0 */
+    char buffer[READ_SIZE];
+};
+
+static bool is_in_background(void)
+{
+    pid_t foreground = tcgetpgrp(STDIN_FILENO);
+
+    return foreground >= 0 && foreground != getpgrp();
+}
+
+enum stdin_mode input_mode(const struct plan *p)
+{
+    return is_in_background() ? STDIN_NONE : p->stdin_mode;
+}
+
+static void unlock(void *lock)
+{
+    pthread_mutex_unlock(lock);
+}
+
+static void wait_for_turn(struct input *in)
+{
+    pthread_mutex_lock(&in->lock);
+    pthread_cleanup_push(unlock, &in->lock);
+    while (in->turn != TURN_WANTED)
+        pthread_cond_wait(&in->wake, &in->lock);
+    pthread_cleanup_pop(1);
+}
+
+static void turn_set(struct input *in, enum turn turn)
+{
+    pthread_mutex_lock(&in->lock);
+    in->turn = turn;
+    pthread_cond_signal(&in->wake);
+    pthread_mutex_unlock(&in->lock);
+}
+
+/* -1: nothing is to be had now, being in the background. */
+static ssize_t read_some(struct input *in)
+{
+    for (;;) {
+        ssize_t n;
+
+        /* First wait, then look whether it is ours: who types after Ctrl-Z and bg types for the
+         * shell. SIGTTIN is ignored, so a read in the background is EIO. */
+        poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, -1);
+        if (is_in_background())
+            return -1;
+        n = read(STDIN_FILENO, in->buffer, sizeof(in->buffer));
+        if (n >= 0)
+            return n;
+        if (errno == EIO && is_in_background())
+            return -1;
+        if (errno != EINTR && errno != EAGAIN) {
+            in->err = errno;
+            return 0;
+        }
+    }
+}
+
+static void *input_run(void *arg)
+{
+    struct input *in = arg;
+
+    for (;;) {
+        uint64_t one = 1;
+        ssize_t n;
+
+        wait_for_turn(in);
+        n = read_some(in);
+        in->size = n;
+        turn_set(in, n < 0 ? TURN_ASLEEP : TURN_FULL);
+        while (n >= 0 && write(in->bell, &one, sizeof(one)) < 0 && errno == EINTR)
+            ;
+        if (n == 0)
+            return NULL;
+    }
+}
+
+static bool has_room(const struct input *in)
+{
+    for (int i = 0; i < in->ranks; i++) {
+        const struct taker *t = &in->takers[i];
+
+        if (t->takes && t->pending + (size_t)in->size > AGENT_STDIN_WINDOW)
+            return false;
+    }
+    return true;
+}
+
+static void send_all(struct input *in)
+{
+    for (int i = 0; i < in->ranks; i++) {
+        if (in->takers[i].takes) {
+            in->takers[i].pending += (uint32_t)in->size;
+            in->send(i, in->buffer, (size_t)in->size, in->arg);
+        }
+    }
+}
+
+/* Passes on what has been read as soon as every taker has room for it, and has more read. */
+static void deliver(struct input *in)
+{
+    enum turn turn;
+
+    pthread_mutex_lock(&in->lock);
+    turn = in->turn;
+    pthread_mutex_unlock(&in->lock);
+    if (!in->running || turn != TURN_FULL || in->takers_left == 0)
+        return;
+    if (in->size > 0 || in->at_end) {
+        if (!has_room(in))
+            return;
+        send_all(in);
+    }
+    if (!in->at_end) {
+        in->size = -1;
+        turn_set(in, TURN_WANTED);
+    }
+}
+
+static void on_bell(evutil_socket_t fd, short what, void *arg)
+{
+    struct input *in = arg;
+    uint64_t count;
+
+    (void)what;
+    if (read(fd, &count, sizeof(count)) < 0)
+        return;
+    if (in->size == 0) {
+        in->at_end = true;
+        if (in->err && in->err != EBADF && in->err != EIO)
+            log_warn("cannot read standard input: %s", strerror(in->err));
+    }
+    deliver(in);
+}
+
+static int start_thread(struct input *in, struct fault *why)
+{
+    sigset_t all, old;
+    int err;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    err = pthread_create(&in->thread, NULL, input_run, in);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (err)
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for standard input");
+    in->started = true;
+    return 0;
+}
+
+int input_open(struct input **out, struct event_base *base, const struct plan *p,
+               enum stdin_mode mode,
+               void (*send)(int rank, const void *bytes, size_t size, void *arg), void *arg,
+               struct fault *why)
+{
+    struct input *in = calloc(1, sizeof(*in));
+    int rc = 0;
+
+    if (!in)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    in->send = send;
+    in->arg = arg;
+    in->mode = mode;
+    in->rank = p->stdin_rank;
+    in->ranks = p->size;
+    in->turn = TURN_FULL;
+    in->size = -1;
+    pthread_mutex_init(&in->lock, NULL);
+    pthread_cond_init(&in->wake, NULL);
+    in->takers = calloc((size_t)p->size, sizeof(*in->takers));
+    in->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (in->bell >= 0)
+        in->on_bell = event_new(base, in->bell, EV_READ | EV_PERSIST, on_bell, in);
+    if (!in->takers || !in->on_bell || event_add(in->on_bell, NULL))
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare standard input");
+    else if (mode != STDIN_NONE)
+        rc = start_thread(in, why);
+    if (rc) {
+        input_close(in);
+        return rc;
+    }
+    *out = in;
+    return 0;
+}
+
+void input_close(struct input *in)
+{
+    if (!in)
+        return;
+    if (in->started) {
+        pthread_cancel(in->thread);
+        pthread_join(in->thread, NULL);
+    }
+    if (in->on_bell)
+        event_free(in->on_bell);
+    if (in->bell >= 0)
+        close(in->bell);
+    pthread_cond_destroy(&in->wake);
+    pthread_mutex_destroy(&in->lock);
+    free(in->takers);
+    free(in);
+}
+
+void input_start(struct input *in)
+{
+    in->takers_left = 0;
+    for (int i = 0; i < in->ranks; i++) {
+        bool takes = in->mode == STDIN_ALL || (in->mode == STDIN_RANK && i == in->rank);
+
+        in->takers[i] = (struct taker){.takes = takes};
+        in->takers_left += takes;
+    }
+    in->running = true;
+    deliver(in);
+}
+
+void input_on_credit(struct input *in, int rank, uint32_t bytes)
+{
+    struct taker *t = &in->takers[rank];
+
+    t->pending -= bytes < t->pending ? bytes : t->pending;
+    if (!in->at_end)
+        deliver(in);
+}
+
+void input_rank_ended(struct input *in, int rank)
+{
+    if (!in->takers[rank].takes)
+        return;
+    in->takers[rank].takes = false;
+    in->takers_left--;
+    if (!in->at_end)
+        deliver(in);
+}
+
+void input_wake(struct input *in)
+{
+    enum turn turn;
+
+    pthread_mutex_lock(&in->lock);
+    turn = in->turn;
+    pthread_mutex_unlock(&in->lock);
+    if (turn == TURN_ASLEEP)
+        turn_set(in, TURN_WANTED);
+}

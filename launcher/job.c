@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/job.h"
+
+#include "common/build_id.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "launcher/attempt.h"
+#include "launcher/install_paths.h"
+#include "launcher/signals.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    SAME_PRESS_MS =
+        100, /* `timeout -s INT` and others send a signal to us and to our group at once */
+};
+
+struct job {
+    const struct plan *plan;
+    struct event_base *base;
+    struct events_file *events;
+    struct output *output;
+    struct input *input;
+    struct signals *signals;
+    struct event *timeout;
+    struct attempt *attempt; /* the run under way, or NULL */
+    bool attempt_ended;
+
+    int end_signals;       /* how often the user has asked for the end */
+    int64_t end_signal_ms; /* when last */
+    enum stop_cause cause; /* why no further run is to be started */
+};
+
+/* Descriptors 0, 1 and 2 must not become sockets of ours because the caller had closed them. */
+static void open_standard_descriptors(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDWR);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+/* As many descriptors as hosts and files need. Only as many: local ranks inherit the limit, and
+ * programs may be careless with high numbers. */
+static void raise_descriptor_limit(const struct plan *p)
+{
+    rlim_t need =
+        64 + 8 * (rlim_t)p->host_count + (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
+        return;
+    if (need > limit.rlim_max) {
+        log_warn("this job may need %llu open files, the limit is %llu (ulimit -n)",
+                 (unsigned long long)need, (unsigned long long)limit.rlim_max);
+        need = limit.rlim_max;
+    }
+    limit.rlim_cur = need;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Ends the run, and no other will follow. */
+static void job_stop(struct job *j, enum stop_cause cause, int signal)
+{
+    if (j->cause == STOP_NONE)
+        j->cause = cause;
+    if (j->attempt)
+        attempt_stop(j->attempt, cause, signal);
+}
+
+static void on_end_signal(struct job *j, int signal)
+{
+    int64_t now = clock_ms();
+
+    if (j->end_signals > 0 && now - j->end_signal_ms < SAME_PRESS_MS)
+        return;
+    j->end_signal_ms = now;
+    j->end_signals++;
+    if (j->end_signals == 1) {
+        if (signal == SIGINT && j->attempt && !j->attempt_ended)
+            output_say(j->output, "interrupted: ending the job; once more to kill it");
+        job_stop(j, STOP_SIGNAL, signal);
+    } else if (j->end_signals == 2 && j->attempt) {
+        attempt_kill(j->attempt);
+    } else if (j->attempt) {
+        attempt_give_up(j->attempt);
+    }
+}
+
+static void on_paused(void *arg)
+{
+    struct job *j = arg;
+
+    signals_stop_self(j->signals);
+    if (j->attempt)
+        attempt_resume(j->attempt);
+    input_wake(j->input);
+}
+
+static void on_signal(int signal, void *arg)
+{
+    struct job *j = arg;
+
+    switch (signal) {
+    case SIGTSTP:
+        if (j->attempt && !j->attempt_ended)
+            attempt_pause(j->attempt, on_paused, j);
+        else
+            on_paused(j);
+        break;
+    case SIGCONT:
+        if (j->attempt)
+            attempt_reset_silence(j->attempt);
+        input_wake(j->input);
+        break;
+    case SIGUSR1:
+    case SIGUSR2:
+        if (j->attempt)
+            attempt_signal(j->attempt, signal);
+        break;
+    default:
+        on_end_signal(j, signal);
+    }
+}
+
+static void on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    (void)fd;
+    (void)what;
+    if (j->cause == STOP_NONE)
+        output_say(j->output, "the job has not ended within %d s (--timeout): ending it",
+                   j->plan->timeout_s);
+    job_stop(j, STOP_TIMEOUT, SIGTERM);
+}
+
+static void on_output_failed(const struct fault *why, void *arg)
+{
+    struct job *j = arg;
+
+    if (why->code == ML_ERR_PEER) { /* as in `mlaunch … | head -1`: nothing to complain about */
+        job_stop(j, STOP_READER_GONE, SIGPIPE);
+        return;
+    }
+    log_error("%s", why->text);
+    job_stop(j, STOP_OUTPUT_FAILED, SIGTERM);
+}
+
+static void on_credit(int host, uint32_t bytes, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->attempt)
+        attempt_on_credit(j->attempt, host, bytes);
+}
+
+static void on_stdin(int rank, const void *bytes, size_t size, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->attempt)
+        attempt_on_stdin(j->attempt, rank, bytes, size);
+}
+
+static void on_attempt_end(void *arg)
+{
+    ((struct job *)arg)->attempt_ended = true;
+}
+
+/* What has been said and written goes out, however slow its reader is, unless the user or --timeout
+ * asks for the end meanwhile. */
+static void drain(struct job *j)
+{
+    int asked = j->end_signals;
+    bool was_late = j->cause == STOP_TIMEOUT;
+
+    output_finish(j->output);
+    while (!output_is_idle(j->output) && j->end_signals == asked &&
+           was_late == (j->cause == STOP_TIMEOUT))
+        event_base_loop(j->base, EVLOOP_ONCE);
+    event_base_loop(j->base, EVLOOP_NONBLOCK); /* a failure of the last write */
+}
+
+static int run_once(struct job *j, const struct attempt_config *config,
+                    struct attempt_result *result)
+{
+    struct fault why;
+
+    j->attempt_ended = false;
+    if (attempt_start(&j->attempt, config, &why)) {
+        log_error("%s", why.text);
+        return -1;
+    }
+    while (!j->attempt_ended)
+        event_base_loop(j->base, EVLOOP_ONCE);
+    drain(j);
+    attempt_result(j->attempt, result);
+    events_file_write(j->events, "finished", result->job,
+                      json_pack("{s:i}", "status", result->status));
+    attempt_destroy(j->attempt);
+    j->attempt = NULL;
+    return 0;
+}
+
+static int run_all(struct job *j)
+{
+    struct install_paths paths;
+    struct channel_config channel = {.ssh_config = j->plan->ssh_config,
+                                     .connect_timeout_ms = j->plan->ssh_connect_timeout_s * 1000,
+                                     .agent = j->plan->agent,
+                                     .local_agent = paths.agent,
+                                     .build = build_id};
+    struct attempt_config config = {.base = j->base,
+                                    .plan = j->plan,
+                                    .channel = &channel,
+                                    .output = j->output,
+                                    .input = j->input,
+                                    .stdin_mode = input_mode(j->plan),
+                                    .events = j->events,
+                                    .on_end = on_attempt_end,
+                                    .arg = j};
+    struct attempt_result result = {.status = 125};
+    struct fault why;
+
+    if (install_paths_find(&paths, &why)) {
+        log_error("%s", why.text);
+        return 125;
+    }
+    for (int i = 0; run_once(j, &config, &result) == 0; i++) {
+        if (!result.is_worth_a_restart || i == j->plan->restarts || j->cause != STOP_NONE)
+            break;
+        output_say(j->output, "starting the job again (restart %d of %d)", i + 1,
+                   j->plan->restarts);
+        events_file_write(j->events, "restarted", "",
+                          json_pack("{s:i, s:i}", "restart", i + 1, "of", j->plan->restarts));
+    }
+    return result.status;
+}
+
+static int job_open(struct job *j, struct fault *why)
+{
+    const struct output_events events = {on_credit, on_output_failed, j};
+    const struct timeval limit = {.tv_sec = j->plan->timeout_s};
+    int rc;
+
+    j->base = event_base_new();
+    if (!j->base)
+        return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
+    rc = events_file_open(&j->events, j->plan->events, why);
+    if (!rc)
+        rc = output_open(&j->output, j->base, j->plan, &events, why);
+    if (!rc)
+        rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
+    if (!rc)
+        rc = signals_open(&j->signals, j->base, on_signal, j, why);
+    if (rc || j->plan->timeout_s == 0)
+        return rc;
+    j->timeout = evtimer_new(j->base, on_timeout, j);
+    if (!j->timeout || evtimer_add(j->timeout, &limit))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    return 0;
+}
+
+static void job_close(struct job *j)
+{
+    signals_close(j->signals);
+    input_close(j->input);
+    output_close(j->output);
+    events_file_close(j->events);
+    if (j->timeout)
+        event_free(j->timeout);
+    if (j->base)
+        event_base_free(j->base);
+}
+
+int job_run(const struct plan *p)
+{
+    struct job j = {.plan = p};
+    struct fault why;
+    int status;
+
+    open_standard_descriptors();
+    raise_descriptor_limit(p);
+    if (job_open(&j, &why)) {
+        job_close(&j);
+        log_error("%s", why.text);
+        return 125;
+    }
+    status = run_all(&j);
+    drain(&j);
+    job_close(&j);
+    return status;
+}

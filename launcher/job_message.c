@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/job_message.h"
+
+#include "common/number.h"
+
+#include <jansson.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct host *host_of(const struct plan *p, int host)
+{
+    return &p->list->hosts[p->hosts[host]];
+}
+
+/* Where a host is reached by the other ranks: what the hostfile says, else where SSH reached it. */
+static const char *address_of(const struct plan *p, int host, const char *const *addresses)
+{
+    const struct host *h = host_of(p, host);
+
+    return h->ips && h->ips[0] ? h->ips[0] : addresses[host];
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+/* Text that may not be UTF-8 (file names and environments are bytes) can't be said in JSON: the
+ * caller finds a NULL in the array's place and refuses. */
+static int append_text(json_t *array, const char *text)
+{
+    return json_array_append_new(array, json_string(text));
+}
+
+static json_t *texts(char *const *list)
+{
+    json_t *array = json_array();
+
+    for (; list && *list; list++) {
+        if (append_text(array, *list)) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+/* The hostfile's environment, after what is always passed on. */
+static json_t *environment(const struct host *h)
+{
+    static const char *const always[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
+    json_t *array = json_array(), *own = texts(h->env);
+    char text[1024];
+
+    for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++) {
+        const char *value = getenv(always[i]);
+
+        if (value) {
+            snprintf(text, sizeof(text), "%s=%s", always[i], value);
+            append_text(array, text);
+        }
+    }
+    if (json_array_extend(array, own)) {
+        json_decref(array);
+        array = NULL;
+    }
+    json_decref(own);
+    return array;
+}
+
+/* Where the agent can look for the way to the others: addresses that mean something on another host
+ * first. */
+static json_t *peers(const struct plan *p, int host, const char *const *addresses)
+{
+    json_t *array = json_array();
+
+    for (int loopback = 0; loopback < 2; loopback++) {
+        for (int i = 0; i < p->host_count; i++) {
+            const char *address = address_of(p, i, addresses);
+
+            if (i != host && address[0] && is_loopback(address) == loopback)
+                append_text(array, address);
+        }
+    }
+    return array;
+}
+
+/* The address to listen on: the hostfile's; else, on a host reached over SSH, the one it was
+ * reached at, which its own routes may not tell (the other hosts' addresses may be unknown). A
+ * loopback address says only that a tunnel was used: then the agent decides. */
+static const char *bind_address(const struct plan *p, int host, const char *const *addresses)
+{
+    const struct host *h = host_of(p, host);
+    const char *address = address_of(p, host, addresses);
+
+    if (h->ips && h->ips[0])
+        return address;
+    if (p->host_count == 1)
+        return "";
+    for (int i = 0; i < p->host_count && is_loopback(address); i++) {
+        const char *other = address_of(p, i, addresses);
+
+        if (other[0] && !is_loopback(other))
+            return "";
+    }
+    return address;
+}
+
+static json_t *apps(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->app_count; i++) {
+        const struct app *a = &p->apps[i];
+
+        if (json_array_append_new(array, json_pack("{s:o, s:o, s:s}", "argv", texts(a->argv), "env",
+                                                   texts(a->env), "cwd", a->cwd ? a->cwd : ""))) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *ranks(const struct plan *p, int host)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->size; i++) {
+        const struct planned_rank *r = &p->ranks[i];
+
+        if (r->host == host)
+            json_array_append_new(array, json_pack("{s:i, s:i, s:i}", "rank", i, "local_rank",
+                                                   r->local_rank, "app", r->app));
+    }
+    return array;
+}
+
+static json_t *host_names(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        append_text(array, host_of(p, i)->name);
+    return array;
+}
+
+static json_t *host_indices(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->size; i++)
+        json_array_append_new(array, json_integer(p->ranks[i].host));
+    return array;
+}
+
+static json_t *host_addresses(const struct plan *p, const char *const *addresses)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        append_text(array, address_of(p, i, addresses));
+    return array;
+}
+
+static json_t *wiring_row(const struct plan *p, int host)
+{
+    const struct host *h = host_of(p, host);
+    json_t *row = json_array();
+
+    for (int i = 0; i < p->host_count; i++) {
+        int column = p->hosts[i];
+        bool is_wired = i != host && h->rdma && column < h->rdma_count && h->rdma[column];
+
+        json_array_append_new(row, is_wired ? texts(h->rdma[column]) : json_null());
+    }
+    return row;
+}
+
+static json_t *wiring(const struct plan *p)
+{
+    json_t *matrix = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        json_array_append_new(matrix, wiring_row(p, i));
+    return matrix;
+}
+
+static bool is_wired(const struct plan *p)
+{
+    for (int i = 0; i < p->host_count; i++) {
+        if (!host_of(p, i)->rdma)
+            return false;
+    }
+    return true;
+}
+
+void job_command_line(char *out, size_t size, const struct plan *p)
+{
+    size_t at = 0;
+
+    out[0] = 0;
+    for (int i = 0; i < p->app_count; i++) {
+        for (int j = 0; p->apps[i].argv[j] && at < size; j++)
+            at += (size_t)snprintf(out + at, size - at, "%s%s",
+                                   at == 0 ? ""
+                                   : j     ? " "
+                                           : " : ",
+                                   p->apps[i].argv[j]);
+    }
+}
+
+/* Cut off in the middle of a character it would be no JSON. */
+static json_t *command_string(const struct plan *p)
+{
+    char command[256];
+    json_t *string;
+    size_t size;
+
+    job_command_line(command, sizeof(command), p);
+    for (size = strlen(command); !(string = json_stringn(command, size)) && size > 0; size--)
+        ;
+    return string;
+}
+
+/* Everything but the secret. */
+static json_t *message(const struct plan *p, const struct job_identity *identity, int host,
+                       const char *const *addresses, enum stdin_mode stdin_mode)
+{
+    static const char *const stdin_names[] = {"none", "all", "rank"};
+    static const char *const bind_names[] = {"none", "core", "numa"};
+    const struct host *h = host_of(p, host);
+    json_t *root, *more;
+
+    root = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job",
+                     identity->id, "size", p->size, "hosts", p->host_count, "host", host,
+                     "host_name", h->name, "host_names", host_names(p), "host_of", host_indices(p),
+                     "addresses", host_addresses(p, addresses), "peers", peers(p, host, addresses),
+                     "env", environment(h), "apps", apps(p), "ranks", ranks(p, host));
+    more = json_pack("{s:s, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:b, s:i, s:s, s:i}",
+                     "backend", p->backend, "local_net", p->local_net, "compat", p->compat,
+                     "bind_ip", bind_address(p, host, addresses), "port", p->port, "starting_port",
+                     p->starting_port, "init_timeout_ms", p->init_timeout_s * 1000, "stall_ms",
+                     p->stall_s * 1000, "grace_ms", p->grace_ms, "eager", p->eager, "bind",
+                     bind_names[p->bind], "inherit", h->is_local, "umask", -1, "stdin",
+                     stdin_names[stdin_mode], "stdin_rank", p->stdin_rank);
+    if (!root || !more || json_object_update(root, more) ||
+        json_object_set_new(root, "command", command_string(p)) ||
+        json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
+        json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
+        (is_wired(p) && json_object_set_new(root, "wiring", wiring(p)))) {
+        json_decref(root);
+        root = NULL;
+    }
+    json_decref(more);
+    return root;
+}
+
+int job_message_create(char **out, const struct plan *p, const struct job_identity *identity,
+                       int host, const char *const *addresses, enum stdin_mode stdin_mode,
+                       struct fault *why)
+{
+    json_t *root = message(p, identity, host, addresses, stdin_mode);
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
+
+    json_decref(root);
+    if (!text)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "arguments, environment and directories must be UTF-8 text");
+    /* The secret is put in front by hand, so that the one copy of it can be wiped. */
+    hex_write(secret, identity->secret, AUTH_SECRET);
+    if (asprintf(&with_secret, "{\"secret\":\"%s\",%s", secret, text + 1) < 0)
+        with_secret = NULL;
+    sodium_memzero(secret, sizeof(secret));
+    free(text);
+    if (!with_secret)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *out = with_secret;
+    return 0;
+}
+
+void job_message_destroy(char *text)
+{
+    if (text)
+        sodium_memzero(text, strlen(text));
+    free(text);
+}

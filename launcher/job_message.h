@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* job_message.h: a plan as LAUNCH_JOB tells it to one host (doc/protocol.md, "Launcher and agent").
+ */
+#ifndef LAUNCHER_JOB_MESSAGE_H
+#define LAUNCHER_JOB_MESSAGE_H
+
+#include "launcher/job_identity.h"
+#include "launcher/plan.h"
+
+/* `addresses`: per used host, where SSH reached it, "" if unknown. `stdin_mode`: the plan's, or
+ * STDIN_NONE in the background. The text holds the secret: job_message_destroy wipes it. */
+int job_message_create(char **out, const struct plan *p, const struct job_identity *identity,
+                       int host, const char *const *addresses, enum stdin_mode stdin_mode,
+                       struct fault *why);
+void job_message_destroy(char *text); /* takes NULL */
+
+/* The programs and their arguments as one line, at most size - 1 bytes. */
+void job_command_line(char *out, size_t size, const struct plan *p);
+
+#endif

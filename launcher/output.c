@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/output.h"
+
+#include "common/log.h"
+#include "launcher/output_dir.h"
+#include "launcher/output_label.h"
+#include "launcher/writer.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a chunk without a rank is. */
+enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_FINISH };
+
+/* A writer thread with what it alone uses. */
+struct lane {
+    struct output *output;
+    struct writer *writer;
+    struct output_buffer buffer;
+    struct label *label; /* NULL: raw */
+};
+
+struct output {
+    struct output_events events;
+    int ranks, hosts;
+    struct output_file out, err;
+    struct output_file *err_file; /* &err, or &out if both are the same */
+    struct output_dir *dir;       /* or NULL */
+    struct lane lanes[3];         /* standard output, standard error, directory */
+    struct lane *err_lane;        /* where standard error goes: its own lane or the first */
+
+    int bell; /* eventfd: the writers have news for the loop */
+    struct event *on_bell;
+    pthread_mutex_t lock; /* of what follows */
+    uint64_t *written;    /* a host: bytes to acknowledge */
+    struct fault failed;  /* code 0: not yet */
+    bool failed_told;
+};
+
+static void ring(struct output *o)
+{
+    uint64_t one = 1;
+
+    while (write(o->bell, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+}
+
+static void lane_on_failed(int err, const struct output_file *f, void *arg)
+{
+    struct output *o = ((struct lane *)arg)->output;
+
+    pthread_mutex_lock(&o->lock);
+    if (!o->failed.code && err == EPIPE)
+        fault_set(&o->failed, ML_ERR_PEER, "the reader of %s is gone", f->name);
+    else if (!o->failed.code)
+        fault_os(&o->failed, ML_ERR_SYSTEM, err, "cannot write %s", f->name);
+    pthread_mutex_unlock(&o->lock);
+}
+
+static void lane_on_written(const struct chunk *list, void *arg)
+{
+    struct output *o = ((struct lane *)arg)->output;
+
+    pthread_mutex_lock(&o->lock);
+    for (; list; list = list->next) {
+        if (list->host >= 0)
+            o->written[list->host] += list->size;
+    }
+    pthread_mutex_unlock(&o->lock);
+    ring(o);
+}
+
+static void clear_progress(struct lane *lane, struct output_file *f)
+{
+    if (f->shows_progress)
+        output_put(&lane->buffer, f, "\r\033[K", 4);
+    f->shows_progress = false;
+}
+
+static struct output_file *file_of(struct output *o, int rank, int stream)
+{
+    if (o->dir)
+        return output_dir_file(o->dir, rank, stream);
+    return stream == 1 ? &o->out : o->err_file;
+}
+
+static void put_own(struct lane *lane, const struct chunk *c)
+{
+    struct output_file *f = lane->output->err_file;
+
+    clear_progress(lane, f);
+    if (!lane->label)
+        output_buffer_flush(&lane->buffer); /* then mid_line is right */
+    if (f->open_line || (!lane->label && f->is_terminal && f->mid_line))
+        output_put(&lane->buffer, f, "\n", 1);
+    f->open_line = NULL;
+    output_put(&lane->buffer, f, c->bytes, c->size);
+    f->shows_progress = c->stream == CHUNK_PROGRESS && c->size;
+}
+
+/* What each stream still holds back; `end` also ends the lines. */
+static void show_all(struct lane *lane, bool end)
+{
+    struct output *o = lane->output;
+
+    for (int i = 0; i < 2 * o->ranks; i++) {
+        struct output_file *f = file_of(o, i / 2, i % 2 + 1);
+
+        if (end)
+            label_end(lane->label, &lane->buffer, f, i, i / 2);
+        else
+            label_show(lane->label, &lane->buffer, f, i, i / 2);
+    }
+}
+
+static void lane_on_chunk(const struct chunk *c, void *arg)
+{
+    struct lane *lane = arg;
+    struct output_file *f;
+    int stream;
+
+    if (c->stream == CHUNK_FINISH && lane->label)
+        show_all(lane, true);
+    else if (c->stream == CHUNK_TEXT || c->stream == CHUNK_PROGRESS)
+        put_own(lane, c);
+    if (c->rank < 0)
+        return;
+    f = file_of(lane->output, c->rank, c->stream);
+    clear_progress(lane, f);
+    stream = 2 * c->rank + c->stream - 1;
+    if (!lane->label)
+        output_put(&lane->buffer, f, c->bytes, c->size);
+    else if (c->size)
+        label_write(lane->label, &lane->buffer, f, stream, c->rank, c->at_ns, c->bytes, c->size);
+    else
+        label_end(lane->label, &lane->buffer, f, stream, c->rank);
+}
+
+static void lane_on_silence(void *arg)
+{
+    struct lane *lane = arg;
+
+    if (lane->label && label_holds_any(lane->label))
+        show_all(lane, false);
+}
+
+static void lane_on_flush(void *arg)
+{
+    output_buffer_flush(&((struct lane *)arg)->buffer);
+}
+
+static int lane_start(struct lane *lane, struct output *o, const struct plan *p, bool for_ranks,
+                      struct fault *why)
+{
+    const struct writer_ops ops = {lane_on_chunk, lane_on_flush, lane_on_written, lane_on_silence,
+                                   lane};
+    bool with_rank = p->output == OUTPUT_LABEL;
+
+    lane->output = o;
+    lane->buffer.on_failed = lane_on_failed;
+    lane->buffer.arg = lane;
+    lane->buffer.bytes = malloc(OUTPUT_BUFFER);
+    if (!lane->buffer.bytes)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (for_ranks && (with_rank || p->timestamp)) {
+        int rc = label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
+
+        if (rc)
+            return rc;
+    }
+    return writer_start(&lane->writer, &ops, why);
+}
+
+static void lane_stop(struct lane *lane)
+{
+    writer_stop(lane->writer);
+    label_destroy(lane->label);
+    free(lane->buffer.bytes);
+}
+
+static bool is_same_file(int a, int b)
+{
+    struct stat x, y;
+
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
+           x.st_rdev == y.st_rdev;
+}
+
+static int start_lanes(struct output *o, const struct plan *p, struct fault *why)
+{
+    bool is_dir = p->output == OUTPUT_DIR;
+    int rc;
+
+    o->out = (struct output_file){.fd = STDOUT_FILENO, .name = "standard output"};
+    o->err = (struct output_file){.fd = STDERR_FILENO, .name = "standard error"};
+    o->out.is_terminal = isatty(STDOUT_FILENO);
+    o->err.is_terminal = isatty(STDERR_FILENO);
+    if (is_same_file(STDOUT_FILENO, STDERR_FILENO)) {
+        o->err_file = &o->out;
+        o->err_lane = &o->lanes[0];
+    } else {
+        o->err_file = &o->err;
+        o->err_lane = &o->lanes[1];
+    }
+    if (is_dir) {
+        rc = output_dir_open(&o->dir, p->output_dir, p->size, why);
+        if (!rc)
+            rc = lane_start(&o->lanes[2], o, p, true, why);
+        if (rc)
+            return rc;
+    }
+    rc = lane_start(&o->lanes[0], o, p, !is_dir, why);
+    if (!rc && o->err_lane != &o->lanes[0])
+        rc = lane_start(&o->lanes[1], o, p, !is_dir, why);
+    return rc;
+}
+
+static void on_bell(evutil_socket_t fd, short what, void *arg)
+{
+    struct output *o = arg;
+    struct fault failed = {0};
+    uint64_t count, written;
+
+    (void)what;
+    if (read(fd, &count, sizeof(count)) < 0)
+        return;
+    for (int i = 0; i < o->hosts; i++) {
+        pthread_mutex_lock(&o->lock);
+        written = o->written[i];
+        o->written[i] = 0;
+        pthread_mutex_unlock(&o->lock);
+        for (; written > UINT32_MAX; written -= UINT32_MAX)
+            o->events.on_credit(i, UINT32_MAX, o->events.arg);
+        if (written)
+            o->events.on_credit(i, (uint32_t)written, o->events.arg);
+    }
+    pthread_mutex_lock(&o->lock);
+    if (!o->failed_told)
+        failed = o->failed;
+    pthread_mutex_unlock(&o->lock);
+    if (failed.code) {
+        o->failed_told = true;
+        o->events.on_failed(&failed, o->events.arg);
+    }
+}
+
+static void push(struct lane *lane, int host, int rank, int stream, const void *bytes, size_t size)
+{
+    struct chunk *c = malloc(sizeof(*c) + size);
+    struct timespec now;
+
+    if (!c)
+        abort(); /* the windows bound what is ever queued: this is a machine without memory */
+    clock_gettime(CLOCK_REALTIME, &now);
+    c->at_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    c->host = host;
+    c->rank = rank;
+    c->stream = (uint8_t)stream;
+    c->size = size;
+    if (size)
+        memcpy(c->bytes, bytes, size);
+    writer_push(lane->writer, c);
+}
+
+static void on_log_line(enum log_level level, const char *text, void *arg)
+{
+    const char *word = level == LOG_ERROR ? "error: " : level == LOG_WARN ? "warning: " : "";
+
+    output_say(arg, "%s%s", word, text);
+}
+
+int output_open(struct output **out, struct event_base *base, const struct plan *p,
+                const struct output_events *events, struct fault *why)
+{
+    struct output *o = calloc(1, sizeof(*o));
+    int rc;
+
+    if (!o)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    o->events = *events;
+    o->ranks = p->size;
+    o->hosts = p->host_count;
+    pthread_mutex_init(&o->lock, NULL);
+    o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    o->written = calloc((size_t)p->host_count, sizeof(*o->written));
+    if (o->bell >= 0)
+        o->on_bell = event_new(base, o->bell, EV_READ | EV_PERSIST, on_bell, o);
+    if (!o->written || !o->on_bell || event_add(o->on_bell, NULL)) {
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
+        goto fail;
+    }
+    rc = start_lanes(o, p, why);
+    if (rc)
+        goto fail;
+    log_to(on_log_line, o);
+    *out = o;
+    return 0;
+fail:
+    output_close(o);
+    return rc;
+}
+
+void output_close(struct output *o)
+{
+    if (!o)
+        return;
+    log_to(NULL, NULL);
+    for (int i = 0; i < 3; i++)
+        lane_stop(&o->lanes[i]);
+    output_dir_close(o->dir);
+    if (o->on_bell)
+        event_free(o->on_bell);
+    if (o->bell >= 0)
+        close(o->bell);
+    pthread_mutex_destroy(&o->lock);
+    free(o->written);
+    free(o);
+}
+
+void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
+{
+    struct lane *lane = o->dir ? &o->lanes[2] : stream == 1 ? &o->lanes[0] : o->err_lane;
+
+    if (o->dir && stream == 2)
+        output_dir_note(o->dir, rank, bytes, size);
+    push(lane, host, rank, stream, bytes, size);
+}
+
+void output_finish(struct output *o)
+{
+    for (int i = 0; i < 3; i++) {
+        if (o->lanes[i].writer)
+            push(&o->lanes[i], -1, -1, CHUNK_FINISH, NULL, 0);
+    }
+}
+
+void output_say(struct output *o, const char *format, ...)
+{
+    char text[8192];
+    va_list args;
+    size_t at;
+
+    at = (size_t)snprintf(text, sizeof(text), "mlaunch: ");
+    va_start(args, format);
+    vsnprintf(text + at, sizeof(text) - 1 - at, format, args);
+    va_end(args);
+    at = strlen(text);
+    text[at++] = '\n';
+    push(o->err_lane, -1, -1, CHUNK_TEXT, text, at);
+}
+
+void output_progress(struct output *o, const char *text)
+{
+    if (o->err_file->is_terminal)
+        push(o->err_lane, -1, -1, CHUNK_PROGRESS, text, text ? strlen(text) : 0);
+}
+
+bool output_has_terminal(const struct output *o)
+{
+    return o->err_file->is_terminal;
+}
+
+bool output_is_idle(struct output *o)
+{
+    for (int i = 0; i < 3; i++) {
+        if (o->lanes[i].writer && !writer_is_idle(o->lanes[i].writer))
+            return false;
+    }
+    return true;
+}
+
+const char *output_last_words(struct output *o, int rank, char *text, size_t size)
+{
+    if (!o->dir)
+        return NULL;
+    output_dir_tail(o->dir, rank, text, size);
+    return output_dir_file(o->dir, rank, 2)->name;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* output_dir.h: the files of `--output DIR`: DIR/rank.N.out and DIR/rank.N.err. */
+#ifndef LAUNCHER_OUTPUT_DIR_H
+#define LAUNCHER_OUTPUT_DIR_H
+
+#include "launcher/output_file.h"
+
+enum { OUTPUT_TAIL = 1024 /* bytes of each rank's stderr that are kept for the user */ };
+
+struct output_dir;
+
+/* Makes the directory (parents too) and two empty files a rank; files that are there are emptied.
+ */
+int output_dir_open(struct output_dir **out, const char *path, int ranks, struct fault *why);
+void output_dir_close(struct output_dir *d); /* takes NULL */
+
+/* stream: 1 or 2. */
+struct output_file *output_dir_file(struct output_dir *d, int rank, int stream);
+
+/* Remembers the end of what a rank wrote to stderr; tells it, whole lines if there are any. */
+void output_dir_note(struct output_dir *d, int rank, const char *bytes, size_t size);
+void output_dir_tail(const struct output_dir *d, int rank, char *text, size_t size);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/output_file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+/* 0 or errno. May block for as long as the reader likes; there, and only there, the thread may be
+ * cancelled. */
+static int write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        int state, err;
+        ssize_t n;
+
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+        n = write(fd, bytes, size);
+        err = errno;
+        /* Whoever shares the terminal with us may have made it non-blocking. */
+        if (n < 0 && err == EAGAIN)
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+        pthread_setcancelstate(state, NULL);
+        if (n < 0 && err != EINTR && err != EAGAIN)
+            return err;
+        if (n > 0) {
+            bytes += n;
+            size -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+static void file_write(struct output_buffer *b, struct output_file *f, const char *bytes,
+                       size_t size)
+{
+    int err;
+
+    if (size == 0 || f->failed)
+        return;
+    err = write_all(f->fd, bytes, size);
+    f->mid_line = bytes[size - 1] != '\n';
+    if (err) {
+        f->failed = true;
+        b->on_failed(err, f, b->arg);
+    }
+}
+
+void output_buffer_flush(struct output_buffer *b)
+{
+    size_t used = b->used;
+
+    b->used = 0;
+    if (used)
+        file_write(b, b->file, b->bytes, used);
+}
+
+void output_put_large(struct output_buffer *b, struct output_file *f, const char *bytes,
+                      size_t size)
+{
+    if (b->file != f || size > OUTPUT_BUFFER - b->used)
+        output_buffer_flush(b);
+    b->file = f;
+    if (size > OUTPUT_BUFFER / 4) {
+        output_buffer_flush(b);
+        file_write(b, f, bytes, size); /* straight from where it is: no copy */
+    } else {
+        memcpy(b->bytes + b->used, bytes, size);
+        b->used += size;
+    }
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/output_label.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char continued[] = "… "; /* stands before the rest of a line that was too long */
+
+struct line {
+    char *held; /* what has come of the current line and isn't shown yet */
+    size_t size, capacity;
+    int64_t at_ns; /* when its first byte came */
+    bool is_rest;  /* the line was too long; this is its continuation */
+};
+
+struct label {
+    struct line *lines;
+    int count;
+    bool with_rank, with_time;
+    int holding;    /* lines with held bytes */
+    int64_t second; /* which second's text `clock` holds */
+    char clock[32];
+};
+
+int label_create(struct label **out, int streams, bool with_rank, bool with_time, struct fault *why)
+{
+    struct label *l = calloc(1, sizeof(*l));
+
+    if (l)
+        l->lines = calloc((size_t)streams, sizeof(*l->lines));
+    if (!l || !l->lines) {
+        free(l);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    l->count = streams;
+    l->with_rank = with_rank;
+    l->with_time = with_time;
+    l->second = -1;
+    *out = l;
+    return 0;
+}
+
+void label_destroy(struct label *l)
+{
+    if (!l)
+        return;
+    for (int i = 0; i < l->count; i++)
+        free(l->lines[i].held);
+    free(l->lines);
+    free(l);
+}
+
+bool label_holds_any(const struct label *l)
+{
+    return l->holding > 0;
+}
+
+/* "2026-11-21T01:08:23.125 [3] " into out; returns its length. */
+static size_t prefix_format(struct label *l, char *out, size_t size, int rank, int64_t at_ns,
+                            bool is_rest)
+{
+    int64_t second = at_ns / 1000000000;
+    int at = 0;
+
+    if (l->with_time) {
+        if (second != l->second) {
+            time_t t = (time_t)second;
+            struct tm tm;
+
+            localtime_r(&t, &tm);
+            strftime(l->clock, sizeof(l->clock), "%Y-%m-%dT%H:%M:%S", &tm);
+            l->second = second;
+        }
+        at = snprintf(out, size, "%s.%03d ", l->clock, (int)(at_ns / 1000000 % 1000));
+    }
+    if (l->with_rank)
+        at += snprintf(out + at, size - (size_t)at, "[%d] ", rank);
+    if (is_rest)
+        at += snprintf(out + at, size - (size_t)at, "%s", continued);
+    return (size_t)at;
+}
+
+/* Comes before the first bytes of a line, or of its rest: the label, unless the line's beginning is
+ * what stands at the file's end. Then what is held of it. */
+static void line_begin(struct label *l, struct output_buffer *b, struct output_file *f,
+                       struct line *line, int rank)
+{
+    char prefix[96];
+
+    if (f->open_line != line) {
+        if (f->open_line)
+            output_put(b, f, "\n", 1);
+        output_put(b, f, prefix,
+                   prefix_format(l, prefix, sizeof(prefix), rank, line->at_ns, line->is_rest));
+    }
+    f->open_line = NULL;
+    line->is_rest = false;
+    if (line->size) {
+        output_put(b, f, line->held, line->size);
+        line->size = 0;
+        l->holding--;
+    }
+}
+
+static void line_hold(struct label *l, struct line *line, const char *bytes, size_t size)
+{
+    if (line->size + size > line->capacity) {
+        size_t capacity = line->size + size < 4096 ? 4096 : 2 * (line->size + size);
+        char *bigger = realloc(line->held, capacity);
+
+        if (!bigger)
+            abort(); /* a few KiB: nothing sensible is left to do */
+        line->held = bigger;
+        line->capacity = capacity;
+    }
+    if (line->size == 0)
+        l->holding++;
+    memcpy(line->held + line->size, bytes, size);
+    line->size += size;
+}
+
+void label_write(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
+                 int rank, int64_t at_ns, const char *bytes, size_t size)
+{
+    struct line *line = &l->lines[stream];
+    const char *end = bytes + size;
+    char prefix[96];
+    size_t prefix_size = prefix_format(l, prefix, sizeof(prefix), rank, at_ns, false);
+    bool fresh = line->size == 0 && f->open_line == NULL && !line->is_rest;
+
+    while (bytes < end) {
+        size_t left = (size_t)(end - bytes);
+        const char *newline = memchr(bytes, '\n', left);
+        size_t take = newline ? (size_t)(newline - bytes) + 1 : left;
+
+        if (line->size + take > LABEL_LINE_MAX)
+            newline = NULL; /* held and cut below */
+        if (newline && fresh) {
+            output_put(b, f, prefix, prefix_size);
+            output_put(b, f, bytes, take);
+        } else if (newline) {
+            if (line->size == 0)
+                line->at_ns = at_ns;
+            line_begin(l, b, f, line, rank);
+            output_put(b, f, bytes, take);
+            fresh = true;
+        } else {
+            if (take > LABEL_LINE_MAX - line->size)
+                take = LABEL_LINE_MAX - line->size;
+            if (line->size == 0)
+                line->at_ns = at_ns;
+            line_hold(l, line, bytes, take);
+            if (line->size == LABEL_LINE_MAX) {
+                line_begin(l, b, f, line, rank);
+                output_put(b, f, "\n", 1);
+                line->is_rest = true;
+            }
+            fresh = false;
+        }
+        bytes += take;
+    }
+}
+
+void label_show(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
+                int rank)
+{
+    struct line *line = &l->lines[stream];
+
+    if (line->size == 0)
+        return;
+    line_begin(l, b, f, line, rank);
+    f->open_line = line;
+}
+
+void label_end(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
+               int rank)
+{
+    struct line *line = &l->lines[stream];
+
+    label_show(l, b, f, stream, rank);
+    if (f->open_line == line) {
+        output_put(b, f, "\n", 1);
+        f->open_line = NULL;
+    }
+    free(line->held); /* in a job of many ranks, most have ended long before the last */
+    line->held = NULL;
+    line->capacity = 0;
+    line->is_rest = false;
+}

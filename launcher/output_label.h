@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output_label.h: ranks' streams cut into lines, each with the time and the rank before it.
+ *
+ * A line is written whole. One that isn't finished is held back until it is, until the output has
+ * been silent for a moment (so that prompts appear), or until it is 1 MiB long. Once a part of it
+ * stands there, the rest follows without a label if nothing came between; else the unfinished line
+ * is ended and the rest gets its label again.
+ */
+#ifndef LAUNCHER_OUTPUT_LABEL_H
+#define LAUNCHER_OUTPUT_LABEL_H
+
+#include "launcher/output_file.h"
+
+#include <stdint.h>
+
+enum { LABEL_LINE_MAX = 1 << 20 /* bytes of a line that are held back */ };
+
+struct label; /* the line state of all ranks' streams; used by one thread */
+
+/* `streams` is how many there are; `with_rank`: "[rank] ", `with_time`: the time. */
+int label_create(struct label **out, int streams, bool with_rank, bool with_time,
+                 struct fault *why);
+void label_destroy(struct label *l); /* takes NULL */
+
+/* What came from a rank: bytes, at `at_ns` (CLOCK_REALTIME). stream: any number below `streams`. */
+void label_write(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
+                 int rank, int64_t at_ns, const char *bytes, size_t size);
+
+/* That stream's end: an unfinished line is shown and ended. */
+void label_end(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
+               int rank);
+
+/* Shows the unfinished line of a stream, without an end. */
+void label_show(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
+                int rank);
+
+/* Whether any stream holds back a part of a line. */
+bool label_holds_any(const struct label *l);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* progress.h: `connecting 12/64 …` on a terminal, while it lasts longer than a moment. */
+#ifndef LAUNCHER_PROGRESS_H
+#define LAUNCHER_PROGRESS_H
+
+#include "common/fault.h"
+#include "launcher/output.h"
+
+struct event_base;
+struct progress;
+
+int progress_start(struct progress **out, struct event_base *base, struct output *output, int total,
+                   struct fault *why);
+void progress_step(struct progress *p); /* one more host has answered; takes NULL */
+void progress_stop(struct progress *p); /* the line vanishes; takes NULL */
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { BATCH = 512 << 10 /* bytes after which what was written is acknowledged */ };
+
+struct writer {
+    struct writer_ops ops;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct chunk *first, **last;
+    struct chunk *batch; /* being written; the thread's own */
+    bool is_busy;
+    bool started;
+};
+
+static void free_list(struct chunk *c)
+{
+    while (c) {
+        struct chunk *next = c->next;
+
+        free(c);
+        c = next;
+    }
+}
+
+/* The head of the queue, about BATCH bytes of it; lock held. */
+static struct chunk *take_batch(struct writer *w)
+{
+    struct chunk *list = w->first, *c;
+    size_t size = 0;
+
+    for (c = list; c; c = c->next) {
+        size += c->size;
+        if (size >= BATCH)
+            break;
+    }
+    if (c) {
+        w->first = c->next;
+        c->next = NULL;
+    } else {
+        w->first = NULL;
+    }
+    if (!w->first)
+        w->last = &w->first;
+    return list;
+}
+
+/* Waits for something to write; true if nothing came within WRITER_SILENCE_MS, lock held. Without
+ * `timed` it waits for ever. */
+static bool wait_chunk(struct writer *w, bool timed)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += WRITER_SILENCE_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    while (!w->first) {
+        if (!timed)
+            pthread_cond_wait(&w->wake, &w->lock);
+        else if (pthread_cond_timedwait(&w->wake, &w->lock, &until) == ETIMEDOUT)
+            return !w->first;
+    }
+    return false;
+}
+
+static void unlock(void *lock)
+{
+    pthread_mutex_unlock(lock);
+}
+
+/* Takes the next batch; true: there was silence instead. The only place here where the thread may
+ * be cancelled (output_file.c has the other one: a blocked write). */
+static bool next_batch(struct writer *w, bool timed)
+{
+    bool silence;
+    int state;
+
+    pthread_mutex_lock(&w->lock);
+    pthread_cleanup_push(unlock, &w->lock);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    silence = wait_chunk(w, timed);
+    pthread_setcancelstate(state, NULL);
+    w->is_busy = true;
+    w->batch = take_batch(w);
+    pthread_cleanup_pop(1);
+    return silence;
+}
+
+static void *writer_run(void *arg)
+{
+    struct writer *w = arg;
+    bool timed = false; /* something was written since the last silence */
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    for (;;) {
+        bool silence = next_batch(w, timed);
+
+        for (struct chunk *c = w->batch; c; c = c->next)
+            w->ops.on_chunk(c, w->ops.arg);
+        if (silence)
+            w->ops.on_silence(w->ops.arg);
+        timed = !silence;
+        w->ops.on_flush(w->ops.arg);
+        pthread_mutex_lock(&w->lock);
+        w->is_busy = w->first != NULL;
+        pthread_mutex_unlock(&w->lock);
+        w->ops.on_written(w->batch, w->ops.arg);
+        free_list(w->batch);
+        w->batch = NULL;
+    }
+    return NULL;
+}
+
+int writer_start(struct writer **out, const struct writer_ops *ops, struct fault *why)
+{
+    struct writer *w = calloc(1, sizeof(*w));
+    pthread_condattr_t attr;
+    sigset_t all, old;
+    int err;
+
+    if (!w)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    w->ops = *ops;
+    w->last = &w->first;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &attr);
+    pthread_condattr_destroy(&attr);
+
+    /* Signals are the loop's: none must interrupt a write. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    err = pthread_create(&w->thread, NULL, writer_run, w);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (err) {
+        writer_stop(w);
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for the output");
+    }
+    w->started = true;
+    *out = w;
+    return 0;
+}
+
+void writer_push(struct writer *w, struct chunk *c)
+{
+    c->next = NULL;
+    pthread_mutex_lock(&w->lock);
+    *w->last = c;
+    w->last = &c->next;
+    w->is_busy = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool writer_is_idle(struct writer *w)
+{
+    bool is_idle;
+
+    pthread_mutex_lock(&w->lock);
+    is_idle = !w->is_busy;
+    pthread_mutex_unlock(&w->lock);
+    return is_idle;
+}
+
+void writer_stop(struct writer *w)
+{
+    if (!w)
+        return;
+    if (w->started) {
+        pthread_cancel(w->thread);
+        pthread_join(w->thread, NULL);
+    }
+    free_list(w->batch);
+    free_list(w->first);
+    pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
