@@ -205,9 +205,9 @@ static void on_exited(struct attempt *a, struct member *m, const struct frame *f
     if (a->ranks[e.rank].ended)
         return;
     events_file_write(a->config.events, "exited", a->identity.id, exited_json(&e, m->host->name));
-    exited_report_format(text, sizeof(text), &e, m->host->name, attempt_program(a, e.rank));
+    exited_report_format(text, sizeof(text), &e, m->host->name);
     log_info("%s", text);
-    blame = first_failure_exited(&a->failure, &e, m->host->name, attempt_program(a, e.rank));
+    blame = first_failure_exited(&a->failure, &e, m->host->name);
     rank_ended(a, e.rank);
     if (blame != BLAME_NONE || a->ranks_left == 0)
         attempt_failed(a, true);

@@ -87,9 +87,4 @@ void attempt_advance(struct attempt *a);
 void attempt_failed(struct attempt *a, bool others_may_go_on);
 void attempt_check_paused(struct attempt *a);
 
-static inline const char *attempt_program(const struct attempt *a, int rank)
-{
-    return a->plan->apps[a->plan->ranks[rank].app].argv[0];
-}
-
 #endif

@@ -21,8 +21,7 @@ static enum blame blame_of(const struct exited_report *r)
     return r->consequence ? BLAME_CONSEQUENCE : BLAME_CAUSE;
 }
 
-void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host,
-                          const char *program)
+void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host)
 {
     int at = snprintf(out, size, "rank %d on host %s", r->rank, host);
 
@@ -31,7 +30,7 @@ void exited_report_format(char *out, size_t size, const struct exited_report *r,
     out += at;
     size -= (size_t)at;
     if (r->error[0]) {
-        snprintf(out, size, " could not start %s: %s", program, r->error);
+        snprintf(out, size, " could not be started: %s", r->error);
     } else if (r->signal) {
         const char *name = sigdescr_np(r->signal);
 
@@ -47,7 +46,7 @@ void exited_report_format(char *out, size_t size, const struct exited_report *r,
 }
 
 enum blame first_failure_exited(struct first_failure *f, const struct exited_report *r,
-                                const char *host, const char *program)
+                                const char *host)
 {
     enum blame blame = blame_of(r);
 
@@ -55,7 +54,7 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
         f->blame = blame;
         f->rank = r->rank;
         f->status = r->signal ? 128 + r->signal : r->status;
-        exited_report_format(f->text, sizeof(f->text), r, host, program);
+        exited_report_format(f->text, sizeof(f->text), r, host);
     }
     return blame;
 }

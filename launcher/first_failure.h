@@ -22,17 +22,16 @@ struct first_failure {
     char text[1024];
 };
 
-/* How a rank ended: status 0 is no failure. `program`: what it should have run. Returns how far it
+/* How a rank ended: status 0 is no failure. Returns how far it
  * is to blame, whether or not it is the first. */
 enum blame first_failure_exited(struct first_failure *f, const struct exited_report *r,
-                                const char *host, const char *program);
+                                const char *host);
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid);
 /* A host was lost, or its agent failed: status 125. */
 void first_failure_lost(struct first_failure *f, const char *host, const char *text);
 
 /* The sentence for one rank's end, without a final newline. */
-void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host,
-                          const char *program);
+void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host);
 
 #endif
