@@ -2,6 +2,7 @@
 /* main.c: the mlaunch command: options, plan, job. */
 #include "common/log.h"
 #include "launcher/config_file.h"
+#include "launcher/job.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
 #include "launcher/usage.h"
@@ -25,10 +26,8 @@ static int finish_output(void)
 
 static int carry_out(const struct plan *p)
 {
-    if (!p->dry_run) {
-        log_error("this build can only print its plan: --dry-run");
-        return STATUS_OURS;
-    }
+    if (!p->dry_run)
+        return job_run(p);
     plan_print(p);
     return finish_output();
 }
