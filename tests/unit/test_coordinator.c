@@ -47,6 +47,7 @@ struct fixture {
     int size;
     int host_of[RANKS_MAX];
     struct client *ranks[RANKS_MAX];
+    int split_group; /* of the last split() */
 };
 
 /* In the loop's thread. A message is a datagram, so that none is cut. */
@@ -633,6 +634,7 @@ static void test_exchange_with_the_dead(void **state)
 
 static void split(struct fixture *f, int rank, int group, int color, int key)
 {
+    f->split_group = group;
     send_text(f->ranks[rank], COORD_SPLIT,
               "{\"group\": %d, \"seq\": 4, \"color\": %d, \"key\": %d}", group, color, key);
 }
@@ -645,6 +647,7 @@ static json_int_t expect_split(struct fixture *f, int rank, const char *expected
 
     assert_string_equal(members, expected);
     assert_int_equal(json_integer_value(json_object_get(message, "seq")), 4);
+    assert_int_equal(json_integer_value(json_object_get(message, "parent")), f->split_group);
     free(members);
     json_decref(message);
     return group;
