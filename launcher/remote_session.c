@@ -16,7 +16,7 @@
 
 enum {
     TRIES = 5,     /* connections that sshd may drop before its banner */
-    PAUSE_MS = 60, /* before the second try, doubled each time, and up to as much again at random:
+    PAUSE_MS = 100, /* before the second try, doubled each time, and up to as much again at random:
                       or else all who were dropped would come back together */
 };
 
@@ -170,6 +170,8 @@ int remote_session_open(struct remote_session *s, const struct remote_config *c,
         if (!rc)
             return 0;
         session_drop(s);
+        if (dropped && tries == TRIES)
+            fault_wrap(why, "tried %d times", TRIES);
         if (!dropped || tries == TRIES || clock_left_ms(w->deadline_ms) == 0)
             break;
         pause_ms = pause_ms / 2 + (int)randombytes_uniform((uint32_t)pause_ms / 2);

@@ -83,7 +83,7 @@ static void epitaph_write(struct remote_channel *c, struct remote_agent *a, int 
                            *a->command.signal ? a->command.signal : NULL, words);
     }
     pthread_mutex_lock(&c->lock);
-    strcpy(c->epitaph, rc ? why->text : text);
+    snprintf(c->epitaph, sizeof(c->epitaph), "%s", rc ? why->text : text);
     pthread_mutex_unlock(&c->lock);
 }
 
