@@ -82,6 +82,15 @@ static void errors_read(struct remote_command *c)
         last_words_add(&c->words, bytes, (size_t)n);
 }
 
+static int connection_explain(ssh_session ssh, struct fault *why)
+{
+    const char *error = ssh_get_error(ssh);
+
+    if (strstr(error, "disconnected"))
+        return fault_set(why, ML_ERR_LINK, "the connection was closed there: its sshd has ended");
+    return fault_set(why, ML_ERR_LINK, "the connection broke: %s", error);
+}
+
 int remote_command_read(struct remote_command *c, char *out, size_t size, struct fault *why)
 {
     int n = ssh_channel_read_nonblocking(c->channel, out, (uint32_t)size, 0);
@@ -94,8 +103,7 @@ int remote_command_read(struct remote_command *c, char *out, size_t size, struct
     if (ssh_channel_is_eof(c->channel))
         return REMOTE_COMMAND_ENDED;
     if (n < 0 || !ssh_is_connected(c->session->ssh))
-        return fault_set(why, ML_ERR_LINK, "the connection broke: %s",
-                         ssh_get_error(c->session->ssh));
+        return connection_explain(c->session->ssh, why);
     return ssh_channel_is_closed(c->channel) ? REMOTE_COMMAND_ENDED : 0;
 }
 
