@@ -111,11 +111,12 @@ static void expect_hosts(const char *text, const char *expected)
     struct string_list l = {0};
     struct fault why = {0};
     char joined[256] = "";
+    int n = 0;
 
     if (slurm_expand_hosts(&l, text, 100, &why))
         fail_msg("%s: %s", text, why.text);
     for (size_t i = 0; i < l.count; i++)
-        sprintf(joined + strlen(joined), "%s%s", i ? " " : "", l.items[i]);
+        n += snprintf(joined + n, sizeof(joined) - (size_t)n, "%s%s", i ? " " : "", l.items[i]);
     assert_string_equal(joined, expected);
     string_list_clear(&l);
 }

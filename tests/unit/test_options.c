@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,7 +21,7 @@ static int parse(struct options **o, const char *line, char *const *environment,
     char *argv[WORDS], *rest = copy;
     struct options_source from = {1, argv, environment, NULL, NULL};
 
-    strcpy(copy, line);
+    snprintf(copy, sizeof(copy), "%s", line);
     argv[0] = (char *)"mlaunch";
     while (from.argc < WORDS - 1 && (argv[from.argc] = strsep(&rest, "|")))
         from.argc++;

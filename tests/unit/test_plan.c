@@ -28,7 +28,7 @@ static int make(struct plan **p, const char *line, char *const *environment, str
     struct options *o = NULL;
     int rc;
 
-    strcpy(copy, line);
+    snprintf(copy, sizeof(copy), "%s", line);
     argv[0] = (char *)"mlaunch";
     while (from.argc < WORDS && (argv[from.argc] = strsep(&rest, " ")))
         from.argc++;
