@@ -150,23 +150,30 @@ static char *next_line(char *out, int size, void *arg)
     return memcpy(out, line, strlen(line) + 1);
 }
 
-int config_file_read(struct config *c, const char *path, int layer, int profile_layer,
-                     struct fault *why)
+int config_file_parse(struct config *c, const char *path, char *text, int layer, int profile_layer,
+                      struct fault *why)
 {
-    struct source s = {c, path, NULL, 0, layer, profile_layer, why, 0, 0};
-    char *text = NULL;
-    size_t size;
-    int rc = text_file_read(path, &text, &size, why), bad_line;
+    struct source s = {c, path, text, 0, layer, profile_layer, why, 0, 0};
+    int bad_line = ini_parse_stream(next_line, &s, take_pair, &s);
 
-    if (rc)
-        return fault_wrap(why, "configuration file");
-    s.rest = text;
-    bad_line = ini_parse_stream(next_line, &s, take_pair, &s);
-    free(text);
     if (bad_line > 0 && (!s.rc || bad_line < s.bad_line))
         return fault_set(why, ML_ERR_ARGUMENT, "%s line %d: is neither [section] nor key = value",
                          path, bad_line);
     return s.rc ? fault_wrap(why, "%s line %d", path, s.bad_line) : 0;
+}
+
+int config_file_read(struct config *c, const char *path, int layer, int profile_layer,
+                     struct fault *why)
+{
+    char *text = NULL;
+    size_t size;
+    int rc = text_file_read(path, &text, &size, why);
+
+    if (rc)
+        return fault_wrap(why, "configuration file");
+    rc = config_file_parse(c, path, text, layer, profile_layer, why);
+    free(text);
+    return rc;
 }
 
 int config_file_read_optional(struct config *c, const char *path, int layer, int profile_layer,

@@ -24,6 +24,10 @@ struct config {
 int config_file_read(struct config *c, const char *path, int layer, int profile_layer,
                      struct fault *why);
 
+/* The same for text that has been read already; it is changed. `path` is its name for messages. */
+int config_file_parse(struct config *c, const char *path, char *text, int layer, int profile_layer,
+                      struct fault *why);
+
 /* As config_file_read, but a file that isn't there is none, and one that can't be read is a
  * warning. */
 int config_file_read_optional(struct config *c, const char *path, int layer, int profile_layer,

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What mlaunch says before it starts anything: help, version, refusals in words with status 125, and the plan.
+. "${0%/*}/../lib/test.sh"
+plan() { "$MLAUNCH" --dry-run "$@"; }
+full_disk() { "$@" > /dev/full; }
+stderr_of() { "$@" 2>&1 > /dev/null; }
+# refused REGEX ARG…: status 125, that sentence, nothing on stdout, no second line.
+refused() {
+    local regex=$1
+    shift
+    check_error 125 "^mlaunch: error: .*$regex" "mlaunch $* is refused" "$MLAUNCH" "$@"
+    if [ ! -s "$OUT" ] && [ "$(wc -l < "$ERR")" -eq 1 ]; then pass "in one line"; else fail "in one line" "$(cat "$OUT" "$ERR")"; fi
+}
+
+check "--version" "$MLAUNCH" --version
+check_match '^mlaunch [0-9]+\.[0-9]+\.[0-9]+ \(build [0-9a-f]{16}\)$' "$OUT" "prints version and build id"
+check "--help" "$MLAUNCH" --help
+cp "$OUT" "$T/help"
+check_match '--hostfile FILE' "$T/help" "--help lists options"
+check_no_match '--(mpi|rdma-device|rdma-port|gid-index|mtu|qp|agent-launcher|agent-command)|jaccl' "$T/help" \
+    "--help lists nothing that isn't there"
+check_no_match '.{101}' "$T/help" "no line of --help is wider than 100"
+check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk "$MLAUNCH" --help
+
+refused 'which program\?'
+refused 'which program\?' run
+refused '--hostfil is not known; the nearest that is: --hostfile' --hostfil x prog
+refused '--mpi is not in this version' --mpi pmix prog
+refused "'rdma' is not in this version" --backend rdma prog
+refused 'mlaunch ps is not in this version' ps
+refused "'x' is not a whole number" -n x prog
+refused 'lacks its value: --hosts LIST' --hosts
+refused 'goes before the first program' a : --timeout 3 b
+refused 'have 4 slots; --oversubscribe' -H a:2,b:2 -n 5 prog
+refused "ranks are 0 to 1" -n 2 --stdin 2 prog
+refused 'set by mlaunch' -x MLAUNCH_RANK=3 prog
+refused 'shm needs all ranks on one host' -H a,b --backend shm prog
+refused '/nonexistent: cannot be opened: No such file' --hostfile /nonexistent prog
+printf '[{"ssh": "a"}, {"ssh": "b", "slots": 0}]' > "$T/hosts"
+refused 'hosts: hosts\[1\] \(b\): slots: 0 is not from 1' --hostfile "$T/hosts" prog
+printf '[defaults]\nnp = 2\ntimout = 3\n' > "$T/bad.ini"
+refused 'bad.ini line 3: timout is not known; the nearest that is: timeout' --config "$T/bad.ini" prog
+
+# Configuration: ours, below $XDG_CONFIG_HOME, and never the current directory's.
+mkdir -p "$XDG_CONFIG_HOME/mlaunch" "$T/here/.config/mlaunch" "$T/here/mlaunch"
+printf '[defaults]\nnp = 3\n[profile wide]\nnp = 5\n' > "$XDG_CONFIG_HOME/mlaunch/mlaunch.ini"
+for file in mlaunch.ini .mlaunch.ini .config/mlaunch/mlaunch.ini mlaunch/mlaunch.ini; do
+    printf '[defaults]\nnp = 7\n' > "$T/here/$file"
+done
+size() { (cd "$T/here" && plan "$@") | sed -n 's/^job: \([0-9]*\) rank.*/\1/p'; }
+check_output 3 "the user's file counts, the current directory's not" size -- prog
+check_output 5 "a profile" size --profile wide -- prog
+export MLAUNCH_OPT_NP=4
+check_output 4 "the environment wins over files" size --profile wide -- prog
+check_output 2 "the command line wins over all" size -n 2 -- prog
+unset MLAUNCH_OPT_NP
+rm "$XDG_CONFIG_HOME/mlaunch/mlaunch.ini"
+
+# The plan.
+check "--dry-run" plan -H a:2,b:2 -x A=1 --cwd /d -n 3 ./prog 'x y' : -n 1 -- other
+check_match '^job: 4 ranks on 2 hosts \(--hosts\)$' "$OUT" "tells how many ranks on how many hosts"
+check_match '^backend: tcp' "$OUT" "tells the backend"
+check_match "^program 0: 3 ranks: ./prog 'x y'\$" "$OUT" "tells the programs"
+check_match '^    directory /d$' "$OUT" "tells the directory"
+check_match '^    environment A=1$' "$OUT" "tells the environment"
+check_match '^host 1: b \(SSH, 2 slots\): ranks 2-3$' "$OUT" "tells the hosts"
+check_match '^rank 3: host b, local rank 1, program 1$' "$OUT" "tells the ranks"
+check_error 0 '^mlaunch: warning: -x NOT_THERE' "an absent variable is a warning" plan -x NOT_THERE prog
+check_output "" "which -q silences" stderr_of plan -q -x NOT_THERE prog
+check_error 0 '^mlaunch: backend shm: all ranks are on one host' "-v says why this backend" plan -v prog
+check_match '^    environment MLAUNCH_ALGO=ring$' <(MLAUNCH_ALGO=ring plan prog) "MLAUNCH_ALGO is passed on"
+check "names with control characters are shown harmlessly" plan $'a\e[2Jb'
+check_no_match $'\e' "$OUT" "in the plan too"
+check "a hostfile from a pipe" plan --hostfile <(echo a) prog
+check_match '^host 0: a ' "$OUT" "is read"
+done_testing
