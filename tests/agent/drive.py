@@ -333,7 +333,8 @@ def environment():
     lines = a.output[1, 1].decode().split("\n")
     expect(lines[0] == "/usr" and lines[1] == "0027", f"{lines}")
     expect(int(lines[2]) == 5, f"descriptors leak into ranks: {lines}")  # 0, 1, 2, ls's own, the total line
-    expect(all(int(x.split()[1], 16) == 0 for x in lines[3:5]), f"signals: {lines}")
+    # Signals 32 and 33 are the C library's own; a caller may have them ignored, and nobody can change it.
+    expect(all(int(x.split()[1], 16) & ~(3 << 31) == 0 for x in lines[3:5]), f"signals: {lines}")
     import resource
     expect(lines[5] == str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]), f"ulimit -n: {lines}")
     a.check_gone(0)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* test_agent_job_directory.c: made 0700 below a directory that must be safe; removed with its contents. */
+#include "launcher/agent/job_directory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char base[] = "/tmp/mlaunch-unit.XXXXXX";
+
+static void user_directory(char *out, size_t size)
+{
+    snprintf(out, size, "%s/mlaunch-%u", base, (unsigned)geteuid());
+}
+
+static void makes_two_apart_and_removes_them(void **state)
+{
+    char a[JOB_DIRECTORY_PATH], b[JOB_DIRECTORY_PATH], user[128], inner[256];
+    struct fault why = {0};
+    struct stat st;
+
+    (void)state;
+    user_directory(user, sizeof(user));
+    assert_int_equal(job_directory_create(a, base, "job", 0, &why), 0);
+    assert_int_equal(job_directory_create(b, base, "job", 0, &why), 0);
+    assert_string_not_equal(a, b);
+    assert_int_equal(strncmp(a, user, strlen(user)), 0);
+    assert_int_equal(stat(user, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    assert_int_equal(stat(a, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+
+    assert_int_equal(job_directory_write(a, "file", "text", &why), 0);
+    snprintf(inner, sizeof(inner), "%s/file", a);
+    assert_int_equal(stat(inner, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    snprintf(inner, sizeof(inner), "%s/inner", a);
+    assert_int_equal(mkdir(inner, 0700), 0);
+    snprintf(inner, sizeof(inner), "%s/inner/link", a);
+    assert_int_equal(symlink(b, inner), 0);
+
+    assert_false(job_directory_rank_is_broken(a, 3));
+    assert_int_equal(job_directory_write(a, "rank.3.broken", "", &why), 0);
+    assert_true(job_directory_rank_is_broken(a, 3));
+
+    job_directory_remove(a);
+    assert_int_not_equal(access(a, F_OK), 0);
+    assert_int_equal(access(b, F_OK), 0); /* links are not followed */
+    job_directory_remove(b);
+    assert_int_not_equal(access(user, F_OK), 0);
+}
+
+static void refused(const char *word)
+{
+    char path[JOB_DIRECTORY_PATH];
+    struct fault why = {0};
+
+    assert_int_equal(job_directory_create(path, base, "job", 0, &why), ML_ERR_SYSTEM);
+    if (!strstr(why.text, word))
+        fail_msg("\"%s\" does not speak of \"%s\"", why.text, word);
+}
+
+static void refuses_an_unsafe_user_directory(void **state)
+{
+    char user[128];
+
+    (void)state;
+    user_directory(user, sizeof(user));
+    assert_int_equal(mkdir(user, 0755), 0);
+    refused("is open to others (mode 0755)");
+    assert_int_equal(rmdir(user), 0);
+
+    assert_int_equal(symlink("/tmp", user), 0);
+    refused("is not a directory");
+    assert_int_equal(unlink(user), 0);
+
+    if (geteuid() == 0) { /* only root can give a directory away */
+        assert_int_equal(mkdir(user, 0700), 0);
+        assert_int_equal(chown(user, 12345, 0), 0);
+        refused("belongs to another user (uid 12345)");
+        assert_int_equal(rmdir(user), 0);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(base) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return rmdir(base); /* empty: nothing is left behind */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(makes_two_apart_and_removes_them),
+        cmocka_unit_test(refuses_an_unsafe_user_directory),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
