@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_auth.c: whatever somebody without the secret says, neither side of the handshake takes him for a
+ * member. Each line of the input is a frame for the acceptor and the connector: two digits of its type, then
+ * its payload, in which @ stands for this build's id.
+ */
+#include "common/auth.h"
+#include "common/build_id.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void put(struct auth *a, const char *payload, size_t size, uint8_t type)
+{
+    /* Of its own size, so that a read beyond its final 0 is seen. */
+    struct frame f = {type, (uint32_t)size, malloc(size + 1)};
+    enum auth_progress progress;
+    struct fault why;
+    size_t left;
+
+    if (!f.payload)
+        abort();
+    memcpy(f.payload, payload, size);
+    f.payload[size] = 0;
+    if (auth_input(a, &f, &progress, &why) == 0 && progress == AUTH_DONE)
+        abort();
+    auth_output(a, &left);
+    if (left > 2048)
+        abort();
+    free(f.payload);
+}
+
+static size_t expand(char *out, size_t room, const uint8_t *line, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < size && n + strlen(build_id) < room; i++) {
+        if (line[i] == '@') {
+            memcpy(out + n, build_id, strlen(build_id));
+            n += strlen(build_id);
+        } else {
+            out[n++] = (char)line[i];
+        }
+    }
+    return n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const uint8_t secret[AUTH_SECRET] = {1};
+    static const struct auth_identity me = {.purpose = "rank"};
+    const uint8_t *end = data + size, *next;
+    struct auth *acceptor, *connector;
+    struct fault why;
+    char text[8192];
+
+    if (auth_create_acceptor(&acceptor, "job", secret, &why) ||
+        auth_create_connector(&connector, "job", secret, &me, &why))
+        abort();
+    for (; data < end; data = next + 1) {
+        next = memchr(data, '\n', (size_t)(end - data));
+        if (!next)
+            next = end;
+        if (next - data >= 2) {
+            uint8_t type = (uint8_t)((data[0] - '0') * 10 + (data[1] - '0'));
+            size_t n = expand(text, sizeof(text), data + 2, (size_t)(next - data - 2));
+
+            put(acceptor, text, n, type);
+            put(connector, text, n, type);
+        }
+    }
+    auth_destroy(acceptor);
+    auth_destroy(connector);
+    return 0;
+}
