@@ -30,8 +30,8 @@ void require_text(const char *file, int line, const char *text, const char *part
 {
     if (strstr(text, part))
         return;
-    fprintf(stderr, "%s:%d: rank %s: \"%s\" is not in \"%s\"\n", file, line,
-            getenv("MLAUNCH_RANK"), part, text);
+    fprintf(stderr, "%s:%d: rank %s: \"%s\" is not in \"%s\"\n", file, line, getenv("MLAUNCH_RANK"),
+            part, text);
     _exit(RANK_FAILED);
 }
 
@@ -209,8 +209,8 @@ void job_open(struct job *j, const struct job_config *config)
     snprintf(j->root, sizeof(j->root), "%s/mlaunch-%s-XXXXXX", temporary ? temporary : "/tmp",
              j->id);
     assert_non_null(mkdtemp(j->root));
-    j->seen = mmap(NULL, sizeof(*j->seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                   0);
+    j->seen =
+        mmap(NULL, sizeof(*j->seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(j->seen, MAP_FAILED);
     start_coordinator(j, coordinator);
     write_job_files(j, coordinator);
@@ -240,8 +240,9 @@ static void tell_coordinator(struct job *j, int rank, int status)
     struct exit_note note = {.rank = rank, .pid = j->pids[rank]};
 
     if (WIFSIGNALED(status))
-        snprintf(note.text, sizeof(note.text), "was killed by signal %d (%s) on host host%d (pid %d)",
-                 WTERMSIG(status), strsignal(WTERMSIG(status)), j->host_of[rank], (int)note.pid);
+        snprintf(note.text, sizeof(note.text),
+                 "was killed by signal %d (%s) on host host%d (pid %d)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)), j->host_of[rank], (int)note.pid);
     else
         snprintf(note.text, sizeof(note.text), "exited with status %d on host host%d (pid %d)",
                  WEXITSTATUS(status), j->host_of[rank], (int)note.pid);

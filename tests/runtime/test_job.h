@@ -60,9 +60,9 @@ typedef void rank_fn(struct job *j, int rank);
 /* In the test program; failures are cmocka's. */
 void job_open(struct job *j, const struct job_config *config);
 void job_spawn(struct job *j, int rank, rank_fn *fn);
-int job_wait(struct job *j, int rank); /* as waitpid's status; tells the coordinator */
+int job_wait(struct job *j, int rank);    /* as waitpid's status; tells the coordinator */
 void job_run(struct job *j, rank_fn *fn); /* all ranks, which must end with 0 */
-void job_close(struct job *j); /* fails if anything is left behind */
+void job_close(struct job *j);            /* fails if anything is left behind */
 
 /* open, run, close */
 void job_do(const struct job_config *config, rank_fn *fn);

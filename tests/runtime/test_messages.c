@@ -31,8 +31,23 @@ static void check(const unsigned char *at, size_t size, unsigned seed)
 /* Everybody passes blocks of every interesting size around a ring, at odd addresses. */
 static void ring(struct job *j, int rank)
 {
-    static const size_t sizes[] = {0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 1000, 4096, 65537,
-                                   (1 << 20) - 1, (1 << 20) + 7, 5 << 20};
+    static const size_t sizes[] = {0,
+                                   1,
+                                   15,
+                                   16,
+                                   17,
+                                   31,
+                                   32,
+                                   33,
+                                   63,
+                                   64,
+                                   65,
+                                   1000,
+                                   4096,
+                                   65537,
+                                   (1 << 20) - 1,
+                                   (1 << 20) + 7,
+                                   5 << 20};
     int n = j->config.size, right = (rank + 1) % n, left = (rank + n - 1) % n;
     unsigned char *out = malloc((5 << 20) + 3), *in = malloc((5 << 20) + 5);
     ml_group *w;

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* test_faults.c: death, departure, mismatched calls, stalls and aborts, seen by those who remain. */
+#include "tests/runtime/test_job.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+enum { NOTICED_MS = 1000 };
+
+static const struct job_config pair = {.size = 2};
+static const struct job_config all_shm = {.size = 4};
+static const struct job_config all_tcp = {.size = 4, .backend = "tcp", .local_net = true};
+static const struct job_config mixed = {.size = 4, .hosts = 2, .backend = "tcp"};
+
+/* The ranks' own calls, one of which never comes: the group breaks for all, for good. */
+static void expect_broken(ml_group *w, int code, const char *part)
+{
+    char first[512];
+    int v = 0;
+
+    REQUIRE_TEXT(ml_error(), part);
+    snprintf(first, sizeof(first), "%s", ml_error());
+    REQUIRE(ml_barrier(w) == code);
+    REQUIRE(strcmp(first, ml_error()) == 0);
+    REQUIRE(ml_send(w, &v, sizeof(v), ml_rank(w)) == code);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static bool has_broken_mark(const struct job *j, int rank)
+{
+    char path[PATH_MAX];
+
+    job_dir(j, j->host_of[rank], path);
+    snprintf(path + strlen(path), 64, "/rank.%d.broken", rank);
+    return access(path, F_OK) == 0;
+}
+
+/* Rank 2 is killed while the others wait for it. */
+static void waiting_for_two(struct job *j, int rank)
+{
+    int64_t begin;
+    ml_group *w;
+
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    begin = job_now_ms();
+    if (rank == 2) {
+        job_be_busy(50); /* so that the others are asleep */
+        raise(SIGKILL);
+    }
+    REQUIRE(ml_barrier(w) == ML_ERR_PEER);
+    REQUIRE(job_now_ms() - begin < 50 + NOTICED_MS);
+    expect_broken(w, ML_ERR_PEER, "rank 2");
+    REQUIRE(has_broken_mark(j, rank));
+}
+
+static void kill_one(const struct job_config *config)
+{
+    struct job j;
+
+    job_open(&j, config);
+    for (int i = 0; i < 4; i++)
+        job_spawn(&j, i, waiting_for_two);
+    assert_int_equal(job_wait(&j, 2), SIGKILL);
+    for (int i = 0; i < 4; i++)
+        if (i != 2)
+            assert_int_equal(job_wait(&j, i), 0);
+    job_close(&j);
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    kill_one(&all_shm);
+    kill_one(&all_tcp);
+    kill_one(&mixed);
+}
+
+/* Only rank 1 needs the dead one; 0 and 3 hear of it from rank 1's error. A forked child of the dead rank
+ * holds its descriptors open for a while. */
+static void chain(struct job *j, int rank)
+{
+    char buf[8] = "";
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    if (rank == 2) {
+        if (fork() == 0) {
+            job_be_busy(1500);
+            _exit(0);
+        }
+        _exit(0);
+    }
+    if (rank == 1)
+        REQUIRE(ml_recv(w, buf, sizeof(buf), 2) == ML_ERR_PEER);
+    else
+        REQUIRE(ml_recv(w, buf, sizeof(buf), 1) == ML_ERR_PEER);
+    expect_broken(w, ML_ERR_PEER, "rank 2");
+}
+
+static void test_exit_without_finalize(void **state)
+{
+    (void)state;
+    job_do(&all_shm, chain);
+    job_do(&all_tcp, chain);
+}
+
+/* A sender that dies amid a large message; a receiver that dies amid one. */
+static void half_a_message(struct job *j, int rank)
+{
+    size_t size = 64 << 20;
+    char *buf = calloc(1, size);
+    ml_group *w;
+    int rc;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    if (rank >= 2)
+        signal(SIGALRM, SIG_DFL);
+    if (rank >= 2)
+        ualarm(3000, 0); /* killed in the middle */
+    switch (rank) {
+    case 0:
+        while ((rc = ml_recv(w, buf, size, 2)) == 0)
+            continue;
+        break;
+    case 1:
+        while ((rc = ml_send(w, buf, size, 3)) == 0)
+            continue;
+        break;
+    case 2:
+        for (;;)
+            ml_send(w, buf, size, 0);
+    default:
+        for (;;)
+            ml_recv(w, buf, size, 1);
+    }
+    REQUIRE(rc == ML_ERR_PEER);
+    REQUIRE(ml_finalize() == 0);
+    free(buf);
+}
+
+static void die_amid(const struct job_config *config)
+{
+    struct job j;
+
+    job_open(&j, config);
+    for (int i = 0; i < 4; i++)
+        job_spawn(&j, i, half_a_message);
+    assert_int_equal(job_wait(&j, 2), SIGALRM);
+    assert_int_equal(job_wait(&j, 3), SIGALRM);
+    assert_int_equal(job_wait(&j, 0), 0);
+    assert_int_equal(job_wait(&j, 1), 0);
+    job_close(&j);
+}
+
+static void test_half_a_message(void **state)
+{
+    (void)state;
+    die_amid(&all_shm);
+    die_amid(&all_tcp);
+}
+
+/* Who has left in good order is missed by whoever still wants something of it. */
+static void left(struct job *j, int rank)
+{
+    char byte;
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    if (rank != 1) {
+        REQUIRE(ml_recv(w, &byte, 1, 1) == ML_ERR_PEER);
+        expect_broken(w, ML_ERR_PEER, "rank 1 has left");
+    } else {
+        REQUIRE(ml_finalize() == 0);
+    }
+}
+
+static void test_left(void **state)
+{
+    (void)state;
+    job_do(&all_shm, left);
+    job_do(&all_tcp, left);
+}
+
+/* The last calls of a job: nobody who got what it needed may fail because others are gone already. */
+static void last_call(struct job *j, int rank)
+{
+    int v = rank;
+    ml_group *w;
+
+    (void)j;
+    for (int i = 0; i < 20; i++) {
+        REQUIRE(ml_init(&w) == 0);
+        REQUIRE(ml_all_reduce(w, &v, &v, 1, ML_INT32, ML_MAX) == 0 && v == 3);
+        REQUIRE(ml_broadcast(w, &v, sizeof(v), i % 4) == 0);
+        REQUIRE(ml_finalize() == 0);
+    }
+}
+
+static void test_last_call(void **state)
+{
+    (void)state;
+    job_do(&all_shm, last_call);
+    job_do(&all_tcp, last_call);
+    job_do(&mixed, last_call);
+}
+
+/* Calls that don't fit: everybody gets the same sentence, with both calls in it. */
+static void other_count(struct job *j, int rank)
+{
+    float v[8] = {0};
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_all_reduce(w, v, v, rank == 3 ? 7 : 8, ML_FLOAT32, ML_SUM) == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "all_reduce of 7 float32 (sum)");
+    expect_broken(w, ML_ERR_MISMATCH, "all_reduce of 8 float32 (sum)");
+}
+
+static void other_call(struct job *j, int rank)
+{
+    char v[64] = {0};
+    ml_group *w;
+    int rc;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    rc = rank == 1 ? ml_all_gather(w, v, v + 16, 4) : ml_barrier(w);
+    REQUIRE(rc == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "all_gather of 4 bytes");
+    expect_broken(w, ML_ERR_MISMATCH, "barrier");
+}
+
+/* Roots that wait for each other never meet a message: the coordinator compares. */
+static void other_root(struct job *j, int rank)
+{
+    char v = 0, all[2];
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_gather(w, &v, all, 1, rank) == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "gather of 1 bytes to rank 0");
+    expect_broken(w, ML_ERR_MISMATCH, "gather of 1 bytes to rank 1");
+}
+
+static void other_size(struct job *j, int rank)
+{
+    char v[64] = {0};
+    ml_group *w;
+    int rc = 0;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    if (rank == 0)
+        rc = ml_send(w, v, 10, 1);
+    else if (rank == 1)
+        rc = ml_recv(w, v, 11, 0);
+    REQUIRE(rc == (rank == 1 ? ML_ERR_MISMATCH : 0));
+    /* The others make another call, and hear of it there. */
+    REQUIRE(ml_barrier(w) == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "message of 10 bytes");
+    expect_broken(w, ML_ERR_MISMATCH, "message of 11 bytes");
+}
+
+static void test_mismatch(void **state)
+{
+    static const struct job_config *const configs[] = {&all_shm, &all_tcp, &mixed};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        job_do(configs[i], other_count);
+        job_do(configs[i], other_call);
+        job_do(configs[i], other_size);
+    }
+    job_do(&pair, other_root);
+}
+
+/* A rank that is late is waited for, and reported once. */
+static void late(struct job *j, int rank)
+{
+    ml_group *w;
+
+    REQUIRE(ml_init(&w) == 0);
+    if (rank == 3)
+        while (j->seen->stalls == 0)
+            sched_yield();
+    REQUIRE(ml_barrier(w) == 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_stall(void **state)
+{
+    struct job_config config = {.size = 4, .stall_ms = 1500};
+    struct job j;
+
+    (void)state;
+    job_open(&j, &config);
+    job_run(&j, late);
+    assert_int_equal(j.seen->stalls, 1);
+    assert_non_null(strstr(j.seen->stall, "barrier"));
+    assert_non_null(strstr(j.seen->stall, "3"));
+    job_close(&j);
+}
+
+static void aborting(struct job *j, int rank)
+{
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    if (rank == 1)
+        ml_abort(7, "the input is empty");
+    REQUIRE(ml_barrier(w) == ML_ERR_PEER);
+    REQUIRE_TEXT(ml_error(), "rank 1");
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_abort(void **state)
+{
+    struct job j;
+    int status;
+
+    (void)state;
+    job_open(&j, &pair);
+    job_spawn(&j, 0, aborting);
+    job_spawn(&j, 1, aborting);
+    status = job_wait(&j, 1);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    assert_int_equal(job_wait(&j, 0), 0);
+    assert_int_equal(j.seen->abort_rank, 1);
+    assert_int_equal(j.seen->abort_status, 7);
+    assert_string_equal(j.seen->why, "the input is empty");
+    job_close(&j);
+}
+
+/* Signals of the program's own, all the time, with handlers that don't restart calls. */
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+static void interrupted(struct job *j, int rank)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    char *buf = calloc(1, 1 << 20);
+    ml_group *w;
+
+    (void)j;
+    sigaction(SIGALRM, &action, NULL);
+    ualarm(1000, 500);
+    REQUIRE(ml_init(&w) == 0);
+    for (int i = 0; i < 200; i++) {
+        if (rank == i % 4)
+            job_be_busy(1);
+        REQUIRE(ml_broadcast(w, buf, 1 << 18, i % 4) == 0);
+    }
+    REQUIRE(ml_finalize() == 0);
+    free(buf);
+}
+
+static void test_signals(void **state)
+{
+    (void)state;
+    job_do(&all_shm, interrupted);
+    job_do(&all_tcp, interrupted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_killed),         cmocka_unit_test(test_exit_without_finalize),
+        cmocka_unit_test(test_half_a_message), cmocka_unit_test(test_left),
+        cmocka_unit_test(test_last_call),      cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_stall),          cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_signals),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

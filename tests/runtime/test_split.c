@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* test_split.c: groups of a group: order, nesting, several at once, in one thread and in several. */
+#include "tests/runtime/test_job.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct job_config all_shm = {.size = 6};
+static const struct job_config all_tcp = {.size = 6, .backend = "tcp", .local_net = true};
+static const struct job_config mixed = {.size = 6, .hosts = 2, .backend = "tcp"};
+
+static int sum(ml_group *g, int v)
+{
+    REQUIRE(ml_all_reduce(g, &v, &v, 1, ML_INT32, ML_SUM) == 0);
+    return v;
+}
+
+static void orders(struct job *j, int rank)
+{
+    ml_group *w, *odd, *backwards, *none, *pair;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_split(w, rank % 2, 0, &odd) == 0);
+    REQUIRE(ml_size(odd) == 3 && ml_rank(odd) == rank / 2);
+    REQUIRE(sum(odd, rank) == (rank % 2 ? 9 : 6));
+    REQUIRE(ml_split(w, 5, -rank, &backwards) == 0);
+    REQUIRE(ml_size(backwards) == 6 && ml_rank(backwards) == 5 - rank);
+    REQUIRE(strcmp(ml_host(backwards, 0), ml_host(w, 5)) == 0);
+    REQUIRE(sum(backwards, 1) == 6);
+    REQUIRE(ml_split(w, rank < 4 ? -1 : 0, 0, &none) == 0);
+    REQUIRE(rank < 4 ? !none : ml_size(none) == 2);
+    /* A group of a group, used in turn with its parents. */
+    REQUIRE(ml_split(odd, ml_rank(odd) == 1, 0, &pair) == 0);
+    for (int i = 0; i < 10; i++) {
+        REQUIRE(sum(pair, 1) == (ml_rank(odd) == 1 ? 1 : 2));
+        REQUIRE(sum(odd, 1) == 3 && sum(w, 1) == 6);
+    }
+    ml_group_free(pair);
+    ml_group_free(none);
+    ml_group_free(w); /* ignored */
+    for (int i = 0; i < 10; i++) {
+        ml_group *short_lived;
+
+        REQUIRE(ml_split(backwards, i % 2, rank, &short_lived) == 0);
+        REQUIRE(sum(short_lived, 1) == 6);
+        ml_group_free(short_lived);
+    }
+    REQUIRE(ml_finalize() == 0); /* frees the rest */
+}
+
+static void test_orders(void **state)
+{
+    (void)state;
+    job_do(&all_shm, orders);
+    job_do(&all_tcp, orders);
+    job_do(&mixed, orders);
+}
+
+/* Two threads, a group each, in no common order; each also splits its group. */
+static void *work(void *arg)
+{
+    ml_group *g = arg, *part;
+
+    for (int i = 0; i < 300; i++) {
+        if (i % 50 == 49) {
+            REQUIRE(ml_split(g, ml_rank(g) % 2, 0, &part) == 0);
+            REQUIRE(sum(part, 1) == ml_size(part));
+            ml_group_free(part);
+        }
+        if (i % 60 == 7 * ml_rank(g))
+            job_be_busy(2);
+        REQUIRE(sum(g, i) == i * ml_size(g));
+    }
+    return NULL;
+}
+
+static void threads(struct job *j, int rank)
+{
+    ml_group *w, *groups[3];
+    pthread_t t[3];
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(ml_split(w, 0, i % 2 ? rank : -rank, &groups[i]) == 0);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(pthread_create(&t[i], NULL, work, groups[i]) == 0);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(pthread_join(t[i], NULL) == 0);
+    REQUIRE(sum(w, 1) == 6);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    job_do(&all_shm, threads);
+    job_do(&all_tcp, threads);
+}
+
+/* A broken group leaves the others alone; its parent hears nothing of it. */
+static void broken_part(struct job *j, int rank)
+{
+    ml_group *w, *part;
+    char v[8] = {0};
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_split(w, 0, 0, &part) == 0);
+    REQUIRE(ml_broadcast(part, v, rank ? 8 : 7, 0) == ML_ERR_MISMATCH || rank == 0);
+    REQUIRE(ml_barrier(part) == ML_ERR_MISMATCH);
+    REQUIRE(sum(w, 1) == 6);
+    ml_group_free(part);
+    REQUIRE(ml_split(w, 0, 0, &part) == 0 && sum(part, 1) == 6);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_broken_part(void **state)
+{
+    (void)state;
+    job_do(&all_shm, broken_part);
+    job_do(&mixed, broken_part);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_broken_part),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

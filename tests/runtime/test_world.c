@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* test_world.c: who is a rank, when, and how often: init, finalize, claims, generations, forks. */
+#include "tests/runtime/test_job.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static const struct job_config pair = {.size = 2};
+static const struct job_config four = {.size = 4, .hosts = 2, .backend = "tcp"};
+static const char *program; /* this one, to be executed again */
+
+static int sum_of_ranks(ml_group *w)
+{
+    int v = ml_rank(w), sum = -1;
+
+    REQUIRE(ml_all_reduce(w, &v, &sum, 1, ML_INT32, ML_SUM) == 0);
+    return sum;
+}
+
+/* A process of no job. */
+static void alone(struct job *j, int rank)
+{
+    ml_group *w, *part;
+    char buf[4] = "abc", got[4];
+
+    (void)j, (void)rank;
+    unsetenv("MLAUNCH_RANK");
+    unsetenv("MLAUNCH_JOB_DIR");
+    REQUIRE(ml_finalize() == ML_ERR_STATE);
+    REQUIRE(ml_init(NULL) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_init(&w) == 0 && ml_rank(w) == 0 && ml_size(w) == 1);
+    REQUIRE(ml_host(w, 0) && !ml_host(w, 1) && !ml_host(NULL, 0));
+    REQUIRE(ml_rank(NULL) == ML_ERR_ARGUMENT && ml_size(NULL) == ML_ERR_ARGUMENT);
+    REQUIRE(sum_of_ranks(w) == 0 && ml_barrier(w) == 0);
+    REQUIRE(ml_send(w, buf, 4, 0) == 0 && ml_recv(w, got, 4, 0) == 0 && !strcmp(got, "abc"));
+    REQUIRE(ml_split(w, 3, 0, &part) == 0 && ml_size(part) == 1 && sum_of_ranks(part) == 0);
+    REQUIRE(ml_split(part, -1, 0, &part) == 0 && !part);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_alone(void **state)
+{
+    struct job_config one = {.size = 1};
+
+    (void)state;
+    job_do(&one, alone);
+}
+
+/* Counted inits, and three generations in one process. */
+static void thrice(struct job *j, int rank)
+{
+    ml_group *w, *again;
+
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(ml_init(&w) == 0 && ml_init(&again) == 0 && w == again);
+        REQUIRE(ml_rank(w) == rank && !strcmp(ml_host(w, 3), "host1"));
+        REQUIRE(ml_finalize() == 0);
+        REQUIRE(sum_of_ranks(w) == 6);
+        REQUIRE(ml_finalize() == 0);
+        REQUIRE(ml_finalize() == ML_ERR_STATE);
+    }
+    (void)j;
+}
+
+/* `bash -c './step1; ./step2'`: one process after the other claims the rank; the first ends without a
+ * word, as `true` would, or with ml_finalize. */
+static void step(void)
+{
+    ml_group *w;
+
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(sum_of_ranks(w) == 1);
+    REQUIRE(ml_finalize() == 0);
+    exit(0);
+}
+
+static void steps(struct job *j, int rank)
+{
+    (void)j, (void)rank;
+    for (int i = 0; i < 3; i++) {
+        int status;
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            execl(program, program, "step", (char *)NULL);
+            _exit(127);
+        }
+        REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+}
+
+static void test_generations(void **state)
+{
+    (void)state;
+    job_do(&four, thrice);
+    job_do(&pair, steps);
+}
+
+/* While one process is the rank, no other can be; its forked child neither, and that child keeps none of
+ * its connections. */
+static void held(struct job *j, int rank)
+{
+    int status, pipes[2];
+    ml_group *w;
+    char byte;
+    pid_t pid;
+
+    (void)j, (void)rank;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(pipe(pipes) == 0);
+    pid = fork();
+    if (pid == 0) {
+        ml_group *mine = NULL;
+
+        REQUIRE(ml_barrier(w) == ML_ERR_STATE);
+        REQUIRE_TEXT(ml_error(), "forked child");
+        REQUIRE(ml_init(&mine) == ML_ERR_STATE && ml_finalize() == ML_ERR_STATE);
+        ml_group_free(w);
+        close(pipes[1]);
+        REQUIRE(read(pipes[0], &byte, 1) == 0); /* lives until the parent has finalized */
+        _exit(0);
+    }
+    close(pipes[0]);
+    if (fork() == 0) {
+        execl(program, program, "claim", (char *)NULL);
+        _exit(127);
+    }
+    REQUIRE(wait(&status) > 0 && status == 0);
+    REQUIRE(sum_of_ranks(w) == 1);
+    REQUIRE(ml_finalize() == 0);
+    close(pipes[1]);
+    REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void claim(void)
+{
+    ml_group *w;
+    char pid[32];
+
+    REQUIRE(ml_init(&w) == ML_ERR_STATE);
+    snprintf(pid, sizeof(pid), "held by process %d", (int)getppid());
+    REQUIRE_TEXT(ml_error(), pid);
+    exit(0);
+}
+
+static void test_held(void **state)
+{
+    (void)state;
+    job_do(&pair, held);
+}
+
+/* A rank that never comes is named; so is one that has ended. */
+static void absent(struct job *j, int rank)
+{
+    ml_group *w;
+
+    (void)j;
+    if (rank == 1) {
+        char path[PATH_MAX];
+
+        /* Until the other has given up. */
+        job_dir(j, 0, path);
+        strcat(path, "/gave-up");
+        while (access(path, F_OK) != 0)
+            sched_yield();
+        return;
+    }
+    REQUIRE(ml_init(&w) == ML_ERR_TIMEOUT);
+    REQUIRE_TEXT(ml_error(), "rank 1 on host host0");
+    REQUIRE(ml_finalize() == ML_ERR_STATE);
+    {
+        char path[PATH_MAX];
+
+        job_dir(j, 0, path);
+        strcat(path, "/gave-up");
+        REQUIRE(close(open(path, O_CREAT | O_WRONLY, 0600)) == 0);
+    }
+}
+
+static void ended(struct job *j, int rank)
+{
+    ml_group *w;
+
+    (void)j;
+    if (rank == 1)
+        return;
+    REQUIRE(ml_init(&w) == ML_ERR_PEER);
+    REQUIRE_TEXT(ml_error(), "rank 1");
+}
+
+static void test_absent(void **state)
+{
+    struct job_config short_patience = {.size = 2, .init_timeout_ms = 300};
+    struct job j;
+
+    (void)state;
+    job_do(&short_patience, absent);
+    job_open(&j, &pair);
+    job_spawn(&j, 1, ended);
+    assert_int_equal(job_wait(&j, 1), 0);
+    job_spawn(&j, 0, ended);
+    assert_int_equal(job_wait(&j, 0), 0);
+    job_close(&j);
+}
+
+/* --eager: ml_init before main(), which the program's own takes over. */
+static void eager(struct job *j, int rank)
+{
+    char pid[16];
+
+    (void)j, (void)rank;
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    setenv("MLAUNCH_EAGER", pid, 1);
+    execl(program, program, "step", (char *)NULL);
+    _exit(127);
+}
+
+static void test_eager(void **state)
+{
+    (void)state;
+    job_do(&pair, eager);
+}
+
+/* Broken environments are told, not survived. */
+static void environment(struct job *j, int rank)
+{
+    ml_group *w;
+
+    (void)j, (void)rank;
+    setenv("MLAUNCH_RANK", "1", 1);
+    REQUIRE(ml_init(&w) == ML_ERR_STATE);
+    REQUIRE_TEXT(ml_error(), "MLAUNCH_RANK is \"1\"");
+    setenv("MLAUNCH_RANK", "zero", 1);
+    REQUIRE(ml_init(&w) == ML_ERR_STATE);
+    setenv("MLAUNCH_RANK", "0", 1);
+    setenv("MLAUNCH_JOB_DIR", "/nowhere", 1);
+    REQUIRE(ml_init(&w) == ML_ERR_SYSTEM);
+    REQUIRE_TEXT(ml_error(), "/nowhere");
+    unsetenv("MLAUNCH_JOB_DIR");
+    REQUIRE(ml_init(&w) == ML_ERR_STATE);
+}
+
+static void test_environment(void **state)
+{
+    struct job_config one = {.size = 1};
+
+    (void)state;
+    job_do(&one, environment);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alone), cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_held),  cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_eager), cmocka_unit_test(test_environment),
+    };
+
+    program = "/proc/self/exe";
+    if (argc == 2 && strcmp(argv[1], "step") == 0)
+        step();
+    if (argc == 2 && strcmp(argv[1], "claim") == 0)
+        claim();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
