@@ -4,7 +4,7 @@
 . "${0%/*}/../lib/test.sh"
 plan() { "$MLAUNCH" --dry-run "$@"; }
 full_disk() { "$@" > /dev/full; }
-stderr_of() { "$@" 2>&1 > /dev/null; }
+stderr_of() { { "$@" > /dev/null; } 2>&1; }
 # refused REGEX ARG…: status 125, that sentence, nothing on stdout, no second line.
 refused() {
     local regex=$1
