@@ -1,0 +1,33 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# hosts.sh: namespace hosts (netns-hosts) for a *.t, behind test.sh:
+#
+#     . "${0%/*}/../lib/hosts.sh"
+#     hosts_up 2                         # or the whole file is skipped, with the reason
+#     check "over SSH" "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -- true
+#
+# Sets what netns-hosts' environment file says, $H1 … $HN, and $A1 … $AN, their addresses. They are gone at
+# the end. Several files can run at once: names and subnets are this process's own.
+
+netns() { TMPDIR=$T "$TEST_LIB/netns-hosts" "$@"; }
+
+hosts_up() {
+    local reason prefix h a i=0
+    reason=$(netns usable 2>&1) || skip_all "$reason"
+    prefix=t$(echo $$ | tr 0-9 a-j)
+    netns up "$1" "$prefix" > "$T/.netns" 2>&1 || {
+        diag_file "$T/.netns"
+        echo "Bail out! netns-hosts up failed"
+        exit 1
+    }
+    at_exit netns down "$prefix"
+    # shellcheck disable=SC1090
+    . "$(cat "$T/.netns")"
+    for h in $NETNS_HOSTS; do
+        eval "H$((i += 1))=$h"
+    done
+    i=0
+    for a in $NETNS_ADDRS; do
+        eval "A$((i += 1))=$a"
+    done
+}
