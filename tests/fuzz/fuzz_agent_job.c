@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_agent_job.c: any bytes as LAUNCH_JOB; of what is accepted no index is out of range, and ranks'
+ * environments and files can be made. */
+#include "launcher/agent/job_message.h"
+#include "launcher/agent/rank_environment.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_ranks(const struct job_message *m)
+{
+    for (int i = 0; i < m->rank_count; i++) {
+        const struct job_rank *r = &m->ranks[i];
+
+        if (r->rank < 0 || r->rank >= m->size || m->host_of[r->rank] != m->host ||
+            r->local_rank < 0 || r->local_rank >= m->rank_count || r->app < 0 ||
+            r->app >= m->app_count || !m->apps[r->app].argv[0][0])
+            abort();
+    }
+    for (int i = 0; i < m->size; i++) {
+        if (m->host_of[i] < 0 || m->host_of[i] >= m->hosts)
+            abort();
+    }
+    if (strchr(m->job, '/') || !m->job[0]) /* it becomes a file's name */
+        abort();
+}
+
+static void check_environment(const struct job_message *m)
+{
+    static const char *const inherited[] = {"PATH=/bin", "RANK=1", NULL};
+    struct rank_environment_config config = {.job = m,
+                                             .app = &m->apps[m->ranks[0].app],
+                                             .inherited = inherited,
+                                             .job_dir = "/tmp/x",
+                                             .coordinator = "127.0.0.1:1",
+                                             .shim = "/lib/x.so",
+                                             .cwd = "/"};
+    struct rank_environment *e;
+
+    if (rank_environment_create(&e, &config, NULL))
+        return;
+    if (!rank_environment_of(e, &m->ranks[0]) || !rank_environment_get(e, "MLAUNCH_RANK") ||
+        strcmp(rank_environment_get(e, "MLAUNCH_JOB_DIR"), "/tmp/x") != 0)
+        abort();
+    rank_environment_destroy(e);
+    free(rank_environment_ring_hosts(m));
+    free(rank_environment_ibv_devices(m));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct job_message *m = NULL;
+    struct fault why = {0};
+
+    if (job_message_parse(&m, (const char *)data, size, &why) == 0) {
+        check_ranks(m);
+        if (m->size < 4096)
+            check_environment(m);
+        job_message_destroy(m);
+    } else if (m || why.code >= 0 || !why.text[0]) {
+        abort();
+    }
+    return 0;
+}
