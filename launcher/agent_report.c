@@ -137,7 +137,7 @@ int aborted_report_parse(struct aborted_report *out, const struct frame *f, int 
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s?}", "rank", &out->rank, "status",
+    rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s}", "rank", &out->rank, "status",
                        &out->status, "why", &text);
     if (!rc)
         rc = check_rank(out->rank, ranks, why);
