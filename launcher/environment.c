@@ -23,6 +23,16 @@ static bool is_identity(const char *name, size_t length)
     return false;
 }
 
+/* Values are bytes to the kernel, but go to the agents as JSON. */
+static int check_value(const char *assignment, struct fault *why)
+{
+    if (text_is_utf8(assignment))
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "%.*s is not UTF-8 text, as what goes to the hosts must be",
+                     (int)strcspn(assignment, "="), assignment);
+}
+
 /* A name as execve(2) passes it and shells take it at least as a string: no control characters, no
  * blanks. */
 static int check_name(const char *name, size_t length, struct fault *why)
@@ -50,12 +60,15 @@ int environment_check(const char *assignment, struct fault *why)
     if (!equals)
         return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not NAME=VALUE",
                          text_show(shown, assignment));
-    return check_name(assignment, (size_t)(equals - assignment), why);
+    if (check_name(assignment, (size_t)(equals - assignment), why))
+        return ML_ERR_ARGUMENT;
+    return check_value(assignment, why);
 }
 
 int environment_check_argument(const char *argument, struct fault *why)
 {
-    return check_name(argument, strcspn(argument, "="), why);
+    return strchr(argument, '=') ? environment_check(argument, why)
+                                 : check_name(argument, strlen(argument), why);
 }
 
 static int add_matching(struct string_list *l, const char *glob, char *const *caller,
@@ -71,8 +84,11 @@ static int add_matching(struct string_list *l, const char *glob, char *const *ca
         if (!name)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
         if (fnmatch(glob, name, 0) == 0 && check_name(name, length, NULL) == 0) {
-            rc = string_list_add(l, *caller, why);
             found = true;
+            if (text_is_utf8(*caller))
+                rc = string_list_add(l, *caller, why);
+            else
+                log_warn("-x %s: %s is not UTF-8 text, so the ranks don't get it", glob, name);
         }
         free(name);
     }
@@ -88,7 +104,7 @@ static int add_caller(struct string_list *l, const char *name, char *const *call
 
     for (; *caller; caller++)
         if (strncmp(*caller, name, length) == 0 && (*caller)[length] == '=')
-            return string_list_add(l, *caller, why);
+            return check_value(*caller, why) ? ML_ERR_ARGUMENT : string_list_add(l, *caller, why);
     log_warn("-x %s: there is no such variable here, so the ranks don't get it", name);
     return 0;
 }

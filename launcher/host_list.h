@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 struct host {
-    char *name;    /* as the user wrote it, without slots: in messages, ml_host(), known to ssh */
-    char *user;    /* or NULL */
-    int port;      /* 0: ssh_config's, or 22 */
+    char *name; /* without user, port, slots and brackets: in messages, ml_host(), known to ssh */
+    char *user; /* or NULL */
+    int port;   /* 0: ssh_config's, or 22 */
     bool is_local; /* this machine, reached without SSH */
     int slots;     /* 0: unstated */
     char **ips;    /* NULL-terminated literal addresses; may be empty */

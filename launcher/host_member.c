@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/host_member.h"
-#include "common/log.h"
 #include "launcher/environment.h"
 #include "launcher/nearest.h"
 #include "launcher/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { IGNORED_LIMIT = 16 }; /* names that are worth a warning each */
 
 const char *member_type(const json_t *value)
 {
@@ -36,9 +37,11 @@ int member_mistyped(struct fault *why, const char *name, const char *wanted, con
                      member_type(value));
 }
 
-int member_unknown(const json_t *object, const char *const *known, struct fault *why)
+int member_unknown(const json_t *object, const char *const *known, struct string_list *ignored,
+                   struct fault *why)
 {
     char shown[TEXT_SHOWN];
+    int rc;
 
     for (void *i = json_object_iter((json_t *)object); i;
          i = json_object_iter_next((json_t *)object, i)) {
@@ -50,7 +53,9 @@ int member_unknown(const json_t *object, const char *const *known, struct fault 
             return fault_set(why, ML_ERR_ARGUMENT,
                              "member \"%s\" is not known; did you mean \"%s\"?",
                              text_show(shown, key), near);
-        log_warn("hostfile: member \"%s\" is not known, and ignored", text_show(shown, key));
+        if (!strings_has(ignored->items, key) && ignored->count < IGNORED_LIMIT &&
+            (rc = string_list_add(ignored, key, why)))
+            return rc;
     }
     return 0;
 }

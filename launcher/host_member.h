@@ -13,9 +13,10 @@ const char *member_type(const json_t *value); /* "a string", "null" */
 /* "NAME: must be WANTED, not a number" */
 int member_mistyped(struct fault *why, const char *name, const char *wanted, const json_t *value);
 
-/* A member that isn't known is an error if it looks like a slip ("slot" for "slots": the job would
- * be smaller than meant), else a warning, as other programs may keep theirs in the file. */
-int member_unknown(const json_t *object, const char *const *known, struct fault *why);
+/* A member that isn't known is an error if it looks like a slip ("slot" for "slots": the job would be smaller
+ * than meant), else its name is added to `ignored`, as other programs may keep theirs in the file. */
+int member_unknown(const json_t *object, const char *const *known, struct string_list *ignored,
+                   struct fault *why);
 
 /* Appends a list of strings, each of which `check` has to like. A value that is no list: "must be
  * WANTED". */

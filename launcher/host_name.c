@@ -26,6 +26,8 @@ static int check_word(const char *word, const char *what, struct fault *why)
     if (strlen(word) > NAME_LIMIT)
         return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' is longer than %d bytes", what, shown,
                          NAME_LIMIT);
+    if (!text_is_utf8(word))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is not UTF-8 text", what);
     for (const char *c = word; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' holds a control character", what,

@@ -5,6 +5,7 @@
  * rdma[2][0].
  */
 #include "common/address.h"
+#include "common/log.h"
 #include "launcher/environment.h"
 #include "launcher/host_member.h"
 #include "launcher/host_name.h"
@@ -178,8 +179,9 @@ static int take_env(struct host *h, const json_t *value, char *const *shared, st
 }
 
 struct place {
-    size_t self, hosts;  /* which one of how many */
-    char *const *shared; /* "envs" */
+    size_t self, hosts;          /* which one of how many */
+    char *const *shared;         /* "envs" */
+    struct string_list *ignored; /* unknown members */
 };
 
 static int take_members(struct host *h, const json_t *o, const struct place *p, struct fault *why)
@@ -187,7 +189,7 @@ static int take_members(struct host *h, const json_t *o, const struct place *p, 
     int rc;
 
     if ((rc = take_ssh(h, json_object_get(o, "ssh"), why)) ||
-        (rc = member_unknown(o, host_members, why)) ||
+        (rc = member_unknown(o, host_members, p->ignored, why)) ||
         (rc = take_list(&h->ips, json_object_get(o, "ips"), "ips", check_ip, why)) ||
         (rc = take_row(h, json_object_get(o, "rdma"), p->self, p->hosts, why)) ||
         (rc = take_slots(h, json_object_get(o, "slots"), why)) ||
@@ -218,9 +220,9 @@ static int read_host(struct host_list *l, const json_t *o, const struct place *p
 }
 
 static int read_hosts(struct host_list *l, const json_t *hosts, char *const *shared,
-                      struct fault *why)
+                      struct string_list *ignored, struct fault *why)
 {
-    struct place p = {.hosts = json_array_size(hosts), .shared = shared};
+    struct place p = {.hosts = json_array_size(hosts), .shared = shared, .ignored = ignored};
     int rc = 0;
 
     if (!hosts)
@@ -234,12 +236,13 @@ static int read_hosts(struct host_list *l, const json_t *hosts, char *const *sha
     return rc ? rc : host_list_merge(l, why);
 }
 
-static int read_object(struct host_list *l, const json_t *root, struct fault *why)
+static int read_object(struct host_list *l, const json_t *root, struct string_list *ignored,
+                       struct fault *why)
 {
     const json_t *backend = json_object_get(root, "backend");
     const json_t *envs = json_object_get(root, "envs");
     struct string_list shared = {0};
-    int rc = member_unknown(root, file_members, why);
+    int rc = member_unknown(root, file_members, ignored, why);
 
     if (!rc && backend && !json_is_null(backend)) {
         if (!json_is_string(backend))
@@ -250,7 +253,7 @@ static int read_object(struct host_list *l, const json_t *root, struct fault *wh
     if (!rc && envs && (rc = member_environment(&shared, envs, why)))
         fault_wrap(why, "envs");
     if (!rc)
-        rc = read_hosts(l, json_object_get(root, "hosts"), shared.items, why);
+        rc = read_hosts(l, json_object_get(root, "hosts"), shared.items, ignored, why);
     string_list_clear(&shared);
     return rc;
 }
@@ -267,9 +270,20 @@ static int no_json(const char *text, const json_error_t *e, struct fault *why)
                      text_show(shown, e->text), hint);
 }
 
+/* Once a name, however many hosts have it. */
+static void warn_ignored(const char *path, const struct string_list *ignored)
+{
+    char shown[TEXT_SHOWN];
+
+    for (size_t i = 0; i < ignored->count; i++)
+        log_warn("hostfile: %s: member \"%s\" is not known, and ignored", path,
+                 text_show(shown, ignored->items[i]));
+}
+
 int hostfile_json_parse(struct host_list **out, const char *path, const char *text, size_t size,
                         struct fault *why)
 {
+    struct string_list ignored = {0};
     struct host_list *l = NULL;
     json_error_t e;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
@@ -281,8 +295,11 @@ int hostfile_json_parse(struct host_list **out, const char *path, const char *te
     }
     rc = host_list_create(&l, path, why);
     if (!rc)
-        rc = json_is_array(root) ? read_hosts(l, root, NULL, why) : read_object(l, root, why);
+        rc = json_is_array(root) ? read_hosts(l, root, NULL, &ignored, why)
+                                 : read_object(l, root, &ignored, why);
     json_decref(root);
+    warn_ignored(path, &ignored);
+    string_list_clear(&ignored);
     if (rc) {
         host_list_destroy(l);
         return fault_wrap(why, "%s", path);

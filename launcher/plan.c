@@ -47,6 +47,9 @@ static int take_cwd(struct app *a, const char *cwd, const struct plan *p, struct
 {
     if (!cwd)
         return 0;
+    if (!text_is_utf8(cwd))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--cwd is not UTF-8 text, as what goes to the hosts must be");
     return *cwd == '/' ? string_copy(&a->cwd, cwd, why)
                        : string_format(&a->cwd, why, "%s/%s", p->cwd, cwd);
 }
@@ -69,13 +72,30 @@ static int take_env(struct app *a, const struct app_options *from, char *const *
     return rc;
 }
 
+/* Words go to the agents as JSON. */
+static int check_words(char *const *argv, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    for (int i = 0; argv[i]; i++)
+        if (!text_is_utf8(argv[i]))
+            return fault_set(
+                why, ML_ERR_ARGUMENT,
+                i ? "argument %d of %s is not UTF-8 text, as what goes to the hosts must be"
+                  : "the program's name is not UTF-8 text, as what goes to the hosts must be",
+                i, text_show(shown, argv[0]));
+    return 0;
+}
+
 static int take_app(struct plan *p, const struct app_options *from, char *const *environment,
                     struct fault *why)
 {
     struct app *a = &p->apps[p->app_count++];
     struct string_list argv = {0};
-    int rc = string_list_add_all(&argv, from->argv, why);
+    int rc = check_words(from->argv, why);
 
+    if (!rc)
+        rc = string_list_add_all(&argv, from->argv, why);
     if (!rc)
         rc = string_list_release(&argv, &a->argv, why);
     string_list_clear(&argv);
@@ -178,14 +198,17 @@ static int find_cwd(struct plan *p, struct fault *why)
 {
     const char *pwd = getenv("PWD");
     struct stat a, b;
-    char *cwd;
+    char *cwd = NULL;
     int rc;
 
-    if (pwd && *pwd == '/' && stat(pwd, &a) == 0 && stat(".", &b) == 0 && a.st_dev == b.st_dev &&
-        a.st_ino == b.st_ino)
-        return string_copy(&p->cwd, pwd, why);
-    cwd = getcwd(NULL, 0);
-    rc = string_copy(&p->cwd, cwd ? cwd : "", why);
+    if (!pwd || *pwd != '/' || stat(pwd, &a) || stat(".", &b) || a.st_dev != b.st_dev ||
+        a.st_ino != b.st_ino)
+        pwd = cwd = getcwd(NULL, 0);
+    if (pwd && !text_is_utf8(pwd)) {
+        log_warn("this directory's name is not UTF-8 text: without --cwd ranks start at home");
+        pwd = NULL;
+    }
+    rc = string_copy(&p->cwd, pwd ? pwd : "", why);
     free(cwd);
     return rc;
 }

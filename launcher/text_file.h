@@ -24,6 +24,9 @@ char *text_line(char **text);
 char *text_trim(char *text);
 bool text_is_blank(char c); /* space or tab */
 
+/* Whether it can be said in JSON: what goes to an agent must. */
+bool text_is_utf8(const char *text);
+
 /* The text for a message: control characters become '?', what is too long is cut with "...". */
 const char *text_show(char out[TEXT_SHOWN], const char *text);
 

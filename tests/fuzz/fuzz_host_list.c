@@ -2,7 +2,9 @@
 /* fuzz_host_list.c: any bytes as the value of --hosts, and as Slurm's lists. */
 #include "launcher/host_list.h"
 #include "launcher/slurm_list.h"
+#include "launcher/text_file.h"
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = strndup((const char *)data, size);
+    json_t *string = text ? json_string(text) : NULL;
     struct string_list names = {0};
     struct host_list *l = NULL;
     struct fault why = {0};
@@ -19,6 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!text)
         return 0;
+    if (text_is_utf8(text) != (string != NULL))
+        abort(); /* what we let through would not go to an agent */
+    json_decref(string);
     if (host_list_parse(&l, text, &why) == 0) {
         if (l->count < 1)
             abort();

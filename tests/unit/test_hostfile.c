@@ -178,6 +178,7 @@ static const struct {
     {"a\n[::1]2", "f line 2: host '[::1]2': '[::1]2' has more behind ']'"},
     {"-a", "f line 1: host '-a': the host's name '-a' begins with '-'"},
     {"a\n\x01z\n", "f line 2: host '?z': the host's name '?z' holds a control character"},
+    {"a\nb\xff\n", "f line 2: host 'b\xff': the host's name is not UTF-8 text"},
     {"\"hosts\": [", "f line 1: host '\"hosts\":'"},
 };
 
@@ -425,7 +426,8 @@ static void test_unknown_member(void **state)
     log_to(keep_warning, NULL);
     l = parsed("[{\"ssh\": \"a\", \"thunderbolt\": 5}]");
     log_to(NULL, NULL);
-    assert_string_equal(last_warning, "hostfile: member \"thunderbolt\" is not known, and ignored");
+    assert_string_equal(last_warning,
+                        "hostfile: f: member \"thunderbolt\" is not known, and ignored");
     host_list_destroy(l);
 }
 

@@ -131,6 +131,10 @@ static const struct {
      "--port 7002 is among the ranks' ports, 7001 to 7004"},
     {"--ssh-config /nonexistent p", "--ssh-config: cannot read /nonexistent: No such file"},
     {"--env-file /nonexistent p", "--env-file: /nonexistent: cannot be opened"},
+    {"p a\xff", "argument 1 of p is not UTF-8 text"},
+    {"p\xc0\x80", "the program's name is not UTF-8 text"},
+    {"-x A=\xed\xa0\x80 p", "-x: A is not UTF-8 text"},
+    {"--cwd /\xff p", "--cwd is not UTF-8 text"},
     {"-x MLAUNCH_STALL=soon p", "MLAUNCH_STALL: 'soon' is not a whole number of seconds"},
 };
 
