@@ -123,7 +123,8 @@ static int bytes_copy(struct stage *g, int from, sftp_file to, const char *what,
     return rc;
 }
 
-/* The whole file under `temporary`, closed; some servers report a full disk only then. */
+/* The whole file under `temporary`, on the disk (or a host that crashes now would keep an empty one under the
+ * final name) and closed; some servers report a full disk only then. */
 static int temporary_write(struct stage *g, int from, const char *temporary, const char *what,
                            uint64_t size, struct fault *why)
 {
@@ -135,6 +136,8 @@ static int temporary_write(struct stage *g, int from, const char *temporary, con
     rc = bytes_copy(g, from, to, what, size, why);
     if (!rc && sftp_chmod(g->sftp, temporary, 0700) < 0)
         rc = write_explain(g, what, size, why);
+    if (!rc && sftp_extension_supported(g->sftp, "fsync@openssh.com", "1") && sftp_fsync(to) < 0)
+        rc = write_explain(g, what, size, why);
     if (sftp_close(to) < 0 && !rc)
         rc = write_explain(g, what, size, why);
     if (rc)
@@ -142,10 +145,11 @@ static int temporary_write(struct stage *g, int from, const char *temporary, con
     return rc;
 }
 
+/* A copy, whole and usable. */
 static bool is_there(struct stage *g, const char *path, uint64_t size)
 {
     sftp_attributes a = sftp_stat(g->sftp, path);
-    bool there = a && a->size == size;
+    bool there = a && a->size == size && (a->permissions & 0700) == 0700;
 
     if (a)
         sftp_attributes_free(a);

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# How the agent comes to a host: found where it may be, copied over SFTP when it is nowhere, whole or not at
+# all; and why not, in words.
+TEST_LIMIT=120
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+
+# On these hosts neither the build nor anybody's home is what it is here.
+home=$(awk -F: '$3 == 0 { print $6; exit }' /etc/passwd)
+NETNS_PRIVATE="$home $BUILD" \
+    NETNS_SSHD="SetEnv PATH=/run/netns-hosts/bin:$PATH" hosts_up 2
+mkdir "$NETNS_DIR/bin" # the hosts' /run/netns-hosts/bin, in their $PATH
+build=$("$MLAUNCH" --version | sed -n 's/.*build \([0-9a-f]*\).*/\1/p')
+cache=$home/.cache/mlaunch/$build
+shim=$(readlink -f "$BUILD/runtime/.libs/libmlaunch.so.0")
+module=$(readlink -f "$BUILD/runtime/.libs/mlaunch-runtime.so")
+
+ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
+on() { netns exec "$@"; }
+# The program's path on the host, of the agent that started the rank.
+where='a=$PPID; until n=$(readlink /proc/$a/exe); [ "${n##*/}" = mlaunch-agent ]; do
+    a=$(awk "/^PPid/ { print \$2 }" /proc/$a/status); done; echo "$n"'
+ran_from() { check_output "$1" "$2" ml "${@:3}" --output raw -- sh -c "$where"; }
+
+check "a host that has nothing" ml -v -H "$H1" -n 2 -- true
+check_match "copying" "$ERR" "… gets a copy"
+check_output "700 libmlaunch.so.0
+700 mlaunch-agent
+700 mlaunch-runtime.so" "… of three files" on "$H1" sh -c "cd $cache && stat -c '%a %n' *"
+check_output "drwx------ drwx------" "… in directories of its user's" \
+    on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
+check_output "" "… without temporary files" on "$H1" find "$cache" -name '.?*'
+for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime.so"; do
+    check_output "$(sha256sum < "${f%:*}")" "… ${f#*:} is the same, byte by byte" \
+        on "$H1" sh -c "sha256sum < $cache/${f#*:}"
+done
+on "$H1" touch -d 2001-01-01 "$cache/mlaunch-agent"
+ran_from "$cache/mlaunch-agent" "a second job uses the copy" -v -H "$H1" -n 1
+check_no_match "copying" "$ERR" "… and copies nothing"
+check_output 2001 "… nor touches it" on "$H1" sh -c "date -r $cache/mlaunch-agent +%Y"
+check_output "$cache/libmlaunch.so.0" "its ranks get the shim that was copied" \
+    ml -H "$H1" -n 1 --output raw -- sh -c 'echo "${LD_PRELOAD##*:}"'
+
+# Another build's files are its own.
+on "$H1" sh -c "mkdir -p ${cache%/*}/0123456789abcdef && echo x > ${cache%/*}/0123456789abcdef/mlaunch-agent"
+on "$H1" sh -c "head -c 1000 $cache/mlaunch-agent > $T/half; rm $cache/*; cp $T/half $cache/mlaunch-agent;
+    chmod 600 $cache/mlaunch-agent"
+check "a broken copy is replaced" ml -H "$H1" -n 1 -- true
+check_output "$(sha256sum < "$AGENT")" "… by a whole one" on "$H1" sh -c "sha256sum < $cache/mlaunch-agent"
+check_output x "… and another build's is left alone" on "$H1" cat "${cache%/*}/0123456789abcdef/mlaunch-agent"
+
+# Jobs that begin at the same time, on the same host without a copy.
+on "$H1" rm -r "$cache"
+jobs=()
+for i in 1 2 3 4; do
+    ml -H "$H1" -n 1 -- true 2> "$T/job$i" &
+    jobs+=($!)
+done
+bad=0
+for j in "${jobs[@]}"; do wait "$j" || bad=1; done
+check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
+check_output 3 "… leave three files" on "$H1" sh -c "ls -A $cache | wc -l"
+
+# What stands in the way of a copy.
+on "$H2" sh -c "mkdir -p $home/.cache && mount -t tmpfs -o size=64k tmpfs $home/.cache"
+check_error 125 "host $H2: .*cannot copy .*: the disk is full" "a full disk" ml -H "$H2" -n 1 -- true
+check_output "" "… on which no half file stays" \
+    on "$H2" find "$cache" -type f ! '(' -name libmlaunch.so.0 -size "$(stat -Lc %s "$shim")c" ')'
+on "$H2" umount "$home/.cache"
+on "$H2" sh -c "chmod 700 $home; mount -t tmpfs -o noexec tmpfs $home/.cache"
+check_error 125 "host $H2: .*does not run there .*noexec" "a home mounted noexec" ml -H "$H2" -n 1 -- true
+on "$H2" umount "$home/.cache"
+on "$H2" mount -t tmpfs -o ro tmpfs "$home/.cache"
+check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch" "a home that can't be written" \
+    ml -H "$H2" -n 1 -- true
+on "$H2" umount "$home/.cache"
+printf '#!/bin/sh\necho riscv64\n' > "$NETNS_DIR/bin/uname"
+chmod +x "$NETNS_DIR/bin/uname"
+check_error 125 "host $H2: .*the host is riscv64, this machine $(uname -m)" "another architecture" \
+    ml -H "$H2" -n 1 -- true
+check "… is no matter where an agent is" ml -H "$H1" -n 1 -- true
+rm "$NETNS_DIR/bin/uname"
+{
+    echo "Port 2200"
+    sed 's/^Subsystem.*//' "$NETNS_DIR/sshd_config"
+} > "$NETNS_DIR/nosftp"
+on "$H2" /usr/sbin/sshd -f /run/netns-hosts/nosftp
+sed "s/^Host \*/Host nosftp\n  HostName $A2\n  HostKeyAlias $H2\n  Port 2200\n&/" "$NETNS_SSH_CONFIG" > "$T/config"
+check_error 125 "host nosftp: .*sshd offers no SFTP" "an sshd without SFTP" \
+    "$MLAUNCH" --ssh-config "$T/config" -H nosftp -n 1 -- true
+check_output "" "nothing of all that stays" on "$H2" sh -c "find $home/.cache -type f"
+
+# $PATH, and --agent.
+cp "$AGENT" "$NETNS_DIR/bin/mlaunch-agent"
+cp "$shim" "$NETNS_DIR/bin/libmlaunch.so.0"
+cp "$module" "$NETNS_DIR/bin/mlaunch-runtime.so"
+ran_from /run/netns-hosts/bin/mlaunch-agent "the agent in \$PATH" -H "$H2" -n 1
+check_output "" "… makes a copy needless" on "$H2" sh -c "find $home/.cache -type f"
+printf '#!/bin/sh\nexit 94\n' > "$NETNS_DIR/bin/mlaunch-agent"
+ran_from "$cache/mlaunch-agent" "one of another build there does not" -H "$H2" -n 1
+ran_from "$cache/mlaunch-agent" "--agent" -H "$H2" -n 1 --agent "$cache/mlaunch-agent"
+check_error 125 "host $H2: there is no program /no/agent" "--agent with a program that is not there" \
+    ml -H "$H2" -n 1 --agent /no/agent -- true
+check_error 125 "host $H2: .*is another build than this mlaunch \($build\)" "--agent with another build" \
+    ml -H "$H2" -n 1 --agent /run/netns-hosts/bin/mlaunch-agent -- true
+check_error 125 "host $H2: the agent ended with status 1" "--agent with a program that is no agent" \
+    ml -H "$H2" -n 1 --agent /bin/false -- true
+done_testing
