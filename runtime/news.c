@@ -137,6 +137,7 @@ static void news_keep_reply(struct news *n, uint32_t group, uint32_t seq, const 
     ((char *)copy)[f->size] = '\0';
     free(g->reply.payload);
     g->reply = (struct reply){true, seq, f->type, copy, f->size};
+    /* cppcheck-suppress memleak ; g->reply owns it */
 }
 
 static void news_on_exchanged(struct news *n, const struct frame *f)
@@ -345,7 +346,7 @@ static int news_sleep(struct news *n, const struct group *g, int64_t deadline_ms
 
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
-    if (p[1].revents)
+    if (g && p[1].revents)
         bell_silence(g->bell);
     if (rc == 0)
         return fault_set(why, ML_ERR_TIMEOUT, "no answer from the coordinator in time");
@@ -393,7 +394,7 @@ int news_await(struct news *n, struct group *g, int64_t deadline_ms, struct repl
 int news_await_welcome(struct news *n, int64_t deadline_ms, json_t **welcome, struct fault *why)
 {
     for (;;) {
-        struct fault bad = {0};
+        struct fault bad;
         json_t *j;
         int rc;
 

@@ -105,7 +105,7 @@ int tcp_mesh_open(struct tcp_mesh **out, struct group *g, const bool *needed,
     for (int i = 0; i < g->size; i++) {
         m->needed[i] = needed[i];
         m->missing += needed[i];
-        is_awaited |= needed[i] && i < g->rank;
+        is_awaited |= i < g->rank && needed[i];
     }
     if (is_awaited) {
         rc = mesh_listen(m, why);
@@ -382,7 +382,7 @@ static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
         p[POLLS_FIXED + i] =
             (struct pollfd){.fd = w->fd, .events = (short)(POLLIN | (wants_out ? POLLOUT : 0))};
     }
-    rc = poll(p, (nfds_t)(m->wire_count + POLLS_FIXED), clock_left_ms(deadline_ms));
+    rc = poll(p, (nfds_t)m->wire_count + POLLS_FIXED, clock_left_ms(deadline_ms));
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     if (rc == 0)

@@ -185,7 +185,8 @@ int descendants_find(struct descendants *out, const char *job_dir, pid_t except,
     rc = all_processes(&all, why);
     if (rc)
         return rc;
-    qsort(all.list, all.count, sizeof(*all.list), compare_pids);
+    if (all.count)
+        qsort(all.list, all.count, sizeof(*all.list), compare_pids);
     keep = calloc(all.count + 1, sizeof(*keep));
     if (!keep) {
         descendants_free(&all);
