@@ -16,8 +16,13 @@
 enum { AUTH_SECRET = 32, AUTH_NONCE = 32, AUTH_MAC = 32, AUTH_PURPOSE = 32, AUTH_JOB = 64 };
 
 /* The types of frames that a handshake uses; protocols on top start above them. */
-enum { AUTH_FRAME_HELLO = 1, AUTH_FRAME_CHALLENGE, AUTH_FRAME_PROOF, AUTH_FRAME_REFUSED,
-       AUTH_FRAME_LAST = 15 };
+enum {
+    AUTH_FRAME_HELLO = 1,
+    AUTH_FRAME_CHALLENGE,
+    AUTH_FRAME_PROOF,
+    AUTH_FRAME_REFUSED,
+    AUTH_FRAME_LAST = 15
+};
 
 /* Who one says one is; everything in it is covered by the HMAC. */
 struct auth_identity {
@@ -55,8 +60,7 @@ const struct auth_identity *auth_peer(const struct auth *a);
 
 /* A whole handshake on a connected socket, blocking with a deadline (clock_ms). Frames that come behind
  * the handshake stay in `r`, whose limit is FRAME_LIMIT from then on. */
-int auth_connect(int fd, struct frame_reader *r, const char *job,
-                 const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
-                 int64_t deadline_ms, struct fault *why);
+int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t secret[AUTH_SECRET],
+                 const struct auth_identity *me, int64_t deadline_ms, struct fault *why);
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    TRIES = 5,     /* connections that sshd may drop before its banner */
+    TRIES = 5,      /* connections that sshd may drop before its banner */
     PAUSE_MS = 100, /* before the second try, doubled each time, and up to as much again at random:
                       or else all who were dropped would come back together */
 };
