@@ -30,13 +30,13 @@ static ssize_t file_read(const char *path, char *text, size_t size)
     return n < 0 && got == 0 ? -1 : (ssize_t)got;
 }
 
-/* /proc/PID/stat: "pid (name) state ppid pgrp … starttime(22)". The name may hold blanks and
+/* /proc/PID/stat: "pid (name) state ppid pgrp … threads(20) … starttime(22)". The name may hold blanks and
  * brackets. */
 static bool stat_read(struct descendant *d, pid_t pid)
 {
     char path[64], text[1024], *open, *close;
     ssize_t n;
-    int parent, group;
+    int parent, group, threads;
     unsigned long long start;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -48,9 +48,8 @@ static bool stat_read(struct descendant *d, pid_t pid)
     close = strrchr(text, ')');
     if (!open || !close ||
         sscanf(close + 1,
-               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-               "%*d %llu",
-               &d->state, &parent, &group, &start) != 4)
+               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
+               &d->state, &parent, &group, &threads, &start) != 5)
         return false;
     *close = '\0';
     snprintf(d->name, sizeof(d->name), "%.19s", open + 1);
@@ -58,6 +57,8 @@ static bool stat_read(struct descendant *d, pid_t pid)
     d->parent = parent;
     d->group = group;
     d->start_time = start;
+    /* A process whose first thread has ended looks like a zombie while its other threads run. */
+    d->has_ended = d->state == 'X' || (d->state == 'Z' && threads <= 1);
     return true;
 }
 
@@ -196,7 +197,7 @@ int descendants_find(struct descendants *out, const char *job_dir, pid_t except,
     for (size_t i = 0; i < all.count; i++) {
         const struct descendant *d = &all.list[i];
 
-        if (d->pid == self || d->pid == except || d->state == 'Z' || d->state == 'X')
+        if (d->pid == self || d->pid == except || d->has_ended)
             continue;
         keep[i] = is_below(&all, d, self) || (job_dir && is_marked(d->pid, mark));
     }

@@ -19,6 +19,7 @@ struct descendant {
     pid_t pid, parent, group;
     uint64_t start_time; /* field 22 of stat: with the pid it names a process for good */
     char state;
+    bool has_ended;
     char name[20];
 };
 

@@ -187,13 +187,25 @@ void output_abandon(struct agent *a)
         window_check(a);
 }
 
-bool output_is_pending(const struct agent *a)
+bool output_finish(struct agent *a)
 {
+    bool is_finished = true;
+
     for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].out[0].event || a->ranks[i].out[1].event)
-            return true;
+        for (int k = 0; k < 2; k++) {
+            struct output *o = &a->ranks[i].out[k];
+
+            if (!o->event)
+                continue;
+            if (bytes_in(o) > 0) {
+                is_finished = false;
+            } else {
+                output_send(o, NULL, 0);
+                output_end(o);
+            }
+        }
     }
-    return false;
+    return is_finished;
 }
 
 void output_close_all(struct agent *a)

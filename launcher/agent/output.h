@@ -48,8 +48,9 @@ void output_on_written(struct agent *a);
  * dropped. */
 void output_abandon(struct agent *a);
 
-/* Whether any pipe is still open that is not empty: DONE waits for it. */
-bool output_is_pending(const struct agent *a);
+/* When nobody is left who could write: ends the streams that are empty. False: some still hold bytes, which
+ * go their way first. */
+bool output_finish(struct agent *a);
 
 /* Pipes whose writers are out of our reach (survivors): read no more. */
 void output_close_all(struct agent *a);

@@ -3,6 +3,7 @@
 
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/core_file.h"
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/worker.h"
 #include "launcher/agent_protocol.h"
@@ -27,12 +28,17 @@ void rank_epitaph(const struct rank *r, char *text, size_t size)
 static void exited_send(struct rank *r)
 {
     bool has_exited = WIFEXITED(r->status);
+    char core[1024];
     json_t *said = json_pack("{si si si sb sb sb}", "rank", r->job->rank, "pid", (int)r->pid,
                              has_exited ? "status" : "signal",
                              has_exited ? WEXITSTATUS(r->status) : WTERMSIG(r->status), "core",
                              !has_exited && WCOREDUMP(r->status), "consequence", (int)r->is_broken,
                              "ended_by_us", (int)r->is_signalled);
 
+    if (!has_exited && WCOREDUMP(r->status) &&
+        core_file_find(core, sizeof(core), r->pid, WTERMSIG(r->status),
+                       r->agent->cwds[r->job->app]))
+        json_object_set_new(said, "core_file", json_string(core));
     r->state = RANK_REPORTED;
     stream_send_json(r->agent->stream, AGENT_EXITED, said);
 }
@@ -150,8 +156,8 @@ void rank_check_done(struct agent *a)
             stop_start(a, SIGTERM, a->job->grace_ms);
         return;
     }
-    if (!a->stop.has_given_up && output_is_pending(a))
-        return; /* nobody can write any more, so its end is near */
+    if (!a->stop.has_given_up && !output_finish(a))
+        return; /* rank_on_output comes back here */
     survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
     if (a->stop.has_given_up)
         ranks_give_up(a);

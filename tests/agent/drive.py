@@ -648,6 +648,33 @@ def broken():
     expect(a.exited[0]["consequence"] and not a.exited[1]["consequence"], f"{a.exited}")
 
 
+def leaderless():
+    """a rank whose first thread has ended while others run looks like a zombie, and is ended all the same"""
+    a = Agent()
+    a.start(("python3", "-c", "import ctypes, threading, time\n"
+             "threading.Thread(target=lambda: (print('up', flush=True), time.sleep(1000))).start()\n"
+             "ctypes.CDLL(None).pthread_exit(None)"))
+    up(a, 1)
+    with open(f"/proc/{a.pids[0]}/stat") as f:
+        wait_for(lambda: f.seek(0) == 0 and ") Z " in f.read(), 5 * SLOW, "the first thread's end")
+    a.send(STOP, struct.pack(">II", signal.SIGTERM, 3000))
+    expect(a.finish() == {"survivors": []} and a.exited[0]["ended_by_us"], f"{a.exited}")
+
+
+def core():
+    """EXITED names the core file, if the system writes one where it can be found"""
+    with open("/proc/sys/kernel/core_pattern") as f:
+        if f.read(1) == "|":
+            return
+    t = os.environ.get("T", "/tmp")
+    a = Agent()
+    a.start(sh("ulimit -c unlimited; kill -SEGV $$"), cwd=t)
+    a.finish()
+    if a.exited[0]["core"]:
+        expect(os.path.exists(a.exited[0]["core_file"]), f"{a.exited}")
+        os.unlink(a.exited[0]["core_file"])
+
+
 def many():
     """256 and 1,024 ranks of true"""
     for n in (256, 1024):
