@@ -27,6 +27,14 @@ static const char *const runtime_places[] = {"mlaunch-runtime.so",
                                              PKGLIBDIR "/mlaunch-runtime.so",
                                              NULL};
 
+static const char *const module_places[] = {"mlaunch.py",
+                                            "../runtime/python/mlaunch.py",
+                                            "../../runtime/python/mlaunch.py",
+                                            "../share/mlaunch/python/mlaunch.py",
+                                            "../../share/mlaunch/python/mlaunch.py",
+                                            PKGDATADIR "/python/mlaunch.py",
+                                            NULL};
+
 static int program_directory(char out[PATH_MAX], struct fault *why)
 {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
@@ -68,5 +76,7 @@ int install_paths_find(struct install_paths *out, struct fault *why)
         rc = file_find(out->shim, dir, shim_places, R_OK, why);
     if (!rc)
         rc = file_find(out->runtime, dir, runtime_places, R_OK, why);
+    if (!rc)
+        rc = file_find(out->module, dir, module_places, R_OK, why);
     return rc;
 }

@@ -12,9 +12,10 @@ struct install_paths {
     char agent[PATH_MAX];   /* mlaunch-agent */
     char shim[PATH_MAX];    /* libmlaunch.so.0, to be preloaded */
     char runtime[PATH_MAX]; /* mlaunch-runtime.so, opened by the shim */
+    char module[PATH_MAX];  /* mlaunch.py, whose directory is put into PYTHONPATH */
 };
 
-/* Finds all three from the place of /proc/self/exe: everything in one directory (as copied to a
+/* Finds all of them from the place of /proc/self/exe: everything in one directory (as copied to a
  * host), the build tree, an installation (moved or not). Paths are absolute, without links.
  * ML_ERR_SYSTEM names the file that is missing and where it was looked for. */
 int install_paths_find(struct install_paths *out, struct fault *why);

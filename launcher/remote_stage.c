@@ -206,6 +206,8 @@ static int files_copy(struct stage *g, const char *home, const struct channel_co
     if (!rc)
         rc = file_copy(g, from->runtime, "mlaunch-runtime.so", why);
     if (!rc)
+        rc = file_copy(g, from->module, "mlaunch.py", why);
+    if (!rc)
         rc = file_copy(g, config->local_agent, "mlaunch-agent", why);
     return rc;
 }

@@ -163,6 +163,9 @@ static int shim_find(struct agent *a, struct fault *why)
             "install mlaunch elsewhere",
             paths.shim);
     snprintf(a->shim, sizeof(a->shim), "%s", paths.shim);
+    *strrchr(paths.module, '/') = '\0';
+    if (!strchr(paths.module, ':')) /* PYTHONPATH can't name it: then it isn't there */
+        snprintf(a->modules, sizeof(a->modules), "%s", paths.module);
     return 0;
 }
 

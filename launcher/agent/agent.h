@@ -54,7 +54,8 @@ struct agent {
     struct job_message *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
     char bind_ip[64];
-    char shim[4096]; /* "": nothing is injected */
+    char shim[4096];    /* "": nothing is injected */
+    char modules[4096]; /* the directory of mlaunch.py; "": as shim */
     struct coordination *coordination;
     struct spawn_limits limits;
     cpu_set_t *cpus;                        /* per local rank, or NULL */

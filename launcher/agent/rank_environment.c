@@ -401,6 +401,9 @@ static void common_add(struct rank_environment *e, const struct rank_environment
         compat_add(e, c);
     if (c->shim)
         shim_inject(e, c->shim);
+    /* Last, so that whatever the user has there is found first. */
+    if (c->modules)
+        value_append(e, "PYTHONPATH", ":", c->modules);
 }
 
 int rank_environment_create(struct rank_environment **out,

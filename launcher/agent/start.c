@@ -62,6 +62,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
                                                  .job_dir = a->dir,
                                                  .coordinator = coordinator,
                                                  .shim = a->shim[0] ? a->shim : NULL,
+                                                 .modules = a->modules[0] ? a->modules : NULL,
                                                  .cwd = a->cwds[i],
                                                  .ibv_devices = devices,
                                                  .ring_hosts = ring};
