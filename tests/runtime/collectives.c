@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collectives [--long] [--random SEED CASES]: one rank's program: all collectives, types and ops, of many
+ * sizes, in place and not, against a plain reference. A line on stderr for each failing case, rank 0's
+ * summary on stdout; status 1 if anything failed on any rank.
+ */
+#include "tests/runtime/collective_cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const struct subject *subject;
+    bool is_long;
+    unsigned long cases, failures;
+} run;
+
+static void count_result(int rc)
+{
+    if (rc < 0)
+        exit(1); /* the group is broken; the line is printed */
+    run.cases++;
+    run.failures += (unsigned long)rc;
+}
+
+/* Without --long: short ones apart, all in place, and one of the two other ways. */
+static bool is_chosen(enum case_place place, size_t count, int number)
+{
+    if (run.is_long || (place == PLACE_APART && count < 100000) || place == PLACE_SAME)
+        return true;
+    return place == (number % 2 ? PLACE_MISALIGNED : PLACE_MIXED);
+}
+
+static void reductions(ml_type type, ml_op op, size_t count)
+{
+    for (int call = CASE_ALL_REDUCE; call <= CASE_REDUCE; call++)
+        for (int place = PLACE_APART; place <= PLACE_MIXED; place++) {
+            struct collective_case c = {(enum case_call)call,
+                                        type,
+                                        op,
+                                        count,
+                                        (int)(count % (size_t)run.subject->size),
+                                        (enum case_place)place,
+                                        (unsigned)op};
+
+            if (!is_chosen(c.place, count, (int)type + (int)op + call))
+                continue;
+            count_result(case_run(run.subject, &c));
+        }
+    if (type >= ML_FLOAT16) {
+        struct collective_case c = {CASE_ALL_REDUCE, type, op, count, 0, PLACE_APART, 11};
+
+        count_result(case_same_bits(run.subject, &c));
+    }
+}
+
+static void movements(size_t size)
+{
+    for (int call = CASE_ALL_GATHER; call < CASE_CALLS; call++)
+        for (int place = 0; place < PLACES; place++)
+            for (int root = 0; root < run.subject->size; root += 1 + run.subject->size / 2) {
+                struct collective_case c = {(enum case_call)call,   ML_UINT8, ML_SUM, size, root,
+                                            (enum case_place)place, 3};
+
+                count_result(case_run(run.subject, &c));
+            }
+}
+
+static void every_case(void)
+{
+    static const size_t counts[] = {0, 1, 3, 1000, 5003};
+    const size_t large = (1 << 20) + 7;
+
+    for (int type = 0; type <= ML_COMPLEX64; type++)
+        for (int op = 0; op <= ML_XOR; op++) {
+            if (!case_is_valid((ml_type)type, (ml_op)op))
+                continue;
+            for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+                if (run.is_long || counts[i] <= 1000 || op == ML_SUM)
+                    reductions((ml_type)type, (ml_op)op, counts[i]);
+            if (run.is_long)
+                reductions((ml_type)type, (ml_op)op, large);
+        }
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        movements(counts[i]);
+    movements(large);
+    if (!run.is_long) {
+        reductions(ML_FLOAT32, ML_SUM, large);
+        reductions(ML_UINT8, ML_XOR, large);
+    }
+}
+
+static void random_cases(uint64_t seed, long cases)
+{
+    uint64_t state = seed;
+
+    for (long i = 0; i < cases; i++) {
+        struct collective_case c = case_random(&state, run.subject->size, 1 << 20);
+
+        count_result(case_run(run.subject, &c));
+    }
+}
+
+static const char *call_error(void)
+{
+    return ml_error();
+}
+
+int main(int argc, char **argv)
+{
+    struct subject s = {.all_reduce = ml_all_reduce,
+                        .reduce_scatter = ml_reduce_scatter,
+                        .reduce = ml_reduce,
+                        .all_gather = ml_all_gather,
+                        .all_to_all = ml_all_to_all,
+                        .broadcast = ml_broadcast,
+                        .gather = ml_gather,
+                        .scatter = ml_scatter,
+                        .sendrecv = ml_sendrecv,
+                        .barrier = ml_barrier,
+                        .error = call_error};
+    unsigned long failures;
+    int rc = ml_init(&s.group);
+
+    if (rc) {
+        fprintf(stderr, "collectives: %s\n", ml_error());
+        return 1;
+    }
+    s.rank = ml_rank(s.group);
+    s.size = ml_size(s.group);
+    run.subject = &s;
+    run.is_long = argc == 2 && strcmp(argv[1], "--long") == 0;
+    if (argc == 4 && strcmp(argv[1], "--random") == 0)
+        random_cases(strtoull(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
+    else
+        every_case();
+
+    rc = ml_all_reduce(s.group, &run.failures, &failures, 1, ML_UINT64, ML_SUM);
+    if (rc || ml_finalize()) {
+        fprintf(stderr, "collectives: %s\n", ml_error());
+        return 1;
+    }
+    if (s.rank == 0)
+        printf("%d ranks: %lu cases, %lu failures\n", s.size, run.cases, failures);
+    return failures != 0;
+}

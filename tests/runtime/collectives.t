@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in place and
+# not, misaligned, the same bits on all ranks; and sequences of random calls.
+TEST_LIMIT=300
+. "${0%/*}/../lib/test.sh"
+
+PROGRAM=$BUILD/tests/runtime/collectives
+long=()
+cases=60
+if is_long; then
+    long=(--long)
+    cases=2000
+fi
+
+# calls NAME MLAUNCH-OPTION… -- ARGUMENT…: no failure on any rank.
+calls() {
+    local name=$1
+    shift
+    run "$MLAUNCH" "${@/#--program/$PROGRAM}"
+    # shellcheck disable=SC2154
+    if [ "$status" -eq 0 ] && grep -q ', 0 failures$' "$OUT"; then
+        pass "$name ($(sed 's/.*: //' "$OUT"))"
+    else
+        fail "$name"
+        diag_run "$MLAUNCH" "$@"
+    fi
+}
+
+for n in 1 2 3 4 7; do
+    calls "shm, $n ranks" -n $n --oversubscribe --output raw --backend shm -- --program "${long[@]}"
+    calls "tcp, $n ranks" -n $n --oversubscribe --output raw --backend tcp --local net -- --program "${long[@]}"
+done
+
+# The algorithms that the table keeps for larger groups.
+export MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct,reduce_scatter:direct
+calls "shm, 4 ranks, other algorithms" -n 4 --oversubscribe --output raw --backend shm -- --program
+export MLAUNCH_ALGO=all_reduce:direct,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat
+calls "tcp, 3 ranks, other algorithms" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program
+export MLAUNCH_ALGO=all_reduce:rign
+check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, ring" \
+    "a slip in MLAUNCH_ALGO is said at ml_init" "$MLAUNCH" -n 2 -- "$PROGRAM"
+unset MLAUNCH_ALGO
+
+for seed in 1 $((RANDOM * 32768 + RANDOM)); do
+    calls "random calls, shm, 5 ranks, seed $seed" -n 5 --oversubscribe --output raw --backend shm -- --program --random $seed $cases
+    calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --random $seed $cases
+done
+if is_long; then
+    calls "random calls, shm, 64 ranks" -n 64 --oversubscribe --output raw --backend shm -- --program --random 64 $cases
+fi
+done_testing

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The Python module: importable in what mlaunch starts, every call (python_calls.py), errors, abort; with numpy
+# where there is one.
+. "${0%/*}/../lib/test.sh"
+
+command -v python3 > /dev/null || skip_all "no python3 here"
+PYTHON=$(command -v python3)
+export PYTHONDONTWRITEBYTECODE=1
+CALLS=$SOURCE/tests/runtime/python_calls.py
+
+for n in 1 3 4; do
+    check "all calls, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw "${STRANGER[@]}" -- "$PYTHON" "$CALLS"
+    check_match '^all calls are right' "$OUT" "$n ranks: said so"
+done
+numpy=
+for p in "$PYTHON" /usr/bin/python3; do
+    if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi
+done
+if [ -n "$numpy" ]; then
+    check "numpy arrays" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" "$CALLS"
+    check_match 'with numpy$' "$OUT" "numpy was there"
+else
+    skip "numpy arrays" "no numpy here"
+fi
+
+check_error 9 'no more to do' "abort names its reason, and its status is the job's" \
+    "$MLAUNCH" -n 3 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$CALLS" abort
+check_status 3 "a dead rank is ERR_PEER for the others; the status is the dead one's" \
+    "$MLAUNCH" -n 3 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$CALLS" die
+
+# The caller's PYTHONPATH stays in front.
+mkdir "$T/mine"
+echo 'print("mine")' > "$T/mine/mlaunch.py"
+check_output "mine" "the user's own modules come first" \
+    env PYTHONPATH="$T/mine" "$MLAUNCH" -n 1 "${STRANGER[@]}" -- "$PYTHON" -c 'import mlaunch'
+# shellcheck disable=SC2016
+check_output "PYTHONPATH is unset" "nothing is put there when nothing is injected" \
+    env -u PYTHONPATH "$MLAUNCH" -n 1 --backend none -- sh -c 'echo PYTHONPATH is ${PYTHONPATH-unset}'
+if [ "$SANITIZE" = no ]; then
+    check_output "1" "a script that was started otherwise is a group of one" \
+        env PYTHONPATH="$SOURCE/runtime/python" LD_LIBRARY_PATH="$BUILD/runtime/.libs" \
+        "$PYTHON" -c 'import mlaunch; print(mlaunch.init().size)'
+fi
+done_testing

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""One rank's program: every call of the Python module, on buffers of every kind that is at hand."""
+import array
+import ctypes
+import sys
+
+import mlaunch
+from mlaunch import Error
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+
+def refused(code, part, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except Error as e:
+        assert e.code == code and part in str(e) and e.text == str(e), (e.code, str(e))
+    else:
+        raise AssertionError("no error: " + part)
+
+
+def reductions(w):
+    total = sum(range(w.size))
+    for typecode in "bBhHiIlLqQfd":
+        a = array.array(typecode, [w.rank, 1])
+        assert w.all_reduce(a) is a and list(a) == [total, w.size], (typecode, a)
+    a, out = array.array("d", [w.rank]), array.array("d", [7, 8])
+    assert w.all_reduce(a, out, op=mlaunch.MAX) is out
+    assert list(out) == [w.size - 1, 8] and list(a) == [w.rank]
+    b = bytearray([1 << w.rank])
+    assert w.all_reduce(memoryview(b), op=mlaunch.OR) and b[0] == (1 << w.size) - 1
+    out = bytearray(1)
+    w.all_reduce(bytes([w.rank + 1]), out, op=mlaunch.MIN)  # only read: bytes will do
+    assert out[0] == 1
+    c = (ctypes.c_int * 2)(w.rank, 2)
+    w.all_reduce(c, op=mlaunch.PROD)
+    assert list(c) == [0, 2 ** w.size]
+
+    one = array.array("H", [0x3F80])  # bfloat16's 1
+    w.all_reduce(one, type=mlaunch.BFLOAT16)
+    assert one[0] == array.array("I", array.array("f", [w.size]).tobytes())[0] >> 16
+
+    a = array.array("i", [w.rank])
+    w.reduce(a, root=w.size - 1)
+    assert a[0] == (total if w.rank == w.size - 1 else w.rank)
+    w.reduce(bytes(array.array("i", [w.rank])), array.array("i", [0]) if w.rank == 0 else None,
+             type=mlaunch.INT32)
+    a, out = array.array("q", [10 * j + w.rank for j in range(w.size)]), array.array("q", [0])
+    assert w.reduce_scatter(a, out)[0] == 10 * w.rank * w.size + total
+
+
+def movements(w):
+    everyone = b"".join(b"r%d" % r for r in range(w.size))
+    me = b"r%d" % w.rank
+    assert w.all_gather(me, bytearray(2 * w.size)) == everyone
+    assert w.broadcast(bytearray(me), root=w.size - 1) == b"r%d" % (w.size - 1)
+    assert w.gather(me, bytearray(2 * w.size) if w.rank == 0 else None) == (
+        everyone if w.rank == 0 else None)
+    assert w.scatter(everyone if w.rank == 1 % w.size else None, bytearray(2), root=1 % w.size) == me
+    a = bytearray(10 * w.rank + j for j in range(w.size))
+    assert w.all_to_all(a) is a and list(a) == [10 * j + w.rank for j in range(w.size)]
+    assert w.all_to_all(bytes(a), bytearray(w.size)) == bytes(
+        10 * w.rank + j for j in range(w.size))
+
+    right, left = (w.rank + 1) % w.size, (w.rank - 1) % w.size
+    assert w.sendrecv(me, right, bytearray(2), left) == b"r%d" % left
+    assert w.sendrecv(me, mlaunch.NOBODY, bytearray(2), mlaunch.NOBODY) == bytes(2)
+    if w.size > 1:
+        if w.rank == 0:
+            w.send(b"", 1)
+            w.send(array.array("d", [1.5]), 1)
+        elif w.rank == 1:
+            w.recv(bytearray(), 0)
+            assert w.recv(array.array("d", [0]), 0)[0] == 1.5
+    w.barrier()
+
+
+def groups(w):
+    assert mlaunch.init() is w
+    mlaunch.finalize()  # the second of two: w lives on
+    assert isinstance(w.host(0), str) and w.host(0)
+    refused(mlaunch.ERR_ARGUMENT, "rank", w.host, w.size)
+    assert w.split(-1) is None
+    with w.split(w.rank % 2, key=-w.rank) as half:
+        ranks = [r for r in range(w.size - 1, -1, -1) if r % 2 == w.rank % 2]
+        assert half.size == len(ranks) and ranks[half.rank] == w.rank
+        a = array.array("i", [w.rank])
+        assert half.all_reduce(a)[0] == sum(ranks)
+    refused(mlaunch.ERR_STATE, "the group is gone", half.barrier)
+
+
+def slips(w):
+    a = array.array("d", [1, 2])
+    bad = mlaunch.ERR_ARGUMENT
+    refused(bad, "data: bytes can't be used as a contiguous writable buffer", w.all_reduce, b"ab")
+    refused(bad, "data: int can't be used", w.all_reduce, 3)
+    refused(bad, "memoryview", w.all_reduce, memoryview(bytearray(8))[::2])
+    refused(bad, "xor makes no sense for float64", w.all_reduce, a, op=mlaunch.XOR)
+    refused(bad, "out: 8 bytes, 16 needed", w.all_reduce, a, array.array("d", [0]))
+    refused(bad, "no type 99", w.all_reduce, a, type=99)
+    refused(bad, "3 bytes are no whole number of elements of 2", w.all_reduce, bytearray(3),
+            type=mlaunch.FLOAT16)
+    refused(bad, "out: 5 bytes", w.all_gather, b"ab", bytearray(5))
+    refused(bad, "the group has ranks", w.broadcast, a, root=99)
+    w.barrier()  # and nothing is broken by a slip
+
+
+def arrays(w):
+    total = sum(range(w.size))
+    for dtype in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8"):
+        a = np.full((2, 3), w.rank, dtype)
+        assert w.all_reduce(a) is a and (a == np.array(total).astype(dtype)).all(), (dtype, a)
+    a, out = np.arange(4, dtype="f4") + w.rank, np.zeros(4, "f4")
+    w.all_reduce(a, out)
+    assert (out == np.arange(4) * w.size + total).all()
+    assert w.all_gather(np.float64(w.rank), np.zeros(w.size)).tolist() == list(range(w.size))
+    refused(mlaunch.ERR_ARGUMENT, "contiguous", w.all_reduce, np.zeros((3, 4))[:, ::2])
+    refused(mlaunch.ERR_ARGUMENT, "byte order", w.all_reduce, np.zeros(3, ">f8"))
+    refused(mlaunch.ERR_ARGUMENT, "no type for elements of format 'Zd'", w.all_reduce, np.zeros(3, "c16"))
+
+
+world = mlaunch.init()
+reductions(world)
+movements(world)
+groups(world)
+slips(world)
+if np:
+    arrays(world)
+if len(sys.argv) > 1 and sys.argv[1] == "abort":
+    if world.rank == 0:
+        mlaunch.abort(9, "no more to do")
+    world.barrier()
+if len(sys.argv) > 1 and sys.argv[1] == "die":
+    if world.rank == 0:
+        sys.exit(3)
+    refused(mlaunch.ERR_PEER, "rank 0", world.barrier)
+    sys.exit(4)
+mlaunch.finalize()
+refused(mlaunch.ERR_STATE, "the group is gone", world.barrier)
+if world.rank == 0:
+    print("all calls are right%s" % (", with numpy" if np else ""))
