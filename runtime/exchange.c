@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct exchange {
-    void *payload; /* the frame's, or a copy of one's own blob */
+    void *payload; /* the frame's */
     struct blob blobs[];
 };
 
@@ -73,17 +73,6 @@ bad:
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to an exchange is damaged");
 }
 
-static int exchange_alone(struct exchange *x, struct blob mine, struct fault *why)
-{
-    x->payload = malloc(mine.size ? mine.size : 1);
-    if (!x->payload)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (mine.size)
-        memcpy(x->payload, mine.bytes, mine.size);
-    x->blobs[0] = (struct blob){x->payload, mine.size};
-    return 0;
-}
-
 int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64_t deadline_ms,
                  struct fault *why)
 {
@@ -94,16 +83,12 @@ int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64
     if (!x)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     g->exchanges++;
-    if (g->size == 1) {
-        rc = exchange_alone(x, mine, why);
-    } else {
-        rc = exchange_tell(g, mine, why);
-        if (!rc)
-            rc = news_await(g->world->news, g, deadline_ms, &reply, why);
-        if (!rc) {
-            x->payload = reply.payload;
-            rc = exchange_parse(x, g->size, reply.payload, reply.size, why);
-        }
+    rc = exchange_tell(g, mine, why);
+    if (!rc)
+        rc = news_await(g->world->news, g, deadline_ms, &reply, why);
+    if (!rc) {
+        x->payload = reply.payload;
+        rc = exchange_parse(x, g->size, reply.payload, reply.size, why);
     }
     if (rc) {
         exchange_destroy(x);

@@ -13,7 +13,7 @@ struct blob {
 struct exchange; /* what came back */
 
 /* Collective over g, which must be known to news. Returns once all members have called it; with an
- * empty blob it is a barrier. Groups of one need no coordinator. */
+ * empty blob it is a barrier. Not for groups of one, which the coordinator need not know. */
 int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64_t deadline_ms,
                  struct fault *why);
 struct blob exchange_blob(const struct exchange *x, int rank); /* valid until exchange_destroy */

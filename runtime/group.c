@@ -133,8 +133,11 @@ static int bring_up(struct bring_up *b, struct fault *why)
     struct group *g = b->group;
     struct exchange *x = NULL;
     char who[GROUP_MEMBER_TEXT];
-    int rc = plan_links(b, why);
+    int rc;
 
+    if (g->size == 1)
+        return self_link_open(&g->links[0], g, why);
+    rc = plan_links(b, why);
     if (!rc)
         rc = prepare_links(b, why);
     if (rc)
