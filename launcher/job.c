@@ -166,6 +166,8 @@ static void on_stdin(int rank, const void *bytes, size_t size, void *arg)
 {
     struct job *j = arg;
 
+    if (size && ((const char *)bytes)[size - 1] == '\n' && isatty(STDIN_FILENO))
+        output_on_typed_line(j->output);
     if (j->attempt)
         attempt_on_stdin(j->attempt, rank, bytes, size);
 }

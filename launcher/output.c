@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* What a chunk without a rank is. */
-enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_FINISH };
+enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
 
 /* A writer thread with what it alone uses. */
 struct lane {
@@ -106,6 +106,14 @@ static void put_own(struct lane *lane, const struct chunk *c)
     f->shows_progress = c->stream == CHUNK_PROGRESS && c->size;
 }
 
+static void forget_open_line(struct lane *lane)
+{
+    if (lane == &lane->output->lanes[0] && lane->output->out.is_terminal)
+        lane->output->out.open_line = NULL;
+    if (lane == lane->output->err_lane && lane->output->err_file->is_terminal)
+        lane->output->err_file->open_line = NULL;
+}
+
 /* What each stream still holds back; `end` also ends the lines. */
 static void show_all(struct lane *lane, bool end)
 {
@@ -129,6 +137,8 @@ static void lane_on_chunk(const struct chunk *c, void *arg)
 
     if (c->stream == CHUNK_FINISH && lane->label)
         show_all(lane, true);
+    else if (c->stream == CHUNK_TYPED)
+        forget_open_line(lane);
     else if (c->stream == CHUNK_TEXT || c->stream == CHUNK_PROGRESS)
         put_own(lane, c);
     if (c->rank < 0)
@@ -334,12 +344,22 @@ void output_write(struct output *o, int host, int rank, int stream, const void *
     push(lane, host, rank, stream, bytes, size);
 }
 
-void output_finish(struct output *o)
+static void push_all(struct output *o, int what)
 {
     for (int i = 0; i < 3; i++) {
         if (o->lanes[i].writer)
-            push(&o->lanes[i], -1, -1, CHUNK_FINISH, NULL, 0);
+            push(&o->lanes[i], -1, -1, what, NULL, 0);
     }
+}
+
+void output_on_typed_line(struct output *o)
+{
+    push_all(o, CHUNK_TYPED);
+}
+
+void output_finish(struct output *o)
+{
+    push_all(o, CHUNK_FINISH);
 }
 
 void output_say(struct output *o, const char *format, ...)

@@ -34,6 +34,10 @@ void output_close(struct output *o);
 /* Bytes of a rank's stream 1 or 2; none: its end. on_credit will tell of them. */
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size);
 
+/* The user has typed a line: the terminal's cursor stands at the beginning of a line, whatever a rank had
+ * written before. */
+void output_on_typed_line(struct output *o);
+
 /* All ranks have ended: shows and ends the lines that some left unfinished. */
 void output_finish(struct output *o);
 

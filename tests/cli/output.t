@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The ranks' output: labels, raw bytes, --output DIR, --timestamp; nothing lost, nothing torn, memory bounded; readers
+# that go away, full disks, slow readers.
+TEST_LIMIT=180
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/job.sh"
+
+# Labels.
+job_prints "[0] a b
+[1] a b" "labels: parts of a line come together" -n 2 -- sh -c 'printf "a "; sleep 0.02; echo b'
+job_prints "[0] no end
+[1] no end" "labels: a last line without an end gets one" -n 2 -- printf 'no end'
+job_prints "[0] 
+[1] " "labels: empty lines" -n 2 -- echo
+job_prints "plain" "one rank: no label" -n 1 -- echo plain
+job_prints "[0] plain" "one rank: --output label" -n 1 --output label -- echo plain
+job_prints "plain
+plain" "--output raw" -n 2 --output raw -- echo plain
+keep job -n 2 -- sh -c 'echo out; echo err >&2'
+check_match '^\[1\] err$' "$T/err" "labels: stderr goes to stderr"
+check_no_match 'err' "$T/out" "labels: and only there"
+check_no_match 'out' "$T/err" "labels: stdout does not"
+
+# A partial line is shown after a moment, so that prompts appear; what follows continues it.
+mkfifo "$T/go"
+job -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' > "$T/prompt" &
+mlaunch=$!
+if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else fail "a prompt appears" "$(cat "$T/prompt")"; fi
+echo bob > "$T/go"
+wait "$mlaunch"
+check_output "[0] name? hello bob" "and is continued" cat "$T/prompt"
+
+job -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
+    else while [ ! -e '"$T"'/other ]; do sleep 0.02; done; echo other; fi' > "$T/prompt" &
+mlaunch=$!
+wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10
+: > "$T/other"
+wait_for 'grep -q "other" "$T/prompt"' 10
+echo bob > "$T/go"
+wait "$mlaunch"
+check_output "[0] name? 
+[1] other
+[0] hello bob" "a line that comes in between stands alone" cat "$T/prompt"
+
+# Lines beyond 1 MiB are split, visibly.
+keep job -n 1 --output label -- python3 -c 'print("x" * 3000000)'
+check "a line of 3 MB: three pieces, nothing lost" python3 -c '
+import sys
+lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
+assert [l[:6] for l in lines] == ["[0] xx", "[0] … ", "[0] … "], [l[:8] for l in lines]
+assert sum(l.count("x") for l in lines) == 3000000' "$T/out"
+
+# Timestamps.
+keep job -n 2 --timestamp -- echo hi
+check "--timestamp: the time, then the label" python3 -c '
+import datetime, sys
+for line in open(sys.argv[1]):
+    time, rest = line.split(" ", 1)
+    assert abs((datetime.datetime.fromisoformat(time) - datetime.datetime.now()).total_seconds()) < 60, line
+    assert rest in ("[0] hi\n", "[1] hi\n"), line' "$T/out"
+keep job -n 1 --output raw --timestamp -- printf 'a\nb\n'
+check_match '^[-0-9]+T[0-9:]+\.[0-9]{3} b$' "$T/out" "--timestamp without labels"
+
+# Raw: byte for byte.
+cat > "$T/bytes.py" <<'PY'
+import hashlib, os, random
+data = random.Random(7).randbytes(20_000_000)
+at = 0
+while at < len(data):
+    at += os.write(1, data[at:at + random.randint(1, 200_000)])
+open(os.environ["SUM"], "w").write(hashlib.sha256(data).hexdigest())
+PY
+keep job -n 1 -x "SUM=$T/sum" -- python3 "$T/bytes.py"
+check_output "$(cat "$T/sum")" "raw: 20 MB of random bytes arrive as they are" sh -c "sha256sum < '$T/out' | cut -d' ' -f1"
+
+# 100 MB over 8 ranks, through buffers that end in the middle of lines.
+cat > "$T/lines.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    const char *rank = getenv("MLAUNCH_RANK");
+    (void)argc;
+    for (long i = 0; i < atol(argv[1]); i++)
+        printf("%s %09ld %-*s\n", rank, i, (int)(i % 150), "x");
+    return 0;
+}
+C
+"$CC" -O2 -o "$T/lines" "$T/lines.c" || fail "the line writer compiles"
+cat > "$T/untorn.py" <<'PY'
+import re, sys
+count, ranks = int(sys.argv[2]), 8
+seen = [0] * ranks
+line_form = re.compile(rb"\[(\d)\] (\d) (\d{9}) (x *)\n")
+for line in open(sys.argv[1], "rb"):
+    m = line_form.fullmatch(line)
+    assert m and m[1] == m[2], f"torn: {line!r}"
+    rank, i = int(m[1]), int(m[3])
+    assert i == seen[rank] and len(m[4]) == max(1, i % 150), f"lost or changed: {line!r}, expected {seen[rank]}"
+    seen[rank] += 1
+assert seen == [count] * ranks, seen
+PY
+LINES=140000
+is_long && LINES=2000000
+keep job -n 8 -- "$T/lines" "$LINES"
+check_status 0 "8 ranks write $(($(stat -c %s "$T/out") / 1000000)) MB: each line whole, in order, with the right label" \
+    python3 "$T/untorn.py" "$T/out" "$LINES"
+
+# Back-pressure: nobody reads for a while; nothing grows, nothing is lost, heartbeats go on.
+peak_of() { awk '/^VmHWM/ { print $2 }' "/proc/$1/status"; }
+mkfifo "$T/slow"
+job -n 8 -- "$T/lines" "$LINES" > "$T/slow" &
+mlaunch=$!
+exec 5< "$T/slow"
+head -c 1000 <&5 > "$T/out"
+# Not before it stands still: the writer's thread is blocked in write() on the pipe.
+wait_for 'grep -qs pipe_w /proc/'"$mlaunch"'/task/*/wchan || grep -qs "^1 " /proc/'"$mlaunch"'/task/*/syscall' 10
+cat <&5 >> "$T/out"
+exec 5<&-
+wait "$mlaunch"
+check_status 0 "a reader that pauses gets everything" python3 "$T/untorn.py" "$T/out" "$LINES"
+
+# --output DIR.
+mkdir -p "$T/logs"
+echo old > "$T/logs/rank.0.out"
+job_says 4 'rank 1 on host .* exited with status 4' "--output DIR" -n 2 --output "$T/logs" -- \
+    sh -c 'echo out $MLAUNCH_RANK; echo err $MLAUNCH_RANK >&2; [ $MLAUNCH_RANK = 0 ] && sleep 60; sleep 0.1; exit 4'
+check_match '^mlaunch: the end of .*/logs/rank.1.err:$' "$ERR" "--output DIR: names the file"
+check_match '^err 1$' "$ERR" "--output DIR: shows its end"
+check_no_match . "$OUT" "--output DIR: nothing on stdout"
+check_output "out 0" "--output DIR: rank.0.out, emptied before" cat "$T/logs/rank.0.out"
+check_output "err 1" "--output DIR: rank.1.err" cat "$T/logs/rank.1.err"
+job_status 0 "--output DIR: made with its parents" -n 1 --output "$T/a/b" -- echo x
+check_output x "--output DIR: and written" cat "$T/a/b/rank.0.out"
+: > "$T/file"
+job_says 125 "cannot make directory $T/file/b: Not a directory" "--output DIR that can't be made" -n 1 --output "$T/file/b" -- true
+job_status 0 "raw bytes to a file" -n 1 -x "SUM=$T/sum" --output "$T/logs" -- python3 "$T/bytes.py"
+check_output "$(cat "$T/sum")" "--output DIR: 20 MB of bytes as they are" sh -c "sha256sum < '$T/logs/rank.0.out' | cut -d' ' -f1"
+
+# Readers that go away, full disks.
+run bash -c '"$@" 2> '"$T"'/err | head -n 1; exit "${PIPESTATUS[0]}"' - "$MLAUNCH" -x "$MARK" -n 4 -- yes
+job_judge 141 "| head -1 ends the job, as SIGPIPE would" "mlaunch … | head"
+check_no_match . "$T/err" "| head -1: without a word"
+run bash -c '"$@" > /dev/full' - "$MLAUNCH" -x "$MARK" -n 2 -- yes
+job_judge 125 "a full disk ends the job" "mlaunch … > /dev/full"
+check_match 'cannot write standard output: No space left on device' "$ERR" "a full disk: a sentence"
+job_status 0 "a rank that closes its output" -n 2 -- sh -c 'exec >&- 2>&-; sleep 0.1'
+run bash -c '"$@" >&-' - "$MLAUNCH" -x "$MARK" -n 1 -- echo nowhere
+job_judge 0 "a closed stdout" "mlaunch … >&-"
+
+done_testing
