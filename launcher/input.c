@@ -150,41 +150,42 @@ static void send_all(struct input *in)
     }
 }
 
+static bool is_turn(struct input *in, enum turn turn)
+{
+    bool is;
+
+    pthread_mutex_lock(&in->lock);
+    is = in->turn == turn;
+    pthread_mutex_unlock(&in->lock);
+    return is;
+}
+
 /* Passes on what has been read as soon as every taker has room for it, and has more read. */
 static void deliver(struct input *in)
 {
-    enum turn turn;
-
-    pthread_mutex_lock(&in->lock);
-    turn = in->turn;
-    pthread_mutex_unlock(&in->lock);
-    if (!in->running || turn != TURN_FULL || in->takers_left == 0)
+    if (!in->running || in->takers_left == 0 || in->at_end || !is_turn(in, TURN_FULL))
         return;
-    if (in->size > 0 || in->at_end) {
-        if (!has_room(in))
-            return;
+    if (in->size >= 0 && !has_room(in))
+        return;
+    if (in->size >= 0)
         send_all(in);
-    }
-    if (!in->at_end) {
-        in->size = -1;
-        turn_set(in, TURN_WANTED);
-    }
-}
-
-static void on_bell(evutil_socket_t fd, short what, void *arg)
-{
-    struct input *in = arg;
-    uint64_t count;
-
-    (void)what;
-    if (read(fd, &count, sizeof(count)) < 0)
-        return;
     if (in->size == 0) {
         in->at_end = true;
         if (in->err && in->err != EBADF && in->err != EIO)
             log_warn("cannot read standard input: %s", strerror(in->err));
+        return;
     }
-    deliver(in);
+    in->size = -1;
+    turn_set(in, TURN_WANTED);
+}
+
+static void on_bell(evutil_socket_t fd, short what, void *arg)
+{
+    uint64_t count;
+
+    (void)what;
+    if (read(fd, &count, sizeof(count)) > 0)
+        deliver(arg);
 }
 
 static int start_thread(struct input *in, struct fault *why)
@@ -265,6 +266,8 @@ void input_start(struct input *in)
         in->takers_left += takes;
     }
     in->running = true;
+    if (in->at_end)
+        send_all(in); /* an earlier run has seen the end */
     deliver(in);
 }
 
@@ -273,8 +276,7 @@ void input_on_credit(struct input *in, int rank, uint32_t bytes)
     struct taker *t = &in->takers[rank];
 
     t->pending -= bytes < t->pending ? bytes : t->pending;
-    if (!in->at_end)
-        deliver(in);
+    deliver(in);
 }
 
 void input_rank_ended(struct input *in, int rank)
@@ -283,17 +285,11 @@ void input_rank_ended(struct input *in, int rank)
         return;
     in->takers[rank].takes = false;
     in->takers_left--;
-    if (!in->at_end)
-        deliver(in);
+    deliver(in);
 }
 
 void input_wake(struct input *in)
 {
-    enum turn turn;
-
-    pthread_mutex_lock(&in->lock);
-    turn = in->turn;
-    pthread_mutex_unlock(&in->lock);
-    if (turn == TURN_ASLEEP)
+    if (is_turn(in, TURN_ASLEEP))
         turn_set(in, TURN_WANTED);
 }

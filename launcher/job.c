@@ -32,7 +32,8 @@ struct job {
     bool attempt_ended;
 
     int end_signals;       /* how often the user has asked for the end */
-    int64_t end_signal_ms; /* when last */
+    int end_signal;        /* with which signal last */
+    int64_t end_signal_ms; /* and when */
     enum stop_cause cause; /* why no further run is to be started */
 };
 
@@ -79,8 +80,9 @@ static void on_end_signal(struct job *j, int signal)
 {
     int64_t now = clock_ms();
 
-    if (j->end_signals > 0 && now - j->end_signal_ms < SAME_PRESS_MS)
+    if (signal == j->end_signal && now - j->end_signal_ms < SAME_PRESS_MS)
         return;
+    j->end_signal = signal;
     j->end_signal_ms = now;
     j->end_signals++;
     if (j->end_signals == 1) {

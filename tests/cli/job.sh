@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # job.sh: for tests that run whole jobs. Whatever becomes of a job, nothing of it may be left: no process, no job
-# directory. `job` is mlaunch with a mark in its ranks' environment and its events in $T/events.
+# directory. `job` is mlaunch with a mark in its ranks' environment and its events in $T/events ("${JOB[@]}" for
+# one in the background: so $! is mlaunch).
 MARK=$(new_mark job)
 EVENTS=$T/events
-job() { "$MLAUNCH" --events "$EVENTS" -x "$MARK" "$@"; }
+JOB=("$MLAUNCH" --events "$EVENTS" -x "$MARK")
+job() { "${JOB[@]}" "$@"; }
 
 # The directories of the jobs in $EVENTS that are still there.
 job_directories() {
@@ -30,6 +32,7 @@ job_status() {
     run job "$@"
     job_judge "$expected" "$name" "mlaunch $*"
 }
+# shellcheck disable=SC2154 # status: test.sh's
 # job_judge N NAME COMMAND: the same for a job that a `run` has just run.
 job_judge() {
     if [ "$status" -ne "$1" ]; then

@@ -11,8 +11,7 @@ job_prints "[0] a b
 [1] a b" "labels: parts of a line come together" -n 2 -- sh -c 'printf "a "; sleep 0.02; echo b'
 job_prints "[0] no end
 [1] no end" "labels: a last line without an end gets one" -n 2 -- printf 'no end'
-job_prints "[0] 
-[1] " "labels: empty lines" -n 2 -- echo
+job_prints $'[0] \n[1] ' "labels: empty lines" -n 2 -- echo
 job_prints "plain" "one rank: no label" -n 1 -- echo plain
 job_prints "[0] plain" "one rank: --output label" -n 1 --output label -- echo plain
 job_prints "plain
@@ -24,14 +23,14 @@ check_no_match 'out' "$T/err" "labels: stdout does not"
 
 # A partial line is shown after a moment, so that prompts appear; what follows continues it.
 mkfifo "$T/go"
-job -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' > "$T/prompt" &
+"${JOB[@]}" -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' > "$T/prompt" &
 mlaunch=$!
 if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else fail "a prompt appears" "$(cat "$T/prompt")"; fi
 echo bob > "$T/go"
 wait "$mlaunch"
 check_output "[0] name? hello bob" "and is continued" cat "$T/prompt"
 
-job -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
+"${JOB[@]}" -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
     else while [ ! -e '"$T"'/other ]; do sleep 0.02; done; echo other; fi' > "$T/prompt" &
 mlaunch=$!
 wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10
@@ -39,9 +38,7 @@ wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10
 wait_for 'grep -q "other" "$T/prompt"' 10
 echo bob > "$T/go"
 wait "$mlaunch"
-check_output "[0] name? 
-[1] other
-[0] hello bob" "a line that comes in between stands alone" cat "$T/prompt"
+check_output $'[0] name? \n[1] other\n[0] hello bob' "a line that comes in between stands alone" cat "$T/prompt"
 
 # Lines beyond 1 MiB are split, visibly.
 keep job -n 1 --output label -- python3 -c 'print("x" * 3000000)'
@@ -110,7 +107,7 @@ check_status 0 "8 ranks write $(($(stat -c %s "$T/out") / 1000000)) MB: each lin
 # Back-pressure: nobody reads for a while; nothing grows, nothing is lost, heartbeats go on.
 peak_of() { awk '/^VmHWM/ { print $2 }' "/proc/$1/status"; }
 mkfifo "$T/slow"
-job -n 8 -- "$T/lines" "$LINES" > "$T/slow" &
+"${JOB[@]}" -n 8 -- "$T/lines" "$LINES" > "$T/slow" &
 mlaunch=$!
 exec 5< "$T/slow"
 head -c 1000 <&5 > "$T/out"
@@ -139,14 +136,14 @@ job_status 0 "raw bytes to a file" -n 1 -x "SUM=$T/sum" --output "$T/logs" -- py
 check_output "$(cat "$T/sum")" "--output DIR: 20 MB of bytes as they are" sh -c "sha256sum < '$T/logs/rank.0.out' | cut -d' ' -f1"
 
 # Readers that go away, full disks.
-run bash -c '"$@" 2> '"$T"'/err | head -n 1; exit "${PIPESTATUS[0]}"' - "$MLAUNCH" -x "$MARK" -n 4 -- yes
+run bash -c '"$@" 2> '"$T"'/err | head -n 1; exit "${PIPESTATUS[0]}"' - "${JOB[@]}" -n 4 -- yes
 job_judge 141 "| head -1 ends the job, as SIGPIPE would" "mlaunch … | head"
 check_no_match . "$T/err" "| head -1: without a word"
-run bash -c '"$@" > /dev/full' - "$MLAUNCH" -x "$MARK" -n 2 -- yes
+run bash -c '"$@" > /dev/full' - "${JOB[@]}" -n 2 -- yes
 job_judge 125 "a full disk ends the job" "mlaunch … > /dev/full"
 check_match 'cannot write standard output: No space left on device' "$ERR" "a full disk: a sentence"
 job_status 0 "a rank that closes its output" -n 2 -- sh -c 'exec >&- 2>&-; sleep 0.1'
-run bash -c '"$@" >&-' - "$MLAUNCH" -x "$MARK" -n 1 -- echo nowhere
+run bash -c '"$@" >&-' - "${JOB[@]}" -n 1 -- echo nowhere
 job_judge 0 "a closed stdout" "mlaunch … >&-"
 
 done_testing

@@ -193,6 +193,7 @@ wait_for() {
         [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
         read -r -t 0.01 <> <(:)
     done
+    return 0 # not the loop's, which is that of the last read
 }
 
 # A mark for one job: -x "$(new_mark name)"; the same string for `survivors` and `no_survivors`.

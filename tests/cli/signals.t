@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Signals to mlaunch: Ctrl-C once and twice, SIGTERM, SIGHUP, SIGQUIT, Ctrl-Z and fg, SIGUSR1; with and without a
+# terminal. After each, nothing is left.
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/job.sh"
+
+terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
+polite='import signal, sys, time
+def on(n, f):
+    print("got", signal.Signals(n).name, flush=True)
+    if signal.Signals(n).name in sys.argv[1:]: sys.exit(0)
+for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2): signal.signal(n, on)
+print("ready", flush=True)
+while True: signal.pause()'
+
+# has_said TEXT N: waits until N lines of $T/out have TEXT.
+has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
+
+# job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said "ready", then
+# sends it signals by name; a number waits until so many ranks have got one.
+job_signalled() {
+    local mlaunch step steps=$1 ranks=$2
+    shift 2
+    # A script's background job ignores SIGINT and SIGQUIT; job control gives it a process group and the defaults.
+    set -m
+    "${JOB[@]}" -n "$ranks" "$@" > "$T/out" 2> "$T/err" &
+    mlaunch=$!
+    set +m
+    has_said ready "$ranks"
+    for step in $steps; do
+        case $step in
+        [0-9]*) has_said 'got SIG' "$step" ;;
+        *) kill -"$step" "$mlaunch" ;;
+        esac
+    done
+    wait "$mlaunch"
+}
+
+run job_signalled INT 2 -- python3 -c "$polite" SIGINT
+job_judge 130 "Ctrl-C: the ranks get SIGINT, the status is 130" "INT"
+check_output 2 "Ctrl-C: both have got it" grep -c 'got SIGINT' "$T/out"
+run job_signalled INT 2 --grace 1 -- python3 -c "$polite" SIGTERM
+job_judge 130 "Ctrl-C ignored: SIGTERM at half the grace" "INT"
+check_output 2 "Ctrl-C ignored: both have got SIGTERM" grep -c 'got SIGTERM' "$T/out"
+run job_signalled INT 2 --grace 1 -- python3 -c "$polite"
+job_judge 130 "Ctrl-C and SIGTERM ignored: SIGKILL" "INT"
+start=${EPOCHREALTIME/./}
+run job_signalled "INT 2 TERM" 2 --grace 60 -- python3 -c "$polite"
+job_judge 130 "a second signal kills at once" "INT, TERM"
+if [ $((${EPOCHREALTIME/./} - start)) -lt 20000000 ]; then pass "without waiting for the grace"; else fail "without waiting for the grace"; fi
+run job_signalled TERM 2 -- python3 -c "$polite" SIGTERM
+job_judge 143 "SIGTERM" "TERM"
+run job_signalled HUP 2 -- python3 -c "$polite" SIGHUP
+job_judge 129 "SIGHUP" "HUP"
+run job_signalled QUIT 2 -- sh -c 'ulimit -c 0; echo ready; sleep 60'
+job_judge 131 "SIGQUIT" "QUIT"
+run job_signalled "USR1 2 TERM" 2 -- python3 -c "$polite" SIGTERM
+job_judge 143 "SIGUSR1 is passed on" "USR1"
+check_output 2 "SIGUSR1: both have got it" grep -c 'got SIGUSR1' "$T/out"
+run job_signalled "WINCH TERM" 2 -- python3 -c "$polite" SIGTERM
+job_judge 143 "SIGWINCH does no harm" "WINCH"
+run nohup "${JOB[@]}" -n 1 -- sh -c 'kill -HUP $PPID; echo "$MLAUNCH_RANK goes on"'
+job_judge 0 "nohup" "nohup"
+
+# A job that mlaunch was told to end before it began.
+cat > "$T/slow-agent" <<'SH'
+#!/bin/sh
+echo ready >> "$READY"
+exec cat > /dev/null
+SH
+chmod +x "$T/slow-agent"
+: > "$T/out"
+set -m
+READY="$T/ready" "$MLAUNCH" --agent "$T/slow-agent" -n 1 -- true 2> "$T/err" &
+mlaunch=$!
+set +m
+wait_for '[ -s "$T/ready" ]' 10
+run eval 'kill -INT "$mlaunch"; wait "$mlaunch"'
+job_judge 130 "Ctrl-C while it connects" "INT"
+
+# On a terminal.
+keep terminal 'wait ready
+wait ready
+type \x03
+wait interrupted' "${JOB[@]}" -n 2 -- python3 -c "$polite" SIGINT
+job_judge 130 "Ctrl-C on a terminal" "terminal"
+check_output 2 "Ctrl-C on a terminal: once for each rank" grep -c 'got SIGINT' "$T/out"
+
+counting='import time
+for i in range(100000):
+    print("tick", i, flush=True); time.sleep(0.02)'
+keep terminal 'wait tick 5
+type \x1a
+wait stopped 148
+wait tick
+wait tick
+type \x03
+wait ended 130' bash --norc -c 'set -m; "$@"; echo stopped $?; fg; echo ended $?' - \
+    "${JOB[@]}" -n 1 -- python3 -c "$counting"
+job_judge 0 "Ctrl-Z stops mlaunch, fg lets it go on" "terminal"
+
+# The ranks stop with it: seen from /proc.
+set -m
+"${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank; echo ready; while :; do sleep 0.05; done' > "$T/out" 2> "$T/err" &
+mlaunch=$!
+set +m
+has_said ready 1
+rank=$(cat "$T/rank")
+state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
+kill -TSTP "$mlaunch"
+if wait_for '[ "$(state_of "$mlaunch")" = T ]' 10 && [ "$(state_of "$rank")" = T ]; then
+    pass "SIGTSTP: mlaunch and its rank are stopped"
+else
+    fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of "$mlaunch"), rank $(state_of "$rank")"
+fi
+kill -CONT "$mlaunch"
+if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]' 10; then
+    pass "SIGCONT: both go on"
+else
+    fail "SIGCONT: both go on"
+fi
+run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
+job_judge 143 "and it can be ended" "TERM"
+
+# mlaunch killed: its ranks are gone within 3 s.
+set -m
+"${JOB[@]}" -n 2 -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' > "$T/out" 2> "$T/err" &
+mlaunch=$!
+set +m
+has_said ready 2
+kill -KILL "$mlaunch"
+no_survivors "SIGKILL of mlaunch: no rank is left after 3 s" "$MARK" 3
+wait "$mlaunch" 2> /dev/null
+
+done_testing
