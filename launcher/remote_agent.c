@@ -242,7 +242,7 @@ int remote_agent_start(struct remote_agent *a, struct remote_session *s,
                  config->build, v.tried);
         rc = machine_check(&v, why);
         if (!rc)
-            rc = remote_stage(s, v.home, config, why);
+            rc = remote_stage(s, v.home, atoi(v.tried) == AGENT_EXIT_NOT_OURS, config, why);
         remote_command_close(&a->command);
         s->wait.deadline_ms = clock_ms() + config->connect_timeout_ms;
         if (!rc)

@@ -11,10 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK = 128 << 10 /* bytes a write: below the 256 KiB that servers take at once */ };
+enum {
+    CHUNK = 128 << 10, /* bytes a write: below the 256 KiB that servers take at once */
+    FILES = 4,
+};
+
+/* A file of this build, here. */
+struct source {
+    const char *name; /* on the host */
+    char *bytes;      /* mapped, or NULL */
+    size_t size;
+};
 
 struct stage {
     struct remote_session *s;
@@ -22,6 +33,8 @@ struct stage {
     struct remote_watch *watch;
     int step_ms;    /* the longest that one request may take */
     char dir[3700]; /* on the host */
+    bool distrust;  /* replace what is there, too */
+    struct source files[FILES];
 };
 
 /* Each step gets its own time: a slow line may take long for all of them. */
@@ -48,7 +61,7 @@ static const char *sftp_word(struct stage *g)
 }
 
 /* SFTP has no word for a full disk: the file system is asked. */
-static int write_explain(struct stage *g, const char *what, uint64_t size, struct fault *why)
+static int write_explain(struct stage *g, const struct source *f, struct fault *why)
 {
     const char *word = sftp_word(g);
     sftp_statvfs_t fs = sftp_statvfs(g->sftp, g->dir);
@@ -56,12 +69,12 @@ static int write_explain(struct stage *g, const char *what, uint64_t size, struc
 
     if (fs)
         sftp_statvfs_free(fs);
-    if (left < size)
+    if (left < f->size)
         return fault_set(why, ML_ERR_SYSTEM,
                          "cannot copy %s to %s: the disk is full (%llu KiB free, %llu needed)",
-                         what, g->dir, (unsigned long long)left / 1024,
-                         (unsigned long long)size / 1024 + 1);
-    return fault_set(why, ML_ERR_SYSTEM, "cannot copy %s to %s: %s", what, g->dir, word);
+                         f->name, g->dir, (unsigned long long)left / 1024,
+                         (unsigned long long)f->size / 1024 + 1);
+    return fault_set(why, ML_ERR_SYSTEM, "cannot copy %s to %s: %s", f->name, g->dir, word);
 }
 
 static int sftp_begin(struct stage *g, struct fault *why)
@@ -102,136 +115,165 @@ static int directories_make(struct stage *g, const char *home, const char *build
     return 0;
 }
 
-static int bytes_copy(struct stage *g, int from, sftp_file to, const char *what, uint64_t size,
-                      struct fault *why)
+/* `build`, unless NULL, is looked for in its bytes: or else a tree that is half rebuilt would put a stranger under this
+ * build's name, for good. */
+static int source_open(struct source *f, const char *path, const char *name, const char *build,
+                       struct fault *why)
 {
-    char *chunk = malloc(CHUNK);
-    int rc = chunk ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *bytes = MAP_FAILED;
 
-    while (!rc) {
-        ssize_t n = read(from, chunk, CHUNK);
-
-        if (n < 0)
-            rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s", what);
-        if (n <= 0)
-            break;
-        step_begin(g);
-        if (sftp_write(to, chunk, (size_t)n) != n)
-            rc = write_explain(g, what, size, why);
-    }
-    free(chunk);
-    return rc;
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s, which is to be copied to the host",
+                 path);
+    if (fd >= 0)
+        close(fd);
+    if (bytes == MAP_FAILED)
+        return ML_ERR_SYSTEM;
+    *f = (struct source){name, bytes, (size_t)st.st_size}; /* the caller unmaps it */
+    if (!build || memmem(bytes, f->size, build, strlen(build)))
+        return 0;
+    return fault_set(
+        why, ML_ERR_STATE,
+        "no agent of this build is there, nor can it be copied: %s is not of this mlaunch's "
+        "build %s; build or install all of it anew",
+        path, build);
 }
 
-/* The whole file under `temporary`, on the disk (or a host that crashes now would keep an empty one under the
- * final name) and closed; some servers report a full disk only then. */
-static int temporary_write(struct stage *g, int from, const char *temporary, const char *what,
-                           uint64_t size, struct fault *why)
+static int bytes_copy(struct stage *g, const struct source *f, sftp_file to, struct fault *why)
+{
+    for (size_t done = 0; done < f->size;) {
+        size_t n = f->size - done < CHUNK ? f->size - done : CHUNK;
+
+        step_begin(g);
+        if (sftp_write(to, f->bytes + done, n) != (ssize_t)n)
+            return write_explain(g, f, why);
+        done += n;
+    }
+    return 0;
+}
+
+/* The whole file under `temporary`, on the disk (or a host that crashes now would keep an empty one
+ * under the final name) and closed; some servers report a full disk only then. */
+static int temporary_write(struct stage *g, const struct source *f, const char *temporary,
+                           struct fault *why)
 {
     sftp_file to = sftp_open(g->sftp, temporary, O_WRONLY | O_CREAT | O_EXCL, 0700);
     int rc;
 
     if (!to)
-        return write_explain(g, what, size, why);
-    rc = bytes_copy(g, from, to, what, size, why);
+        return write_explain(g, f, why);
+    rc = bytes_copy(g, f, to, why);
     if (!rc && sftp_chmod(g->sftp, temporary, 0700) < 0)
-        rc = write_explain(g, what, size, why);
+        rc = write_explain(g, f, why);
     if (!rc && sftp_extension_supported(g->sftp, "fsync@openssh.com", "1") && sftp_fsync(to) < 0)
-        rc = write_explain(g, what, size, why);
+        rc = write_explain(g, f, why);
     if (sftp_close(to) < 0 && !rc)
-        rc = write_explain(g, what, size, why);
+        rc = write_explain(g, f, why);
     if (rc)
         sftp_unlink(g->sftp, temporary);
     return rc;
 }
 
 /* A copy, whole and usable. */
-static bool is_there(struct stage *g, const char *path, uint64_t size)
+static bool is_there(struct stage *g, const char *path, const struct source *f)
 {
     sftp_attributes a = sftp_stat(g->sftp, path);
-    bool there = a && a->size == size && (a->permissions & 0700) == 0700;
+    bool there = a && a->size == f->size && (a->permissions & 0700) == 0700;
 
     if (a)
         sftp_attributes_free(a);
     return there;
 }
 
-static int file_copy(struct stage *g, const char *local, const char *name, struct fault *why)
+/* Servers don't rename over a file: one that is there is another job's copy, or not to be trusted. */
+static int final_rename(struct stage *g, const struct source *f, const char *temporary,
+                        const char *path, struct fault *why)
 {
-    char path[4000], temporary[4100];
-    struct stat st;
-    int rc, from = open(local, O_RDONLY | O_CLOEXEC);
+    int rc;
 
-    if (from < 0 || fstat(from, &st) < 0) {
-        rc = fault_os(why, ML_ERR_SYSTEM, errno,
-                      "cannot read %s, which is to be copied to the host", local);
-        if (from >= 0)
-            close(from);
-        return rc;
-    }
-    step_begin(g);
-    snprintf(path, sizeof(path), "%s/%s", g->dir, name);
-    snprintf(temporary, sizeof(temporary), "%s/.%s.%08x%08x", g->dir, name, randombytes_random(),
-             randombytes_random());
-    if (is_there(g, path, (uint64_t)st.st_size)) {
-        close(from);
+    if (sftp_rename(g->sftp, temporary, path) == 0)
         return 0;
-    }
-    rc = temporary_write(g, from, temporary, name, (uint64_t)st.st_size, why);
-    close(from);
-    if (rc)
-        return rc;
-    /* Servers don't rename over a file: what is there is another job's copy, or a broken one. */
-    if (sftp_rename(g->sftp, temporary, path) == 0 || is_there(g, path, (uint64_t)st.st_size)) {
+    if (!g->distrust && is_there(g, path, f)) {
         sftp_unlink(g->sftp, temporary);
         return 0;
     }
     sftp_unlink(g->sftp, path);
     if (sftp_rename(g->sftp, temporary, path) == 0)
         return 0;
-    rc = fault_set(why, ML_ERR_SYSTEM, "cannot rename %s to %s: %s", temporary, name, sftp_word(g));
+    rc = fault_set(why, ML_ERR_SYSTEM, "cannot rename %s to %s: %s", temporary, f->name,
+                   sftp_word(g));
     sftp_unlink(g->sftp, temporary);
     return rc;
 }
 
-static int files_copy(struct stage *g, const char *home, const struct channel_config *config,
-                      const struct install_paths *from, struct fault *why)
+static int file_copy(struct stage *g, const struct source *f, struct fault *why)
+{
+    char path[4000], temporary[4100];
+    int rc;
+
+    step_begin(g);
+    snprintf(path, sizeof(path), "%s/%s", g->dir, f->name);
+    snprintf(temporary, sizeof(temporary), "%s/.%s.%08x%08x", g->dir, f->name, randombytes_random(),
+             randombytes_random());
+    if (!g->distrust && is_there(g, path, f))
+        return 0;
+    rc = temporary_write(g, f, temporary, why);
+    return rc ? rc : final_rename(g, f, temporary, path, why);
+}
+
+static int files_copy(struct stage *g, const char *home, const char *build, struct fault *why)
 {
     int rc = sftp_begin(g, why);
 
     if (!rc)
-        rc = directories_make(g, home, config->build, why);
-    if (!rc)
-        rc = file_copy(g, from->shim, "libmlaunch.so.0", why);
-    if (!rc)
-        rc = file_copy(g, from->runtime, "mlaunch-runtime.so", why);
-    if (!rc)
-        rc = file_copy(g, from->module, "mlaunch.py", why);
-    if (!rc)
-        rc = file_copy(g, config->local_agent, "mlaunch-agent", why);
+        rc = directories_make(g, home, build, why);
+    for (size_t i = 0; i < FILES && !rc; i++)
+        rc = file_copy(g, &g->files[i], why);
     return rc;
 }
 
-int remote_stage(struct remote_session *s, const char *home, const struct channel_config *config,
-                 struct fault *why)
+/* The agent last: where it is, the others are. */
+static int sources_open(struct stage *g, const struct channel_config *config, struct fault *why)
 {
-    struct stage g = {.s = s, .step_ms = config->connect_timeout_ms};
     struct install_paths from;
     int rc = install_paths_find(&from, why);
 
-    if (rc)
-        return rc;
-    rc = remote_watch_begin(&g.watch, &s->wait, s->socket.fd, -1, why);
-    if (rc)
-        return rc;
-    step_begin(&g);
-    ssh_set_blocking(s->ssh, 1); /* libssh's SFTP knows nothing else */
-    rc = files_copy(&g, home, config, &from, why);
-    if (g.sftp)
-        sftp_free(g.sftp);
-    ssh_set_blocking(s->ssh, 0);
-    if (remote_watch_end(g.watch))
-        rc = fault_set(why, ML_ERR_TIMEOUT,
-                       "copying the agent to %s/.cache/mlaunch came to a standstill", home);
+    if (!rc)
+        rc = source_open(&g->files[0], from.shim, "libmlaunch.so.0", config->build, why);
+    if (!rc)
+        rc = source_open(&g->files[1], from.runtime, "mlaunch-runtime.so", config->build, why);
+    if (!rc)
+        rc = source_open(&g->files[2], from.module, "mlaunch.py", NULL, why);
+    if (!rc)
+        rc = source_open(&g->files[3], config->local_agent, "mlaunch-agent", config->build, why);
+    return rc;
+}
+
+int remote_stage(struct remote_session *s, const char *home, bool distrust,
+                 const struct channel_config *config, struct fault *why)
+{
+    struct stage g = {.s = s, .step_ms = config->connect_timeout_ms, .distrust = distrust};
+    int rc = sources_open(&g, config, why);
+
+    if (!rc)
+        rc = remote_watch_begin(&g.watch, &s->wait, s->socket.fd, -1, why);
+    if (!rc) {
+        step_begin(&g);
+        ssh_set_blocking(s->ssh, 1); /* libssh's SFTP knows nothing else */
+        rc = files_copy(&g, home, config->build, why);
+        if (g.sftp)
+            sftp_free(g.sftp);
+        ssh_set_blocking(s->ssh, 0);
+        if (remote_watch_end(g.watch))
+            rc = fault_set(why, ML_ERR_TIMEOUT,
+                           "copying the agent to %s/.cache/mlaunch came to a standstill", home);
+    }
+    for (size_t i = 0; i < FILES; i++)
+        if (g.files[i].bytes)
+            munmap(g.files[i].bytes, g.files[i].size);
     return rc;
 }

@@ -15,6 +15,7 @@ build=$("$MLAUNCH" --version | sed -n 's/.*build \([0-9a-f]*\).*/\1/p')
 cache=$home/.cache/mlaunch/$build
 shim=$(readlink -f "$BUILD/runtime/.libs/libmlaunch.so.0")
 module=$(readlink -f "$BUILD/runtime/.libs/mlaunch-runtime.so")
+python=$BUILD/runtime/python/mlaunch.py
 
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 on() { netns exec "$@"; }
@@ -27,11 +28,12 @@ check "a host that has nothing" ml -v -H "$H1" -n 2 -- true
 check_match "copying" "$ERR" "… gets a copy"
 check_output "700 libmlaunch.so.0
 700 mlaunch-agent
-700 mlaunch-runtime.so" "… of three files" on "$H1" sh -c "cd $cache && stat -c '%a %n' *"
+700 mlaunch-runtime.so
+700 mlaunch.py" "… of four files" on "$H1" sh -c "cd $cache && stat -c '%a %n' *"
 check_output "drwx------ drwx------" "… in directories of its user's" \
     on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
 check_output "" "… without temporary files" on "$H1" find "$cache" -name '.?*'
-for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime.so"; do
+for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime.so" "$python:mlaunch.py"; do
     check_output "$(sha256sum < "${f%:*}")" "… ${f#*:} is the same, byte by byte" \
         on "$H1" sh -c "sha256sum < $cache/${f#*:}"
 done
@@ -50,6 +52,10 @@ check "a broken copy is replaced" ml -H "$H1" -n 1 -- true
 check_output "$(sha256sum < "$AGENT")" "… by a whole one" on "$H1" sh -c "sha256sum < $cache/mlaunch-agent"
 check_output x "… and another build's is left alone" on "$H1" cat "${cache%/*}/0123456789abcdef/mlaunch-agent"
 
+# The size alone says little: this one says of itself that it is another build.
+on "$H1" sh -c "printf '#!/bin/sh\nexit 94\n' > $cache/mlaunch-agent; truncate -s $(stat -c %s "$AGENT") $cache/mlaunch-agent"
+check "a stranger of the same size is replaced" ml -H "$H1" -n 1 -- true
+
 # Jobs that begin at the same time, on the same host without a copy.
 on "$H1" rm -r "$cache"
 jobs=()
@@ -60,9 +66,16 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 3 "… leave three files" on "$H1" sh -c "ls -A $cache | wc -l"
+check_output 4 "… leave four files" on "$H1" sh -c "ls -A $cache | wc -l"
 
 # What stands in the way of a copy.
+mkdir "$T/mixed"
+cp "$MLAUNCH" "$shim" "$module" "$python" "$T/mixed"
+mv "$T/mixed/${shim##*/}" "$T/mixed/libmlaunch.so.0"
+sed "s/$build/0123456789abcdef/g" "$AGENT" > "$T/mixed/mlaunch-agent"
+chmod +x "$T/mixed/mlaunch-agent"
+check_error 125 "host $H2: .*/mixed/mlaunch-agent is not of this mlaunch's build $build" "files of two builds here" \
+    "$T/mixed/mlaunch" --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" -n 1 -- true
 on "$H2" sh -c "mkdir -p $home/.cache && mount -t tmpfs -o size=64k tmpfs $home/.cache"
 check_error 125 "host $H2: .*cannot copy .*: the disk is full" "a full disk" ml -H "$H2" -n 1 -- true
 check_output "" "… on which no half file stays" \
@@ -95,6 +108,7 @@ check_output "" "nothing of all that stays" on "$H2" sh -c "find $home/.cache -t
 cp "$AGENT" "$NETNS_DIR/bin/mlaunch-agent"
 cp "$shim" "$NETNS_DIR/bin/libmlaunch.so.0"
 cp "$module" "$NETNS_DIR/bin/mlaunch-runtime.so"
+cp "$python" "$NETNS_DIR/bin/mlaunch.py"
 ran_from /run/netns-hosts/bin/mlaunch-agent "the agent in \$PATH" -H "$H2" -n 1
 check_output "" "… makes a copy needless" on "$H2" sh -c "find $home/.cache -type f"
 printf '#!/bin/sh\nexit 94\n' > "$NETNS_DIR/bin/mlaunch-agent"
