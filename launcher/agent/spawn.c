@@ -37,10 +37,13 @@ void spawn_prepare(struct spawn_limits *limits)
     for (int i = 1; i < NSIG && count < 64; i++) {
         struct sigaction action;
 
-        if (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-            limits->ignored[count++] = i;
+        /* SIGTERM and SIGCHLD will have handlers. Until a child executes its program it would run them, on
+         * our memory. */
+        if (i == SIGTERM || i == SIGCHLD ||
+            (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN))
+            limits->changed[count++] = i;
     }
-    limits->ignored[count] = 0;
+    limits->changed[count] = 0;
     getrlimit(RLIMIT_NOFILE, &files);
     limits->files = files;
     files.rlim_cur = files.rlim_max;
@@ -95,7 +98,7 @@ static void child_run(struct child *c)
         child_fail(c, STEP_PARENT, ESRCH);
     if (s->pid_text)
         snprintf(s->pid_text, 12, "%d", (int)getpid());
-    for (const int *i = s->limits->ignored; *i; i++)
+    for (const int *i = s->limits->changed; *i; i++)
         signal(*i, SIG_DFL);
     if (descriptors_place(s))
         child_fail(c, STEP_DESCRIPTORS, errno);

@@ -16,7 +16,7 @@
 /* What all ranks have in common, read once when the agent starts. */
 struct spawn_limits {
     struct rlimit files; /* RLIMIT_NOFILE as it was before the agent raised its own */
-    int ignored[65];     /* signals that are ignored here, 0-terminated: reset in ranks */
+    int changed[65]; /* signals that are ignored or handled here, 0-terminated: reset in ranks */
 };
 
 /* Notes the limits and raises our own number of descriptors as far as it goes. */

@@ -9,6 +9,7 @@ agent's job directory, and /tmp and /dev/shm for what it should have removed.
 import glob
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -96,7 +97,8 @@ class Agent:
         self.frames.append((kind, payload))
 
     def close(self):
-        self.socket.close()
+        if not self.at_eof:
+            self.socket.close()
         self.at_eof = True
 
     def pump(self, seconds):
@@ -204,10 +206,9 @@ class Agent:
 
     def check_gone(self, seconds=3.0):
         end = time.monotonic() + seconds
-        while self.left():
-            expect(time.monotonic() < end, f"still there after {seconds} s: {self.left()}")
+        while self.left() or self.directories():
+            expect(time.monotonic() < end, f"still there after {seconds} s: {self.left()} {self.directories()}")
             self.pump(0.02)
-        wait_for(lambda: not self.directories(), 1, f"{self.directories()} removed")
         shm = glob.glob(f"/dev/shm/mlaunch-{os.getuid()}-{self.id}*")
         expect(not shm, f"left in /dev/shm: {shm}")
 
@@ -673,6 +674,49 @@ def core():
     if a.exited[0]["core"]:
         expect(os.path.exists(a.exited[0]["core_file"]), f"{a.exited}")
         os.unlink(a.exited[0]["core_file"])
+
+
+def chaos():
+    """random faults at random moments of start, run and stop: 20 (200 in check-long), and never anything left"""
+    seed = random.randrange(1 << 32)
+    dice = random.Random(seed)
+    crowd = ("python3", "-c", "import os, signal, sys, time\n"
+             "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+             "for i in range(20):\n"
+             "    if os.fork() == 0: os.setsid(); os.fork(); print('up'); time.sleep(1000)\n"
+             "    time.sleep(0.005)\n"
+             "time.sleep(1000)")
+    rounds = 200 if os.environ.get("MLAUNCH_TEST_LONG") else 20
+    for i in range(rounds):
+        a = Agent()
+        worker = a.worker()
+        a.send(JOB, a.job(crowd, SLEEPER, STUBBORN, ("true",), *[SLEEPER] * dice.randrange(30), grace_ms=300))
+        fault = dice.choice(("close", "worker", "guard", "kill", "stop", "stop and close", "stop and worker"))
+        moment = dice.random() * 0.3
+        try:
+            a.send(START, {"coordinator": ""})
+            end = time.monotonic() + moment
+            while time.monotonic() < end:
+                a.pump(0.001)
+            if "stop" in fault:
+                a.send(STOP, struct.pack(">II", signal.SIGTERM, 100))
+                a.pump(dice.random() * 0.15)
+            if "close" in fault:
+                a.close()
+            elif "worker" in fault:
+                os.kill(worker, signal.SIGKILL)
+            elif fault == "guard":
+                a.process.kill()
+            elif fault == "kill":
+                a.send(KILL)
+            a.check_gone(3.0 * SLOW)
+            if not a.at_eof and fault in ("kill", "stop"):
+                a.finish()
+            a.close()
+            a.process.wait(timeout=5 * SLOW)
+            wait_for(lambda: not alive(worker), 3 * SLOW, "the worker's end")
+        except (Failure, subprocess.TimeoutExpired) as failure:
+            raise Failure(f"seed {seed}, round {i}, {fault} after {moment:.3f} s: {failure}") from failure
 
 
 def many():
