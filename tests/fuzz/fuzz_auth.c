@@ -34,15 +34,15 @@ static void put(struct auth *a, const char *payload, size_t size, uint8_t type)
 
 static size_t expand(char *out, size_t room, const uint8_t *line, size_t size)
 {
-    size_t n = 0;
+    size_t id = strlen(build_id), n = 0;
 
-    for (size_t i = 0; i < size && n + strlen(build_id) < room; i++) {
-        if (line[i] == '@') {
-            memcpy(out + n, build_id, strlen(build_id));
-            n += strlen(build_id);
-        } else {
+    for (size_t i = 0; i < size && n + id < room; i++) {
+        if (line[i] != '@') {
             out[n++] = (char)line[i];
+            continue;
         }
+        for (size_t j = 0; j < id; j++)
+            out[n++] = build_id[j];
     }
     return n;
 }

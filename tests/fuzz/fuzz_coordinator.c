@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +92,7 @@ static void open_connection(struct state *s, int which)
     s->fd[which] = pair[0];
     if (which == STRANGER)
         return;
-    strcpy(me.purpose, which == AGENT ? "agent" : "rank");
+    snprintf(me.purpose, sizeof(me.purpose), which == AGENT ? "agent" : "rank");
     me.rank = which == AGENT ? 1 : which;
     shake_hands(pair[0], &me);
 }

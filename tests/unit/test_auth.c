@@ -357,7 +357,8 @@ static void test_oversize(void **state)
 
     (void)state;
     memset(text, ' ', sizeof(text) - 1);
-    memcpy(text, "{}", 2);
+    text[0] = '{';
+    text[1] = '}';
     pair_open(&p, "job", secret);
     assert_int_equal(input_text(p.server, AUTH_FRAME_HELLO, text), ML_ERR_REFUSED);
     pair_close(&p);

@@ -584,7 +584,7 @@ static void test_exchange_of_many(void **state)
     (void)state;
     for (int i = 0; i < RANKS_MAX; i++) {
         snprintf(blob, sizeof(blob), "%d", i);
-        sprintf(expected + strlen(expected), "%d,", i);
+        snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%d,", i);
         send_blobs(f->ranks[i], 0, 1, 1, (const char *const[]){blob});
     }
     for (int i = 0; i < RANKS_MAX; i++)
@@ -834,6 +834,26 @@ static void test_strangers(void **state)
     stop(f);
 }
 
+/* Takes the 10 s that a stranger gets. */
+static void test_silent_stranger(void **state)
+{
+    struct fixture *f;
+    struct address to;
+    struct fault why;
+    char rest[16];
+    int fd;
+
+    (void)state;
+    f = start(2, 0);
+    assert_int_equal(address_parse(&to, f->address, &why), 0);
+    assert_int_equal(address_connect(&to, clock_ms() + PATIENCE_MS, &fd, &why), 0);
+    heard(f, "it did not prove within 10 s that it belongs to this job");
+    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE_MS), 1);
+    assert_int_equal(recv(fd, rest, sizeof(rest), 0), 0);
+    close(fd);
+    stop(f);
+}
+
 static void test_nonsense_of_a_rank(void **state)
 {
     struct fixture *f = start_joined(3, 0);
@@ -879,5 +899,11 @@ int main(void)
         cmocka_unit_test(test_nonsense_of_a_rank),
     };
 
+    static const struct CMUnitTest long_tests[] = {
+        cmocka_unit_test(test_silent_stranger),
+    };
+
+    if (getenv("MLAUNCH_TEST_LONG"))
+        return cmocka_run_group_tests_name("coordinator, long", long_tests, NULL, NULL);
     return cmocka_run_group_tests_name("coordinator", tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 
 static struct frame_reader *new_reader(uint32_t limit)
 {
-    struct frame_reader *r;
+    struct frame_reader *r = NULL;
     struct fault why;
 
     assert_int_equal(frame_reader_create(&r, limit, &why), 0);

@@ -39,10 +39,8 @@ static const struct job_file job = {
 
 static int make_dir(void **state)
 {
-    char *dir = strdup("/tmp/mlaunch-test-job-file.XXXXXX");
-
-    *state = mkdtemp(dir);
-    return *state ? 0 : -1;
+    *state = strdup("/tmp/mlaunch-test-job-file.XXXXXX");
+    return *state && mkdtemp(*state) ? 0 : -1;
 }
 
 static void path_of(char out[PATH_MAX], const char *dir, const char *name)
@@ -117,7 +115,7 @@ static void test_bytes_that_are_no_text(void **state)
     uint8_t got[AUTH_SECRET];
     struct fault why;
 
-    strcpy(odd.command, "prog \xff\xfe x");
+    snprintf(odd.command, sizeof(odd.command), "prog \xff\xfe x");
     assert_int_equal(job_file_write(*state, &odd, secret, &why), 0);
     assert_int_equal(job_file_read(*state, &back, got, &why), 0);
     assert_string_equal(back.command, "prog ?? x");

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,15 +51,17 @@ static void test_lines(void **state)
     assert_true(strlen(line) > 4000 && line[strlen(line) - 1] == '\n');
 }
 
+enum { TAKEN = 64 };
+
 static void take(enum log_level level, const char *text, void *arg)
 {
     assert_int_equal(level, LOG_WARN);
-    strcpy(arg, text);
+    snprintf(arg, TAKEN, "%s", text);
 }
 
 static void test_sink(void **state)
 {
-    char taken[64] = "";
+    char taken[TAKEN] = "";
 
     (void)state;
     log_open("agent", LOG_WARN);
