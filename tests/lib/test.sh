@@ -181,8 +181,8 @@ check_no_match() {
     if ! grep -Eq -- "$1" "$2"; then
         pass "$3"
     else
-        fail "$3" "${2##*/} has a line that matches: $1"
-        diag_file "$2"
+        fail "$3" "${2##*/} has lines that match: $1"
+        diag "$(grep -E -- "$1" "$2" | tail -n 20)"
     fi
 }
 

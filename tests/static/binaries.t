@@ -39,7 +39,7 @@ check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
-nm --defined-only "$MLAUNCH" 2> /dev/null | awk '$2 ~ /[TtDdBb]/ { print $3 }' > "$T/defined"
+nm --defined-only "$MLAUNCH" 2> /dev/null | awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
 if ldd "$MLAUNCH" | grep -q libssh; then
     check_no_match '^(ssh|ini|hwloc)_' "$T/defined" "mlaunch defines no name of its libraries"
 fi

@@ -9,7 +9,7 @@ check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 for file in bin/mlaunch libexec/mlaunch/mlaunch-agent lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
     include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 share/man/man8/mlaunch-agent.8 \
-    share/man/man3/mlaunch.h.3 share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
+    share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
     check "$file is installed" test -e "$root/$file"
 done
 check_output "" "no static archives or libtool files of the runtime module" \
