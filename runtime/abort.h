@@ -3,9 +3,7 @@
 #ifndef RUNTIME_ABORT_H
 #define RUNTIME_ABORT_H
 
-#include "common/mlaunch.h"
-
 /* Tells the coordinator and waits a moment for it to have heard; then this process exits. */
-ML_NORETURN void abort_job(int status, const char *why);
+__attribute__((noreturn)) void abort_job(int status, const char *why);
 
 #endif

@@ -15,7 +15,7 @@
 #include <time.h>
 
 enum {
-    SPIN_PAUSES = 400,        /* then the processor is offered to others at each step */
+    SPIN_PAUSES = 40,         /* some us; then the processor is offered to others at each step */
     SPIN_PAUSES_CROWDED = 10, /* more ranks than processors: whoever is awaited needs this one */
     SPIN_NS = 50 * 1000,      /* then sleep: a wake-up costs some 5 us, a spinning core more */
     ENDED_MS = 1000,          /* how long the coordinator's word on a closed link is awaited */
