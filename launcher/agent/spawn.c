@@ -57,10 +57,12 @@ static int descriptors_place(const struct spawn *s)
     return dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0 ? -1 : 0;
 }
 
-/* As execvp: a program that may not be executed is remembered, the search goes on. */
+/* A directory of PATH that we may not search is none; a program there that may not be executed is
+ * remembered, and the search goes on. */
 static int candidates_execute(const struct child *c)
 {
     const struct spawn *s = c->spawn;
+    bool is_searched = !strchr(s->argv[0], '/');
     int error = ENOENT;
 
     for (char **path = c->candidates; *path; path++) {
@@ -69,11 +71,12 @@ static int candidates_execute(const struct child *c)
             c->script[1] = *path;
             execve("/bin/sh", (char *const *)(uintptr_t)c->script, s->env);
         }
-        if (errno != ENOENT && errno != ENOTDIR) {
-            error = errno;
-            if (errno != EACCES)
-                break;
-        }
+        if (errno == ENOENT || errno == ENOTDIR)
+            continue;
+        if (errno != EACCES)
+            return errno;
+        if (!is_searched || access(*path, F_OK) == 0)
+            error = EACCES;
     }
     return error;
 }

@@ -305,7 +305,7 @@ def exec_errors():
         os.chmod(f"{t}/{name}", mode)
     a = Agent()
     a.start(("no-such-program",), ("/no/such/program",), (f"{t}/data",), (f"{t}/orphan",), (f"{t}/script", "arg"),
-            ("./script", "x"), cwd=t)
+            ("./script", "x"), ("data",), cwd=t, env=[f"PATH=/root/no:{t}:/usr/bin:/bin"])
     a.finish()
     got = {r: (e.get("status"), e.get("error", "")) for r, e in a.exited.items()}
     expect(got[0][0] == 127 and "no-such-program: not found in PATH" in got[0][1], f"{got}")
@@ -313,6 +313,7 @@ def exec_errors():
     expect(got[2][0] == 126 and "Permission denied" in got[2][1], f"{got}")
     expect(got[3][0] == 127 and "interpreter" in got[3][1], f"{got}")
     expect(got[4] == (0, "") and a.output[4, 1] == b"script arg\n", f"{got} {a.output}")
+    expect(got[6][0] == 126 and got[6][1] == "data: Permission denied", f"{got}")
     expect(got[5] == (0, "") and a.output[5, 1] == b"script x\n", f"{got} {a.output}")
     a.check_gone(0)
 
