@@ -1,20 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/allocation.h"
+#include "common/log.h"
 #include "common/number.h"
+#include "launcher/allocation_system.h"
 #include "launcher/environment.h"
-#include "launcher/hostfile.h"
-#include "launcher/slurm_list.h"
 #include "launcher/string_list.h"
 #include "launcher/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-static int add_host(struct host_list *l, const char *name, int64_t slots, struct fault *why)
+static const struct allocation_system *const systems[] = {&allocation_slurm, &allocation_pbs,
+                                                          &allocation_lsf, &allocation_sge};
+
+const char *allocation_find(char *const *environment, const char *const *names, const char **name)
+{
+    for (; *names; names++) {
+        const char *value = environment_find(environment, *names);
+
+        if (value && *value) {
+            if (name)
+                *name = *names;
+            return value;
+        }
+    }
+    return NULL;
+}
+
+int allocation_add(struct host_list *l, const char *name, int64_t slots, bool node,
+                   struct fault *why)
 {
     struct host h = {0};
+    char shown[TEXT_SHOWN];
     int rc = host_parse(&h, name, why);
 
+    if (!rc && h.slots)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' is no host's name", text_show(shown, name));
+    if (!rc && node)
+        rc = string_copy(&h.node, name, why);
     h.slots = (int)slots;
     if (!rc)
         rc = host_list_add(l, &h, why);
@@ -22,103 +46,62 @@ static int add_host(struct host_list *l, const char *name, int64_t slots, struct
     return rc;
 }
 
-/* SLURM_JOB_NODELIST "n[1-3,7]" and SLURM_TASKS_PER_NODE "4(x3),2". */
-static int read_slurm(struct host_list *l, char *const *environment, struct fault *why)
+static int add_line(struct host_list *l, char *line, bool has_slots, struct fault *why)
 {
-    const char *nodes = environment_find(environment, "SLURM_JOB_NODELIST");
-    const char *tasks = environment_find(environment, "SLURM_TASKS_PER_NODE");
-    struct string_list names = {0};
-    int *slots = NULL, rc;
+    char *name = strsep(&line, " \t"), *count = line ? line + strspn(line, " \t") : NULL;
+    char shown[TEXT_SHOWN];
+    int64_t slots = 1;
 
-    if (!tasks)
-        tasks = environment_find(environment, "SLURM_JOB_CPUS_PER_NODE");
-    rc = slurm_expand_hosts(&names, nodes, HOSTS_LIMIT, why);
-    if (!rc)
-        rc = slurm_expand_counts(&slots, names.count, tasks ? tasks : "1", why);
-    for (size_t i = 0; i < names.count && !rc; i++)
-        rc = add_host(l, names.items[i], slots[i], why);
-    free(slots);
-    string_list_clear(&names);
-    return rc;
+    if (has_slots && count)
+        count = strsep(&count, " \t");
+    if (has_slots && (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots)))
+        return fault_set(why, ML_ERR_ARGUMENT, "no number of slots stands behind '%s'",
+                         text_show(shown, name));
+    return allocation_add(l, name, slots, false, why);
 }
 
-/* LSB_MCPU_HOSTS "a 4 b 2". */
-static int read_lsf(struct host_list *l, char *const *environment, struct fault *why)
-{
-    char *copy = NULL, *rest, *name, *count;
-    int64_t slots;
-    int rc = string_copy(&copy, environment_find(environment, "LSB_MCPU_HOSTS"), why);
-
-    rest = copy;
-    while (!rc && (name = strtok_r(rest, " ", &rest))) {
-        count = strtok_r(NULL, " ", &rest);
-        if (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots))
-            rc = fault_set(why, ML_ERR_ARGUMENT, "no number of slots behind %s", name);
-        else
-            rc = add_host(l, name, slots, why);
-    }
-    free(copy);
-    return rc;
-}
-
-/* Lines of a host and, for SGE, its slots; PBS repeats a host for each slot. */
-static int read_lines(struct host_list *l, const char *path, bool has_slots, struct fault *why)
+int allocation_add_lines(struct host_list *l, const char *variable, const char *path,
+                         bool has_slots, struct fault *why)
 {
     char *text = NULL, *rest, *line;
     size_t size = 0;
-    int64_t slots = 1;
     int rc = text_file_read(path, &text, &size, why);
 
+    if (rc)
+        return fault_wrap(why, "%s", variable);
     rest = text;
-    while (!rc && (line = text_line(&rest))) {
-        char *at = text_trim(line), *name = strsep(&at, " \t"),
-             *count = at ? strsep(&at, " \t") : NULL;
-
-        if (!*name)
-            continue;
-        if (has_slots && (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots)))
-            rc = fault_set(why, ML_ERR_ARGUMENT, "%s: no number of slots behind %s", path, name);
-        else
-            rc = add_host(l, name, slots, why);
+    for (int number = 1; !rc && (line = text_line(&rest)); number++) {
+        line = text_trim(line);
+        if (*line && (rc = add_line(l, line, has_slots, why)))
+            fault_wrap(why, "%s: %s line %d", variable, path, number);
     }
     free(text);
+    if (!rc && l->count == 0)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "%s: %s names no host", variable, path);
     return rc;
 }
 
-static int read_pbs(struct host_list *l, char *const *environment, struct fault *why)
+static int read_system(struct host_list **out, const struct allocation_system *s,
+                       char *const *environment, struct fault *why)
 {
-    return read_lines(l, environment_find(environment, "PBS_NODEFILE"), false, why);
-}
-
-static int read_sge(struct host_list *l, char *const *environment, struct fault *why)
-{
-    return read_lines(l, environment_find(environment, "PE_HOSTFILE"), true, why);
-}
-
-/* The variable that says we are in such an allocation, and who understands it. */
-static const struct system {
-    const char *variable;
-    int (*read)(struct host_list *l, char *const *environment, struct fault *why);
-} systems[] = {{"SLURM_JOB_NODELIST", read_slurm},
-               {"PBS_NODEFILE", read_pbs},
-               {"LSB_MCPU_HOSTS", read_lsf},
-               {"PE_HOSTFILE", read_sge}};
-
-static int read_system(struct host_list **out, const struct system *s, char *const *environment,
-                       struct fault *why)
-{
+    const char *job = environment_find(environment, s->job_variable);
     struct host_list *l = NULL;
-    int rc = host_list_create(&l, s->variable, why);
+    char shown[TEXT_SHOWN], *source = NULL;
+    int rc;
 
+    rc = job && *job ? string_format(&source, why, "%s job %s", s->name, text_show(shown, job))
+                     : string_format(&source, why, "the %s allocation", s->name);
+    if (!rc)
+        rc = host_list_create(&l, source, why);
     if (!rc)
         rc = s->read(l, environment, why);
-    if (!rc && l->count == 0)
-        rc = fault_set(why, ML_ERR_ARGUMENT, "names no host");
     if (!rc)
         rc = host_list_merge(l, why);
+    free(source);
     if (rc) {
         host_list_destroy(l);
-        return fault_wrap(why, "the batch system's %s", s->variable);
+        return fault_wrap(why, "this is %s %s allocation, but its hosts can't be told", s->article,
+                          s->name);
     }
     *out = l;
     return 0;
@@ -126,13 +109,51 @@ static int read_system(struct host_list **out, const struct system *s, char *con
 
 int allocation_read(struct host_list **out, char *const *environment, struct fault *why)
 {
-    const char *value;
-
     *out = NULL;
-    for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
-        value = environment_find(environment, systems[i].variable);
-        if (value && *value)
-            return read_system(out, &systems[i], environment, why);
-    }
+    for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+        if (allocation_find(environment, systems[i]->variables, NULL))
+            return read_system(out, systems[i], environment, why);
     return 0;
+}
+
+/* Batch systems say "n1" where users say "n1.cluster", or the other way. */
+static bool is_same(const char *a, const char *b)
+{
+    size_t x = strcspn(a, "."), y = strcspn(b, ".");
+
+    if (a[x] && b[y])
+        return strcasecmp(a, b) == 0;
+    return x == y && strncasecmp(a, b, x) == 0;
+}
+
+static const struct host *host_in(const struct host_list *l, const struct host *h)
+{
+    for (int i = 0; i < l->count; i++)
+        if ((h->is_local && l->hosts[i].is_local) || is_same(h->name, l->hosts[i].name))
+            return &l->hosts[i];
+    return NULL;
+}
+
+int allocation_match(struct host_list *l, char *const *environment, struct fault *why)
+{
+    struct host_list *given = NULL;
+    struct fault ignored;
+    int rc = 0;
+
+    /* Hosts were named: that the allocation's can't be told is no reason to refuse them. */
+    if (allocation_read(&given, environment, &ignored)) {
+        log_warn("%s; the hosts of %s are used all the same", ignored.text, l->source);
+        return 0;
+    }
+    for (int i = 0; given && i < l->count && !rc; i++) {
+        const struct host *h = host_in(given, &l->hosts[i]);
+
+        if (!h)
+            log_warn("%s: host %s is not in the allocation (%s): it is used all the same",
+                     l->source, l->hosts[i].name, given->source);
+        else if (h->node)
+            rc = string_copy(&l->hosts[i].node, h->node, why);
+    }
+    host_list_destroy(given);
+    return rc;
 }

@@ -143,6 +143,7 @@ void host_clear(struct host *h)
 {
     free(h->name);
     free(h->user);
+    free(h->node);
     strings_free(h->ips);
     strings_free(h->env);
     free(h->cwd);

@@ -12,6 +12,7 @@ struct host {
     char *user; /* or NULL */
     int port;   /* 0: ssh_config's, or 22 */
     bool is_local; /* this machine, reached without SSH */
+    char *node;    /* Slurm's name of it, inside of the Slurm job that we are in; else NULL */
     int slots;     /* 0: unstated */
     char **ips;    /* NULL-terminated literal addresses; may be empty */
     char **env;    /* NULL-terminated NAME=VALUE, the hostfile's, shared then the host's own */

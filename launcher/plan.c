@@ -32,10 +32,12 @@ static int find_hosts(struct plan *p, const struct options *o, char *const *envi
     if (o->hosts && o->hostfile && o->hosts_layer == o->hostfile_layer)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--hosts and --hostfile both name the hosts: give one");
-    if (o->hosts && o->hosts_layer > o->hostfile_layer)
-        return host_list_parse(&p->list, o->hosts, why);
-    if (o->hostfile)
-        return hostfile_read(&p->list, o->hostfile, why);
+    if (o->hosts || o->hostfile) {
+        rc = o->hosts && o->hosts_layer > o->hostfile_layer
+                 ? host_list_parse(&p->list, o->hosts, why)
+                 : hostfile_read(&p->list, o->hostfile, why);
+        return rc ? rc : allocation_match(p->list, environment, why);
+    }
     rc = allocation_read(&p->list, environment, why);
     if (rc || p->list)
         return rc;

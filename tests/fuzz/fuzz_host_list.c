@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_host_list.c: any bytes as the value of --hosts, and as Slurm's lists. */
+/* fuzz_host_list.c: any bytes as the value of --hosts. */
 #include "launcher/host_list.h"
-#include "launcher/slurm_list.h"
 #include "launcher/text_file.h"
 
 #include <jansson.h>
@@ -15,10 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = strndup((const char *)data, size);
     json_t *string = text ? json_string(text) : NULL;
-    struct string_list names = {0};
     struct host_list *l = NULL;
     struct fault why = {0};
-    int *counts = NULL;
 
     if (!text)
         return 0;
@@ -30,12 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         host_list_destroy(l);
     }
-    slurm_expand_hosts(&names, text, 1000, &why);
-    if (names.count > 1000)
-        abort();
-    string_list_clear(&names);
-    if (slurm_expand_counts(&counts, 5, text, &why) == 0)
-        free(counts);
     free(text);
     return 0;
 }

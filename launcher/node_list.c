@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/slurm_list.h"
+#include "launcher/node_list.h"
 #include "common/number.h"
 #include "launcher/hostfile.h"
+#include "launcher/text_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 static int malformed(const char *text, struct fault *why)
 {
-    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not understood", text);
+    char shown[TEXT_SHOWN];
+
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not understood", text_show(shown, text));
 }
 
 static int expand_name(struct string_list *out, const char *name, size_t limit, struct fault *why);
@@ -27,7 +30,32 @@ static int expand_one(struct string_list *out, const char *name, int before, int
     return rc;
 }
 
-/* "01-03" or "7" of the brackets in `name`. */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* "a" or "a-c". */
+static int expand_letters(struct string_list *out, const char *name, int before, const char *range,
+                          const char *behind, size_t limit, struct fault *why)
+{
+    char first = range[0], last = range[1] ? range[2] : first;
+    int rc = 0;
+
+    if ((range[1] && (range[1] != '-' || !is_letter(last) || range[3])) || last < first)
+        return malformed(name, why);
+    for (char letter = first; letter <= last && !rc; letter++) {
+        char *one = NULL;
+
+        rc = string_format(&one, why, "%.*s%c%s", before, name, letter, behind);
+        if (!rc)
+            rc = expand_name(out, one, limit, why);
+        free(one);
+    }
+    return rc;
+}
+
+/* "01-03", "7" or "a-c" of the brackets in `name`. */
 static int expand_range(struct string_list *out, const char *name, int before, char *range,
                         const char *behind, size_t limit, struct fault *why)
 {
@@ -35,6 +63,8 @@ static int expand_range(struct string_list *out, const char *name, int before, c
     int64_t from, to;
     int rc = 0;
 
+    if (is_letter(*range))
+        return expand_letters(out, name, before, range, behind, limit, why);
     if (dash)
         *dash = '\0';
     if (strlen(range) > 9 || !number_parse(range, 0, 999999999, &from) ||
@@ -77,7 +107,7 @@ static const char *name_end(const char *text)
     return text;
 }
 
-int slurm_expand_hosts(struct string_list *out, const char *text, size_t limit, struct fault *why)
+int node_list_expand(struct string_list *out, const char *text, size_t limit, struct fault *why)
 {
     int rc = 0;
 
@@ -97,24 +127,30 @@ int slurm_expand_hosts(struct string_list *out, const char *text, size_t limit, 
 }
 
 /* "4(x3)" or "2". */
-static bool parse_count(char *entry, int64_t *slots, int64_t *times)
+static bool parse_count(const char *entry, int64_t *slots, int64_t *times)
 {
-    char *paren = strstr(entry, "(x"), *end;
+    char number[16], repeat[16] = "1";
+    const char *paren = strstr(entry, "(x");
+    size_t digits = paren ? (size_t)(paren - entry) : strlen(entry);
+    size_t length = paren ? strlen(paren) : 0;
 
-    *times = 1;
+    if (digits >= sizeof(number) || length > sizeof(repeat))
+        return false;
+    memcpy(number, entry, digits);
+    number[digits] = '\0';
     if (paren) {
-        end = strchr(paren, ')');
-        if (!end || end[1])
+        if (length < 4 || paren[length - 1] != ')')
             return false;
-        *end = *paren = '\0';
-        if (!number_parse(paren + 2, 1, HOSTS_LIMIT, times))
-            return false;
+        memcpy(repeat, paren + 2, length - 3);
+        repeat[length - 3] = '\0';
     }
-    return number_parse(entry, 1, SLOTS_LIMIT, slots);
+    return number_parse(number, 1, SLOTS_LIMIT, slots) &&
+           number_parse(repeat, 1, HOSTS_LIMIT, times);
 }
 
-static int fill_counts(int *out, size_t count, char *text, struct fault *why)
+static int fill_counts(int *out, size_t count, const char *whole, char *text, struct fault *why)
 {
+    char shown[TEXT_SHOWN];
     int64_t slots = 1, times;
     size_t n = 0;
     char *entry;
@@ -125,16 +161,18 @@ static int fill_counts(int *out, size_t count, char *text, struct fault *why)
         for (; times > 0 && n < count; times--)
             out[n++] = (int)slots;
         if (times > 0)
-            return fault_set(why, ML_ERR_ARGUMENT, "has slots for more than the %zu hosts", count);
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' is for more than the %zu host%s",
+                             text_show(shown, whole), count, count == 1 ? "" : "s");
     }
     if (n != 1 && n != count)
-        return fault_set(why, ML_ERR_ARGUMENT, "has slots for %zu of %zu hosts", n, count);
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is for %zu of %zu hosts",
+                         text_show(shown, whole), n, count);
     for (; n < count; n++)
         out[n] = out[0];
     return 0;
 }
 
-int slurm_expand_counts(int **out, size_t count, const char *text, struct fault *why)
+int node_list_counts(int **out, size_t count, const char *text, struct fault *why)
 {
     int *counts = calloc(count ? count : 1, sizeof(*counts)), rc;
     char *copy = strdup(text);
@@ -142,7 +180,7 @@ int slurm_expand_counts(int **out, size_t count, const char *text, struct fault 
     if (!counts || !copy)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     else
-        rc = fill_counts(counts, count, copy, why);
+        rc = fill_counts(counts, count, text, copy, why);
     free(copy);
     if (rc)
         free(counts);

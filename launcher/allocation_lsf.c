@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocation_lsf.c: LSB_MCPU_HOSTS "a 4 b 2"; or, where a job is too large for that, the file that
+ * LSB_DJOB_HOSTFILE names; or LSB_HOSTS "a a b": the latter two have a host once for each slot.
+ */
+#include "common/number.h"
+#include "launcher/allocation_system.h"
+#include "launcher/string_list.h"
+#include "launcher/text_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const variables[] = {"LSB_MCPU_HOSTS", "LSB_DJOB_HOSTFILE", "LSB_HOSTS", NULL};
+
+/* Changes `text`. */
+static int add_words(struct host_list *l, char *text, bool has_slots, struct fault *why)
+{
+    char *rest = text, *name, *count, shown[TEXT_SHOWN];
+    int64_t slots = 1;
+    int rc = 0;
+
+    while (!rc && (name = strtok_r(rest, " \t", &rest))) {
+        count = has_slots ? strtok_r(NULL, " \t", &rest) : "1";
+        if (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots))
+            return fault_set(why, ML_ERR_ARGUMENT, "no number of slots stands behind '%s'",
+                             text_show(shown, name));
+        rc = allocation_add(l, name, slots, false, why);
+    }
+    if (!rc && l->count == 0)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "it names no host");
+    return rc;
+}
+
+static int lsf_read(struct host_list *l, char *const *environment, struct fault *why)
+{
+    const char *name, *value = allocation_find(environment, variables, &name);
+    char *copy = NULL;
+    int rc;
+
+    if (strcmp(name, "LSB_DJOB_HOSTFILE") == 0)
+        return allocation_add_lines(l, name, value, false, why);
+    rc = string_copy(&copy, value, why);
+    if (!rc && (rc = add_words(l, copy, strcmp(name, "LSB_MCPU_HOSTS") == 0, why)))
+        fault_wrap(why, "%s", name);
+    free(copy);
+    return rc;
+}
+
+const struct allocation_system allocation_lsf = {"an", "LSF", "LSB_JOBID", variables, lsf_read};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocation_slurm.c: SLURM_JOB_NODELIST "n[1-3,7]" and SLURM_TASKS_PER_NODE "4(x3),2". Without the
+ * latter (no number of tasks was asked for) a host offers its CPUs, SLURM_JOB_CPUS_PER_NODE, less
+ * than one a rank with SLURM_CPUS_PER_TASK.
+ */
+#include "common/number.h"
+#include "launcher/allocation_system.h"
+#include "launcher/environment.h"
+#include "launcher/node_list.h"
+#include "launcher/text_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const lists[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
+static const char *const tasks[] = {"SLURM_TASKS_PER_NODE", NULL};
+static const char *const cpus[] = {"SLURM_JOB_CPUS_PER_NODE", NULL};
+static const char *const totals[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", NULL};
+
+/* Inside of `srun` the numbers of tasks are the step's, whose hosts may be fewer than the job's. */
+static bool is_part(char *const *environment, const char *list)
+{
+    const char *step = environment_find(environment, "SLURM_STEP_NODELIST");
+    const char *step_tasks = environment_find(environment, "SLURM_STEP_TASKS_PER_NODE");
+    const char *all_tasks = environment_find(environment, *tasks);
+
+    return step && strcmp(step, list) != 0 && step_tasks && all_tasks &&
+           strcmp(step_tasks, all_tasks) == 0;
+}
+
+static int cpus_per_task(char *const *environment, int64_t *out, struct fault *why)
+{
+    const char *value = environment_find(environment, "SLURM_CPUS_PER_TASK");
+    char shown[TEXT_SHOWN];
+
+    *out = 1;
+    if (value && *value && !number_parse(value, 1, SLOTS_LIMIT, out))
+        return fault_set(why, ML_ERR_ARGUMENT, "SLURM_CPUS_PER_TASK: '%s' is no number",
+                         text_show(shown, value));
+    return 0;
+}
+
+static int read_slots(int **out, size_t count, char *const *environment, const char *list,
+                      struct fault *why)
+{
+    const char *name = "SLURM_TASKS_PER_NODE", *text = NULL;
+    int64_t divisor = 1;
+    int *slots = NULL, rc = 0;
+
+    if (!is_part(environment, list))
+        text = allocation_find(environment, tasks, &name);
+    if (!text) {
+        text = allocation_find(environment, cpus, &name);
+        rc = cpus_per_task(environment, &divisor, why);
+    }
+    if (!rc && (rc = node_list_counts(&slots, count, text ? text : "1", why)))
+        fault_wrap(why, "%s", name);
+    for (size_t i = 0; i < count && !rc; i++)
+        slots[i] = slots[i] < divisor ? 1 : slots[i] / (int)divisor;
+    if (!rc)
+        *out = slots;
+    return rc;
+}
+
+/* A list that was cut or edited would otherwise run the job smaller than it was given. */
+static int check_total(size_t count, char *const *environment, const char *list, struct fault *why)
+{
+    const char *name, *text = allocation_find(environment, totals, &name);
+    char shown[TEXT_SHOWN];
+    int64_t total;
+
+    if (text && (!number_parse(text, 1, HOSTS_LIMIT, &total) || (size_t)total != count))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s names %zu host%s, but %s is '%s'", list, count,
+                         count == 1 ? "" : "s", name, text_show(shown, text));
+    return 0;
+}
+
+static int slurm_read(struct host_list *l, char *const *environment, struct fault *why)
+{
+    const char *list, *text = allocation_find(environment, lists, &list);
+    struct string_list names = {0};
+    int *slots = NULL, rc = node_list_expand(&names, text, HOSTS_LIMIT, why);
+
+    if (rc)
+        fault_wrap(why, "%s", list);
+    else
+        rc = check_total(names.count, environment, list, why);
+    if (!rc)
+        rc = read_slots(&slots, names.count, environment, text, why);
+    for (size_t i = 0; i < names.count && !rc; i++)
+        if ((rc = allocation_add(l, names.items[i], slots[i], true, why)))
+            fault_wrap(why, "%s", list);
+    free(slots);
+    string_list_clear(&names);
+    return rc;
+}
+
+const struct allocation_system allocation_slurm = {"a", "Slurm", "SLURM_JOB_ID", lists, slurm_read};
