@@ -99,6 +99,7 @@ rm "$NETNS_DIR/bin/uname"
     sed 's/^Subsystem.*//' "$NETNS_DIR/sshd_config"
 } > "$NETNS_DIR/nosftp"
 on "$H2" /usr/sbin/sshd -f /run/netns-hosts/nosftp
+wait_for 'on "$H2" ss -Hltn "sport = :2200" | grep -q .' 10
 sed "s/^Host \*/Host nosftp\n  HostName $A2\n  HostKeyAlias $H2\n  Port 2200\n&/" "$NETNS_SSH_CONFIG" > "$T/config"
 check_error 125 "host nosftp: .*sshd offers no SFTP" "an sshd without SFTP" \
     "$MLAUNCH" --ssh-config "$T/config" -H nosftp -n 1 -- true
