@@ -2,6 +2,7 @@
 #include "runtime/bell.h"
 
 #include "runtime/fork_guard.h"
+#include "runtime/stdio_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,10 +56,12 @@ void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, i
 int bell_find(const char *dir, uint32_t generation, uint32_t group, int rank)
 {
     char path[PATH_MAX];
-    int fd;
+    int held[STDIO_GUARD], fd;
 
     bell_path(path, dir, generation, group, rank);
+    stdio_guard_begin(held);
     fd = open(path, BELL_FLAGS);
+    stdio_guard_end(held);
     fork_guard_add(fd);
     return fd;
 }

@@ -22,7 +22,8 @@ struct peer {
 struct news {
     pthread_mutex_t lock; /* over all of the below and the groups' `reported` and `reply` */
     struct client *client;
-    struct fault lost; /* code != 0: the connection is gone */
+    struct fault lost;    /* code != 0: the connection is gone */
+    _Atomic bool is_lost; /* the same, for those who do not hold the lock */
     struct group *groups;
     struct peer *peers; /* per world rank */
     int size;
@@ -69,7 +70,7 @@ void news_close(struct news *n)
 /* Once the connection is lost its descriptor would be readable for ever. */
 int news_fd(const struct news *n)
 {
-    return n->client && !n->lost.code ? client_fd(n->client) : -1;
+    return n->client && !atomic_load(&n->is_lost) ? client_fd(n->client) : -1;
 }
 
 uint32_t news_serial(const struct news *n)
@@ -243,7 +244,8 @@ static void news_read_locked(struct news *n, const struct group *reader)
         any = true;
     }
     if (rc < 0) {
-        fault_set(&n->lost, ML_ERR_PEER, "lost the job's coordinator: %s", why.text);
+        fault_set(&n->lost, ML_ERR_PEER, "%s", why.text);
+        atomic_store(&n->is_lost, true);
         any = true;
     }
     if (!any)

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/news.h"
+#include "runtime/stdio_guard.h"
 #include "runtime/world.h"
 
 #include <stdatomic.h>
@@ -17,8 +18,12 @@ static int split_create(struct group *g, uint32_t id, const int *members, int si
                         struct group **out, struct fault *why)
 {
     int64_t deadline_ms = clock_ms() + g->world->job.init_timeout_ms;
+    int held[STDIO_GUARD], rc;
 
-    return group_create(out, g->world, id, members, size, deadline_ms, why);
+    stdio_guard_begin(held);
+    rc = group_create(out, g->world, id, members, size, deadline_ms, why);
+    stdio_guard_end(held);
+    return rc;
 }
 
 static int split_alone(struct group *g, int color, struct group **out, struct fault *why)

@@ -7,6 +7,7 @@
 #include "runtime/claim.h"
 #include "runtime/fork_guard.h"
 #include "runtime/news.h"
+#include "runtime/stdio_guard.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +24,7 @@ enum {
 
 /* What this process is. The lock is held through all of ml_init and ml_finalize. */
 static pthread_mutex_t world_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct world *current;
+static struct world *_Atomic current;
 static int users;          /* ml_init calls that have no ml_finalize yet */
 static bool eager_is_free; /* --eager's was no call of the program: its first one takes it over */
 
@@ -201,11 +202,13 @@ static int world_open(struct world **out, struct fault *why)
 {
     const char *rank = getenv("MLAUNCH_RANK");
     struct world *w = calloc(1, sizeof(*w));
-    int rc;
+    int held[STDIO_GUARD], rc;
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
+    stdio_guard_end(held);
     if (rc) {
         world_free(w);
         return rc;
@@ -216,17 +219,20 @@ static int world_open(struct world **out, struct fault *why)
 
 int world_init(struct world **out, bool eager, struct fault *why)
 {
+    struct world *w;
     int rc = 0;
 
     pthread_mutex_lock(&world_lock);
-    if (!current)
-        rc = world_open(&current, why);
+    w = current;
+    if (!w)
+        rc = world_open(&w, why);
     else if (eager_is_free)
         users--;
     if (!rc) {
         users++;
         eager_is_free = eager;
-        *out = current;
+        current = w;
+        *out = w;
     }
     pthread_mutex_unlock(&world_lock);
     return rc;
@@ -244,14 +250,14 @@ static void world_leave(struct world *w)
 int world_finalize(struct fault *why)
 {
     struct group *other;
+    struct world *w;
     int rc = 0;
 
     pthread_mutex_lock(&world_lock);
-    if (!current) {
+    w = current;
+    if (!w) {
         rc = fault_set(why, ML_ERR_STATE, "ml_finalize without ml_init");
     } else if (--users == 0) {
-        struct world *w = current;
-
         current = NULL;
         eager_is_free = false;
         world_leave(w);

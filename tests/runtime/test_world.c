@@ -229,6 +229,34 @@ static void test_eager(void **state)
     job_do(&pair, eager);
 }
 
+/* A daemon's way: no standard descriptors. None of ours takes their place, or what the program prints
+ * would go to another rank. */
+static void closed_stdio(struct job *j, int rank)
+{
+    ml_group *w, *part;
+    int one = 1;
+
+    (void)j, (void)rank;
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    REQUIRE(ml_init(&w) == 0 && ml_split(w, 0, 0, &part) == 0);
+    if (rank == 0)
+        job_be_busy(20); /* so that bells are rung */
+    REQUIRE(sum_of_ranks(w) == 1 && sum_of_ranks(part) == 1);
+    for (int fd = 0; fd < 3; fd++)
+        REQUIRE(write(fd, &one, sizeof(one)) < 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_closed_stdio(void **state)
+{
+    static const struct job_config tcp = {.size = 2, .backend = "tcp", .local_net = true};
+
+    (void)state;
+    job_do(&pair, closed_stdio);
+    job_do(&tcp, closed_stdio);
+}
+
 /* Broken environments are told, not survived. */
 static void environment(struct job *j, int rank)
 {
@@ -259,9 +287,10 @@ static void test_environment(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone), cmocka_unit_test(test_generations),
-        cmocka_unit_test(test_held),  cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_eager), cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_alone),        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_held),         cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_eager),        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_closed_stdio),
     };
 
     program = "/proc/self/exe";

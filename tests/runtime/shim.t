@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The preloaded shim: it does not disturb who doesn't call it, says what it lacks, and brings the mesh up before
+# main() only where --eager asks for it. And a /dev/shm that is too small is a sentence, not a SIGBUS.
+. "${0%/*}/../lib/test.sh"
+
+shim=$(find "$BUILD" -path '*/.libs/libmlaunch.so.0' | head -n 1)
+cat > "$T/prog.c" << 'C'
+#include <mlaunch.h>
+#include <stdio.h>
+int main(void)
+{
+    ml_group *w;
+    int v = 1, rc = ml_init(&w);
+
+    if (rc)
+        return fprintf(stderr, "%d %s\n", rc, ml_error()), 9;
+    rc = ml_all_reduce(w, &v, &v, 1, ML_INT32, ML_SUM);
+    printf("%d\n", v);
+    return rc || ml_finalize();
+}
+C
+check "a program compiles" "$CC" -o "$T/prog" -I "$SOURCE/common" "$T/prog.c" -L"${shim%/*}" -lmlaunch
+
+mkdir "$T/lone"
+cp -L "$shim" "$T/lone/libmlaunch.so.0"
+check_status 9 "without the runtime module ml_init fails" env LD_LIBRARY_PATH="$T/lone" "$T/prog"
+check_match "^-10 cannot open the runtime: no mlaunch-runtime.so in $T/lone/" "$ERR" "and the sentence says where it looked"
+echo damaged > "$T/lone/mlaunch-runtime.so"
+run env LD_LIBRARY_PATH="$T/lone" "$T/prog"
+check_match '^-10 cannot open the runtime: .*mlaunch-runtime.so: file too short' "$ERR" "a damaged one likewise"
+check_status 9 "another process's --eager is none of its business" env LD_LIBRARY_PATH="$T/lone" MLAUNCH_EAGER=1 "$T/prog"
+
+if [ "$SANITIZE" = no ]; then
+    check_output 1 "a process that was not launched is a group of one" env LD_LIBRARY_PATH="${shim%/*}" "$T/prog"
+    # shellcheck disable=SC2016
+    check_output 0 "who makes no call does not load the runtime" env LD_PRELOAD="$shim" \
+        sh -c 'grep -c mlaunch-runtime /proc/self/maps; :'
+    check_output 4 "--eager: the mesh is there before main" sh -c \
+        '"$1" -n 4 --eager --output raw -- "$2" | sort -u' sh "$MLAUNCH" "$T/prog"
+    check "--eager with a program that makes no call" "$MLAUNCH" -n 4 --eager -- true
+    if unshare -rm true 2> /dev/null; then
+        run unshare -rm sh -c 'mount -t tmpfs -o size=256k none /dev/shm && exec "$@"' sh \
+            "$MLAUNCH" -n 2 --backend shm -- "$T/prog"
+        check_match 'rank 0 on host .*: /dev/shm has no room for the [0-9]+ KiB' "$ERR" "a small /dev/shm is told"
+        check_no_match 'rank [0-9] .*signal' "$ERR" "and kills nobody"
+    else
+        skip "a small /dev/shm is told" "no user namespaces"
+    fi
+fi
+done_testing
