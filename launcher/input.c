@@ -3,12 +3,12 @@
 
 #include "common/log.h"
 #include "launcher/agent_protocol.h"
+#include "launcher/side_thread.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -41,8 +41,7 @@ struct input {
     int takers_left;
     bool running, at_end;
 
-    pthread_t thread;
-    bool started;
+    struct side_thread thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     enum turn turn;
@@ -65,18 +64,12 @@ enum stdin_mode input_mode(const struct plan *p)
     return is_in_background() ? STDIN_NONE : p->stdin_mode;
 }
 
-static void unlock(void *lock)
-{
-    pthread_mutex_unlock(lock);
-}
-
 static void wait_for_turn(struct input *in)
 {
     pthread_mutex_lock(&in->lock);
-    pthread_cleanup_push(unlock, &in->lock);
-    while (in->turn != TURN_WANTED)
+    while (in->turn != TURN_WANTED && !side_thread_is_stopping(&in->thread))
         pthread_cond_wait(&in->wake, &in->lock);
-    pthread_cleanup_pop(1);
+    pthread_mutex_unlock(&in->lock);
 }
 
 static void turn_set(struct input *in, enum turn turn)
@@ -90,7 +83,7 @@ static void turn_set(struct input *in, enum turn turn)
 /* -1: nothing is to be had now, being in the background. */
 static ssize_t read_some(struct input *in)
 {
-    for (;;) {
+    while (!side_thread_is_stopping(&in->thread)) {
         ssize_t n;
 
         /* First wait, then look whether it is ours: who types after Ctrl-Z and bg types for the
@@ -108,6 +101,7 @@ static ssize_t read_some(struct input *in)
             return 0;
         }
     }
+    return -1;
 }
 
 static void *input_run(void *arg)
@@ -119,6 +113,8 @@ static void *input_run(void *arg)
         ssize_t n;
 
         wait_for_turn(in);
+        if (side_thread_is_stopping(&in->thread))
+            return NULL;
         n = read_some(in);
         in->size = n;
         turn_set(in, n < 0 ? TURN_ASLEEP : TURN_FULL);
@@ -188,21 +184,6 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
         deliver(arg);
 }
 
-static int start_thread(struct input *in, struct fault *why)
-{
-    sigset_t all, old;
-    int err;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    err = pthread_create(&in->thread, NULL, input_run, in);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (err)
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for standard input");
-    in->started = true;
-    return 0;
-}
-
 int input_open(struct input **out, struct event_base *base, const struct plan *p,
                enum stdin_mode mode,
                void (*send)(int rank, const void *bytes, size_t size, void *arg), void *arg,
@@ -229,7 +210,7 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
     if (!in->takers || !in->on_bell || event_add(in->on_bell, NULL))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare standard input");
     else if (mode != STDIN_NONE)
-        rc = start_thread(in, why);
+        rc = side_thread_start(&in->thread, input_run, in, "standard input", why);
     if (rc) {
         input_close(in);
         return rc;
@@ -242,10 +223,9 @@ void input_close(struct input *in)
 {
     if (!in)
         return;
-    if (in->started) {
-        pthread_cancel(in->thread);
-        pthread_join(in->thread, NULL);
-    }
+    side_thread_ask_to_stop(&in->thread);
+    turn_set(in, TURN_FULL); /* wakes it */
+    side_thread_stop(&in->thread);
     if (in->on_bell)
         event_free(in->on_bell);
     if (in->bell >= 0)

@@ -173,6 +173,7 @@ static int lane_start(struct lane *lane, struct output *o, const struct plan *p,
     const struct writer_ops ops = {lane_on_chunk, lane_on_flush, lane_on_written, lane_on_silence,
                                    lane};
     bool with_rank = p->output == OUTPUT_LABEL;
+    int rc = 0;
 
     lane->output = o;
     lane->buffer.on_failed = lane_on_failed;
@@ -180,13 +181,14 @@ static int lane_start(struct lane *lane, struct output *o, const struct plan *p,
     lane->buffer.bytes = malloc(OUTPUT_BUFFER);
     if (!lane->buffer.bytes)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (for_ranks && (with_rank || p->timestamp)) {
-        int rc = label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
-
-        if (rc)
-            return rc;
-    }
-    return writer_start(&lane->writer, &ops, why);
+    if (for_ranks && (with_rank || p->timestamp))
+        rc = label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
+    if (rc)
+        return rc;
+    rc = writer_start(&lane->writer, &ops, why);
+    if (!rc)
+        lane->buffer.thread = writer_thread(lane->writer);
+    return rc;
 }
 
 static void lane_stop(struct lane *lane)

@@ -3,26 +3,21 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
-/* 0 or errno. May block for as long as the reader likes; there, and only there, the thread may be
- * cancelled. */
-static int write_all(int fd, const char *bytes, size_t size)
+/* 0 or errno. May block for as long as the reader likes, or until the thread shall end. */
+static int write_all(struct side_thread *thread, int fd, const char *bytes, size_t size)
 {
     while (size > 0) {
-        int state, err;
-        ssize_t n;
+        ssize_t n = write(fd, bytes, size);
 
-        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
-        n = write(fd, bytes, size);
-        err = errno;
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return errno;
         /* Whoever shares the terminal with us may have made it non-blocking. */
-        if (n < 0 && err == EAGAIN)
+        if (n < 0 && errno == EAGAIN)
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-        pthread_setcancelstate(state, NULL);
-        if (n < 0 && err != EINTR && err != EAGAIN)
-            return err;
+        if (n < 0 && side_thread_is_stopping(thread))
+            return ECANCELED;
         if (n > 0) {
             bytes += n;
             size -= (size_t)n;
@@ -38,7 +33,7 @@ static void file_write(struct output_buffer *b, struct output_file *f, const cha
 
     if (size == 0 || f->failed)
         return;
-    err = write_all(f->fd, bytes, size);
+    err = write_all(b->thread, f->fd, bytes, size);
     f->mid_line = bytes[size - 1] != '\n';
     if (err) {
         f->failed = true;

@@ -8,6 +8,7 @@
 #define LAUNCHER_OUTPUT_FILE_H
 
 #include "common/fault.h"
+#include "launcher/side_thread.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ struct output_buffer {
     char *bytes; /* OUTPUT_BUFFER of them */
     size_t used;
     struct output_file *file;
+    struct side_thread *thread; /* which writes */
     /* Once a file: what couldn't be written. The file takes and drops everything from then on. */
     void (*on_failed)(int err, const struct output_file *file, void *arg);
     void *arg;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -11,13 +10,12 @@ enum { BATCH = 512 << 10 /* bytes after which what was written is acknowledged *
 
 struct writer {
     struct writer_ops ops;
-    pthread_t thread;
+    struct side_thread thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct chunk *first, **last;
     struct chunk *batch; /* being written; the thread's own */
     bool is_busy;
-    bool started;
 };
 
 static void free_list(struct chunk *c)
@@ -53,7 +51,7 @@ static struct chunk *take_batch(struct writer *w)
 }
 
 /* Waits for something to write; true if nothing came within WRITER_SILENCE_MS, lock held. Without
- * `timed` it waits for ever. */
+ * `timed` it waits until the thread shall end. */
 static bool wait_chunk(struct writer *w, bool timed)
 {
     struct timespec until;
@@ -64,7 +62,7 @@ static bool wait_chunk(struct writer *w, bool timed)
         until.tv_nsec -= 1000000000L;
         until.tv_sec++;
     }
-    while (!w->first) {
+    while (!w->first && !side_thread_is_stopping(&w->thread)) {
         if (!timed)
             pthread_cond_wait(&w->wake, &w->lock);
         else if (pthread_cond_timedwait(&w->wake, &w->lock, &until) == ETIMEDOUT)
@@ -73,26 +71,16 @@ static bool wait_chunk(struct writer *w, bool timed)
     return false;
 }
 
-static void unlock(void *lock)
-{
-    pthread_mutex_unlock(lock);
-}
-
-/* Takes the next batch; true: there was silence instead. The only place here where the thread may
- * be cancelled (output_file.c has the other one: a blocked write). */
+/* Takes the next batch; true: there was silence instead. */
 static bool next_batch(struct writer *w, bool timed)
 {
     bool silence;
-    int state;
 
     pthread_mutex_lock(&w->lock);
-    pthread_cleanup_push(unlock, &w->lock);
-    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
     silence = wait_chunk(w, timed);
-    pthread_setcancelstate(state, NULL);
     w->is_busy = true;
     w->batch = take_batch(w);
-    pthread_cleanup_pop(1);
+    pthread_mutex_unlock(&w->lock);
     return silence;
 }
 
@@ -101,8 +89,7 @@ static void *writer_run(void *arg)
     struct writer *w = arg;
     bool timed = false; /* something was written since the last silence */
 
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    for (;;) {
+    while (!side_thread_is_stopping(&w->thread)) {
         bool silence = next_batch(w, timed);
 
         for (struct chunk *c = w->batch; c; c = c->next)
@@ -125,8 +112,7 @@ int writer_start(struct writer **out, const struct writer_ops *ops, struct fault
 {
     struct writer *w = calloc(1, sizeof(*w));
     pthread_condattr_t attr;
-    sigset_t all, old;
-    int err;
+    int rc;
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -138,16 +124,11 @@ int writer_start(struct writer **out, const struct writer_ops *ops, struct fault
     pthread_cond_init(&w->wake, &attr);
     pthread_condattr_destroy(&attr);
 
-    /* Signals are the loop's: none must interrupt a write. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    err = pthread_create(&w->thread, NULL, writer_run, w);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (err) {
+    rc = side_thread_start(&w->thread, writer_run, w, "the output", why);
+    if (rc) {
         writer_stop(w);
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for the output");
+        return rc;
     }
-    w->started = true;
     *out = w;
     return 0;
 }
@@ -161,6 +142,11 @@ void writer_push(struct writer *w, struct chunk *c)
     w->is_busy = true;
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
+}
+
+struct side_thread *writer_thread(struct writer *w)
+{
+    return &w->thread;
 }
 
 bool writer_is_idle(struct writer *w)
@@ -177,10 +163,11 @@ void writer_stop(struct writer *w)
 {
     if (!w)
         return;
-    if (w->started) {
-        pthread_cancel(w->thread);
-        pthread_join(w->thread, NULL);
-    }
+    side_thread_ask_to_stop(&w->thread);
+    pthread_mutex_lock(&w->lock);
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    side_thread_stop(&w->thread);
     free_list(w->batch);
     free_list(w->first);
     pthread_cond_destroy(&w->wake);

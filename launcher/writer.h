@@ -8,6 +8,7 @@
 #define LAUNCHER_WRITER_H
 
 #include "common/fault.h"
+#include "launcher/side_thread.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +46,9 @@ void writer_push(struct writer *w, struct chunk *c);
 
 /* Everything pushed so far has been written and told of with on_written. */
 bool writer_is_idle(struct writer *w);
+
+/* For calls that block in on_chunk and on_flush. */
+struct side_thread *writer_thread(struct writer *w);
 
 /* Ends the thread, in a blocked write too; what is still queued is dropped. Takes NULL. */
 void writer_stop(struct writer *w);

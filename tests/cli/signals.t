@@ -22,6 +22,7 @@ has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
 job_signalled() {
     local mlaunch step steps=$1 ranks=$2
     shift 2
+    : > "$T/out" # the last job's "ready" must not count
     # A script's background job ignores SIGINT and SIGQUIT; job control gives it a process group and the defaults.
     set -m
     "${JOB[@]}" -n "$ranks" "$@" > "$T/out" 2> "$T/err" &
@@ -60,8 +61,18 @@ job_judge 143 "SIGUSR1 is passed on" "USR1"
 check_output 2 "SIGUSR1: both have got it" grep -c 'got SIGUSR1' "$T/out"
 run job_signalled "WINCH TERM" 2 -- python3 -c "$polite" SIGTERM
 job_judge 143 "SIGWINCH does no harm" "WINCH"
-run nohup "${JOB[@]}" -n 1 -- sh -c 'kill -HUP $PPID; echo "$MLAUNCH_RANK goes on"'
-job_judge 0 "nohup" "nohup"
+mkfifo "$T/go"
+: > "$T/out"
+set -m
+nohup "${JOB[@]}" -n 1 -- sh -c 'echo ready; read -r x < '"$T"'/go; echo "goes on"' > "$T/out" 2> "$T/err" &
+mlaunch=$!
+set +m
+has_said ready 1
+kill -HUP "$mlaunch"
+echo now > "$T/go"
+run eval 'wait "$mlaunch"'
+job_judge 0 "nohup: SIGHUP does nothing" "nohup"
+check_match 'goes on' "$T/out" "nohup: the job goes on"
 
 # A job that mlaunch was told to end before it began.
 cat > "$T/slow-agent" <<'SH'
@@ -101,6 +112,7 @@ wait ended 130' bash --norc -c 'set -m; "$@"; echo stopped $?; fg; echo ended $?
 job_judge 0 "Ctrl-Z stops mlaunch, fg lets it go on" "terminal"
 
 # The ranks stop with it: seen from /proc.
+: > "$T/out"
 set -m
 "${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank; echo ready; while :; do sleep 0.05; done' > "$T/out" 2> "$T/err" &
 mlaunch=$!
@@ -124,6 +136,7 @@ run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
 
 # mlaunch killed: its ranks are gone within 3 s.
+: > "$T/out"
 set -m
 "${JOB[@]}" -n 2 -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' > "$T/out" 2> "$T/err" &
 mlaunch=$!

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/side_thread.h"
+
+#include <signal.h>
+#include <time.h>
+
+/* Ignored by default, used by nobody here: a stray one does no harm. */
+enum { WAKE_SIGNAL = SIGURG, NUDGE_MS = 10 };
+
+static void nothing(int signal)
+{
+    (void)signal;
+}
+
+int side_thread_start(struct side_thread *t, void *(*run)(void *arg), void *arg, const char *what,
+                      struct fault *why)
+{
+    struct sigaction interrupt = {.sa_handler = nothing}; /* no SA_RESTART */
+    sigset_t blocked, old;
+    int err;
+
+    sigaction(WAKE_SIGNAL, &interrupt, NULL);
+    sigfillset(&blocked);
+    sigdelset(&blocked, WAKE_SIGNAL);
+    pthread_sigmask(SIG_SETMASK, &blocked, &old);
+    err = pthread_create(&t->thread, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (err)
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for %s", what);
+    t->started = true;
+    return 0;
+}
+
+bool side_thread_is_stopping(struct side_thread *t)
+{
+    return atomic_load(&t->stopping);
+}
+
+void side_thread_ask_to_stop(struct side_thread *t)
+{
+    atomic_store(&t->stopping, true);
+}
+
+void side_thread_stop(struct side_thread *t)
+{
+    struct timespec until;
+
+    if (!t->started)
+        return;
+    side_thread_ask_to_stop(t);
+    /* Again and again: a signal may come between the thread's look at the flag and its call. */
+    do {
+        pthread_kill(t->thread, WAKE_SIGNAL);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += NUDGE_MS * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+            until.tv_nsec -= 1000000000L;
+            until.tv_sec++;
+        }
+    } while (pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &until));
+    t->started = false;
+}
