@@ -36,6 +36,7 @@ if [ "$SANITIZE" = no ]; then
     # shellcheck disable=SC2016
     check_output 0 "who makes no call does not load the runtime" env LD_PRELOAD="$shim" \
         sh -c 'grep -c mlaunch-runtime /proc/self/maps; :'
+    # shellcheck disable=SC2016
     check_output 4 "--eager: the mesh is there before main" sh -c \
         '"$1" -n 4 --eager --output raw -- "$2" | sort -u' sh "$MLAUNCH" "$T/prog"
     check "--eager with a program that makes no call" "$MLAUNCH" -n 4 --eager -- true

@@ -173,6 +173,7 @@ static void write_job_files(const struct job *j, const char *coordinator)
                              .bind_ip = "127.0.0.1",
                              .init_timeout_ms = j->config.init_timeout_ms,
                              .stall_ms = j->config.stall_ms,
+                             .starting_port = j->config.starting_port,
                              .agent_pid = getpid(),
                              .guard_pid = getpid(),
                              .command = "test"};

@@ -25,6 +25,7 @@ struct job_config {
     bool local_net;
     int init_timeout_ms; /* default 10000 */
     int stall_ms;        /* default 0: never */
+    int starting_port;   /* default 0: any */
 };
 
 /* What the coordinator had to report; shared with its process. */

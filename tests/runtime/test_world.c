@@ -2,13 +2,17 @@
 /* test_world.c: who is a rank, when, and how often: init, finalize, claims, generations, forks. */
 #include "tests/runtime/test_job.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -257,6 +261,90 @@ static void test_closed_stdio(void **state)
     job_do(&tcp, closed_stdio);
 }
 
+/* --starting-port, and strangers on that port: some send nonsense, some nothing. They are dropped and
+ * disturb nobody. */
+static int free_port(int *listener)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, size), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &size), 0);
+    if (listener)
+        *listener = fd;
+    else
+        close(fd);
+    return ntohs(a.sin_port);
+}
+
+static void be_a_stranger(int port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                            .sin_port = htons((uint16_t)port)};
+    int held[200], count = 0;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0;; i++) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+        if (connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
+            close(fd);
+            sched_yield();
+            continue;
+        }
+        if (i % 2 && send(fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL) < 0)
+            sched_yield();
+        if (count == 200)
+            while (count)
+                close(held[--count]);
+        held[count++] = fd;
+    }
+}
+
+static void thrice_of_two(struct job *j, int rank)
+{
+    ml_group *w, *part;
+
+    (void)j;
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(ml_init(&w) == 0 && sum_of_ranks(w) == 1);
+        REQUIRE(ml_split(w, 0, -rank, &part) == 0 && sum_of_ranks(part) == 1);
+        REQUIRE(ml_finalize() == 0);
+    }
+}
+
+static void taken(struct job *j, int rank)
+{
+    ml_group *w;
+
+    (void)j, (void)rank;
+    REQUIRE(ml_init(&w) == ML_ERR_SYSTEM);
+    REQUIRE_TEXT(ml_error(), "rank 1 on host host0 cannot listen");
+}
+
+static void test_ports(void **state)
+{
+    /* Rank r listens on starting_port + 1 + r; of two, only rank 1 does. */
+    struct job_config config = {.size = 2, .backend = "tcp", .local_net = true};
+    int status, listener, port = free_port(NULL);
+    pid_t stranger;
+
+    (void)state;
+    config.starting_port = port - 2;
+    stranger = fork();
+    if (stranger == 0)
+        be_a_stranger(port);
+    job_do(&config, thrice_of_two);
+    kill(stranger, SIGKILL);
+    assert_int_equal(waitpid(stranger, &status, 0), stranger);
+    config.starting_port = free_port(&listener) - 2;
+    job_do(&config, taken);
+    close(listener);
+}
+
 /* Broken environments are told, not survived. */
 static void environment(struct job *j, int rank)
 {
@@ -290,7 +378,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_alone),        cmocka_unit_test(test_generations),
         cmocka_unit_test(test_held),         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_eager),        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_closed_stdio),
+        cmocka_unit_test(test_closed_stdio), cmocka_unit_test(test_ports),
     };
 
     program = "/proc/self/exe";
