@@ -158,8 +158,8 @@ static int guard_watch(pid_t worker, int fd)
     while (recv(fd, &note, sizeof(note), MSG_DONTWAIT) == sizeof(note))
         ;
     status = worker_reap(worker);
-    descendants_end(note.job_dir, is_well);
-    if (note.job_dir[0] && access(note.job_dir, F_OK) == 0) {
+    if (note.job_dir[0]) {
+        descendants_end(note.job_dir, is_well);
         job_directory_sweep_shm(note.job, note.host);
         job_directory_remove(note.job_dir);
     }

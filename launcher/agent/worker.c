@@ -6,6 +6,7 @@
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/guard.h"
 #include "launcher/agent/heartbeat.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/start.h"
@@ -47,6 +48,7 @@ void worker_done(struct agent *a, json_t *survivors)
         job_directory_remove(a->dir);
         a->dir[0] = '\0';
     }
+    guard_tell(a->guard_fd, "", "", 0);
     stream_send_json(a->stream, AGENT_DONE, json_pack("{so}", "survivors", survivors));
     if (stream_has_ended(a->stream))
         event_base_loopbreak(a->base);

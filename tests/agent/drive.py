@@ -11,11 +11,13 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 HELLO, READY, REFUSED, STARTED, OUTPUT, EXITED, STDIN_CREDIT, ABORTED, NOTE, LOST, DONE, PONG = range(16, 28)
@@ -613,6 +615,36 @@ def terminated():
     a.send(BYE)
     a.wait_exit(None)
     a.check_gone(0)
+
+
+def survivor():
+    """a rank that became another user's can't be ended: DONE names it, and the job ends all the same"""
+    if os.getuid() != 0:
+        return  # only root can make such a program
+    with tempfile.TemporaryDirectory() as t:
+        os.chmod(t, 0o755)
+        python = shutil.copy(os.path.realpath(sys.executable), f"{t}/python")
+        os.chmod(python, 0o4755)
+        a = Agent(wrap=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+        a.start((python, "-c", "import os, signal; os.setuid(0); print('up', flush=True); signal.pause()"), SLEEPER,
+                env=["PYTHONHOME=" + sys.base_prefix])
+        a.until(lambda: a.output.get((0, 1)) or 0 in a.exited, "the rank's word")
+        if 0 in a.exited:
+            return  # no set-user-ID programs on this file system, or a python that can't be copied
+        begin = time.monotonic()
+        a.send(KILL)
+        done = a.wait(DONE)
+        pid = a.pids[0]
+        expect([s["pid"] for s in done["survivors"]] == [pid], f"{done}")
+        expect("runs as another user (uid 0)" in done["survivors"][0]["text"], f"{done}")
+        expect(time.monotonic() - begin < 3 * SLOW, "that took long")
+        expect(a.exited[0]["signal"] == 9 and a.exited[1]["signal"] == 9, f"{a.exited}")
+        a.send(BYE)
+        try:
+            a.process.wait(timeout=5 * SLOW)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        expect(not glob.glob(f"/tmp/mlaunch-65534/{a.id}.*"), "its directory is left")
 
 
 def silence():
