@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Jobs over several hosts: who is named when a rank, an agent or a host fails; stdin, signals and pauses reach
+# ranks on other hosts; local and remote hosts in one job. Nothing is left anywhere.
+TEST_LIMIT=150
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/job.sh"
+hosts_up 3
+JOB+=(--ssh-config "$NETNS_SSH_CONFIG")
+ALL=$H1,$H2,$H3
+
+# has_said TEXT N: waits until N lines of $T/out have TEXT.
+has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
+# job_start ARGUMENT…: in the background, with the signals of a job in the foreground.
+job_start() {
+    : > "$T/out"
+    set -m
+    "${JOB[@]}" "$@" > "$T/out" 2> "$T/err" &
+    mlaunch=$!
+    set +m
+}
+job_end() {
+    wait "$mlaunch"
+    status=$?
+    cp "$T/out" "$OUT"
+    cp "$T/err" "$ERR"
+}
+milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
+in_time() { # in_time NAME SINCE LIMIT
+    local took=$(($(milliseconds) - $2))
+    if [ "$took" -lt "$3" ] || [ "$SANITIZE" != no ]; then pass "$1"; else fail "$1" "took $took ms"; fi
+}
+
+job_prints "[0] $H1
+[1] $H1
+[2] $H2
+[3] $H2
+[4] $H3
+[5] $H3" "six ranks on three hosts" -H "$ALL" --ppn 2 -- uname -n
+job_says 7 "rank 2 on host $H3 \(pid [0-9]+\) exited with status 7$" "a rank's failure names its host" \
+    -H "$ALL" -- sh -c '[ $MLAUNCH_RANK = 2 ] && exit 7; sleep 60'
+job_says 127 "rank [0-2] on host [^ ]+ could not be started" "no such program" -H "$ALL" -- no-such-program
+job_prints "[0] local
+[1] $H1" "a local and a remote host" -H "localhost,$H1" -- \
+    sh -c '[ $MLAUNCH_RANK = 0 ] && echo local || uname -n'
+
+printf 'one\ntwo\n' > "$T/in"
+job_reads() { job "$@" < "$T/in"; }
+keep job_reads -H "$ALL" --stdin all -- sh -c 'wc -l'
+check_output "$(printf '[%d] 2\n' 0 1 2)" "stdin to ranks on all hosts" sort "$T/out"
+
+# Signals.
+job_start -H "$ALL" -- sh -c 'trap "echo got INT; exit 0" INT; echo ready; while :; do sleep 0.05; done'
+has_said ready 3
+kill -INT "$mlaunch"
+job_end
+job_judge 130 "Ctrl-C" "mlaunch -H …, INT"
+check_output 3 "Ctrl-C reaches all hosts" grep -c 'got INT' "$T/out"
+
+# A pause longer than the silence after which a channel counts as dead.
+job_start -H "$H1,$H2" -- sh -c 'echo ready; while [ ! -e '"$T"'/go ]; do sleep 0.05; done; echo went on'
+has_said ready 2
+kill -TSTP "$mlaunch"
+is_stopped() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$mlaunch/stat")" = T ]; }
+check "Ctrl-Z stops mlaunch" wait_for is_stopped 10
+ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | sort -u | tr -d '\n'; }
+check "… and the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]' 10
+: > "$T/go"
+since=$(milliseconds)
+wait_for "[ \$((\$(milliseconds) - $since)) -gt 12000 ]" 20
+kill -CONT "$mlaunch"
+job_end
+job_judge 0 "after 12 s it goes on to a good end" "mlaunch -H …, TSTP, CONT"
+check_output 2 "… and so do the ranks" grep -c 'went on' "$T/out"
+
+# Agents and hosts that go away.
+job_start -H "$ALL" -- sh -c 'echo ready; sleep 60'
+has_said ready 3
+since=$(milliseconds)
+worker=$(sed -n 's/.*"event":"connected".*"host":"'"$H2"'","pid":\([0-9]*\).*/\1/p' "$EVENTS")
+netns exec "$H2" kill -KILL "$worker"
+job_end
+in_time "an agent that is killed is noticed at once" "$since" 4000
+job_judge 125 "an agent's worker is killed" "mlaunch -H …, kill -KILL the worker on $H2"
+check_match "^mlaunch: host $H2 was lost: " "$T/err" "its host is named"
+
+job_start -H "$ALL" -- sh -c 'echo ready; sleep 60'
+has_said ready 3
+since=$(milliseconds)
+netns cut "$H3"
+job_end
+in_time "a host without its cable is noticed within 15 s" "$since" 15500
+check_match "^mlaunch: host $H3 was lost: nothing was heard" "$T/err" "it is named"
+if [ "$status" -eq 125 ]; then pass "status 125"; else fail "status 125" "$status"; fi
+no_survivors "its ranks are gone soon after" "$MARK" 8
+netns join "$H3"
+
+done_testing
