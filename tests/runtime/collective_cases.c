@@ -49,6 +49,14 @@ static uint64_t draw(const struct collective_case *c, int rank, size_t i)
     return mix(i * 64 + (uint64_t)rank + 0x9e3779b97f4a7c15 * (c->seed + 1));
 }
 
+/* Byte i of rank's data; *word keeps what eight of them are cut from, for the next call. */
+static char draw_byte(const struct collective_case *c, int rank, size_t i, uint64_t *word)
+{
+    if (i % 8 == 0)
+        *word = draw(c, rank, i / 8);
+    return (char)(*word >> 8 * (i % 8));
+}
+
 /* A number that every float type holds, and whose sum or product over 64 ranks it holds too. */
 static double small_number(const struct collective_case *c, int rank, size_t i)
 {
@@ -144,8 +152,10 @@ static void fill(const struct collective_case *c, int rank, size_t first, size_t
     size_t size = types[c->type].size;
 
     if (c->call > CASE_REDUCE) {
+        uint64_t word = draw(c, rank, first / 8);
+
         for (size_t i = 0; i < count; i++)
-            buf[i] = (char)draw(c, rank, first + i);
+            buf[i] = draw_byte(c, rank, first + i, &word);
     } else if (c->type >= ML_FLOAT16) {
         for (size_t i = 0; i < count * components(c); i++)
             float_put(c->type, buf, i, small_number(c, rank, first * components(c) + i));
@@ -387,8 +397,10 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
 static bool bytes_ok(const struct collective_case *c, const char *out, size_t at, int rank,
                      size_t first, size_t count)
 {
+    uint64_t word = draw(c, rank, first / 8);
+
     for (size_t i = 0; i < count; i++)
-        if (out[at + i] != (char)draw(c, rank, first + i))
+        if (out[at + i] != draw_byte(c, rank, first + i, &word))
             return false;
     return true;
 }
