@@ -305,9 +305,10 @@ def exec_errors():
         with open(f"{t}/{name}", "w") as f:
             f.write(text)
         os.chmod(f"{t}/{name}", mode)
+    os.mkdir(f"{t}/closed", 0)  # of no effect on root
     a = Agent()
     a.start(("no-such-program",), ("/no/such/program",), (f"{t}/data",), (f"{t}/orphan",), (f"{t}/script", "arg"),
-            ("./script", "x"), ("data",), cwd=t, env=[f"PATH=/root/no:{t}:/usr/bin:/bin"])
+            ("./script", "x"), ("data",), cwd=t, env=[f"PATH={t}/closed:{t}:/usr/bin:/bin"])
     a.finish()
     got = {r: (e.get("status"), e.get("error", "")) for r, e in a.exited.items()}
     expect(got[0][0] == 127 and "no-such-program: not found in PATH" in got[0][1], f"{got}")
@@ -315,6 +316,7 @@ def exec_errors():
     expect(got[2][0] == 126 and "Permission denied" in got[2][1], f"{got}")
     expect(got[3][0] == 127 and "interpreter" in got[3][1], f"{got}")
     expect(got[4] == (0, "") and a.output[4, 1] == b"script arg\n", f"{got} {a.output}")
+    os.rmdir(f"{t}/closed")
     expect(got[6][0] == 126 and got[6][1] == "data: Permission denied", f"{got}")
     expect(got[5] == (0, "") and a.output[5, 1] == b"script x\n", f"{got} {a.output}")
     a.check_gone(0)

@@ -18,14 +18,14 @@ static void patterns(void **state)
         const char *pattern, *cwd, *expected;
         bool uses_pid;
     } table[] = {
-        {"core", "/work", "/work/core", false},
-        {"core", "/work", "/work/core.77", true},
-        {"core.%p", "/work", "/work/core.77", true},
-        {"/cores/%e.%p.%s", "/work", "/cores/*.77.11", false},
-        {"/cores/%%a%", "/work", "/cores/%a", false},
+        {"core", "/srv", "/srv/core", false},
+        {"core", "/srv", "/srv/core.77", true},
+        {"core.%p", "/srv", "/srv/core.77", true},
+        {"/cores/%e.%p.%s", "/srv", "/cores/*.77.11", false},
+        {"/cores/%%a%", "/srv", "/cores/%a", false},
         {"c*re", "/w[1]", "/w\\[1]/c\\*re", false},
-        {"|/usr/lib/systemd/systemd-coredump %P", "/work", NULL, false},
-        {"", "/work", NULL, true},
+        {"|/usr/lib/systemd/systemd-coredump %P", "/srv", NULL, false},
+        {"", "/srv", NULL, true},
     };
 
     (void)state;

@@ -54,7 +54,7 @@ static struct fixture plain(void)
                                    .job_dir = "/tmp/mlaunch-0/j1.0.x",
                                    .coordinator = "10.0.0.1:4000",
                                    .shim = "/lib/libmlaunch.so.0",
-                                   .cwd = "/work"}};
+                                   .cwd = "/srv"}};
 
     return f;
 }
@@ -117,7 +117,7 @@ static void identity(void **state)
         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
         {"OMPI_COMM_WORLD_NODE_RANK", "1"},
-        {"PWD", "/work"},
+        {"PWD", "/srv"},
         {"LD_PRELOAD", "/lib/libmlaunch.so.0"},
         {"ASAN_OPTIONS", "verify_asan_link_order=0"},
     };
