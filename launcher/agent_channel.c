@@ -125,8 +125,7 @@ int agent_channel_open(struct agent_channel **out, struct event_base *base, int 
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot open a channel");
         goto fail;
     }
-    rc = to->is_local ? channel_open_local(&s->channel, config, on_channel_ready, s, why)
-                      : channel_open_ssh(&s->channel, to, config, on_channel_ready, s, why);
+    rc = channel_open(&s->channel, to, config, on_channel_ready, s, why);
     if (rc)
         goto fail;
     *out = s;

@@ -32,19 +32,20 @@ static void copy_text(char *out, size_t size, const char *text)
 
 int hello_report_parse(struct hello_report *out, const struct frame *f, struct fault *why)
 {
-    const char *build, *arch, *address = "";
+    const char *build, *arch, *address = "", *guess = "";
     json_int_t pid = 0;
     json_t *root;
     int rc = report_load(&root, "HELLO", f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "HELLO", why, "{s:s, s:s, s?s, s?I}", "build", &build, "arch", &arch,
-                       "address", &address, "pid", &pid);
+    rc = REPORT_UNPACK(root, "HELLO", why, "{s:s, s:s, s?s, s?s, s?I}", "build", &build, "arch",
+                       &arch, "address", &address, "guess", &guess, "pid", &pid);
     if (!rc) {
         copy_text(out->build, sizeof(out->build), build);
         copy_text(out->arch, sizeof(out->arch), arch);
         copy_text(out->address, sizeof(out->address), address);
+        copy_text(out->guess, sizeof(out->guess), guess);
         out->pid = pid;
     }
     json_decref(root);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct hello_report {
-    char build[64], arch[32], address[64];
+    char build[64], arch[32], address[64], guess[64];
     int64_t pid;
 };
 struct ready_report {

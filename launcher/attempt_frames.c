@@ -94,7 +94,10 @@ static void on_hello(struct attempt *a, struct member *m, const struct frame *f)
                   here.machine);
         member_failed(m, why.text);
     }
-    snprintf(m->address, sizeof(m->address), "%s", hello.address);
+    /* Only SSH's address is known to work; where the agent came in otherwise it must be guessed. */
+    snprintf(m->address, sizeof(m->address), "%s",
+             m->host->way == HOST_BY_SRUN || m->host->way == HOST_BY_COMMAND ? hello.guess
+                                                                             : hello.address);
     m->state = MEMBER_CONNECTED;
     log_info("host %s: connected, agent %lld", m->host->name, (long long)hello.pid);
     events_file_write(a->config.events, "connected", a->identity.id,

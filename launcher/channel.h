@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel.h: the way to one host's agent, whatever carries it: a socketpair to a child here, or an
- * SSH channel pumped to a socketpair by a thread (ssh_channel.c). To the supervisor every agent is
- * one non-blocking stream socket with frames in both directions.
+ * channel.h: the way to one host's agent, whatever carries it: a socketpair to a child here, an SSH
+ * channel pumped to a socketpair by a thread (ssh_channel.c), or the standard streams of a command
+ * that starts the agent elsewhere (command_channel.c). To the supervisor every agent is one
+ * non-blocking stream socket with frames in both directions.
  */
 #ifndef LAUNCHER_CHANNEL_H
 #define LAUNCHER_CHANNEL_H
@@ -18,6 +19,7 @@ struct channel_config {
     const char *agent;       /* --agent PATH, or NULL */
     const char *local_agent; /* path of the agent of this build on this machine */
     const char *build;       /* its build id */
+    char *const *command;    /* --agent-command's words, or NULL */
 };
 
 /* Called from the channel's own thread, or from channel_open_* itself, once: `ready` (why->code 0:
@@ -36,6 +38,17 @@ int channel_open_local(struct channel **out, const struct channel_config *config
 int channel_open_ssh(struct channel **out, const struct host *host,
                      const struct channel_config *config, channel_ready_fn *ready, void *arg,
                      struct fault *why);
+
+/* Starts srun (host->way is HOST_BY_SRUN) or the command of `config`, with the agent's path and
+ * arguments behind it. Ready with the agent's first byte. `config` must outlive the channel. A
+ * command that can't be executed is a failure at once. */
+int channel_open_command(struct channel **out, const struct host *host,
+                         const struct channel_config *config, channel_ready_fn *ready, void *arg,
+                         struct fault *why);
+
+/* Any of the three, by host->way. */
+int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
+                 channel_ready_fn *ready, void *arg, struct fault *why);
 
 /* The stream to the agent's stdin and from its stdout, once ready; owned by the channel. */
 int channel_fd(const struct channel *c);

@@ -7,16 +7,20 @@
 
 #include <stdbool.h>
 
+/* How the host's agent is started. */
+enum host_way { HOST_BY_SSH, HOST_IS_HERE, HOST_BY_SRUN, HOST_BY_COMMAND };
+
 struct host {
     char *name; /* without user, port, slots and brackets: in messages, ml_host(), known to ssh */
     char *user; /* or NULL */
     int port;   /* 0: ssh_config's, or 22 */
-    bool is_local; /* this machine, reached without SSH */
-    char *node;    /* Slurm's name of it, inside of the Slurm job that we are in; else NULL */
-    int slots;     /* 0: unstated */
-    char **ips;    /* NULL-terminated literal addresses; may be empty */
-    char **env;    /* NULL-terminated NAME=VALUE, the hostfile's, shared then the host's own */
-    char *cwd;     /* or NULL */
+    bool is_local;     /* this machine, which needs no SSH */
+    enum host_way way; /* settled with the plan */
+    char *node;        /* Slurm's name of it, inside of the Slurm job that we are in; else NULL */
+    int slots;         /* 0: unstated */
+    char **ips;        /* NULL-terminated literal addresses; may be empty */
+    char **env;        /* NULL-terminated NAME=VALUE, the hostfile's, shared then the host's own */
+    char *cwd;         /* or NULL */
     /* rdma[j]: NULL-terminated device names towards host j; an empty list where there is none. NULL
      * as a whole: no row. */
     char ***rdma;

@@ -221,7 +221,8 @@ static int run_all(struct job *j)
                                      .connect_timeout_ms = j->plan->ssh_connect_timeout_s * 1000,
                                      .agent = j->plan->agent,
                                      .local_agent = paths.agent,
-                                     .build = build_id};
+                                     .build = build_id,
+                                     .command = j->plan->agent_command};
     struct attempt_config config = {.base = j->base,
                                     .plan = j->plan,
                                     .channel = &channel,

@@ -244,6 +244,8 @@ static const struct option_choice backends[] = {
 static const struct option_choice locals[] = {{"shm", 0}, {"net", 1}, {NULL, 0}};
 static const struct option_choice failures[] = {{"stop", 0}, {"continue", 1}, {NULL, 0}};
 static const struct option_choice maps[] = {{"slot", 0}, {"host", 1}, {NULL, 0}};
+static const struct option_choice launchers[] = {
+    {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 static const struct option_choice binds[] = {
     {"none", BIND_NONE}, {"core", BIND_CORE}, {"numa", BIND_NUMA}, {NULL, 0}};
 
@@ -321,6 +323,10 @@ const struct option option_table[] = {
      .set = set_text, OF(ssh_config)},
     {"agent", NULL, 0, "PATH", "mlaunch-agent on the hosts (default: found, or copied there)",
      .set = set_text, OF(agent)},
+    {"agent-launcher", NULL, 0, "ssh|srun|command", "what starts the agents (default: srun inside a Slurm job, else ssh)",
+     .set = set_choice, .choices = launchers, OF(agent_launcher)},
+    {"agent-command", NULL, 0, "CMD", "start them by CMD, such as 'docker exec -i {host}'",
+     .set = set_text, OF(agent_command)},
 
     {.help = "This command"},
     {"dry-run", NULL, 0, NULL, "print the plan, start nothing",
@@ -346,7 +352,7 @@ static const struct option ssh_table[] = {
 
 /* Known to people who have read of them, and not here yet. */
 static const char *const future[] = {
-    "mpi", "rdma-device", "rdma-port", "gid-index", "mtu", "qp", "agent-launcher", "agent-command", NULL};
+    "mpi", "rdma-device", "rdma-port", "gid-index", "mtu", "qp", NULL};
 /* clang-format on */
 
 const struct option *option_find(const char *name)

@@ -208,6 +208,7 @@ void options_destroy(struct options *o)
     free(o->output);
     free(o->ssh_config);
     free(o->agent);
+    free(o->agent_command);
     free(o->events);
     free(o->config);
     free(o->profile);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 enum options_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION };
+enum launcher_choice { LAUNCHER_AUTO, LAUNCHER_SSH, LAUNCHER_SRUN, LAUNCHER_COMMAND };
 enum backend_choice { BACKEND_AUTO, BACKEND_TCP, BACKEND_SHM, BACKEND_NONE, BACKEND_RDMA };
 
 /* What belongs to one of the programs that ':' separates. */
@@ -39,6 +40,8 @@ struct options {
     char *output; /* "label", "raw", a directory; NULL: not said */
     int timeout_s, grace_ms, init_timeout_s, restarts;
     int port, starting_port;
+    int agent_launcher; /* enum launcher_choice */
+    char *agent_command;
     char *ssh_config, *agent, *events, *config, *profile;
     int ssh_connect_timeout_s;
     int verbose; /* -1 quiet, 0 … 3 */

@@ -4,6 +4,7 @@
 
 #include "common/log.h"
 #include "common/number.h"
+#include "launcher/agent_way.h"
 #include "launcher/allocation.h"
 #include "launcher/backend.h"
 #include "launcher/environment.h"
@@ -386,7 +387,7 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
     if ((rc = find_hosts(p, o, environment, why)) || (rc = find_cwd(p, why)) ||
         (rc = take_apps(p, o, environment, why)) || (rc = place(p, o, why)) ||
         (rc = backend_settle(p, o, why)) || (rc = take_environment(p, environment, why)) ||
-        (rc = take_rest(p, o, why))) {
+        (rc = take_rest(p, o, why)) || (rc = agent_way_settle(p, o, environment, why))) {
         plan_destroy(p);
         return rc;
     }
@@ -412,6 +413,7 @@ void plan_destroy(struct plan *p)
     free(p->output_dir);
     free(p->ssh_config);
     free(p->agent);
+    strings_free(p->agent_command);
     free(p->events);
     free(p);
 }

@@ -62,6 +62,7 @@ struct plan {
     char *ssh_config;          /* --ssh-config, or NULL */
     int ssh_connect_timeout_s; /* 10 */
     char *agent;               /* --agent, or NULL */
+    char **agent_command;      /* --agent-command in words, or NULL */
     char *events;              /* --events, or NULL */
     bool dry_run;
     int verbose; /* -1 quiet, 0, 1, 2, 3 */

@@ -93,10 +93,14 @@ static void print_ranks(const struct plan *p, int host)
 
 static void print_host(const struct plan *p, int index)
 {
+    static const char *const ways[] = {[HOST_BY_SSH] = "SSH",
+                                       [HOST_IS_HERE] = "this machine",
+                                       [HOST_BY_SRUN] = "srun",
+                                       [HOST_BY_COMMAND] = "--agent-command"};
     const struct host *h = &p->list->hosts[p->hosts[index]];
 
     printf("host %d: %s", index, h->name);
-    printf(h->is_local ? " (this machine" : " (SSH");
+    printf(" (%s", ways[h->way]);
     if (h->user)
         printf(", user %s", h->user);
     if (h->port)

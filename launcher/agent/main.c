@@ -17,10 +17,12 @@
 
 enum { STATUS_USAGE = 125, CLOEXEC_FLAG = 1U << 2 /* CLOSE_RANGE_CLOEXEC */ };
 
-/* What a terminal or a lost connection sends is no reason to end: the channel is. */
+/* What a terminal or a lost connection sends is no reason to end: the channel is. Slurm's warnings
+ * (--signal=USR1@60) go to every process of a step, ranks and us. */
 static void signals_ignore(void)
 {
-    static const int ignored[] = {SIGPIPE, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
+    static const int ignored[] = {SIGPIPE, SIGINT,  SIGHUP,  SIGQUIT, SIGTSTP,
+                                  SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2};
     sigset_t none;
 
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)

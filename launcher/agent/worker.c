@@ -8,6 +8,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/heartbeat.h"
+#include "launcher/agent/own_address.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/start.h"
 #include "launcher/agent_protocol.h"
@@ -246,31 +247,22 @@ static void on_frame(const struct frame *f, void *arg)
     stream_fail(a->stream, "the launcher sent a frame that makes no sense here");
 }
 
-/* The address at which this host was reached: the third word of SSH_CONNECTION. */
-static void ssh_address(char *out, size_t size)
-{
-    const char *connection = getenv("SSH_CONNECTION");
-
-    out[0] = '\0';
-    if (connection && size == 64)
-        sscanf(connection, "%*s %*s %63s", out);
-}
-
 static void hello_send(struct agent *a)
 {
-    char address[64], host[256] = "";
+    char address[ADDRESS_TEXT], guess[ADDRESS_TEXT], host[256] = "";
     struct utsname system;
     cpu_set_t cpus;
 
-    ssh_address(address, sizeof(address));
+    own_address_of_ssh(address);
+    own_address_guess(guess);
     gethostname(host, sizeof(host) - 1);
     uname(&system);
     if (sched_getaffinity(0, sizeof(cpus), &cpus))
         CPU_ZERO(&cpus);
     stream_send_json(a->stream, AGENT_HELLO,
-                     json_pack("{ss ss ss si ss si}", "build", build_id, "arch", system.machine,
-                               "host", host, "pid", (int)getpid(), "address", address, "cpus",
-                               CPU_COUNT(&cpus)));
+                     json_pack("{ss ss ss si ss ss si}", "build", build_id, "arch", system.machine,
+                               "host", host, "pid", (int)getpid(), "address", address, "guess",
+                               guess, "cpus", CPU_COUNT(&cpus)));
 }
 
 /* The channel goes to descriptors of its own, so that no library that prints, and no rank, meets

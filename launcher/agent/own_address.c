@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/own_address.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_here(const char *ip)
+{
+    struct address a;
+    bool is_bound;
+    int fd;
+
+    if (address_make(&a, ip, 0, NULL))
+        return false;
+    fd = socket(a.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&a.storage, a.length) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_bound;
+}
+
+void own_address_of_ssh(char out[ADDRESS_TEXT])
+{
+    const char *connection = getenv("SSH_CONNECTION");
+
+    out[0] = '\0'; /* the third word: %63s is ADDRESS_TEXT - 1 */
+    if (!connection || sscanf(connection, "%*s %*s %63s", out) != 1 || !is_here(out))
+        out[0] = '\0';
+}
+
+static bool first_of(int family, const struct ifaddrs *list, char out[ADDRESS_TEXT])
+{
+    for (; list; list = list->ifa_next) {
+        struct address a = {.length = sizeof(struct sockaddr_in)};
+
+        if (!list->ifa_addr || list->ifa_addr->sa_family != family || !(list->ifa_flags & IFF_UP) ||
+            (list->ifa_flags & IFF_LOOPBACK))
+            continue;
+        if (family == AF_INET6)
+            a.length = sizeof(struct sockaddr_in6);
+        memcpy(&a.storage, list->ifa_addr, a.length);
+        address_format_ip(&a, out);
+        return true;
+    }
+    return false;
+}
+
+void own_address_guess(char out[ADDRESS_TEXT])
+{
+    const char *srun = getenv("SLURM_LAUNCH_NODE_IPADDR");
+    static const char outside[] = "192.0.2.1"; /* of no host anywhere (RFC 5737): nothing is sent */
+    struct ifaddrs *list = NULL;
+
+    if (srun && address_towards(srun, out, NULL) == 0)
+        return;
+    if (address_towards(outside, out, NULL) == 0)
+        return;
+    if (getifaddrs(&list))
+        list = NULL;
+    if (!first_of(AF_INET, list, out) && !first_of(AF_INET6, list, out))
+        snprintf(out, ADDRESS_TEXT, "127.0.0.1");
+    freeifaddrs(list);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command_channel.c: an agent at the other end of whatever gives a pipe to a program over there:
+ * srun, `kubectl exec -i`, `ip netns exec`. The command is a child on a socketpair. A thread reads
+ * its stderr, which nobody else would empty, and waits for its end.
+ */
+#include "common/clock.h"
+#include "launcher/agent_protocol.h"
+#include "launcher/channel_ops.h"
+#include "launcher/command_words.h"
+#include "launcher/last_words.h"
+#include "launcher/program_path.h"
+#include "launcher/srun_command.h"
+#include "launcher/stream_child.h"
+#include "launcher/text_file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    START_MS = 60000,      /* for the agent's first word: Slurm may have a prolog to run */
+    EPITAPH_WAIT_MS = 500, /* from the end of the stream to the command's exit */
+    FRAME_FIRST_MAX = 4,   /* a frame begins with its length's high byte; a word with a letter */
+};
+
+struct command_channel {
+    struct channel base;
+    const struct channel_config *config;
+    channel_ready_fn *ready;
+    void *arg;
+    char **argv; /* owned; argv[0] is a path */
+    const char *agent;
+    struct stream_child child;
+    int process; /* a pidfd */
+    int wake;    /* eventfd: end */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t ended;
+    struct last_words words;
+    bool has_ended;
+    int status; /* once it has: as waitpid gives it */
+};
+
+/* What the command's end looks like, and what can be done about it. */
+static void end_describe(struct command_channel *c, bool has_begun, char *text, size_t size)
+{
+    const char *name = strrchr(c->argv[0], '/') + 1;
+    char words[256], how[64];
+    int status = WIFEXITED(c->status) ? WEXITSTATUS(c->status) : -1;
+
+    last_words_line(&c->words, words, sizeof(words));
+    if (status < 0)
+        snprintf(how, sizeof(how), "was killed by SIG%s", sigabbrev_np(WTERMSIG(c->status)));
+    else
+        snprintf(how, sizeof(how), "ended with status %d", status);
+    if (status == AGENT_EXIT_NOT_OURS)
+        snprintf(text, size,
+                 "%s, as %s starts it there, is another build than this mlaunch (%s): install the "
+                 "same, or name its place with --agent",
+                 c->agent, name, c->config->build);
+    else if (has_begun)
+        snprintf(text, size, "%s, which had started its agent, %s%s%s", name, how,
+                 *words ? "; its last words: " : "", words);
+    else
+        snprintf(text, size,
+                 "%s %s and started no agent%s%s; it needs %s of this build there (--agent names "
+                 "another place)",
+                 name, how, *words ? "; it said: " : "", words, c->agent);
+}
+
+/* Waits for something to happen, and takes in what the command says on the way. False: it's the
+ * end, or too late. */
+static bool await(struct command_channel *c, int fd, int64_t deadline_ms)
+{
+    struct pollfd p[] = {{.fd = c->wake, .events = POLLIN},
+                         {.fd = c->process, .events = POLLIN},
+                         {.fd = c->child.errors, .events = POLLIN},
+                         {.fd = fd, .events = POLLIN}};
+    bool more;
+
+    if (poll(p, 4, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms)) < 0)
+        return errno == EINTR;
+    if (p[2].revents) {
+        pthread_mutex_lock(&c->lock);
+        more = last_words_read(&c->words, c->child.errors);
+        pthread_mutex_unlock(&c->lock);
+        if (!more) {
+            close(c->child.errors);
+            c->child.errors = -1;
+        }
+    }
+    if (p[0].revents || p[1].revents)
+        return false;
+    return deadline_ms < 0 || clock_left_ms(deadline_ms) > 0;
+}
+
+static void reap(struct command_channel *c)
+{
+    int status = 0;
+
+    while (waitpid(c->child.pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    pthread_mutex_lock(&c->lock);
+    last_words_read(&c->words, c->child.errors);
+    c->child.pid = 0;
+    c->status = status;
+    c->has_ended = true;
+    pthread_cond_broadcast(&c->ended);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static bool process_has_ended(const struct command_channel *c)
+{
+    struct pollfd p = {.fd = c->process, .events = POLLIN};
+
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Up to the agent's first byte, which is left for the supervisor to read. */
+static int agent_await(struct command_channel *c, struct fault *why)
+{
+    int64_t deadline_ms = clock_ms() + START_MS;
+    char first[64], shown[TEXT_SHOWN], text[sizeof(why->text)];
+    ssize_t n;
+
+    do {
+        n = recv(c->base.fd, first, sizeof(first) - 1, MSG_PEEK | MSG_DONTWAIT);
+    } while (n < 0 && await(c, c->base.fd, deadline_ms));
+    if (n > 0 && first[0] >= 0 && first[0] <= FRAME_FIRST_MAX)
+        return 0;
+    if (n > 0) {
+        first[n] = '\0';
+        first[strcspn(first, "\n")] = '\0';
+        return fault_set(why, ML_ERR_REFUSED,
+                         "%s writes to its standard output, where only the agent may: '%s'",
+                         c->argv[0], text_show(shown, first));
+    }
+    if (n == 0) /* its stdout is closed: it'll end in a moment */
+        while (await(c, -1, deadline_ms) && clock_left_ms(deadline_ms) > START_MS - EPITAPH_WAIT_MS)
+            ;
+    if (!process_has_ended(c))
+        return fault_set(why, ML_ERR_TIMEOUT, "%s has started no agent within %d s", c->argv[0],
+                         START_MS / 1000);
+    reap(c);
+    end_describe(c, false, text, sizeof(text));
+    return fault_set(why, ML_ERR_REFUSED, "%s", text);
+}
+
+static void *command_run(void *arg)
+{
+    struct command_channel *c = arg;
+    struct fault why = {0};
+    int rc = agent_await(c, &why);
+
+    c->ready(&c->base, &why, c->arg);
+    while (!rc && await(c, -1, -1))
+        ;
+    if (c->child.pid && process_has_ended(c))
+        reap(c);
+    return NULL;
+}
+
+static void command_epitaph(struct channel *base, char *text, size_t size)
+{
+    struct command_channel *c = (struct command_channel *)base;
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += EPITAPH_WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&c->lock);
+    while (!c->has_ended && pthread_cond_timedwait(&c->ended, &c->lock, &until) == 0)
+        ;
+    if (c->has_ended)
+        end_describe(c, true, text, size);
+    else
+        snprintf(text, size, "%s has closed the stream to its agent", c->argv[0]);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void command_free(struct command_channel *c)
+{
+    if (c->process >= 0)
+        close(c->process);
+    if (c->wake >= 0)
+        close(c->wake);
+    pthread_cond_destroy(&c->ended);
+    pthread_mutex_destroy(&c->lock);
+    strings_free(c->argv);
+    free(c);
+}
+
+/* The end of the stream ends the agent; a command that stays all the same is ended with its group.
+ */
+static void command_close(struct channel *base)
+{
+    struct command_channel *c = (struct command_channel *)base;
+
+    eventfd_write(c->wake, 1);
+    pthread_join(c->thread, NULL);
+    if (c->child.pid) {
+        stream_child_end(&c->child);
+    } else {
+        close(c->child.fd);
+        if (c->child.errors >= 0)
+            close(c->child.errors);
+    }
+    command_free(c);
+}
+
+static const struct channel_ops command_ops = {command_epitaph, command_close};
+
+/* The command, the agent behind it. */
+static int argv_make(struct command_channel *c, const struct host *host, struct fault *why)
+{
+    struct string_list words = {0};
+    char *path = NULL;
+    int rc;
+
+    c->agent = c->config->agent ? c->config->agent : c->config->local_agent;
+    rc = host->way == HOST_BY_SRUN ? srun_command_words(&words, host, why)
+                                   : command_words_for(&words, c->config->command, host->name, why);
+    if (!rc)
+        rc = string_list_add(&words, c->agent, why);
+    if (!rc)
+        rc = string_list_add(&words, "--build", why);
+    if (!rc)
+        rc = string_list_add(&words, c->config->build, why);
+    if (!rc)
+        rc = program_path_find(&path, words.items[0], why);
+    if (!rc) {
+        free(words.items[0]);
+        words.items[0] = path;
+        rc = string_list_release(&words, &c->argv, why);
+    }
+    string_list_clear(&words);
+    return rc;
+}
+
+/* Signals are for mlaunch's main thread. */
+static int thread_start(struct command_channel *c)
+{
+    sigset_t all, before;
+    int err;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    err = pthread_create(&c->thread, NULL, command_run, c);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return err;
+}
+
+static int command_start(struct command_channel *c, struct fault *why)
+{
+    int rc = stream_child_start(&c->child, c->argv, true, why), err;
+
+    if (rc)
+        return rc;
+    c->base.fd = c->child.fd;
+    c->process = pidfd_open(c->child.pid, 0);
+    c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    err = c->process < 0 || c->wake < 0 ? errno : thread_start(c);
+    if (!err)
+        return 0;
+    stream_child_end(&c->child);
+    return fault_os(why, ML_ERR_SYSTEM, err, "cannot open a channel");
+}
+
+int channel_open_command(struct channel **out, const struct host *host,
+                         const struct channel_config *config, channel_ready_fn *ready, void *arg,
+                         struct fault *why)
+{
+    struct command_channel *c = calloc(1, sizeof(*c));
+    int rc;
+
+    if (!c)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *c = (struct command_channel){.base = {&command_ops, -1},
+                                  .config = config,
+                                  .ready = ready,
+                                  .arg = arg,
+                                  .process = -1,
+                                  .wake = -1};
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->ended, NULL);
+    rc = argv_make(c, host, why);
+    *out = &c->base; /* before the thread may use it */
+    if (!rc)
+        rc = command_start(c, why);
+    if (rc) {
+        *out = NULL;
+        command_free(c);
+    }
+    return rc;
+}

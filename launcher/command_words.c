@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/command_words.h"
+#include "launcher/text_file.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char gap[] = "{host}";
+enum { GAP = sizeof(gap) - 1 };
+
+static int check_text(const char *text, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    for (const char *c = text; *c; c++)
+        if (iscntrl((unsigned char)*c) && *c != '\t')
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' holds a control character",
+                             text_show(shown, text));
+    return 0;
+}
+
+/* Takes one character or quoted part off *at, without the quotes, to *to. False: no end of it. */
+static bool take_part(const char **at, char **to)
+{
+    char quote = **at;
+
+    if (quote == '\\') {
+        if (!(*at)[1])
+            return false;
+        *(*to)++ = (*at)[1];
+        *at += 2;
+        return true;
+    }
+    if (quote != '\'' && quote != '"') {
+        *(*to)++ = *(*at)++;
+        return true;
+    }
+    for ((*at)++; **at != quote; (*at)++) {
+        if (quote == '"' && **at == '\\' && ((*at)[1] == '"' || (*at)[1] == '\\'))
+            (*at)++;
+        if (!**at)
+            return false;
+        *(*to)++ = **at;
+    }
+    (*at)++;
+    return true;
+}
+
+int command_words_split(struct string_list *out, const char *text, struct fault *why)
+{
+    char *word = malloc(strlen(text) + 1), shown[TEXT_SHOWN];
+    const char *at = text;
+    int rc = word ? check_text(text, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    while (!rc && *(at += strspn(at, " \t"))) {
+        char *to = word;
+
+        while (!rc && *at && !text_is_blank(*at))
+            if (!take_part(&at, &to))
+                rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' ends inside a quotation",
+                               text_show(shown, text));
+        *to = '\0';
+        if (!rc)
+            rc = string_list_add(out, word, why);
+    }
+    free(word);
+    if (!rc && (out->count == 0 || !*out->items[0]))
+        rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' names no program", text_show(shown, text));
+    return rc;
+}
+
+bool command_words_name_host(char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(*words, gap))
+            return true;
+    return false;
+}
+
+static int add_word(struct string_list *out, const char *word, const char *host, struct fault *why)
+{
+    const char *found = strstr(word, gap);
+    char *full = NULL;
+    int rc;
+
+    if (!found)
+        return string_list_add(out, word, why);
+    rc = string_format(&full, why, "%.*s%s%s", (int)(found - word), word, host, found + GAP);
+    if (!rc)
+        rc = add_word(out, full, host, why); /* further ones: a host's name holds no brace */
+    free(full);
+    return rc;
+}
+
+int command_words_for(struct string_list *out, char *const *words, const char *host,
+                      struct fault *why)
+{
+    int rc = 0;
+
+    for (; *words && !rc; words++)
+        rc = add_word(out, *words, host, why);
+    return rc;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* srun_command.h: how srun starts one agent on one node of the Slurm job that we are in. */
+#ifndef LAUNCHER_SRUN_COMMAND_H
+#define LAUNCHER_SRUN_COMMAND_H
+
+#include "launcher/host_list.h"
+#include "launcher/string_list.h"
+
+/* Adds the words up to where the agent's path follows. */
+int srun_command_words(struct string_list *out, const struct host *host, struct fault *why);
+
+#endif
