@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* test_first_failure.c: who is to blame, in which words, with which status. */
+#include "launcher/first_failure.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct exited_report ended(int rank, int status, int signal)
+{
+    return (struct exited_report){.rank = rank, .pid = 4711, .status = status, .signal = signal};
+}
+
+static void assert_blamed(const struct first_failure *f, int status, const char *text)
+{
+    assert_string_equal(f->text, text);
+    assert_int_equal(f->status, status);
+}
+
+static void test_sentences(void **state)
+{
+    struct exited_report r = ended(2, 0, 11);
+    char text[1024];
+
+    (void)state;
+    exited_report_format(text, sizeof(text), &r, "b");
+    assert_string_equal(text,
+                        "rank 2 on host b (pid 4711) was killed by signal 11 (Segmentation fault)");
+    r.core = true;
+    exited_report_format(text, sizeof(text), &r, "b");
+    assert_non_null(strstr(text, "(Segmentation fault); core dumped"));
+    snprintf(r.core_file, sizeof(r.core_file), "/tmp/core.4711");
+    exited_report_format(text, sizeof(text), &r, "b");
+    assert_non_null(strstr(text, "; core file /tmp/core.4711"));
+    r = ended(0, 3, 0);
+    exited_report_format(text, sizeof(text), &r, "b");
+    assert_string_equal(text, "rank 0 on host b (pid 4711) exited with status 3");
+    r = ended(0, 127, 0);
+    snprintf(r.error, sizeof(r.error), "prog: not found in PATH (/bin)");
+    exited_report_format(text, sizeof(text), &r, "b");
+    assert_string_equal(text,
+                        "rank 0 on host b could not be started: prog: not found in PATH (/bin)");
+    /* Cut, never overrun. */
+    exited_report_format(text, 12, &r, "b");
+    assert_string_equal(text, "rank 0 on h");
+}
+
+static void test_cause_before_consequence(void **state)
+{
+    struct first_failure f = {0};
+    struct exited_report consequence = ended(0, 1, 0), ours = ended(1, 0, 15),
+                         fine = ended(2, 0, 0), cause = ended(3, 9, 0), later = ended(4, 8, 0);
+
+    (void)state;
+    consequence.consequence = true;
+    ours.ended_by_us = true;
+    assert_int_equal(first_failure_exited(&f, &fine, "a"), BLAME_NONE);
+    assert_int_equal(f.blame, BLAME_NONE);
+    assert_int_equal(first_failure_exited(&f, &ours, "a"), BLAME_ENDED_BY_US);
+    assert_blamed(&f, 143, "rank 1 on host a (pid 4711) was killed by signal 15 (Terminated)");
+    assert_int_equal(first_failure_exited(&f, &consequence, "a"), BLAME_CONSEQUENCE);
+    assert_blamed(&f, 1, "rank 0 on host a (pid 4711) exited with status 1");
+    assert_int_equal(first_failure_exited(&f, &cause, "b"), BLAME_CAUSE);
+    assert_blamed(&f, 9, "rank 3 on host b (pid 4711) exited with status 9");
+    assert_int_equal(first_failure_exited(&f, &later, "b"), BLAME_CAUSE);
+    first_failure_lost(&f, "c", "its cable");
+    assert_blamed(&f, 9, "rank 3 on host b (pid 4711) exited with status 9");
+}
+
+/* We sent SIGTERM because of a consequence that we had heard of first; but nobody sends SIGSEGV. */
+static void test_crash_is_its_own(void **state)
+{
+    struct first_failure f = {0};
+    struct exited_report consequence = ended(0, 1, 0), crash = ended(1, 0, 11);
+
+    (void)state;
+    consequence.consequence = true;
+    crash.ended_by_us = true;
+    first_failure_exited(&f, &consequence, "a");
+    assert_int_equal(first_failure_exited(&f, &crash, "b"), BLAME_CAUSE);
+    assert_int_equal(f.status, 139);
+    assert_int_equal(f.rank, 1);
+}
+
+static void test_abort_and_loss(void **state)
+{
+    struct first_failure f = {0}, g = {0};
+    struct aborted_report abort = {.rank = 5, .status = 3, .why = "no input"};
+
+    (void)state;
+    first_failure_aborted(&f, &abort, "b", 77);
+    assert_blamed(&f, 3, "rank 5 on host b (pid 77) aborted the job: no input");
+    first_failure_lost(&g, "b", "nothing was heard from its agent for 10 s");
+    assert_blamed(&g, 125, "host b was lost: nothing was heard from its agent for 10 s");
+    assert_int_equal(g.rank, -1);
+    memset(&f, 0, sizeof(f));
+    abort.status = 256;
+    first_failure_aborted(&f, &abort, "b", 77);
+    assert_int_equal(f.status, 1); /* never a success */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_cause_before_consequence),
+        cmocka_unit_test(test_crash_is_its_own),
+        cmocka_unit_test(test_abort_and_loss),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
