@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/tcp_mesh.h"
 
-#include "common/auth.h"
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/bell.h"
 #include "runtime/fork_guard.h"
 #include "runtime/news.h"
 #include "runtime/tcp_link.h"
+#include "runtime/tcp_wire.h"
 #include "runtime/world.h"
 
 #include <errno.h>
@@ -19,29 +19,10 @@
 #include <unistd.h>
 
 enum {
-    BACKLOG = 1024,      /* all lower ranks may come at once */
-    STRANGERS = 64,      /* connections that have proved nothing, beyond one a peer */
-    STRANGER_MS = 10000, /* for the handshake of an accepted connection */
-    POLLS_FIXED = 3,     /* listener, coordinator, bell */
-};
-
-/*
- * connecting:  CONNECTING ──▶ SHAKING ──proved both ways──▶ a link, and the slot is free
- * accepting:                  SHAKING ──proved, expected──▶ a link
- *                                └──anything else──▶ dropped; a stranger may not disturb
- */
-enum wire_state { WIRE_FREE, WIRE_CONNECTING, WIRE_SHAKING };
-
-struct wire {
-    enum wire_state state;
-    int fd;
-    int peer; /* rank in the group; -1: accepted, not known yet */
-    struct auth *auth;
-    struct frame_reader *reader;
-    const unsigned char *out; /* what auth_output gave and the socket hasn't taken yet */
-    size_t out_size;
-    bool is_proved;      /* the peer has; a last output may be left */
-    int64_t deadline_ms; /* accepted ones */
+    BACKLOG = 1024,  /* all lower ranks may come at once */
+    STRANGERS = 64,  /* connections that have proved nothing, beyond one a peer */
+    NEWS_MS = 1000,  /* for the coordinator to say that a peer has ended */
+    POLLS_FIXED = 3, /* listener, coordinator, bell */
 };
 
 struct tcp_mesh {
@@ -54,14 +35,6 @@ struct tcp_mesh {
     int wire_count;
     struct pollfd *polls;
 };
-
-static void wire_drop(struct wire *w)
-{
-    fork_guard_close(w->fd);
-    auth_destroy(w->auth);
-    frame_reader_destroy(w->reader);
-    *w = (struct wire){.fd = -1, .peer = -1};
-}
 
 static int mesh_listen(struct tcp_mesh *m, struct fault *why)
 {
@@ -153,124 +126,62 @@ static int mesh_wrap(const struct tcp_mesh *m, int peer, struct fault *why)
 
 int tcp_mesh_found(struct tcp_mesh *m, int rank, const char *where, struct fault *why)
 {
-    const struct group *g = m->group;
-    const struct world *world = g->world;
-    struct auth_identity me = {
-        .purpose = "mesh", .rank = world->rank, .generation = world->generation, .group = g->id};
     struct wire *w;
-    struct address to;
     int rc;
 
-    if (!m->needed[rank] || rank < g->rank)
+    if (!m->needed[rank] || rank < m->group->rank)
         return 0;
     w = mesh_free_wire(m); /* there is one for each peer, and nothing has been accepted yet */
     w->peer = rank;
-    rc = address_parse(&to, where, why);
+    rc = address_parse(&w->to, where, why);
     if (!rc)
-        rc = address_connect_start(&to, &w->fd, why);
-    if (!rc) {
-        fork_guard_add(w->fd);
-        rc = auth_create_connector(&w->auth, world->job.job, world->secret, &me, why);
-    }
-    if (!rc)
-        rc = frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, why);
-    if (rc)
-        return mesh_wrap(m, rank, why);
-    w->out = auth_output(w->auth, &w->out_size);
-    w->state = WIRE_CONNECTING;
-    return 0;
+        rc = wire_connect(w, m->group, why);
+    return rc ? mesh_wrap(m, rank, why) : 0;
 }
 
-/* A free wire, or that of the stranger who has proved nothing for longest. */
+/* Strangers may be so many that the peer drops those it can't tell from them: once more. */
+static int mesh_connect_again(struct tcp_mesh *m, struct wire *w, struct fault *why)
+{
+    struct address to = w->to;
+    int peer = w->peer, rc;
+
+    wire_drop(w);
+    w->to = to;
+    w->peer = peer;
+    rc = wire_connect(w, m->group, why);
+    return rc ? mesh_wrap(m, peer, why) : 0;
+}
+
+static bool goes_before(const struct wire *a, const struct wire *b)
+{
+    return a->has_spoken != b->has_spoken ? b->has_spoken : a->deadline_ms < b->deadline_ms;
+}
+
+/* A free wire, or that of the stranger who has been silent for longest. */
 static struct wire *mesh_wire_to_accept(struct tcp_mesh *m)
 {
     struct wire *w = mesh_free_wire(m);
 
-    for (int i = 0; i < m->wire_count && (!w || w->state != WIRE_FREE); i++)
-        if (m->wires[i].peer < 0 && (!w || m->wires[i].deadline_ms < w->deadline_ms))
+    if (w)
+        return w;
+    for (int i = 0; i < m->wire_count; i++)
+        if (m->wires[i].peer < 0 && (!w || goes_before(&m->wires[i], w)))
             w = &m->wires[i];
-    if (w->state != WIRE_FREE)
-        wire_drop(w);
+    wire_drop(w);
     return w;
 }
 
 static void mesh_accept(struct tcp_mesh *m)
 {
-    const struct world *world = m->group->world;
     int fd;
 
-    while ((fd = address_accept(m->listener)) >= 0) {
+    /* Not all there are: those that are known should not wait for a flood. */
+    for (int i = 0; i < STRANGERS && (fd = address_accept(m->listener)) >= 0; i++) {
         struct wire *w = mesh_wire_to_accept(m);
 
-        fork_guard_add(fd);
-        w->fd = fd;
-        if (auth_create_acceptor(&w->auth, world->job.job, world->secret, NULL) ||
-            frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, NULL)) {
+        if (wire_accept(w, m->group, fd, NULL) != 0)
             wire_drop(w);
-            continue;
-        }
-        w->state = WIRE_SHAKING;
-        w->deadline_ms = clock_ms() + STRANGER_MS;
     }
-}
-
-static int wire_finish_connect(struct wire *w, struct fault *why)
-{
-    int err = 0;
-    socklen_t size = sizeof(err);
-
-    if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0)
-        err = errno;
-    if (err)
-        return fault_os(why, ML_ERR_LINK, err, "connect");
-    w->state = WIRE_SHAKING;
-    return 0;
-}
-
-static int wire_write(struct wire *w, struct fault *why)
-{
-    while (w->out_size) {
-        ssize_t n = send(w->fd, w->out, w->out_size, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            return 0;
-        if (n < 0)
-            return fault_os(why, ML_ERR_LINK, errno, "the handshake was cut off");
-        w->out += n;
-        w->out_size -= (size_t)n;
-    }
-    return 0;
-}
-
-/* Reads no further than the handshake: what follows on the stream are the peer's first messages,
- * but it sends none before all members are connected. */
-static int wire_read(struct wire *w, struct fault *why)
-{
-    unsigned char bytes[4096];
-    ssize_t n = recv(w->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-    enum auth_progress progress = AUTH_MORE;
-    struct frame f;
-    int rc;
-
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return 0;
-    if (n < 0)
-        return fault_os(why, ML_ERR_LINK, errno, "the handshake was cut off");
-    if (n == 0)
-        return fault_set(why, ML_ERR_LINK, "it closed the connection during the handshake");
-    rc = frame_reader_feed(w->reader, bytes, (size_t)n, why);
-    while (!rc && !w->is_proved && (rc = frame_reader_next(w->reader, &f, why)) > 0) {
-        rc = auth_input(w->auth, &f, &progress, why);
-        w->out = auth_output(w->auth, &w->out_size);
-        w->is_proved = progress == AUTH_DONE;
-    }
-    if (rc < 0) {
-        wire_write(w, NULL); /* tells the peer why, if it is still there */
-        return rc;
-    }
-    return wire_write(w, why);
 }
 
 /* Which member an accepted wire belongs to: its rank in the group, or -1: nobody who is awaited. */
@@ -303,34 +214,6 @@ static int mesh_link(struct tcp_mesh *m, struct wire *w, struct fault *why)
     return rc;
 }
 
-/* Fails for wires to a known peer only. */
-static int mesh_step(struct tcp_mesh *m, struct wire *w, short revents, struct fault *why)
-{
-    struct fault mine = {0};
-    int rc = 0;
-
-    if (w->state == WIRE_FREE)
-        return 0;
-    if (w->state == WIRE_CONNECTING && revents)
-        rc = wire_finish_connect(w, &mine);
-    if (!rc && w->state == WIRE_SHAKING && revents)
-        rc = wire_write(w, &mine);
-    if (!rc && w->state == WIRE_SHAKING && (revents & (POLLIN | POLLHUP | POLLERR)))
-        rc = wire_read(w, &mine);
-    if (!rc && w->is_proved && w->out_size == 0)
-        return mesh_link(m, w, why);
-    if (!rc && w->peer < 0 && clock_ms() > w->deadline_ms)
-        rc = ML_ERR_TIMEOUT;
-    if (!rc)
-        return 0;
-    if (w->peer < 0) {
-        wire_drop(w);
-        return 0;
-    }
-    *why = mine;
-    return mesh_wrap(m, w->peer, why);
-}
-
 static int mesh_check_news(struct tcp_mesh *m, struct fault *why)
 {
     struct group *g = m->group;
@@ -343,6 +226,53 @@ static int mesh_check_news(struct tcp_mesh *m, struct fault *why)
         if (m->needed[i] && news_peer(n, g->members[i], why) != PEER_PRESENT)
             rc = ML_ERR_PEER;
     return rc;
+}
+
+/* The wire to a known peer failed, as `mine` says. If that is because the peer has ended, the coordinator
+ * says so in a moment. */
+static int mesh_failed(struct tcp_mesh *m, const struct wire *w, const struct fault *mine,
+                       struct fault *why)
+{
+    int64_t deadline_ms = clock_ms() + NEWS_MS;
+    int left;
+
+    do {
+        struct pollfd p[2] = {{.fd = news_fd(m->group->world->news), .events = POLLIN},
+                              {.fd = m->group->bell, .events = POLLIN}};
+        int rc = mesh_check_news(m, why);
+
+        if (rc)
+            return rc;
+        left = clock_left_ms(deadline_ms);
+        if (poll(p, 2, left) > 0 && p[1].revents)
+            bell_silence(m->group->bell);
+    } while (left > 0);
+    *why = *mine;
+    return mesh_wrap(m, w->peer, why);
+}
+
+/* Fails for wires to a known peer only. */
+static int mesh_step(struct tcp_mesh *m, struct wire *w, short revents, struct fault *why)
+{
+    bool was_connected = w->state == WIRE_SHAKING;
+    struct fault mine = {0};
+    int rc;
+
+    if (w->state == WIRE_FREE)
+        return 0;
+    rc = wire_step(w, revents, &mine);
+    if (!rc && w->is_proved && w->out_size == 0)
+        return mesh_link(m, w, why);
+    if (!rc && w->peer < 0 && clock_ms() > w->deadline_ms)
+        rc = ML_ERR_TIMEOUT;
+    if (!rc)
+        return 0;
+    if (w->peer >= 0 && was_connected && rc == ML_ERR_LINK)
+        return mesh_connect_again(m, w, why);
+    if (w->peer >= 0)
+        return mesh_failed(m, w, &mine, why);
+    wire_drop(w);
+    return 0;
 }
 
 static int mesh_timed_out(const struct tcp_mesh *m, struct fault *why)
@@ -385,7 +315,7 @@ static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
     rc = poll(p, (nfds_t)m->wire_count + POLLS_FIXED, clock_left_ms(deadline_ms));
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
-    if (rc == 0)
+    if (rc == 0 || clock_left_ms(deadline_ms) == 0)
         return mesh_timed_out(m, why);
     for (int i = 0; i < m->wire_count + POLLS_FIXED && rc < 0; i++)
         p[i].revents = 0;

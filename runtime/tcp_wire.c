@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/tcp_wire.h"
+
+#include "common/clock.h"
+#include "runtime/fork_guard.h"
+#include "runtime/world.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+enum { STRANGER_MS = 10000 /* for the handshake of an accepted connection */ };
+
+void wire_drop(struct wire *w)
+{
+    fork_guard_close(w->fd);
+    auth_destroy(w->auth);
+    frame_reader_destroy(w->reader);
+    *w = (struct wire){.fd = -1, .peer = -1};
+}
+
+int wire_connect(struct wire *w, const struct group *g, struct fault *why)
+{
+    const struct world *world = g->world;
+    struct auth_identity me = {
+        .purpose = "mesh", .rank = world->rank, .generation = world->generation, .group = g->id};
+    int rc = address_connect_start(&w->to, &w->fd, why);
+
+    if (rc)
+        return rc;
+    fork_guard_add(w->fd);
+    rc = auth_create_connector(&w->auth, world->job.job, world->secret, &me, why);
+    if (!rc)
+        rc = frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, why);
+    if (rc)
+        return rc;
+    w->out = auth_output(w->auth, &w->out_size);
+    w->state = WIRE_CONNECTING;
+    return 0;
+}
+
+int wire_accept(struct wire *w, const struct group *g, int fd, struct fault *why)
+{
+    const struct world *world = g->world;
+    int rc;
+
+    w->fd = fd;
+    fork_guard_add(fd);
+    rc = auth_create_acceptor(&w->auth, world->job.job, world->secret, why);
+    if (!rc)
+        rc = frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, why);
+    if (rc)
+        return rc;
+    w->state = WIRE_SHAKING;
+    w->deadline_ms = clock_ms() + STRANGER_MS;
+    return 0;
+}
+
+static int wire_finish_connect(struct wire *w, struct fault *why)
+{
+    int err = 0;
+    socklen_t size = sizeof(err);
+
+    if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0)
+        err = errno;
+    if (err)
+        return fault_os(why, ML_ERR_LINK, err, "connect");
+    w->state = WIRE_SHAKING;
+    return 0;
+}
+
+static int wire_write(struct wire *w, struct fault *why)
+{
+    while (w->out_size) {
+        ssize_t n = send(w->fd, w->out, w->out_size, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return 0;
+        if (n < 0)
+            return fault_os(why, ML_ERR_LINK, errno, "the handshake was cut off");
+        w->out += n;
+        w->out_size -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Reads no further than the handshake: what follows on the stream are the peer's first messages,
+ * but it sends none before all members are connected. */
+static int wire_read(struct wire *w, struct fault *why)
+{
+    unsigned char bytes[4096];
+    ssize_t n = recv(w->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    enum auth_progress progress = AUTH_MORE;
+    struct frame f;
+    int rc;
+
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return 0;
+    if (n < 0)
+        return fault_os(why, ML_ERR_LINK, errno, "the handshake was cut off");
+    if (n == 0)
+        return fault_set(why, ML_ERR_LINK, "it closed the connection during the handshake");
+    rc = frame_reader_feed(w->reader, bytes, (size_t)n, why);
+    while (!rc && !w->is_proved && (rc = frame_reader_next(w->reader, &f, why)) > 0) {
+        rc = auth_input(w->auth, &f, &progress, why);
+        w->out = auth_output(w->auth, &w->out_size);
+        w->is_proved = progress == AUTH_DONE;
+        w->has_spoken |= rc == 0;
+    }
+    if (rc < 0) {
+        wire_write(w, NULL); /* tells the peer why, if it is still there */
+        return rc;
+    }
+    return wire_write(w, why);
+}
+
+int wire_step(struct wire *w, short revents, struct fault *why)
+{
+    int rc = 0;
+
+    if (!revents)
+        return 0;
+    if (w->state == WIRE_CONNECTING)
+        rc = wire_finish_connect(w, why);
+    if (!rc)
+        rc = wire_write(w, why);
+    if (!rc && (revents & (POLLIN | POLLHUP | POLLERR)))
+        rc = wire_read(w, why);
+    return rc;
+}
