@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -230,6 +231,20 @@ static void other_count(struct job *j, int rank)
     expect_broken(w, ML_ERR_MISMATCH, "all_reduce of 8 float32 (sum)");
 }
 
+/* A call without bytes is a call. */
+static void zero_count(struct job *j, int rank)
+{
+    float v[8] = {0};
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_all_reduce(w, v, v, 0, ML_FLOAT32, ML_SUM) == 0);
+    REQUIRE(ml_all_reduce(w, v, v, rank ? 8 : 0, ML_FLOAT32, ML_SUM) == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "all_reduce of 0 float32");
+    expect_broken(w, ML_ERR_MISMATCH, "all_reduce of 8 float32");
+}
+
 static void other_call(struct job *j, int rank)
 {
     char v[64] = {0};
@@ -283,22 +298,34 @@ static void test_mismatch(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         job_do(configs[i], other_count);
+        job_do(configs[i], zero_count);
         job_do(configs[i], other_call);
         job_do(configs[i], other_size);
     }
     job_do(&pair, other_root);
 }
 
-/* A rank that is late is waited for, and reported once. */
+static int64_t processor_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A rank that is late is waited for, asleep, and reported once. */
 static void late(struct job *j, int rank)
 {
+    int64_t begin;
     ml_group *w;
 
     REQUIRE(ml_init(&w) == 0);
+    begin = processor_ms();
     if (rank == 3)
         while (j->seen->stalls == 0)
             sched_yield();
     REQUIRE(ml_barrier(w) == 0);
+    REQUIRE(rank == 3 || processor_ms() - begin < 50);
     REQUIRE(ml_finalize() == 0);
 }
 
