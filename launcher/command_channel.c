@@ -132,11 +132,11 @@ static int agent_await(struct command_channel *c, struct fault *why)
 {
     int64_t deadline_ms = clock_ms() + START_MS;
     char first[64], shown[TEXT_SHOWN], text[sizeof(why->text)];
+    bool more = true;
     ssize_t n;
 
-    do {
-        n = recv(c->base.fd, first, sizeof(first) - 1, MSG_PEEK | MSG_DONTWAIT);
-    } while (n < 0 && await(c, c->base.fd, deadline_ms));
+    while ((n = recv(c->base.fd, first, sizeof(first) - 1, MSG_PEEK | MSG_DONTWAIT)) < 0 && more)
+        more = await(c, c->base.fd, deadline_ms);
     if (n > 0 && first[0] >= 0 && first[0] <= FRAME_FIRST_MAX)
         return 0;
     if (n > 0) {
@@ -166,8 +166,12 @@ static void *command_run(void *arg)
     c->ready(&c->base, &why, c->arg);
     while (!rc && await(c, -1, -1))
         ;
-    if (c->child.pid && process_has_ended(c))
+    if (c->child.pid && process_has_ended(c)) {
         reap(c);
+        /* What has come can still be read. An agent that outlives its command, as one behind nsenter
+         * does, sees the end now. */
+        shutdown(c->base.fd, SHUT_RDWR);
+    }
     return NULL;
 }
 

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --agent-command: whatever gives a pipe to a program over there starts an agent. Here it is nsenter, by netns-hosts.
+TEST_LIMIT=120
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+hosts_up 2
+export NETNS=$TEST_LIB/netns-hosts TMPDIR=$T
+enter="'$NETNS' exec {host}"
+ml() { "$MLAUNCH" --agent-command "$enter" -H "$H1,$H2" "$@"; }
+
+# Two hosts that SSH has no part in.
+check "two hosts" ml -n 4 --ppn 2 --output raw -- sh -c 'echo $(hostname)/$MLAUNCH_LOCAL_RANK'
+cp "$OUT" "$T/lines"
+check_output "$(printf '%s\n' "$H1/0" "$H1/1" "$H2/0" "$H2/1")" "each host has its ranks" \
+    sort "$T/lines"
+"$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv" > "$T/one" 2>&1
+check "they work together over their own network" ml -n 4 --ppn 2 --output raw -- "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv"
+cp "$OUT" "$T/lines"
+check_output "$(grep -o 'checksum.*' "$T/one")" "and find what one rank finds" grep -o 'checksum.*' "$T/lines"
+check_output 300000 "bytes pass unchanged" sh -c 'head -c 300000 /dev/urandom > "$1/in"
+    "$2" --agent-command "$3" -H "$4" --output raw -- cat < "$1/in" > "$1/out" && cmp "$1/in" "$1/out" && wc -c < "$1/out"' \
+    sh "$T" "$MLAUNCH" "$enter" "$H1"
+check_status 7 "a rank's status" ml -n 2 -- sh -c 'exit $((MLAUNCH_RANK * 7))'
+check_match "^mlaunch: rank 1 on host $H2 .*exited with status 7" "$ERR" "and its host"
+check "the plan tells" ml --dry-run -- true
+check_match "^host 0: $H1 \(--agent-command\)" "$OUT" "how the agents are started"
+
+# No shell has a hand in it.
+check_error 125 'netns-hosts: (PREFIX|there is no host)' "words stay words" \
+    "$MLAUNCH" --agent-command "'$NETNS' exec '\$(touch $T/shell)' {host}" -H "$H1" -- true
+check_status 1 "nothing was expanded" test -e "$T/shell"
+
+# What goes wrong before the start.
+check_error 125 "^mlaunch: host $H1: netns-hosts ended with status [0-9]+ and started no agent; it said: .*No such file.*; it needs /no/agent of this build there" \
+    "an agent that is not there" ml --agent /no/agent -- true
+check_match '^mlaunch: 2 of 2 hosts failed; nothing was started' "$ERR" "for each host"
+check_error 125 "host $H1: there is no program no-such-command in PATH here" "a command that is not there" \
+    "$MLAUNCH" --agent-command 'no-such-command {host}' -H "$H1" -- true
+check_error 125 "host $H1: .*/echo writes to its standard output, where only the agent may: '$H1 " "a command that prints" \
+    "$MLAUNCH" --agent-command 'echo {host}' -H "$H1" -- true
+check_error 125 "host $H1: true ended with status 0 and started no agent" "a command that does nothing" \
+    "$MLAUNCH" --agent-command 'true {host}' -H "$H1" -- true
+check_error 125 "another build than this mlaunch" "an agent of another build" "$MLAUNCH" \
+    --agent-command "sh -c 'exec \"\$1\" --build 0123456789abcdef' sh" -H "$H1" -- true
+check_error 125 "^mlaunch: error: --agent-command: .host. is not in it, so all 2 hosts" "a command for one place only" \
+    "$MLAUNCH" --agent-command 'cat' -H "$H1,$H2" -- true
+check_error 125 "^mlaunch: error: --agent-command: .* ends inside a quotation" "an open quote" \
+    "$MLAUNCH" --agent-command "cat 'a" -H "$H1" -- true
+check_error 125 "^mlaunch: error: --agent-launcher command needs --agent-command" "no command" \
+    "$MLAUNCH" --agent-launcher command -H "$H1" -- true
+check_error 125 "^mlaunch: error: --agent-launcher srun: this is no Slurm job" "no Slurm" \
+    "$MLAUNCH" --agent-launcher srun -H "$H1" -- true
+
+# The end of mlaunch, of the command and of a host, in mid-run.
+# begin NAME: a job of two ranks on two hosts in the background; sets $mark and $pid.
+begin() {
+    mark=$(new_mark "$1")
+    "$MLAUNCH" --agent-command "$enter" -H "$H1,$H2" -n 2 --ppn 1 -x "$mark" -- sleep 1000 > "$T/$1.out" 2> "$T/$1.err" &
+    pid=$!
+    wait_for "[ \$(survivors '$mark' | grep -c 'sleep 1000') -eq 2 ]" 20 || fail "$1: ranks start" "$(cat "$T/$1.err")"
+}
+begin killed
+kill -KILL "$pid"
+no_survivors "mlaunch is killed: nothing is left after 3 s" "$mark" 3
+wait "$pid" 2> /dev/null
+begin command
+kill -KILL "$(pgrep -P "$pid" | head -n 1)"
+check_status 125 "a command is killed: the job fails" wait "$pid"
+check_match "^mlaunch: .*host ($H1|$H2) was lost" "$T/command.err" "naming the host"
+no_survivors "and nothing is left" "$mark" 3
+begin host
+netns kill "$H2"
+check_status 125 "a host dies: the job fails" wait "$pid"
+check_match "^mlaunch: .*host $H2 was lost" "$T/host.err" "naming the host"
+no_survivors "and nothing is left" "$mark" 3
+done_testing
