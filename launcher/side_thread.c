@@ -51,12 +51,12 @@ void side_thread_stop(struct side_thread *t)
     /* Again and again: a signal may come between the thread's look at the flag and its call. */
     do {
         pthread_kill(t->thread, WAKE_SIGNAL);
-        clock_gettime(CLOCK_MONOTONIC, &until);
+        clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += NUDGE_MS * 1000000L;
         if (until.tv_nsec >= 1000000000L) {
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
         }
-    } while (pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &until));
+    } while (pthread_timedjoin_np(t->thread, NULL, &until));
     t->started = false;
 }
