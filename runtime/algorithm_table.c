@@ -18,21 +18,22 @@ static const struct {
     int ranks;    /* up to */
     enum algorithm algorithm;
 } table[] = {
-    /* The first row that fits counts. Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer bytes
-     * to fewer rounds; with few ranks and a full mesh direct exchange has the fewest of both. */
+    /* The first row that fits counts. Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds
+     * to fewer bytes; with few ranks and a full mesh the flat and the direct exchange have the fewest
+     * bytes, flat in two rounds, direct in chunks. */
     {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_ALL_REDUCE, 256 * KIB, 16, ALGORITHM_FLAT},
     {CALL_ALL_REDUCE, ANY_SIZE, 16, ALGORITHM_DIRECT},
-    /* Many ranks: short blocks don't pay for 2 (n - 1) rounds; neighbours only once they are long.
-     */
+    /* Many ranks: 2 (n - 1) rounds with neighbours only pay once the blocks are long. */
     {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
     /* Flat: all messages at once, and n shares in scratch. */
-    {CALL_REDUCE_SCATTER, 4 * KIB, ANY_RANKS, ALGORITHM_FLAT},
+    {CALL_REDUCE_SCATTER, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT},
     {CALL_REDUCE_SCATTER, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
 
     /* Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
-    {CALL_REDUCE, 16 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
+    {CALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
     {CALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
 
     /* Bruck et al. 1997: few rounds for short shares of many ranks. */

@@ -8,9 +8,9 @@
 enum algorithm {
     ALGORITHM_BINOMIAL, /* a tree */
     ALGORITHM_BRUCK,    /* log2 rounds of growing messages */
-    ALGORITHM_DIRECT,   /* everyone with everyone at once */
+    ALGORITHM_DIRECT,   /* everyone with everyone, chunk by chunk */
     ALGORITHM_DOUBLING, /* log2 rounds of the whole vector */
-    ALGORITHM_FLAT,     /* everyone with everyone, then reduce */
+    ALGORITHM_FLAT,     /* everyone with everyone at once, whole blocks */
     ALGORITHM_RING,     /* neighbours only */
     ALGORITHM_SCATTER,  /* a share each, then everyone with everyone */
     ALGORITHMS,

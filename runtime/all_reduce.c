@@ -25,6 +25,8 @@ int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type
     switch (algorithm) {
     case ALGORITHM_DOUBLING:
         return all_reduce_doubling(g, in, out, size, why);
+    case ALGORITHM_FLAT:
+        return all_reduce_flat(g, in, out, size, why);
     case ALGORITHM_RING:
         return all_reduce_ring(g, in, out, size, why);
     default:

@@ -9,6 +9,7 @@
 /* `size`: bytes of the whole vector. */
 int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_reduce_direct(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int all_reduce_flat(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 
 #endif

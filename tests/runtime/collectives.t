@@ -35,10 +35,10 @@ done
 # The algorithms that the table keeps for larger groups.
 export MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct,reduce_scatter:direct
 calls "shm, 4 ranks, other algorithms" -n 4 --oversubscribe --output raw --backend shm -- --program
-export MLAUNCH_ALGO=all_reduce:direct,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat
+export MLAUNCH_ALGO=all_reduce:flat,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat
 calls "tcp, 3 ranks, other algorithms" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program
 export MLAUNCH_ALGO=all_reduce:rign
-check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, ring" \
+check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, ring" \
     "a slip in MLAUNCH_ALGO is said at ml_init" "$MLAUNCH" -n 2 -- "$PROGRAM"
 unset MLAUNCH_ALGO
 

@@ -402,6 +402,7 @@ static void test_reductions(void **state)
     check_ranks("all_reduce:doubling,reduce:binomial,reduce_scatter:flat", few, run_reductions);
     check_ranks("all_reduce:direct,reduce:direct,reduce_scatter:direct", few, run_reductions);
     check_ranks("all_reduce:ring", few, run_reductions);
+    check_ranks("all_reduce:flat", few, run_reductions);
 }
 
 static void test_movements(void **state)
@@ -418,6 +419,7 @@ static void test_large(void **state)
     (void)state;
     check_ranks("", large, run_large);
     check_ranks("all_reduce:ring,all_gather:ring", large, run_large);
+    check_ranks("all_reduce:flat,reduce_scatter:flat", large, run_large);
 }
 
 static void test_random(void **state)
@@ -455,7 +457,7 @@ static void test_table(void **state)
 {
     (void)state;
     check_refused("all_reduce:rign",
-                  "all_reduce has no algorithm 'rign'; it has: direct, doubling, ring");
+                  "all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, ring");
     check_refused("all_reduce:bruck", "all_reduce has no algorithm 'bruck'");
     check_refused("all_reduce:ring,barrier:ring", "'barrier:ring' is not CALL:ALGORITHM");
     check_refused("ring", "'ring' is not CALL:ALGORITHM");

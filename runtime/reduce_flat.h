@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reduce_flat.h: the reduce-scatter for vectors that fit in a cache: everyone sends everyone its block at
+ * once, and reduces what came in rank order. One round, where reduce_direct.h needs a round for each chunk
+ * and peer, but room for a whole vector.
+ */
+#ifndef RUNTIME_REDUCE_FLAT_H
+#define RUNTIME_REDUCE_FLAT_H
+
+#include "runtime/steps.h"
+
+/* Opens `p` with room for `most` transfers and, at *work, for the vector that `b` cuts. */
+int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b, void **work,
+                     struct fault *why);
+
+/* sum: this rank's block of the reduction. It may be that of `in`, or lie over any block of it that
+ * belongs to another rank, because all is sent before anything is written. */
+int reduce_flat(struct pipeline *p, const struct blocks *b, const void *in, void *sum, void *work,
+                struct fault *why);
+
+#endif
