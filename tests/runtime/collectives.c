@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives [--long] [--random SEED CASES]: one rank's program: all collectives, types and ops, of many
+ * collectives [--long | --huge | --random SEED CASES]: one rank's program: all collectives, types and ops, of many
  * sizes, in place and not, against a plain reference. A line on stderr for each failing case, rank 0's
  * summary on stdout; status 1 if anything failed on any rank.
  */
@@ -102,6 +102,35 @@ static void random_cases(uint64_t seed, long cases)
     }
 }
 
+/* Beyond 4 GiB, where a count of bytes in 32 bits would end. */
+static void huge_cases(void)
+{
+    const size_t size = ((size_t)4 << 30) + 12345,
+                 places[] = {0, size / 2, (size_t)3 << 30, size - 1};
+    unsigned char *buf = malloc(size);
+    unsigned ranks = (unsigned)run.subject->size, rank = (unsigned)run.subject->rank;
+    int rc = buf ? 0 : -1;
+
+    if (buf)
+        memset(buf, 0, size);
+    for (unsigned i = 0; buf && i < 4; i++)
+        buf[places[i]] = (unsigned char)(rank == 0 ? i + 1 : 77);
+    if (!rc)
+        rc = ml_broadcast(run.subject->group, buf, size, 0);
+    for (unsigned i = 0; !rc && i < 4; i++) {
+        count_result(buf[places[i]] != i + 1);
+        buf[places[i]] = (unsigned char)(rank + i);
+    }
+    if (!rc)
+        rc = ml_all_reduce(run.subject->group, buf, buf, size, ML_UINT8, ML_SUM);
+    for (unsigned i = 0; !rc && i < 4; i++)
+        count_result(buf[places[i]] != (ranks * (ranks - 1) / 2 + ranks * i) % 256);
+    if (rc)
+        fprintf(stderr, "rank %u: beyond 4 GiB: %s\n", rank, buf ? ml_error() : "out of memory");
+    free(buf);
+    count_result(rc ? -1 : 0);
+}
+
 static const char *call_error(void)
 {
     return ml_error();
@@ -133,6 +162,8 @@ int main(int argc, char **argv)
     run.is_long = argc == 2 && strcmp(argv[1], "--long") == 0;
     if (argc == 4 && strcmp(argv[1], "--random") == 0)
         random_cases(strtoull(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
+    else if (argc == 2 && strcmp(argv[1], "--huge") == 0)
+        huge_cases();
     else
         every_case();
 

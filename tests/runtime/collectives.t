@@ -47,6 +47,12 @@ for seed in 1 $((RANDOM * 32768 + RANDOM)); do
     calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --random $seed $cases
 done
 if is_long; then
-    calls "random calls, shm, 64 ranks" -n 64 --oversubscribe --output raw --backend shm -- --program --random 64 $cases
+    if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 14 ] && [ "$SANITIZE" = no ]; then
+        calls "beyond 4 GiB, shm" -n 2 --output raw --backend shm -- --program --huge
+        calls "beyond 4 GiB, tcp" -n 2 --output raw --backend tcp --local net -- --program --huge
+    else
+        skip "beyond 4 GiB" "needs 14 GiB of memory, and no sanitizer"
+    fi
+    calls "random calls, shm, 64 ranks" -n 64 --oversubscribe --output raw --backend shm -- --program --random 64 100
 fi
 done_testing
