@@ -35,7 +35,7 @@ struct agent_channel {
     struct fault opened;
 };
 
-static void stream_over(struct agent_channel *s, const char *text)
+static void channel_over(struct agent_channel *s, const char *text)
 {
     if (s->ended)
         return;
@@ -56,10 +56,13 @@ static void on_frame(const struct frame *f, void *arg)
 static void on_end(const char *why, void *arg)
 {
     struct agent_channel *s = arg;
-    char epitaph[512] = "";
+    char epitaph[512];
 
-    channel_epitaph(s->channel, epitaph, sizeof(epitaph));
-    stream_over(s, epitaph[0] ? epitaph : why);
+    if (!why) {
+        channel_epitaph(s->channel, epitaph, sizeof(epitaph));
+        why = epitaph;
+    }
+    channel_over(s, why);
 }
 
 /* In the channel's thread, or in channel_open_*: passes the word on. */
@@ -92,7 +95,7 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
     if (s->ended)
         return;
     if (why.code) {
-        stream_over(s, why.text);
+        channel_over(s, why.text);
         return;
     }
     s->heard_ms = clock_ms();
@@ -101,7 +104,7 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
     rc = s->fd < 0 ? fault_os(&why, ML_ERR_SYSTEM, errno, "cannot use the channel")
                    : stream_open(&s->stream, s->base, s->fd, s->fd, &events, &why);
     if (rc)
-        stream_over(s, why.text);
+        channel_over(s, why.text);
 }
 
 int agent_channel_open(struct agent_channel **out, struct event_base *base, int host,
@@ -192,7 +195,7 @@ void agent_channel_shut(struct agent_channel *s)
     if (is_open(s))
         shutdown(s->fd, SHUT_WR);
     else
-        stream_over(s, "closed before it was open");
+        channel_over(s, "closed before it was open");
 }
 
 bool agent_channel_has_ended(const struct agent_channel *s)
@@ -208,7 +211,7 @@ void agent_channel_check_silence(struct agent_channel *s)
         return;
     snprintf(text, sizeof(text), "nothing was heard from its agent for %d s",
              AGENT_SILENCE_MS / 1000);
-    stream_over(s, text);
+    stream_fail(s->stream, text);
 }
 
 void agent_channel_reset_silence(struct agent_channel *s)
@@ -218,5 +221,6 @@ void agent_channel_reset_silence(struct agent_channel *s)
 
 void agent_channel_fail(struct agent_channel *s, const char *text)
 {
-    stream_over(s, text);
+    if (is_open(s))
+        stream_fail(s->stream, text);
 }

@@ -38,6 +38,12 @@ void stream_fail(struct stream *s, const char *why)
     s->events.on_end(why, s->events.arg);
 }
 
+/* NULL: nobody is at the other end any more. */
+static const char *words_for(int err)
+{
+    return err == EPIPE || err == ECONNRESET ? NULL : strerror(err);
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct stream *s = arg;
@@ -50,7 +56,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        stream_fail(s, n == 0 ? "the launcher closed the channel" : strerror(errno));
+        stream_fail(s, n == 0 ? NULL : words_for(errno));
         return;
     }
     rc = frame_reader_feed(s->reader, s->buffer, (size_t)n, &why);
@@ -77,7 +83,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
     (void)what;
     if (n < 0 && is_broken(errno)) {
-        stream_fail(s, strerror(errno));
+        stream_fail(s, words_for(errno));
     } else if (evbuffer_get_length(s->kept) == 0) {
         event_del(s->writable);
         if (s->events.on_written)
@@ -174,7 +180,7 @@ void stream_send_parts(struct stream *s, int type, const void *head, size_t head
     if (body_size >= DIRECT_SIZE && evbuffer_get_length(s->kept) == 0) {
         n = writev(s->out, parts, 3);
         if (n < 0 && is_broken(errno)) {
-            stream_fail(s, strerror(errno));
+            stream_fail(s, words_for(errno));
             return;
         }
     }

@@ -17,7 +17,8 @@
 struct event_base;
 struct stream;
 
-/* Called from the loop. on_end: the peer is gone or talks nonsense; once, nothing comes after it.
+/* Called from the loop. on_end: the peer is gone (why is NULL) or talks nonsense, or reading or writing failed;
+ * once, nothing comes after it.
  * The stream may not be closed in either. */
 struct stream_events {
     void (*on_frame)(const struct frame *f, void *arg);

@@ -60,7 +60,7 @@ static void on_channel_end(const char *why, void *arg)
 {
     struct agent *a = arg;
 
-    log_info("%s", why);
+    log_info("%s", why ? why : "the launcher closed the channel");
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE) {
         event_base_loopbreak(a->base);
         return;
