@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/backend.h"
+
 #include "common/log.h"
 #include "launcher/options.h"
 #include "launcher/string_list.h"
 #include "launcher/text_file.h"
+
+#include "config.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,38 +36,82 @@ static int hostfile_choice(const struct host_list *l, int *choice, struct fault 
         if (strcmp(words[i].word, l->backend) != 0)
             continue;
         *choice = words[i].choice;
-        if (*choice != BACKEND_RDMA)
-            return 0;
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "hostfile: %s: \"backend\": \"%s\" is not in this version; --backend tcp "
-                         "or auto overrides it",
-                         l->source, l->backend);
+        return 0;
     }
     return fault_set(why, ML_ERR_ARGUMENT,
-                     "hostfile: %s: \"backend\": '%s' is not auto, tcp (ring), shm or none",
+                     "hostfile: %s: \"backend\": '%s' is not auto, rdma (jaccl), tcp "
+                     "(ring), shm or none",
                      l->source, text_show(shown, l->backend));
 }
+
+#ifdef HAVE_RDMA
+static const bool is_built = true;
+#else
+static const bool is_built = false;
+#endif
 
 /* The rule of "auto". A complete matrix was made for RDMA: that it is not used must not go unsaid.
  */
 static int choose(struct plan *p, int *choice, struct fault *why)
 {
     bool one = p->host_count == 1;
-    const char *reason;
+    bool is_wired = !one && host_list_check_wiring(p->list, NULL) == 0;
+    const char *reason = "the hostfile's RDMA wiring is complete";
 
     *choice = one && !p->local_net ? BACKEND_SHM : BACKEND_TCP;
-    if (p->list->count > 1 && host_list_check_wiring(p->list, NULL) == 0) {
-        log_warn(
-            "the hostfile's RDMA wiring is complete, but RDMA is not in this version: using %s",
-            names[*choice]);
-        reason = "RDMA is not in this version";
+    if (is_wired && !is_built) {
+        log_warn("the hostfile's RDMA wiring is complete, but this mlaunch was built without RDMA: "
+                 "using %s",
+                 names[*choice]);
+        reason = "this mlaunch was built without RDMA";
     } else {
-        reason = !one            ? "the hosts have no complete RDMA wiring"
-                 : !p->local_net ? "all ranks are on one host"
-                                 : "all ranks are on one host, with --local net";
+        if (is_wired)
+            *choice = BACKEND_RDMA;
+        else
+            reason = !one            ? "the hosts have no complete RDMA wiring"
+                     : !p->local_net ? "all ranks are on one host"
+                                     : "all ranks are on one host, with --local net";
         log_info("backend %s: %s", names[*choice], reason);
     }
     return string_copy(&p->backend_reason, reason, why);
+}
+
+static bool has_device(const struct host *h, int to)
+{
+    return h->rdma && to < h->rdma_count && h->rdma[to] && h->rdma[to][0];
+}
+
+/* Ranks of one host meet over the first device it has, with --local net. */
+static int check_rdma_local(const struct plan *p, struct fault *why)
+{
+    for (int i = 0; i < p->host_count && p->local_net; i++) {
+        const struct host *h = &p->list->hosts[p->hosts[i]];
+        bool found = false;
+
+        for (int j = 0; j < p->list->count && !found; j++)
+            found = has_device(h, j);
+        if (!found)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "backend rdma with --local net: %s names no RDMA device of host %s",
+                             p->list->source, h->name);
+    }
+    return 0;
+}
+
+static int check_rdma(const struct plan *p, struct fault *why)
+{
+    if (!is_built)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "this mlaunch was built without RDMA (libibverbs): use --backend tcp");
+    for (int i = 0; i < p->host_count; i++)
+        for (int j = 0; j < p->host_count; j++)
+            if (i != j && !has_device(&p->list->hosts[p->hosts[i]], p->hosts[j]))
+                return fault_set(
+                    why, ML_ERR_ARGUMENT,
+                    "backend rdma: %s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
+                    p->list->source, p->hosts[i], p->list->hosts[p->hosts[i]].name, p->hosts[j],
+                    p->list->hosts[p->hosts[j]].name);
+    return check_rdma_local(p, why);
 }
 
 static int check_shm(const struct plan *p, struct fault *why)
@@ -119,6 +166,8 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
         rc = choose(p, &choice, why);
     if (!rc && choice == BACKEND_SHM)
         rc = check_shm(p, why);
+    if (!rc && choice == BACKEND_RDMA)
+        rc = check_rdma(p, why);
     if (!rc && choice != BACKEND_NONE)
         rc = check_addresses(p, why);
     if (!rc)

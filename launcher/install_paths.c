@@ -26,7 +26,13 @@ static const char *const runtime_places[] = {"mlaunch-runtime.so",
                                              "../../lib/mlaunch/mlaunch-runtime.so",
                                              PKGLIBDIR "/mlaunch-runtime.so",
                                              NULL};
-
+static const char *const rdma_places[] = {"mlaunch-rdma.so",
+                                          "../rdma/.libs/mlaunch-rdma.so",
+                                          "../../rdma/.libs/mlaunch-rdma.so",
+                                          "../lib/mlaunch/mlaunch-rdma.so",
+                                          "../../lib/mlaunch/mlaunch-rdma.so",
+                                          PKGLIBDIR "/mlaunch-rdma.so",
+                                          NULL};
 static const char *const module_places[] = {"mlaunch.py",
                                             "../runtime/python/mlaunch.py",
                                             "../../runtime/python/mlaunch.py",
@@ -78,5 +84,7 @@ int install_paths_find(struct install_paths *out, struct fault *why)
         rc = file_find(out->runtime, dir, runtime_places, R_OK, why);
     if (!rc)
         rc = file_find(out->module, dir, module_places, R_OK, why);
+    if (!rc && file_find(out->rdma, dir, rdma_places, R_OK, NULL))
+        out->rdma[0] = '\0';
     return rc;
 }

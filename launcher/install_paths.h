@@ -13,6 +13,7 @@ struct install_paths {
     char shim[PATH_MAX];    /* libmlaunch.so.0, to be preloaded */
     char runtime[PATH_MAX]; /* mlaunch-runtime.so, opened by the shim */
     char module[PATH_MAX];  /* mlaunch.py, whose directory is put into PYTHONPATH */
+    char rdma[PATH_MAX];    /* mlaunch-rdma.so; "": built without RDMA */
 };
 
 /* Finds all of them from the place of /proc/self/exe: everything in one directory (as copied to a

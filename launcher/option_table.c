@@ -239,8 +239,8 @@ static int set_nothing(struct options *o, struct app_options *app, const struct 
 }
 
 static const struct option_choice backends[] = {
-    {"auto", BACKEND_AUTO}, {"tcp", BACKEND_TCP}, {"ring", BACKEND_TCP},  {"rdma", -1},
-    {"jaccl", -1},          {"shm", BACKEND_SHM}, {"none", BACKEND_NONE}, {NULL, 0}};
+    {"auto", BACKEND_AUTO},  {"tcp", BACKEND_TCP}, {"ring", BACKEND_TCP},  {"rdma", BACKEND_RDMA},
+    {"jaccl", BACKEND_RDMA}, {"shm", BACKEND_SHM}, {"none", BACKEND_NONE}, {NULL, 0}};
 static const struct option_choice locals[] = {{"shm", 0}, {"net", 1}, {NULL, 0}};
 static const struct option_choice failures[] = {{"stop", 0}, {"continue", 1}, {NULL, 0}};
 static const struct option_choice maps[] = {{"slot", 0}, {"host", 1}, {NULL, 0}};
@@ -283,7 +283,7 @@ const struct option option_table[] = {
      .set = set_stdin, OF(stdin_to)},
 
     {.help = "The data path"},
-    {"backend", NULL, 0, "auto|tcp|shm|none", "between ranks; none: just processes, nothing is preloaded; ring is tcp",
+    {"backend", NULL, 0, "auto|rdma|tcp|shm|none", "between ranks; none: just processes, nothing is preloaded; jaccl is rdma, ring is tcp",
      .set = set_choice, .choices = backends, OF(backend)},
     {"local", NULL, 0, "shm|net", "between ranks of one host: shared memory, or the network's path",
      .set = set_choice, .choices = locals, OF(local_net)},

@@ -17,7 +17,7 @@
 
 enum {
     CHUNK = 128 << 10, /* bytes a write: below the 256 KiB that servers take at once */
-    FILES = 4,
+    FILES = 5,         /* at most: one is there only with RDMA */
 };
 
 /* A file of this build, here. */
@@ -231,7 +231,7 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
 
     if (!rc)
         rc = directories_make(g, home, build, why);
-    for (size_t i = 0; i < FILES && !rc; i++)
+    for (size_t i = 0; i < FILES && g->files[i].bytes && !rc; i++)
         rc = file_copy(g, &g->files[i], why);
     return rc;
 }
@@ -240,7 +240,7 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
 static int sources_open(struct stage *g, const struct channel_config *config, struct fault *why)
 {
     struct install_paths from;
-    int rc = install_paths_find(&from, why);
+    int rc = install_paths_find(&from, why), n = 3;
 
     if (!rc)
         rc = source_open(&g->files[0], from.shim, "libmlaunch.so.0", config->build, why);
@@ -248,8 +248,10 @@ static int sources_open(struct stage *g, const struct channel_config *config, st
         rc = source_open(&g->files[1], from.runtime, "mlaunch-runtime.so", config->build, why);
     if (!rc)
         rc = source_open(&g->files[2], from.module, "mlaunch.py", NULL, why);
+    if (!rc && from.rdma[0])
+        rc = source_open(&g->files[n++], from.rdma, "mlaunch-rdma.so", config->build, why);
     if (!rc)
-        rc = source_open(&g->files[3], config->local_agent, "mlaunch-agent", config->build, why);
+        rc = source_open(&g->files[n], config->local_agent, "mlaunch-agent", config->build, why);
     return rc;
 }
 

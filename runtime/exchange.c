@@ -21,20 +21,26 @@ static unsigned char *put_u32(unsigned char *at, uint32_t value)
     return at + sizeof(value);
 }
 
-static int exchange_tell(struct group *g, struct blob mine, struct fault *why)
+static int exchange_tell(struct group *g, const struct blob *mine, int count, struct fault *why)
 {
-    size_t size = 4 * sizeof(uint32_t) + mine.size;
-    unsigned char *payload = malloc(size), *at = payload;
+    size_t size = (size_t)(3 + count) * sizeof(uint32_t);
+    unsigned char *payload, *at;
     int rc;
 
+    for (int i = 0; i < count; i++)
+        size += mine[i].size;
+    at = payload = malloc(size);
     if (!payload)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     at = put_u32(at, g->id);
     at = put_u32(at, g->exchanges);
-    at = put_u32(at, 1);
-    at = put_u32(at, mine.size);
-    if (mine.size)
-        memcpy(at, mine.bytes, mine.size);
+    at = put_u32(at, (uint32_t)count);
+    for (int i = 0; i < count; i++) {
+        at = put_u32(at, mine[i].size);
+        if (mine[i].size)
+            memcpy(at, mine[i].bytes, mine[i].size);
+        at += mine[i].size;
+    }
     rc = news_tell_bytes(g->world->news, COORD_EXCHANGE, payload, (uint32_t)size, why);
     free(payload);
     return rc;
@@ -73,8 +79,8 @@ bad:
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to an exchange is damaged");
 }
 
-int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64_t deadline_ms,
-                 struct fault *why)
+static int exchange_blobs(struct exchange **out, struct group *g, const struct blob *mine,
+                          int count, int64_t deadline_ms, struct fault *why)
 {
     struct exchange *x = calloc(1, sizeof(*x) + (size_t)g->size * sizeof(x->blobs[0]));
     struct reply reply = {0};
@@ -83,7 +89,7 @@ int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64
     if (!x)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     g->exchanges++;
-    rc = exchange_tell(g, mine, why);
+    rc = exchange_tell(g, mine, count, why);
     if (!rc)
         rc = news_await(g->world->news, g, deadline_ms, &reply, why);
     if (!rc) {
@@ -96,6 +102,18 @@ int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64
     }
     *out = x;
     return 0;
+}
+
+int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64_t deadline_ms,
+                 struct fault *why)
+{
+    return exchange_blobs(out, g, &mine, 1, deadline_ms, why);
+}
+
+int exchange_run_each(struct exchange **out, struct group *g, const struct blob *mine,
+                      int64_t deadline_ms, struct fault *why)
+{
+    return exchange_blobs(out, g, mine, g->size, deadline_ms, why);
 }
 
 struct blob exchange_blob(const struct exchange *x, int rank)

@@ -16,6 +16,9 @@ struct exchange; /* what came back */
  * empty blob it is a barrier. Not for groups of one, which the coordinator need not know. */
 int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64_t deadline_ms,
                  struct fault *why);
+/* As exchange_run, with a blob of its own for each member: `mine` has g->size of them. */
+int exchange_run_each(struct exchange **out, struct group *g, const struct blob *mine,
+                      int64_t deadline_ms, struct fault *why);
 struct blob exchange_blob(const struct exchange *x, int rank); /* valid until exchange_destroy */
 void exchange_destroy(struct exchange *x);                     /* takes NULL */
 

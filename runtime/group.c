@@ -10,6 +10,7 @@
 #include "runtime/bell.h"
 #include "runtime/exchange.h"
 #include "runtime/news.h"
+#include "runtime/rdma_mesh.h"
 #include "runtime/self_link.h"
 #include "runtime/shm_link.h"
 #include "runtime/tcp_mesh.h"
@@ -25,10 +26,11 @@ enum { PATIENCE_MS = 5000 /* for the others to say why they could not go on */ }
 /* What only the bring-up needs. */
 struct bring_up {
     struct group *group;
-    bool *uses_tcp; /* per rank of the group */
+    bool *uses_net; /* per rank of the group: reached over tcp or rdma */
     int *locals;    /* ranks of the group that share memory, this one included, ascending */
     int local_count, local_index;
     struct tcp_mesh *mesh;
+    struct rdma_mesh *rdma; /* one of the two */
     char where[ADDRESS_TEXT];
     int64_t deadline_ms;
 };
@@ -49,9 +51,9 @@ static int plan_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
 
-    b->uses_tcp = calloc((size_t)g->size, sizeof(*b->uses_tcp));
+    b->uses_net = calloc((size_t)g->size, sizeof(*b->uses_net));
     b->locals = calloc((size_t)g->size, sizeof(*b->locals));
-    if (!b->uses_tcp || !b->locals)
+    if (!b->uses_net || !b->locals)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size; i++) {
         bool is_local = g->host_of[i] == g->host_of[g->rank] && !g->world->job.local_net;
@@ -61,7 +63,7 @@ static int plan_links(struct bring_up *b, struct fault *why)
         if (is_local || i == g->rank)
             b->locals[b->local_count++] = i;
         else
-            b->uses_tcp[i] = true;
+            b->uses_net[i] = true;
     }
     return 0;
 }
@@ -85,9 +87,14 @@ static int prepare_links(struct bring_up *b, struct fault *why)
         segment_name(g, name, sizeof(name));
         rc = shm_segment_create(&g->segment, name, b->local_count, why);
     }
-    if (!rc && b->local_count < g->size)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_create frees uses_tcp. */
-        rc = tcp_mesh_open(&b->mesh, g, b->uses_tcp, b->where, why);
+    if (rc || b->local_count == g->size)
+        return rc;
+    if (strcmp(g->world->job.backend, "rdma") == 0)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_create frees uses_net. */
+        rc = rdma_mesh_open(&b->rdma, g, b->uses_net, why);
+    else
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_create frees uses_net. */
+        rc = tcp_mesh_open(&b->mesh, g, b->uses_net, b->where, why);
     return rc;
 }
 
@@ -120,7 +127,7 @@ static int open_tcp_links(struct bring_up *b, const struct exchange *x, struct f
         struct blob blob = exchange_blob(x, i);
         char where[ADDRESS_TEXT];
 
-        if (!b->uses_tcp[i])
+        if (!b->uses_net[i])
             continue;
         snprintf(where, sizeof(where), "%.*s", (int)blob.size, (const char *)blob.bytes);
         rc = tcp_mesh_found(b->mesh, i, where, why);
@@ -151,6 +158,8 @@ static int bring_up(struct bring_up *b, struct fault *why)
         rc = open_shm_links(b, why);
     if (rc)
         fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    else if (b->rdma)
+        rc = rdma_mesh_run(b->rdma, b->deadline_ms, why);
     else
         rc = open_tcp_links(b, x, why);
     exchange_destroy(x);
@@ -215,7 +224,8 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     news_add(w->news, g);
     rc = bring_up(&b, why);
     tcp_mesh_close(b.mesh);
-    free(b.uses_tcp);
+    rdma_mesh_close(b.rdma);
+    free(b.uses_net);
     free(b.locals);
     if (rc) {
         group_tell_broken(g, why);

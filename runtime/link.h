@@ -93,7 +93,9 @@ struct link_ops {
     /* About to sleep: announce it to the peer if need be, and name what to poll: up to 2 entries of
      * p. Returns how many; -1: something is ready now, don't sleep. */
     int (*sleep)(struct link *l, struct pollfd *p);
-    void (*wake)(struct link *l);  /* after the sleep */
+    void (*wake)(struct link *l); /* after the sleep */
+    /* An ended link's own reason, once the coordinator has none for it; NULL: there is none. */
+    const struct fault *(*reason)(const struct link *l);
     void (*close)(struct link *l); /* no buffer is touched after it; takes half-made links */
 };
 struct link {

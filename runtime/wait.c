@@ -44,10 +44,15 @@ static int64_t wait_link_deadline(const struct link *l)
 
 static int wait_give_up(const struct group *g, const struct link *l, struct fault *why)
 {
+    const struct fault *reason = l->ops->reason ? l->ops->reason(l) : NULL;
     char who[GROUP_MEMBER_TEXT];
 
     if (news_peer(g->world->news, g->members[l->peer], why) != PEER_PRESENT)
         return ML_ERR_PEER;
+    if (reason) {
+        fault_set(why, reason->code, "%s", reason->text);
+        return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    }
     return fault_set(why, ML_ERR_PEER, "%s has closed its %s link to rank %d",
                      group_describe(g, l->peer, who), l->ops->name, g->members[g->rank]);
 }

@@ -95,7 +95,8 @@ static int world_read_environment(struct world *w, const char *rank_text, struct
     if (!w->job.coordinator[0])
         return fault_set(why, ML_ERR_STATE,
                          "this job was started with --backend none: its processes don't meet");
-    if (strcmp(w->job.backend, "tcp") != 0 && strcmp(w->job.backend, "shm") != 0)
+    if (strcmp(w->job.backend, "tcp") != 0 && strcmp(w->job.backend, "shm") != 0 &&
+        strcmp(w->job.backend, "rdma") != 0)
         return fault_set(why, ML_ERR_STATE, "this build of mlaunch has no backend \"%s\"",
                          w->job.backend);
     return 0;

@@ -186,6 +186,25 @@ static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
     return rc;
 }
 
+/* rdma.json: which devices lead where, for the ranks' runtime. */
+static int wiring_describe(struct agent *a, struct fault *why)
+{
+    json_t *root;
+    char *text;
+    int rc;
+
+    if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
+        return 0;
+    root = json_pack("{s:O}", "wiring", a->job->wiring);
+    text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    if (!text)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = job_directory_write(a->dir, "rdma.json", text, why);
+    free(text);
+    return rc;
+}
+
 int job_describe(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_message *job = a->job;
@@ -244,6 +263,8 @@ static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, str
         rc = coordination_open(&a->coordination, a, coordinator, why);
     if (!rc)
         rc = job_describe(a, coordinator, why);
+    if (!rc)
+        rc = wiring_describe(a, why);
     return rc;
 }
 

@@ -254,7 +254,7 @@ static int ranks_read(struct job_message *m, struct fault *why)
 /* A square of lists of device names. */
 static int wiring_read(struct job_message *m, struct fault *why)
 {
-    const json_t *wiring = json_object_get(m->root, "wiring");
+    json_t *wiring = json_object_get(m->root, "wiring");
     size_t i, j, k;
     json_t *row, *entry, *device;
 

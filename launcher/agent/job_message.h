@@ -50,7 +50,7 @@ struct job_message {
     int stdin_rank;
     const char **env;           /* NULL-terminated */
     const char *cwd, *host_cwd; /* or "" */
-    const json_t *wiring;       /* [host][host][device], or NULL */
+    json_t *wiring;             /* [host][host][device], or NULL */
     struct job_app *apps;
     int app_count;
     struct job_rank *ranks; /* those of this host */

@@ -35,6 +35,14 @@ if [ -n "$module" ]; then
 else
     fail "mlaunch-runtime.so is built"
 fi
+verbs=$(find "$BUILD" -path '*/.libs/mlaunch-rdma.so' | head -n 1)
+if [ -n "$verbs" ]; then
+    check_output mlaunch_rdma_table "mlaunch-rdma.so exports its table alone" \
+        sh -c "nm -D --defined-only '$verbs' | awk '\$2 != \"A\" { print \$3 }'"
+    needs_only "$verbs" "$libc|libibverbs\\.so\\.1"
+else
+    skip "mlaunch-rdma.so" "built without RDMA"
+fi
 check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 

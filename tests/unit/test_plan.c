@@ -5,6 +5,8 @@
 #include "launcher/options.h"
 #include "launcher/plan.h"
 
+#include "config.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -240,15 +242,25 @@ static void test_backend(void **state)
     assert_string_equal(p->backend, "shm");
     assert_string_equal(p->backend_reason, "all ranks are on one host");
     plan_destroy(p);
+#ifdef HAVE_RDMA
     write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\"}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    assert_string_equal(p->backend, "rdma");
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --local net", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "names no RDMA device of host a"));
+    write_hostfile(
+        "{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, "
+        "{\"ssh\": \"b\", \"rdma\": [[], null]}]}");
     assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
-    assert_non_null(strstr(why.text, "\"jaccl\" is not in this version; --backend tcp or auto"));
+    assert_non_null(strstr(why.text, "hosts[1] (b) names no RDMA device towards hosts[0] (a)"));
+#endif
     write_hostfile("{\"backend\": \"mpi\", \"hosts\": [{\"ssh\": \"a\"}]}");
     assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
-    assert_non_null(strstr(why.text, "'mpi' is not auto, tcp (ring), shm or none"));
+    assert_non_null(strstr(why.text, "'mpi' is not auto, rdma (jaccl), tcp (ring), shm or none"));
 }
 
-/* A complete matrix that can't be used is said aloud; what an incomplete one means only at -v. */
+/* A complete matrix is used; one that can't be is said aloud; an incomplete one only at -v. */
 static void test_wiring(void **state)
 {
     struct fault why;
@@ -260,9 +272,15 @@ static void test_wiring(void **state)
     write_hostfile(
         "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [\"m\", null]}]");
     assert_int_equal(make_hostfile(&p, "", &why), 0);
+#ifdef HAVE_RDMA
+    assert_string_equal(p->backend, "rdma");
+    assert_int_equal(last_level, LOG_INFO);
+    assert_string_equal(last_text, "backend rdma: the hostfile's RDMA wiring is complete");
+#else
     assert_string_equal(p->backend, "tcp");
     assert_int_equal(last_level, LOG_WARN);
-    assert_non_null(strstr(last_text, "RDMA is not in this version: using tcp"));
+    assert_non_null(strstr(last_text, "built without RDMA: using tcp"));
+#endif
     plan_destroy(p);
     write_hostfile(
         "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [[], null]}]");

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/device.h"
+
+#include "rdma/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES = 200 /* bytes, in a sentence */ };
+
+static int device_unknown(const char *name, struct ibv_device **list, struct fault *why)
+{
+    char names[NAMES] = "";
+    size_t used = 0;
+
+    for (int i = 0; list[i] && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 ibv_get_device_name(list[i]));
+    if (!names[0])
+        return fault_set(why, ML_ERR_DEVICE,
+                         "there is no RDMA device %.64s here, nor any other: is its driver loaded, "
+                         "and is /dev/infiniband in this container?",
+                         name);
+    return fault_set(why, ML_ERR_DEVICE,
+                     "there is no RDMA device %.64s here, only %s; compare the hostfile's \"rdma\" "
+                     "with `rdma link`",
+                     name, names);
+}
+
+int device_open(struct ibv_context **out, const char *name, struct fault *why)
+{
+    struct explain_place at = {.device = name};
+    struct ibv_device **list;
+    struct ibv_context *context;
+    int i = 0, rc = 0;
+
+    /* Where the kernel copies pinned pages at fork there is nothing to do. */
+    if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
+        ibv_fork_init();
+    list = ibv_get_device_list(NULL);
+    if (!list)
+        return explain(why, EXPLAIN_LIST, errno, &at);
+    while (list[i] && strcmp(ibv_get_device_name(list[i]), name) != 0)
+        i++;
+    if (!list[i]) {
+        rc = device_unknown(name, list, why);
+    } else {
+        errno = 0;
+        context = ibv_open_device(list[i]);
+        if (context)
+            *out = context;
+        else
+            rc = explain(why, EXPLAIN_OPEN, errno ? errno : EIO, &at);
+    }
+    ibv_free_device_list(list);
+    return rc;
+}
+
+void device_close(struct ibv_context *context)
+{
+    if (context)
+        ibv_close_device(context);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * endpoint.h: this rank's end of all rails to one peer, as a stream of chunks in order: chunk n
+ * goes over rail n modulo their number. The first chunk on each rail is the check that the wiring
+ * is what the hostfile says.
+ */
+#ifndef RDMA_ENDPOINT_H
+#define RDMA_ENDPOINT_H
+
+#include "common/fault.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct endpoint;
+
+enum { ENDPOINT_RAILS = 8 };
+struct endpoint_config {
+    const char *const *devices; /* one a rail, up to ENDPOINT_RAILS */
+    int device_count;
+    int port;              /* 0: the first that is active */
+    int gid_index;         /* -1: the best one */
+    int mtu;               /* bytes, 0: what the port has */
+    uint64_t tag;          /* the same for all of a group and nobody else: part of the check */
+    int rank, peer;        /* world ranks */
+    const char *peer_name; /* "rank 3 on host b", copied */
+};
+
+int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct fault *why);
+void endpoint_close(struct endpoint *e); /* takes NULL */
+
+/* What the peer must get: *size bytes, valid as long as the endpoint; and what came from it. */
+const void *endpoint_publish(struct endpoint *e, size_t *size);
+int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, struct fault *why);
+
+/* Once all have connected: says who this is on each rail, and hears the same. To be called again
+ * until *done. ML_ERR_LINK naming what is not as wired. */
+int endpoint_check(struct endpoint *e, bool *done, struct fault *why);
+/* The check's deadline is over. */
+int endpoint_check_late(struct endpoint *e, struct fault *why);
+
+/* Where the next chunk goes, *room bytes; NULL: not now. Then endpoint_send. */
+void *endpoint_slot(struct endpoint *e, size_t *room);
+void endpoint_send(struct endpoint *e, size_t size);
+
+/* The next chunk that came, *size bytes, or NULL; it stays until endpoint_release. */
+const void *endpoint_chunk(struct endpoint *e, size_t *size);
+void endpoint_release(struct endpoint *e);
+
+/* Takes in what the devices have completed; > 0 if anything came. */
+int endpoint_poll(struct endpoint *e);
+/* What has failed, if anything: nothing more will move. NULL: all is well. */
+const struct fault *endpoint_failed(const struct endpoint *e);
+
+/* A sleeper polls endpoint_fd for POLLIN. endpoint_sleep: -1: don't, something has come; `sends`:
+ * it waits for a slot. endpoint_wake: after the sleep. */
+int endpoint_fd(const struct endpoint *e);
+int endpoint_sleep(struct endpoint *e, bool sends);
+void endpoint_wake(struct endpoint *e);
+
+/* Waits up to timeout_ms until everything sent has arrived in the peer's memory, or never will. */
+bool endpoint_flush(struct endpoint *e, int timeout_ms);
+
+/* All its file descriptors: a forked child closes them. Returns how many. */
+int endpoint_descriptors(const struct endpoint *e, int *out, int most);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* explain.h: each step of verbs that can fail, as a sentence: what was tried, where, errno's word,
+ * the likely cause and what to do. */
+#ifndef RDMA_EXPLAIN_H
+#define RDMA_EXPLAIN_H
+
+#include "common/fault.h"
+#include "rdma/gid.h"
+
+enum explain_step {
+    EXPLAIN_LIST,    /* ibv_get_device_list */
+    EXPLAIN_OPEN,    /* ibv_open_device */
+    EXPLAIN_PORT,    /* ibv_query_port */
+    EXPLAIN_GIDS,    /* ibv_query_gid_table */
+    EXPLAIN_DOMAIN,  /* ibv_alloc_pd */
+    EXPLAIN_MEMORY,  /* ibv_reg_mr */
+    EXPLAIN_QUEUE,   /* ibv_create_cq, ibv_create_comp_channel */
+    EXPLAIN_PAIR,    /* ibv_create_qp */
+    EXPLAIN_TO_INIT, /* ibv_modify_qp to INIT, RTR, RTS */
+    EXPLAIN_TO_RTR,
+    EXPLAIN_TO_RTS,
+    EXPLAIN_POST, /* ibv_post_send, ibv_post_recv */
+    EXPLAIN_STEPS,
+};
+
+/* Where it was; what is not known yet is NULL or 0. */
+struct explain_place {
+    const char *device;
+    int port;
+    const struct gid *gid; /* this side's */
+    const struct gid *peer_gid;
+    const char *peer; /* "rank 3 on host b" */
+};
+
+/* Sets `why`; returns its code: ML_ERR_LINK where the way to the peer is at fault, ML_ERR_MEMORY, or
+ * ML_ERR_DEVICE. */
+int explain(struct fault *why, enum explain_step step, int err, const struct explain_place *at);
+
+/* As explain, for a completion with an error: `status` is an enum ibv_wc_status, `word` its name. */
+int explain_completion(struct fault *why, int status, const char *word,
+                       const struct explain_place *at);
+
+/* " on mlx5_0 port 1 (GID 3, ::ffff:10.0.0.1) towards rank 3 on host b": for other sentences. */
+enum { EXPLAIN_PLACE = 400 };
+const char *explain_place(const struct explain_place *at, char text[EXPLAIN_PLACE]);
+
+#endif

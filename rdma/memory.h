@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memory.h: what a rail's device reads and writes: a ring that the peer writes into, the ring that
+ * this side sends from, and two words for signs of life. User memory is never the device's: so no
+ * call can return while a device still writes there.
+ */
+#ifndef RDMA_MEMORY_H
+#define RDMA_MEMORY_H
+
+#include "common/fault.h"
+#include "rdma/explain.h"
+
+#include <infiniband/verbs.h>
+
+enum {
+    MEMORY_SLOTS = 16,
+    /* 64 KiB of payload and room for a header; a cache line's multiple. */
+    MEMORY_SLOT = 64 * 1024 + 64,
+    MEMORY_SIGN = 64, /* bytes for a sign of life */
+};
+
+/* Offsets from the start. */
+enum {
+    MEMORY_IN = 0,
+    MEMORY_OUT = MEMORY_SLOTS * MEMORY_SLOT,
+    MEMORY_SIGN_IN = 2 * MEMORY_SLOTS * MEMORY_SLOT,
+    MEMORY_SIGN_OUT = MEMORY_SIGN_IN + MEMORY_SIGN,
+    MEMORY_SIZE = MEMORY_SIGN_OUT + MEMORY_SIGN,
+};
+
+struct memory {
+    unsigned char *bytes;
+    struct ibv_mr *region;
+};
+
+int memory_create(struct memory *out, struct ibv_pd *domain, const struct explain_place *at,
+                  struct fault *why);
+void memory_destroy(struct memory *m); /* takes an empty one */
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* module.c: mlaunch-rdma.so's one export. */
+#include "common/build_id.h"
+#include "rdma/table.h"
+
+static const struct endpoint_table table = {
+    .build = build_id,
+    .open = endpoint_open,
+    .close = endpoint_close,
+    .publish = endpoint_publish,
+    .connect = endpoint_connect,
+    .check = endpoint_check,
+    .check_late = endpoint_check_late,
+    .slot = endpoint_slot,
+    .send = endpoint_send,
+    .chunk = endpoint_chunk,
+    .release = endpoint_release,
+    .poll = endpoint_poll,
+    .failed = endpoint_failed,
+    .fd = endpoint_fd,
+    .sleep = endpoint_sleep,
+    .wake = endpoint_wake,
+    .flush = endpoint_flush,
+    .descriptors = endpoint_descriptors,
+};
+
+const struct endpoint_table *mlaunch_rdma_table(void)
+{
+    return &table;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* port.h: one port of one RDMA device, opened and known to be up. */
+#ifndef RDMA_PORT_H
+#define RDMA_PORT_H
+
+#include "common/fault.h"
+#include "rdma/gid.h"
+
+#include <infiniband/verbs.h>
+
+enum { PORT_DEVICE = 64 };
+
+struct port {
+    struct ibv_context *context; /* owned */
+    char device[PORT_DEVICE];
+    int number; /* from 1, as verbs counts */
+    struct ibv_port_attr attr;
+    struct gid gids[GID_MOST]; /* those that are set */
+    int gid_count;
+};
+
+/* number 0: the device's first active port. A port that is not active is refused by name:
+ * otherwise it shows up much later, as a queue pair on another rank that never gets an answer. */
+int port_open(struct port **out, const char *device, int number, struct fault *why);
+void port_close(struct port *p); /* takes NULL */
+
+/* Reads the GID table of a port; returns how many entries there are, or -1 and errno. */
+int port_read_gids(struct ibv_context *context, int number, struct gid *out, int most);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/queue_pair.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/random.h>
+
+/* 2.1 s, and four retries after the first: a silent peer is an error after some 11 s, and never
+ * before 10, which a pausing machine may take. Not 7 retries: Soft-RoCE takes that as infinite. */
+enum { TIMEOUT = 19, RETRIES = 4, RNR_RETRIES_INFINITE = 7, RNR_TIMER = 12 /* 0.64 ms */ };
+enum { PSN_MASK = 0xffffff, HOPS = 64 };
+
+static struct ibv_qp *create(struct ibv_pd *domain, struct ibv_cq *sends, struct ibv_cq *receives,
+                             uint32_t max_inline, uint32_t *got_inline)
+{
+    struct ibv_qp_init_attr attr = {.send_cq = sends,
+                                    .recv_cq = receives,
+                                    .cap = {.max_send_wr = QUEUE_PAIR_SENDS,
+                                            .max_recv_wr = QUEUE_PAIR_RECEIVES,
+                                            .max_send_sge = 1,
+                                            .max_recv_sge = 1,
+                                            .max_inline_data = max_inline},
+                                    .qp_type = IBV_QPT_RC,
+                                    .sq_sig_all = 1};
+    struct ibv_qp *qp = ibv_create_qp(domain, &attr);
+
+    *got_inline = attr.cap.max_inline_data;
+    return qp;
+}
+
+int queue_pair_create(struct queue_pair *out, const struct port *p, struct ibv_pd *domain,
+                      struct ibv_cq *sends, struct ibv_cq *receives, const struct explain_place *at,
+                      struct fault *why)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = (uint8_t)p->number,
+                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    struct queue_pair q = {0};
+    int err;
+
+    q.qp = create(domain, sends, receives, QUEUE_PAIR_INLINE, &q.max_inline);
+    if (!q.qp)
+        q.qp = create(domain, sends, receives, 0, &q.max_inline);
+    if (!q.qp)
+        return explain(why, EXPLAIN_PAIR, errno, at);
+    err = ibv_modify_qp(q.qp, &attr,
+                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (err) {
+        explain(why, EXPLAIN_TO_INIT, err, at);
+        ibv_destroy_qp(q.qp);
+        return why ? why->code : ML_ERR_DEVICE;
+    }
+    if (getrandom(&q.psn, sizeof(q.psn), GRND_NONBLOCK) != sizeof(q.psn))
+        q.psn = q.qp->qp_num * 2654435761U; /* it need only differ from an earlier one's */
+    q.psn &= PSN_MASK;
+    *out = q;
+    return 0;
+}
+
+static int to_rtr(struct queue_pair *q, const struct port *p, const struct gid *gid,
+                  const struct queue_pair_end *peer)
+{
+    bool is_ethernet = p->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = (enum ibv_mtu)peer->mtu,
+        .dest_qp_num = peer->number,
+        .rq_psn = peer->psn,
+        .max_dest_rd_atomic = 1,
+        .min_rnr_timer = RNR_TIMER,
+        .ah_attr = {.dlid = peer->lid, .port_num = (uint8_t)p->number, .is_global = is_ethernet},
+    };
+
+    if (p->attr.active_mtu < attr.path_mtu)
+        attr.path_mtu = p->attr.active_mtu;
+    if (is_ethernet) {
+        for (int i = 0; i < 16; i++)
+            attr.ah_attr.grh.dgid.raw[i] = peer->gid.raw[i];
+        attr.ah_attr.grh.sgid_index = (uint8_t)gid->index;
+        attr.ah_attr.grh.hop_limit = HOPS;
+    }
+    return ibv_modify_qp(q->qp, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct gid *gid,
+                       const struct queue_pair_end *peer, const struct explain_place *at,
+                       struct fault *why)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+                               .sq_psn = q->psn,
+                               .timeout = TIMEOUT,
+                               .retry_cnt = RETRIES,
+                               .rnr_retry = RNR_RETRIES_INFINITE,
+                               .max_rd_atomic = 1};
+    int err = to_rtr(q, p, gid, peer);
+
+    if (err)
+        return explain(why, EXPLAIN_TO_RTR, err, at);
+    err = ibv_modify_qp(q->qp, &attr,
+                        IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                            IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+    return err ? explain(why, EXPLAIN_TO_RTS, err, at) : 0;
+}
+
+void queue_pair_destroy(struct queue_pair *q)
+{
+    if (q->qp)
+        ibv_destroy_qp(q->qp);
+    q->qp = NULL;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/rail.h"
+
+#include "rdma/explain.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DATA_BIT = 1 << 15,
+    NUMBER_MASK = DATA_BIT - 1,
+    TAKEN_SHIFT = 16,
+    TAKEN_MASK = 0xffff,
+    CREDIT_EVERY = MEMORY_SLOTS / 4, /* chunks after which the sender hears of its free slots */
+    SIGN_SIZE = 8,
+};
+/* What a send was, in its wr_id. */
+enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_SIGN };
+
+struct explain_place rail_place(const struct rail *r)
+{
+    return (struct explain_place){.device = r->port ? r->port->device : NULL,
+                                  .port = r->port ? r->port->number : 0,
+                                  .gid = gid_is_zero(&r->gid) ? NULL : &r->gid,
+                                  .peer_gid = gid_is_zero(&r->peer_gid) ? NULL : &r->peer_gid,
+                                  .peer = r->peer};
+}
+
+static void rail_fail(struct rail *r, enum explain_step step, int err)
+{
+    struct explain_place at = rail_place(r);
+
+    if (!r->failed.code)
+        explain(&r->failed, step, err, &at);
+}
+
+/* --- bring-up ----------------------------------------------------------------------------------
+ */
+
+static int mtu_settle(struct rail *r, int bytes, struct fault *why)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+
+    r->mtu = (uint8_t)r->port->attr.active_mtu;
+    if (!bytes)
+        return 0;
+    while (mtu < IBV_MTU_4096 && (128 << mtu) < bytes)
+        mtu = (enum ibv_mtu)(mtu + 1);
+    if (mtu > r->port->attr.active_mtu)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%s port %d has an active MTU of %d, so --mtu %d is too much",
+                         r->port->device, r->port->number, 128 << r->port->attr.active_mtu, bytes);
+    r->mtu = (uint8_t)mtu;
+    return 0;
+}
+
+static int receives_post(struct rail *r, int count)
+{
+    struct ibv_recv_wr *bad;
+    int err;
+
+    if (count == 0)
+        return 0;
+    r->receive_work[count - 1].next = NULL;
+    err = ibv_post_recv(r->pair.qp, r->receive_work, &bad);
+    if (count < RAIL_BATCH)
+        r->receive_work[count - 1].next = &r->receive_work[count];
+    return err;
+}
+
+static int queues_create(struct rail *r, struct fault *why)
+{
+    struct explain_place at = rail_place(r);
+    int depth = QUEUE_PAIR_SENDS + 1;
+
+    r->domain = ibv_alloc_pd(r->port->context);
+    if (!r->domain)
+        return explain(why, EXPLAIN_DOMAIN, errno, &at);
+    r->channel = ibv_create_comp_channel(r->port->context);
+    if (!r->channel)
+        return explain(why, EXPLAIN_QUEUE, errno, &at);
+    r->sends = ibv_create_cq(r->port->context, depth, NULL, r->channel, 0);
+    if (!r->sends)
+        return explain(why, EXPLAIN_QUEUE, errno, &at);
+    depth = QUEUE_PAIR_RECEIVES + 1;
+    r->receives = ibv_create_cq(r->port->context, depth, NULL, r->channel, 0);
+    if (!r->receives)
+        return explain(why, EXPLAIN_QUEUE, errno, &at);
+    fcntl(r->channel->fd, F_SETFL, fcntl(r->channel->fd, F_GETFL) | O_NONBLOCK);
+    fcntl(r->port->context->async_fd, F_SETFL,
+          fcntl(r->port->context->async_fd, F_GETFL) | O_NONBLOCK);
+    return 0;
+}
+
+static int rail_prepare(struct rail *r, const struct rail_config *c, struct fault *why)
+{
+    struct explain_place at;
+    int rc = port_open(&r->port, c->device, c->port, why);
+
+    if (!rc)
+        rc = mtu_settle(r, c->mtu, why);
+    if (!rc)
+        rc = queues_create(r, why);
+    at = rail_place(r);
+    if (!rc)
+        rc = memory_create(&r->memory, r->domain, &at, why);
+    if (!rc)
+        rc = queue_pair_create(&r->pair, r->port, r->domain, r->sends, r->receives, &at, why);
+    if (rc)
+        return rc;
+    for (int i = 0; i + 1 < RAIL_BATCH; i++)
+        r->receive_work[i].next = &r->receive_work[i + 1];
+    for (int i = 0; i < QUEUE_PAIR_RECEIVES; i += RAIL_BATCH) {
+        int err = receives_post(r, RAIL_BATCH);
+
+        if (err)
+            return explain(why, EXPLAIN_POST, err, &at);
+    }
+    return 0;
+}
+
+int rail_open(struct rail **out, const struct rail_config *c, struct fault *why)
+{
+    struct rail *r = calloc(1, sizeof(*r));
+    int rc;
+
+    if (!r)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    r->peer = c->peer;
+    r->gid_index = c->gid_index;
+    rc = rail_prepare(r, c, why);
+    if (rc) {
+        rail_close(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void rail_close(struct rail *r)
+{
+    if (!r)
+        return;
+    queue_pair_destroy(&r->pair);
+    memory_destroy(&r->memory);
+    if (r->receives) {
+        ibv_ack_cq_events(r->receives, r->receive_events);
+        ibv_destroy_cq(r->receives);
+    }
+    if (r->sends) {
+        ibv_ack_cq_events(r->sends, r->send_events);
+        ibv_destroy_cq(r->sends);
+    }
+    if (r->channel)
+        ibv_destroy_comp_channel(r->channel);
+    if (r->domain)
+        ibv_dealloc_pd(r->domain);
+    port_close(r->port);
+    free(r);
+}
+
+void rail_publish(const struct rail *r, struct rail_end *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->pair = (struct queue_pair_end){
+        .number = r->pair.qp->qp_num, .psn = r->pair.psn, .lid = r->port->attr.lid, .mtu = r->mtu};
+    out->address = (uintptr_t)r->memory.bytes;
+    out->key = r->memory.region->rkey;
+    out->gid_index = r->gid_index;
+    out->link_layer = r->port->attr.link_layer;
+    out->gid_count = r->port->gid_count;
+    memcpy(out->gids, r->port->gids, sizeof(out->gids));
+    memcpy(out->device, r->port->device, sizeof(out->device));
+    out->port = r->port->number;
+}
+
+/* Both ends' addresses, the same choice on both. */
+static int gids_settle(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why)
+{
+    struct gid_list mine = {r->port->gids, r->port->gid_count, r->gid_index};
+    struct gid_list theirs = {other->gids, other->gid_count, other->gid_index};
+    int at, peer_at;
+    bool found =
+        is_low ? gid_choose(mine, theirs, &at, &peer_at) : gid_choose(theirs, mine, &peer_at, &at);
+
+    if (found) {
+        r->gid = r->port->gids[at];
+        r->peer_gid = other->gids[peer_at];
+        return 0;
+    }
+    if (r->gid_index >= 0)
+        return fault_set(why, ML_ERR_LINK,
+                         "%s port %d: GID index %d and those of %s's %s don't fit together, or "
+                         "there is none of that index; see `mlaunch-probe`",
+                         r->port->device, r->port->number, r->gid_index, r->peer, other->device);
+    return fault_set(why, ML_ERR_LINK,
+                     "%s port %d and %s's %s port %d have no RoCE addresses in common: give their "
+                     "network devices IPv4 addresses in one subnet",
+                     r->port->device, r->port->number, r->peer, other->device, other->port);
+}
+
+int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why)
+{
+    struct queue_pair_end end = other->pair;
+    struct explain_place at;
+    int rc = 0;
+
+    if (other->gid_count < 0 || other->gid_count > GID_MOST)
+        return fault_set(why, ML_ERR_REFUSED, "what %s tells of its %s is damaged", r->peer,
+                         other->device);
+    if (other->link_layer != r->port->attr.link_layer)
+        return fault_set(why, ML_ERR_LINK,
+                         "%s port %d and %s's %s port %d are of different kinds (InfiniBand and "
+                         "Ethernet): the hostfile's wiring can't be right",
+                         r->port->device, r->port->number, r->peer, other->device, other->port);
+    if (r->port->attr.link_layer == IBV_LINK_LAYER_ETHERNET)
+        rc = gids_settle(r, other, is_low, why);
+    if (rc)
+        return rc;
+    end.gid = r->peer_gid;
+    if (r->mtu < end.mtu)
+        end.mtu = r->mtu;
+    at = rail_place(r);
+    rc = queue_pair_connect(&r->pair, r->port, &r->gid, &end, &at, why);
+    if (rc)
+        return rc;
+    r->peer_address = other->address;
+    r->peer_key = other->key;
+    r->is_connected = true;
+    return 0;
+}
+
+/* --- sending -----------------------------------------------------------------------------------
+ */
+
+static uint32_t immediate(struct rail *r, uint32_t low)
+{
+    r->told = r->taken;
+    return htonl((uint32_t)(r->taken & TAKEN_MASK) << TAKEN_SHIFT | low);
+}
+
+static void write_post(struct rail *r, struct ibv_send_wr *work, struct ibv_sge *piece)
+{
+    struct ibv_send_wr *bad;
+    int err;
+
+    if (piece->length <= r->pair.max_inline)
+        work->send_flags |= IBV_SEND_INLINE;
+    work->sg_list = piece;
+    work->num_sge = piece->length ? 1 : 0;
+    work->wr.rdma.rkey = r->peer_key;
+    err = ibv_post_send(r->pair.qp, work, &bad);
+    if (err)
+        rail_fail(r, EXPLAIN_POST, err);
+    else
+        r->under_way++;
+}
+
+static void credit_post(struct rail *r)
+{
+    struct ibv_sge none = {0};
+    struct ibv_send_wr work = {.wr_id = SENT_CREDIT, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+
+    if (r->under_way >= QUEUE_PAIR_SENDS)
+        return; /* the next poll tries again */
+    work.imm_data = immediate(r, 0);
+    work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    write_post(r, &work, &none);
+}
+
+static void sends_poll(struct rail *r)
+{
+    struct ibv_wc done[RAIL_BATCH];
+    int count;
+
+    do {
+        count = ibv_poll_cq(r->sends, RAIL_BATCH, done);
+        for (int i = 0; i < count; i++) {
+            r->under_way--;
+            if (done[i].status == IBV_WC_SUCCESS) {
+                r->sent += done[i].wr_id == SENT_CHUNK;
+            } else if (!r->failed.code) {
+                struct explain_place at = rail_place(r);
+
+                explain_completion(&r->failed, (int)done[i].status,
+                                   ibv_wc_status_str(done[i].status), &at);
+            }
+        }
+    } while (count == RAIL_BATCH);
+}
+
+void *rail_slot(struct rail *r)
+{
+    /* The last places of the queue are for credits and signs. */
+    enum { SENDS_FOR_CHUNKS = QUEUE_PAIR_SENDS - 8 };
+
+    if (r->failed.code)
+        return NULL;
+    if (r->posted - r->sent >= MEMORY_SLOTS / 2 || r->under_way >= SENDS_FOR_CHUNKS)
+        sends_poll(r);
+    if (r->posted - r->sent >= MEMORY_SLOTS || r->posted - r->peer_took >= MEMORY_SLOTS ||
+        r->under_way >= SENDS_FOR_CHUNKS || r->failed.code)
+        return NULL;
+    return r->memory.bytes + MEMORY_OUT + (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
+}
+
+void rail_post(struct rail *r, size_t size)
+{
+    size_t offset = (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
+    struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_OUT + offset),
+                            .length = (uint32_t)size,
+                            .lkey = r->memory.region->lkey};
+    struct ibv_send_wr work = {.wr_id = SENT_CHUNK, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+
+    work.imm_data = immediate(r, DATA_BIT | (uint32_t)(r->posted & NUMBER_MASK));
+    work.wr.rdma.remote_addr = r->peer_address + MEMORY_IN + offset;
+    write_post(r, &work, &piece);
+    r->posted++;
+}
+
+void rail_sign(struct rail *r)
+{
+    struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_SIGN_OUT),
+                            .length = SIGN_SIZE,
+                            .lkey = r->memory.region->lkey};
+    struct ibv_send_wr work = {.wr_id = SENT_SIGN, .opcode = IBV_WR_RDMA_WRITE};
+
+    if (!r->is_connected || r->failed.code)
+        return;
+    sends_poll(r);
+    if (r->under_way > 0 || r->failed.code)
+        return;
+    work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    write_post(r, &work, &piece);
+}
+
+bool rail_is_flushed(struct rail *r)
+{
+    sends_poll(r);
+    return r->failed.code || r->sent == r->posted;
+}
+
+/* --- receiving ---------------------------------------------------------------------------------
+ */
+
+/* An immediate with its chunk, or without. */
+static void receive_take(struct rail *r, const struct ibv_wc *done)
+{
+    uint32_t word = ntohl(done->imm_data);
+
+    r->peer_took += ((word >> TAKEN_SHIFT) - r->peer_took) & TAKEN_MASK;
+    if (!(word & DATA_BIT))
+        return;
+    if ((word & NUMBER_MASK) != (r->arrived & NUMBER_MASK) ||
+        r->arrived - r->taken >= MEMORY_SLOTS || done->byte_len > MEMORY_SLOT) {
+        char place[EXPLAIN_PLACE];
+        struct explain_place at = rail_place(r);
+
+        if (!r->failed.code)
+            fault_set(&r->failed, ML_ERR_LINK,
+                      "chunk %u came%s where %u was next: something was lost on the way",
+                      word & NUMBER_MASK, explain_place(&at, place),
+                      (unsigned)(r->arrived & NUMBER_MASK));
+        return;
+    }
+    r->lengths[r->arrived % MEMORY_SLOTS] = done->byte_len;
+    r->arrived++;
+}
+
+int rail_poll(struct rail *r)
+{
+    struct ibv_wc done[RAIL_BATCH];
+    int count, moved = 0;
+
+    if (r->failed.code)
+        return 0;
+    do {
+        int good = 0, err;
+
+        count = ibv_poll_cq(r->receives, RAIL_BATCH, done);
+        for (; good < count && done[good].status == IBV_WC_SUCCESS; good++)
+            receive_take(r, &done[good]);
+        moved |= good;
+        if (good < count) {
+            /* Flushed, most likely: what really happened is the send's completion. */
+            struct explain_place at = rail_place(r);
+
+            sends_poll(r);
+            if (!r->failed.code)
+                explain_completion(&r->failed, (int)done[good].status,
+                                   ibv_wc_status_str(done[good].status), &at);
+            return moved;
+        }
+        err = receives_post(r, good);
+        if (err)
+            rail_fail(r, EXPLAIN_POST, err);
+    } while (count == RAIL_BATCH);
+    if (r->taken - r->told >= CREDIT_EVERY) {
+        sends_poll(r);
+        credit_post(r);
+    }
+    return moved;
+}
+
+const void *rail_chunk(const struct rail *r, size_t *size)
+{
+    if (r->arrived == r->taken)
+        return NULL;
+    *size = r->lengths[r->taken % MEMORY_SLOTS];
+    return r->memory.bytes + MEMORY_IN + (r->taken % MEMORY_SLOTS) * MEMORY_SLOT;
+}
+
+void rail_release(struct rail *r)
+{
+    r->taken++;
+    if (r->taken - r->told >= CREDIT_EVERY && !r->failed.code) {
+        if (r->under_way >= QUEUE_PAIR_SENDS / 2)
+            sends_poll(r);
+        credit_post(r);
+    }
+}
+
+/* --- events ------------------------------------------------------------------------------------
+ */
+
+void rail_arm(struct rail *r, bool sends)
+{
+    ibv_req_notify_cq(r->receives, 0);
+    if (sends)
+        ibv_req_notify_cq(r->sends, 0);
+}
+
+void rail_disarm(struct rail *r)
+{
+    struct ibv_cq *cq;
+    void *context;
+
+    while (ibv_get_cq_event(r->channel, &cq, &context) == 0) {
+        if (cq == r->sends)
+            r->send_events++;
+        else
+            r->receive_events++;
+    }
+}
+
+void rail_look(struct rail *r)
+{
+    struct ibv_async_event event;
+
+    while (ibv_get_async_event(r->port->context, &event) == 0) {
+        bool is_port =
+            event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == r->port->number;
+        bool is_device = event.event_type == IBV_EVENT_DEVICE_FATAL;
+
+        ibv_ack_async_event(&event);
+        if (r->failed.code || (!is_port && !is_device))
+            continue;
+        fault_set(&r->failed, ML_ERR_LINK, "%s port %d, the link to %s, %s", r->port->device,
+                  r->port->number, r->peer,
+                  is_port ? "has gone down: look at its cable and its network device (ip link)"
+                          : "has failed: the device is lost, see the kernel's log");
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rail.h: one way to one peer: a port, a queue pair, and a ring of slots in each direction. A chunk
+ * is written with an immediate straight into the peer's next slot:
+ *
+ *     31               16 15   14                0
+ *     ├──────────────────┼────┼──────────────────┤
+ *     │ chunks taken     │data│ chunk's number   │
+ *     └──────────────────┴────┴──────────────────┘
+ *
+ * chunks taken: how many of the other side's this side is through with, which frees their slots;
+ * where nothing is to be sent, an empty write without the data bit says it. Numbers count from 0
+ * and wrap.
+ */
+#ifndef RDMA_RAIL_H
+#define RDMA_RAIL_H
+
+#include "common/fault.h"
+#include "rdma/memory.h"
+#include "rdma/port.h"
+#include "rdma/queue_pair.h"
+
+#include <stdbool.h>
+
+enum { RAIL_BATCH = 16 };
+
+/* What one side publishes of a rail; integers in the host's order (both are of one build). */
+struct rail_end {
+    struct queue_pair_end pair;
+    uint64_t address; /* of its memory */
+    uint32_t key;
+    int32_t gid_index; /* that its user named, or -1 */
+    uint8_t link_layer;
+    int32_t gid_count;
+    struct gid gids[GID_MOST];
+    char device[PORT_DEVICE];
+    int32_t port;
+};
+
+struct rail {
+    struct port *port;
+    struct ibv_pd *domain;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *sends, *receives; /* apart: a send's completion need not wake a sleeper */
+    struct memory memory;
+    struct queue_pair pair;
+    int gid_index;            /* named by the user, or -1 */
+    uint8_t mtu;              /* enum ibv_mtu */
+    const char *peer;         /* "rank 3 on host b"; the endpoint's */
+    struct gid gid, peer_gid; /* once connected */
+    uint64_t peer_address;
+    uint32_t peer_key;
+
+    uint64_t posted, sent,
+        peer_took;                 /* chunks: given to the device, acknowledged, slots free again */
+    uint64_t arrived, taken, told; /* the peer's chunks: here, done with, and what it knows of it */
+    uint32_t lengths[MEMORY_SLOTS];       /* bytes of those that are here */
+    int under_way;                        /* sends of any kind not yet completed */
+    unsigned receive_events, send_events; /* to be acknowledged */
+    bool is_connected;
+    struct fault failed; /* code != 0: no more of this rail */
+    struct ibv_recv_wr receive_work[RAIL_BATCH];
+};
+
+struct rail_config {
+    const char *device, *peer;
+    int port;      /* 0: the first that is active */
+    int gid_index; /* -1: the best one */
+    int mtu;       /* bytes, 0: what the port has */
+};
+
+int rail_open(struct rail **out, const struct rail_config *c, struct fault *why);
+void rail_close(struct rail *r); /* takes NULL and half-open ones */
+
+void rail_publish(const struct rail *r, struct rail_end *out);
+/* Connects it to the other side's; is_low: this is the lower rank. */
+int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why);
+
+/* Takes in what the device has completed: > 0 if anything came. Failures are kept in r->failed. */
+int rail_poll(struct rail *r);
+
+/* Where the next chunk is to be put, MEMORY_SLOT bytes; NULL: there is no room. */
+void *rail_slot(struct rail *r);
+void rail_post(struct rail *r, size_t size);
+
+/* The peer's next chunk, or NULL; it stays until rail_release. */
+const void *rail_chunk(const struct rail *r, size_t *size);
+void rail_release(struct rail *r);
+
+/* Asks for an event at the next completion; `sends`: of a send, too. */
+void rail_arm(struct rail *r, bool sends);
+/* Takes the events off the channel. */
+void rail_disarm(struct rail *r);
+/* The device's own news: a port that went down. */
+void rail_look(struct rail *r);
+/* Writes a word to the peer if nothing is under way: a dead cable shows only to one who sends. */
+void rail_sign(struct rail *r);
+
+bool rail_is_flushed(struct rail *r); /* all chunks acknowledged by the peer's device, or lost */
+
+struct explain_place rail_place(const struct rail *r);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.h: what the runtime finds in mlaunch-rdma.so, which alone links libibverbs: one exported
+ * function that gives endpoint.h as a table. Hosts without libibverbs run all other backends.
+ */
+#ifndef RDMA_TABLE_H
+#define RDMA_TABLE_H
+
+#include "rdma/endpoint.h"
+
+struct endpoint_table {
+    const char *build; /* modules of different builds refuse each other */
+    int (*open)(struct endpoint **out, const struct endpoint_config *c, struct fault *why);
+    void (*close)(struct endpoint *e);
+    const void *(*publish)(struct endpoint *e, size_t *size);
+    int (*connect)(struct endpoint *e, const void *from_peer, size_t size, struct fault *why);
+    int (*check)(struct endpoint *e, bool *done, struct fault *why);
+    int (*check_late)(struct endpoint *e, struct fault *why);
+    void *(*slot)(struct endpoint *e, size_t *room);
+    void (*send)(struct endpoint *e, size_t size);
+    const void *(*chunk)(struct endpoint *e, size_t *size);
+    void (*release)(struct endpoint *e);
+    int (*poll)(struct endpoint *e);
+    const struct fault *(*failed)(const struct endpoint *e);
+    int (*fd)(const struct endpoint *e);
+    int (*sleep)(struct endpoint *e, bool sends);
+    void (*wake)(struct endpoint *e);
+    bool (*flush)(struct endpoint *e, int timeout_ms);
+    int (*descriptors)(const struct endpoint *e, int *out, int most);
+};
+
+/* The module's only export. */
+#define ENDPOINT_TABLE_SYMBOL "mlaunch_rdma_table"
+typedef const struct endpoint_table *endpoint_table_fn(void);
+ML_EXPORT endpoint_table_fn mlaunch_rdma_table;
+
+#endif

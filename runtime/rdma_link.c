@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rdma_link.c: messages over chunks (rdma/endpoint.h). A message starts in a chunk of its own with
+ * its header and fills as many as it takes. It is reduced straight out of the slot that the peer's
+ * device wrote it to.
+ */
+#include "runtime/rdma_link.h"
+
+#include "common/clock.h"
+#include "runtime/fork_guard.h"
+#include "runtime/group.h"
+#include "runtime/message.h"
+#include "runtime/news.h"
+#include "runtime/reduce_op.h"
+#include "runtime/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FLUSH_MS = 3000, /* at most, for what was sent last to reach a peer that is still there */
+    FLUSH_STEP_MS = 50,
+    DESCRIPTORS = 32,
+};
+
+struct rdma_link {
+    struct link base;
+    const struct endpoint_table *verbs;
+    struct endpoint *endpoint;
+};
+
+static struct rdma_link *rdma_of(struct link *l)
+{
+    return (struct rdma_link *)l;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* 1 if a chunk of the first send has gone, 0 if there is no room. */
+static int rdma_send(struct rdma_link *s)
+{
+    struct transfer *t = s->base.sends;
+    size_t room, used = 0, size;
+    unsigned char *slot = s->verbs->slot(s->endpoint, &room);
+
+    if (!slot)
+        return 0;
+    if (!t->header_moved) {
+        struct message m;
+
+        message_fill(&m, &s->base.group->call, t);
+        memcpy(slot, &m, sizeof(m));
+        used = sizeof(m);
+        t->header_moved = true;
+    }
+    size = smaller(t->size - t->moved, room - used);
+    if (size)
+        memcpy(slot + used, (const unsigned char *)t->buf + t->moved, size);
+    t->moved += size;
+    s->verbs->send(s->endpoint, used + size);
+    if (t->moved == t->size)
+        link_pop_send(&s->base);
+    return 1;
+}
+
+static void rdma_take(const struct rdma_link *s, struct transfer *t, const unsigned char *from,
+                      size_t size)
+{
+    unsigned char *to = (unsigned char *)t->buf + t->moved;
+
+    if (t->what == TRANSFER_REDUCE) {
+        const struct call *c = &s->base.group->call;
+        const unsigned char *with = (const unsigned char *)t->with + t->moved;
+        reduce_fn *reduce_them = reduce_op(c->type, c->op);
+        size_t count = size / type_size(c->type);
+
+        if (t->incoming_first)
+            reduce_them(to, from, with, count);
+        else
+            reduce_them(to, with, from, count);
+    } else {
+        memcpy(to, from, size);
+    }
+    t->moved += size;
+}
+
+/* 1 if a chunk was taken, 0 if none is there, ML_ERR_*. */
+static int rdma_receive(struct rdma_link *s, struct fault *why)
+{
+    struct transfer *t = s->base.recvs;
+    size_t size, used = 0;
+    const unsigned char *chunk = s->verbs->chunk(s->endpoint, &size);
+    int rc;
+
+    if (!chunk)
+        return 0;
+    if (!t->header_moved) {
+        struct message m;
+
+        if (size < sizeof(m))
+            return fault_set(why, ML_ERR_LINK, "a message from rank %d has no header",
+                             s->base.group->members[s->base.peer]);
+        memcpy(&m, chunk, sizeof(m));
+        rc = message_check(s->base.group, &m, t, why);
+        if (rc)
+            return rc;
+        used = sizeof(m);
+        t->header_moved = true;
+    }
+    if (size - used > t->size - t->moved)
+        return fault_set(why, ML_ERR_LINK, "a message from rank %d is longer than it said",
+                         s->base.group->members[s->base.peer]);
+    if (size > used)
+        rdma_take(s, t, chunk + used, size - used);
+    s->verbs->release(s->endpoint);
+    if (t->moved == t->size)
+        link_pop_recv(&s->base);
+    return 1;
+}
+
+static int rdma_progress(struct link *l, struct fault *why)
+{
+    struct rdma_link *s = rdma_of(l);
+    int moved, rc = 1;
+
+    moved = s->verbs->poll(s->endpoint) > 0;
+    while (l->sends && rdma_send(s))
+        moved = 1;
+    while (l->recvs && rc > 0) {
+        rc = rdma_receive(s, why);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    /* What had arrived before the failure counts. */
+    if (!moved && s->verbs->failed(s->endpoint))
+        l->ended = true;
+    return moved;
+}
+
+static int rdma_sleep(struct link *l, struct pollfd *p)
+{
+    struct rdma_link *s = rdma_of(l);
+
+    if (l->ended)
+        return 0;
+    if (s->verbs->sleep(s->endpoint, l->sends != NULL) < 0)
+        return -1;
+    *p = (struct pollfd){.fd = s->verbs->fd(s->endpoint), .events = POLLIN};
+    return 1;
+}
+
+static void rdma_wake(struct link *l)
+{
+    struct rdma_link *s = rdma_of(l);
+
+    s->verbs->wake(s->endpoint);
+}
+
+static const struct fault *rdma_reason(const struct link *l)
+{
+    const struct rdma_link *s = (const struct rdma_link *)l;
+
+    return s->verbs->failed(s->endpoint);
+}
+
+/* A send is done when it is in the ring: the queue pair must live until it has arrived. */
+static void rdma_flush(struct rdma_link *s)
+{
+    struct group *g = s->base.group;
+    int64_t deadline = clock_ms() + FLUSH_MS;
+
+    while (!g->broken.code && !s->verbs->flush(s->endpoint, FLUSH_STEP_MS) &&
+           clock_ms() < deadline) {
+        news_read(g->world->news, g);
+        if (news_peer(g->world->news, g->members[s->base.peer], NULL) != PEER_PRESENT)
+            return; /* it has got what it needed */
+    }
+}
+
+static void rdma_close(struct link *l)
+{
+    struct rdma_link *s = rdma_of(l);
+    int fds[DESCRIPTORS];
+    int count = s->verbs->descriptors(s->endpoint, fds, DESCRIPTORS);
+
+    rdma_flush(s);
+    for (int i = 0; i < count; i++)
+        fork_guard_forget(fds[i]);
+    s->verbs->close(s->endpoint);
+    free(s);
+}
+
+static const struct link_ops rdma_ops = {
+    .name = "rdma",
+    .drain_ms = 300,
+    .progress = rdma_progress,
+    .sleep = rdma_sleep,
+    .wake = rdma_wake,
+    .reason = rdma_reason,
+    .close = rdma_close,
+};
+
+int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *verbs,
+                   struct endpoint *e, struct fault *why)
+{
+    struct rdma_link *s = calloc(1, sizeof(*s));
+    int fds[DESCRIPTORS], count;
+
+    if (!s) {
+        verbs->close(e);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    link_init(&s->base, &rdma_ops, g, peer);
+    s->verbs = verbs;
+    s->endpoint = e;
+    count = verbs->descriptors(e, fds, DESCRIPTORS);
+    for (int i = 0; i < count; i++)
+        fork_guard_add(fds[i]);
+    *out = &s->base;
+    return 0;
+}

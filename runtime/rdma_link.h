@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* rdma_link.h: a link over RDMA queue pairs. */
+#ifndef RUNTIME_RDMA_LINK_H
+#define RUNTIME_RDMA_LINK_H
+
+#include "rdma/table.h"
+#include "runtime/link.h"
+
+/* Takes over `e` (also in error), which is connected and checked. */
+int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *verbs,
+                   struct endpoint *e, struct fault *why);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/rdma_mesh.h"
+
+#include "common/clock.h"
+#include "runtime/exchange.h"
+#include "runtime/news.h"
+#include "runtime/rdma_link.h"
+#include "runtime/rdma_module.h"
+#include "runtime/wiring.h"
+#include "runtime/world.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+struct rdma_mesh {
+    struct group *group;
+    const struct endpoint_table *verbs;
+    struct wiring *wiring;
+    struct endpoint **endpoints; /* per rank of the group; NULL: not needed */
+    bool *checked;
+};
+
+static uint64_t mesh_tag(const struct group *g)
+{
+    uint64_t tag = 1469598103934665603U; /* FNV-1a of job, generation and group */
+
+    for (const char *c = g->world->job.job; *c; c++)
+        tag = (tag ^ (unsigned char)*c) * 1099511628211U;
+    return ((tag ^ g->world->generation) * 1099511628211U ^ g->id) * 1099511628211U;
+}
+
+static int mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
+{
+    struct group *g = m->group;
+    char who[GROUP_MEMBER_TEXT];
+    struct endpoint_config c = {.port = wiring_choice(m->wiring, "port", 0),
+                                .gid_index = wiring_choice(m->wiring, "gid_index", -1),
+                                .mtu = wiring_choice(m->wiring, "mtu", 0),
+                                .tag = mesh_tag(g),
+                                .rank = g->members[g->rank],
+                                .peer = g->members[rank],
+                                .peer_name = group_describe(g, rank, who)};
+    int rc = wiring_devices(m->wiring, g->host_of[g->rank], g->host_of[rank], &c.devices,
+                            &c.device_count, why);
+
+    return rc ? rc : m->verbs->open(&m->endpoints[rank], &c, why);
+}
+
+int rdma_mesh_open(struct rdma_mesh **out, struct group *g, const bool *needed, struct fault *why)
+{
+    struct rdma_mesh *m = calloc(1, sizeof(*m));
+    int rc;
+
+    if (!m)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    m->group = g;
+    m->endpoints = calloc((size_t)g->size, sizeof(struct endpoint *));
+    m->checked = calloc((size_t)g->size, sizeof(*m->checked));
+    rc = m->endpoints && m->checked ? rdma_module_open(&m->verbs, why)
+                                    : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = wiring_read(&m->wiring, g->world->dir, why);
+    for (int i = 0; i < g->size && !rc; i++)
+        if (needed[i])
+            rc = mesh_open_one(m, i, why);
+    if (rc) {
+        rdma_mesh_close(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+void rdma_mesh_close(struct rdma_mesh *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < m->group->size && m->endpoints; i++)
+        if (m->endpoints[i])
+            m->verbs->close(m->endpoints[i]);
+    free(m->endpoints);
+    free(m->checked);
+    wiring_destroy(m->wiring);
+    free(m);
+}
+
+static int mesh_connect(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
+{
+    struct group *g = m->group;
+    struct blob *mine = calloc((size_t)g->size, sizeof(*mine));
+    struct exchange *x = NULL;
+    char who[GROUP_MEMBER_TEXT];
+    int rc;
+
+    if (!mine)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size; i++) {
+        size_t size = 0;
+
+        if (m->endpoints[i])
+            mine[i].bytes = m->verbs->publish(m->endpoints[i], &size);
+        mine[i].size = (uint32_t)size;
+    }
+    rc = exchange_run_each(&x, g, mine, deadline_ms, why);
+    free(mine);
+    for (int i = 0; i < g->size && !rc; i++) {
+        struct blob theirs = exchange_blob(x, i);
+
+        if (m->endpoints[i] && m->verbs->connect(m->endpoints[i], theirs.bytes, theirs.size, why))
+            rc = fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    }
+    exchange_destroy(x);
+    return rc;
+}
+
+/* One look at each; *left: those that have not heard from their peer. */
+static int mesh_check_all(struct rdma_mesh *m, int *left, struct fault *why)
+{
+    struct group *g = m->group;
+    char who[GROUP_MEMBER_TEXT];
+
+    *left = 0;
+    for (int i = 0; i < g->size; i++) {
+        if (!m->endpoints[i] || m->checked[i])
+            continue;
+        if (m->verbs->check(m->endpoints[i], &m->checked[i], why))
+            return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+        *left += !m->checked[i];
+    }
+    return 0;
+}
+
+static int mesh_check_late(struct rdma_mesh *m, struct fault *why)
+{
+    struct group *g = m->group;
+    char who[GROUP_MEMBER_TEXT];
+    int i = 0;
+
+    while (!m->endpoints[i] || m->checked[i])
+        i++;
+    m->verbs->check_late(m->endpoints[i], why);
+    return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+}
+
+/* Sleeps until one of the unchecked may have heard something. */
+static void mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadline_ms)
+{
+    struct news *n = m->group->world->news;
+    int count = 0;
+    bool is_ready = false;
+
+    polls[count++] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
+    for (int i = 0; i < m->group->size; i++) {
+        if (!m->endpoints[i] || m->checked[i])
+            continue;
+        is_ready |= m->verbs->sleep(m->endpoints[i], false) < 0;
+        polls[count++] = (struct pollfd){.fd = m->verbs->fd(m->endpoints[i]), .events = POLLIN};
+    }
+    if (!is_ready)
+        poll(polls, (nfds_t)count, clock_left_ms(deadline_ms));
+    for (int i = 0; i < m->group->size; i++)
+        if (m->endpoints[i] && !m->checked[i])
+            m->verbs->wake(m->endpoints[i]);
+    if (polls[0].revents)
+        news_read(n, m->group);
+}
+
+/* What the coordinator has said: somebody failed, or is gone. */
+static int mesh_hear(struct rdma_mesh *m, struct fault *why)
+{
+    struct group *g = m->group;
+    int rc = news_broken(g->world->news, g, why);
+
+    for (int i = 0; i < g->size && !rc; i++)
+        if (m->endpoints[i] && !m->checked[i] &&
+            news_peer(g->world->news, g->members[i], why) != PEER_PRESENT)
+            rc = ML_ERR_PEER;
+    return rc;
+}
+
+static int mesh_check(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
+{
+    struct group *g = m->group;
+    struct pollfd *polls = calloc((size_t)g->size + 1, sizeof(*polls));
+    int rc = polls ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory"), left = 1;
+
+    while (!rc && left > 0) {
+        rc = mesh_check_all(m, &left, why);
+        if (!rc && left > 0 && clock_ms() >= deadline_ms)
+            rc = mesh_check_late(m, why);
+        if (!rc && left > 0)
+            rc = mesh_hear(m, why);
+        if (!rc && left > 0)
+            mesh_sleep(m, polls, deadline_ms);
+    }
+    free(polls);
+    return rc;
+}
+
+int rdma_mesh_run(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
+{
+    struct group *g = m->group;
+    struct exchange *x = NULL;
+    int rc = mesh_connect(m, deadline_ms, why);
+
+    /* A packet to a queue pair that isn't connected yet would be lost, and sent again seconds later. */
+    if (!rc)
+        rc = exchange_run(&x, g, (struct blob){NULL, 0}, deadline_ms, why);
+    exchange_destroy(x);
+    if (!rc)
+        rc = mesh_check(m, deadline_ms, why);
+    for (int i = 0; i < g->size && !rc; i++) {
+        struct endpoint *e = m->endpoints[i];
+
+        m->endpoints[i] = NULL;
+        if (e)
+            rc = rdma_link_open(&g->links[i], g, i, m->verbs, e, why);
+    }
+    return rc;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/rdma_module.h"
+
+#include "common/build_id.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MODULE "mlaunch-rdma.so"
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct endpoint_table *table;
+
+/* Beside this module (an installation, a copy in a cache), or in the build tree. */
+static int module_find(char path[PATH_MAX], struct fault *why)
+{
+    static const char *const places[] = {"", "../../rdma/.libs/"};
+    const char *slash;
+    Dl_info self;
+
+    if (!dladdr((void *)&table, &self) || !self.dli_fname)
+        return fault_set(why, ML_ERR_SYSTEM, "cannot find out where mlaunch's runtime lies");
+    slash = strrchr(self.dli_fname, '/');
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, PATH_MAX, "%.*s%s" MODULE, slash ? (int)(slash - self.dli_fname) + 1 : 0,
+                 self.dli_fname, places[i]);
+        if (access(path, F_OK) == 0)
+            return 0;
+    }
+    return fault_set(why, ML_ERR_DEVICE,
+                     "this mlaunch was built without RDMA: there is no " MODULE
+                     " beside its runtime; build it with libibverbs's headers, or use "
+                     "--backend tcp");
+}
+
+static int module_load(struct fault *why)
+{
+    char path[PATH_MAX];
+    endpoint_table_fn *get;
+    const struct endpoint_table *found;
+    int rc = module_find(path, why);
+    void *module;
+
+    if (rc)
+        return rc;
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!module)
+        return fault_set(why, ML_ERR_DEVICE,
+                         "cannot open mlaunch's RDMA module: %s; is libibverbs1 installed on this "
+                         "host?",
+                         dlerror());
+    *(void **)&get = dlsym(module, ENDPOINT_TABLE_SYMBOL);
+    found = get ? get() : NULL;
+    if (!found || strcmp(found->build, build_id) != 0) {
+        dlclose(module);
+        return fault_set(why, ML_ERR_DEVICE, "%s is not of this mlaunch's build %s", path,
+                         build_id);
+    }
+    table = found;
+    return 0;
+}
+
+int rdma_module_open(const struct endpoint_table **out, struct fault *why)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&open_lock);
+    if (!table)
+        rc = module_load(why);
+    *out = table;
+    pthread_mutex_unlock(&open_lock);
+    return rc;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/wiring.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RAILS_MOST = 8 };
+
+struct wiring {
+    json_t *root;                      /* owns the names */
+    const char *names[RAILS_MOST + 1]; /* the last wiring_devices' */
+};
+
+int wiring_read(struct wiring **out, const char *job_dir, struct fault *why)
+{
+    struct wiring *w = calloc(1, sizeof(*w));
+    char path[PATH_MAX];
+    json_error_t error;
+
+    if (!w)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    snprintf(path, sizeof(path), "%s/rdma.json", job_dir);
+    w->root = json_load_file(path, 0, &error);
+    if (!json_is_array(json_object_get(w->root, "wiring"))) {
+        fault_set(why, ML_ERR_SYSTEM, "cannot read the RDMA wiring from %s: %s", path,
+                  w->root ? "it has none" : error.text);
+        wiring_destroy(w);
+        return ML_ERR_SYSTEM;
+    }
+    *out = w;
+    return 0;
+}
+
+void wiring_destroy(struct wiring *w)
+{
+    if (!w)
+        return;
+    json_decref(w->root);
+    free(w);
+}
+
+int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
+                   struct fault *why)
+{
+    json_t *row = json_array_get(json_object_get(w->root, "wiring"), (size_t)from);
+    json_t *entry = json_array_get(row, (size_t)to), *device;
+    size_t i, most = RAILS_MOST;
+
+    if (from == to) {
+        most = 1;
+        json_array_foreach(row, i, entry) if (json_array_size(entry) > 0) break;
+    }
+    *count = 0;
+    json_array_foreach(entry, i, device)
+    {
+        if (i < most && json_is_string(device))
+            w->names[(*count)++] = json_string_value(device);
+    }
+    w->names[*count] = NULL;
+    *out = w->names;
+    if (*count > 0)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "the hostfile's wiring has no RDMA device from host %d to host %d", from, to);
+}
+
+int wiring_choice(const struct wiring *w, const char *name, int otherwise)
+{
+    const json_t *value = json_object_get(w->root, name);
+
+    return json_is_integer(value) ? (int)json_integer_value(value) : otherwise;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* wiring.h: JOB_DIR/rdma.json: which devices lead from host to host, and what the user has chosen
+ * for all of them. */
+#ifndef RUNTIME_WIRING_H
+#define RUNTIME_WIRING_H
+
+#include "common/fault.h"
+
+struct wiring;
+
+int wiring_read(struct wiring **out, const char *job_dir, struct fault *why);
+void wiring_destroy(struct wiring *w); /* takes NULL */
+
+/* The devices by which host `from` reaches host `to`, NULL-terminated, owned by the wiring; for a
+ * host and itself the first device it has. *count of them. ML_ERR_ARGUMENT if there is none. */
+int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
+                   struct fault *why);
+
+/* "port", "gid_index", "mtu": `otherwise` where the user has not chosen. */
+int wiring_choice(const struct wiring *w, const char *name, int otherwise);
+
+#endif
