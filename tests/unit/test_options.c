@@ -59,7 +59,6 @@ static const struct {
     {"--mpi|auto|prog", "--mpi is not in this version"},
     {"--rdma-device=m|prog", "--rdma-device is not in this version"},
     {"--gid-index|1|prog", "--gid-index is not in this version"},
-    {"--agent-launcher|ssh|prog", "--agent-launcher is not in this version"},
     {"--backend|mpi|prog", "--backend: 'mpi' is not auto, tcp, ring, rdma, jaccl, shm or none"},
     {"ps", "mlaunch ps is not in this version (a program of that name: mlaunch -- ps)"},
     {"kill|JOB", "mlaunch kill is not in this version"},
