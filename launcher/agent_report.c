@@ -99,7 +99,7 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
                         struct fault *why)
 {
     int core = 0, consequence = 0, ended_by_us = 0;
-    const char *error = NULL, *core_file = NULL;
+    const char *error = NULL, *core_file = NULL, *lost = NULL;
     json_int_t pid = 0;
     json_t *root;
     int rc = report_load(&root, "EXITED", f, why);
@@ -108,10 +108,10 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
         return rc;
     memset(out, 0, sizeof(*out));
     out->status = -1;
-    rc = REPORT_UNPACK(root, "EXITED", why, "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s}", "rank",
-                       &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal,
-                       "core", &core, "consequence", &consequence, "ended_by_us", &ended_by_us,
-                       "error", &error, "core_file", &core_file);
+    rc = REPORT_UNPACK(root, "EXITED", why, "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s}",
+                       "rank", &out->rank, "pid", &pid, "status", &out->status, "signal",
+                       &out->signal, "core", &core, "consequence", &consequence, "ended_by_us",
+                       &ended_by_us, "error", &error, "core_file", &core_file, "lost", &lost);
     if (!rc)
         rc = check_rank(out->rank, ranks, why);
     if (!rc && (out->signal < 0 || out->signal > 127 ||
@@ -124,6 +124,7 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
         out->ended_by_us = ended_by_us;
         copy_text(out->error, sizeof(out->error), error);
         copy_text(out->core_file, sizeof(out->core_file), core_file);
+        copy_text(out->lost, sizeof(out->lost), lost);
     }
     json_decref(root);
     return rc;

@@ -33,6 +33,7 @@ struct exited_report {
     bool core, consequence, ended_by_us;
     char error[256];     /* "": the rank did begin */
     char core_file[256]; /* "": unknown */
+    char lost[512];      /* a consequence: which peer it had lost, a sentence; or "" */
 };
 struct aborted_report {
     int rank, status;

@@ -23,6 +23,8 @@ static enum blame blame_of(const struct exited_report *r)
 
 void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host)
 {
+    /* What is behind a consequence may be an exit with status 0, which is nobody's failure: only these words tell. */
+    const char *after = r->lost[0] ? " after it had lost a peer: " : "";
     int at = snprintf(out, size, "rank %d on host %s", r->rank, host);
 
     if (at < 0 || (size_t)at >= size)
@@ -34,14 +36,15 @@ void exited_report_format(char *out, size_t size, const struct exited_report *r,
     } else if (r->signal) {
         const char *name = sigdescr_np(r->signal);
 
-        snprintf(out, size, " (pid %lld) was killed by signal %d (%s)%s%s", (long long)r->pid,
-                 r->signal, name ? name : "real-time signal",
+        snprintf(out, size, " (pid %lld) was killed by signal %d (%s)%s%s%s%s", (long long)r->pid,
+                 r->signal, name ? name : "real-time signal", after, r->lost,
                  r->core_file[0] ? "; core file "
                  : r->core       ? "; core dumped"
                                  : "",
                  r->core_file);
     } else {
-        snprintf(out, size, " (pid %lld) exited with status %d", (long long)r->pid, r->status);
+        snprintf(out, size, " (pid %lld) exited with status %d%s%s", (long long)r->pid, r->status,
+                 after, r->lost);
     }
 }
 

@@ -35,7 +35,8 @@ struct rank {
     pid_t pid;
     int status;        /* waitpid's, from RANK_ENDED on */
     bool is_signalled; /* we had sent it a signal to end it */
-    bool is_broken;    /* its runtime had reported that a peer died */
+    bool is_broken;    /* its runtime had reported that a peer died, */
+    char lost[512];    /* in these words */
     struct output out[2];
     struct input in;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/job_directory.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,12 +102,26 @@ int job_directory_write(const char *path, const char *name, const char *text, st
     return err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", file) : 0;
 }
 
-bool job_directory_rank_is_broken(const char *path, int rank)
+bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size)
 {
     char file[JOB_DIRECTORY_PATH + 64];
+    ssize_t n;
+    int fd;
 
     snprintf(file, sizeof(file), "%s/rank.%d.broken", path, rank);
-    return access(file, F_OK) == 0;
+    text[0] = '\0';
+    /* O_NONBLOCK: the directory is the rank's to write, and a FIFO there must not stop the agent. */
+    fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno != ENOENT;
+    n = read(fd, text, size - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    for (char *at = text; *at; at++) {
+        if (iscntrl((unsigned char)*at))
+            *at = ' ';
+    }
+    return true;
 }
 
 void job_directory_sweep_shm(const char *job, int host)

@@ -11,6 +11,7 @@
 #include "common/fault.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { JOB_DIRECTORY_PATH = 192 }; /* bytes for the longest path, terminated */
 
@@ -26,8 +27,9 @@ void job_directory_remove(const char *path);
 /* Writes `text` to the new file `name` in it, 0600. ML_ERR_SYSTEM names the file. */
 int job_directory_write(const char *path, const char *name, const char *text, struct fault *why);
 
-/* Whether it has `rank.N.broken`: rank N's runtime has reported that a peer died. */
-bool job_directory_rank_is_broken(const char *path, int rank);
+/* Whether it has `rank.N.broken`: rank N's runtime has reported that a peer died. `text`, of `size` bytes, is
+ * then its sentence, or "". */
+bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size);
 
 /* Unlinks what ranks of this job and host left in /dev/shm (names begin "mlaunch-UID-JOB.HOST.").
  */

@@ -39,6 +39,8 @@ static void exited_send(struct rank *r)
         core_file_find(core, sizeof(core), r->pid, WTERMSIG(r->status),
                        r->agent->cwds[r->job->app]))
         json_object_set_new(said, "core_file", json_string(core));
+    if (r->lost[0])
+        json_object_set_new(said, "lost", json_string(r->lost)); /* no UTF-8: left out */
     r->state = RANK_REPORTED;
     stream_send_json(r->agent->stream, AGENT_EXITED, said);
 }
@@ -58,7 +60,8 @@ static void rank_on_end(struct rank *r, int status)
     r->state = RANK_ENDED;
     r->status = status;
     r->agent->ended++;
-    r->is_broken = job_directory_rank_is_broken(r->agent->dir, r->job->rank);
+    r->is_broken =
+        job_directory_rank_is_broken(r->agent->dir, r->job->rank, r->lost, sizeof(r->lost));
     rank_epitaph(r, text, sizeof(text));
     coordination_rank_exited(r->agent->coordination, r->job->rank, r->pid, text);
     input_close(r);

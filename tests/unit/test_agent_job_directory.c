@@ -26,6 +26,7 @@ static void makes_two_apart_and_removes_them(void **state)
     char a[JOB_DIRECTORY_PATH], b[JOB_DIRECTORY_PATH], user[128], inner[256];
     struct fault why = {0};
     struct stat st;
+    char text[9];
 
     (void)state;
     user_directory(user, sizeof(user));
@@ -47,9 +48,14 @@ static void makes_two_apart_and_removes_them(void **state)
     snprintf(inner, sizeof(inner), "%s/inner/link", a);
     assert_int_equal(symlink(b, inner), 0);
 
-    assert_false(job_directory_rank_is_broken(a, 3));
+    assert_false(job_directory_rank_is_broken(a, 3, text, sizeof(text)));
+    assert_string_equal(text, "");
     assert_int_equal(job_directory_write(a, "rank.3.broken", "", &why), 0);
-    assert_true(job_directory_rank_is_broken(a, 3));
+    assert_true(job_directory_rank_is_broken(a, 3, text, sizeof(text)));
+    assert_string_equal(text, "");
+    assert_int_equal(job_directory_write(a, "rank.3.broken", "rank 2\nis gone", &why), 0);
+    assert_true(job_directory_rank_is_broken(a, 3, text, sizeof(text)));
+    assert_string_equal(text, "rank 2 i");
 
     job_directory_remove(a);
     assert_int_not_equal(access(a, F_OK), 0);
