@@ -222,16 +222,19 @@ static void on_aborted(struct attempt *a, struct member *m, const struct frame *
 {
     struct aborted_report aborted;
     struct fault why;
+    const char *host;
 
     if (aborted_report_parse(&aborted, f, a->plan->size, &why)) {
         nonsense(m, why.text);
         return;
     }
-    if (!is_rank_of(a, m, (uint32_t)aborted.rank)) {
-        nonsense(m, "its agent speaks of a rank of another host");
+    /* The coordinator hears of it, which is in rank 0's agent and speaks for ranks on all hosts. */
+    if (m != &a->members[a->plan->ranks[0].host]) {
+        nonsense(m, "its agent speaks for a coordinator that it doesn't have");
         return;
     }
-    first_failure_aborted(&a->failure, &aborted, m->host->name, a->ranks[aborted.rank].pid);
+    host = a->members[a->plan->ranks[aborted.rank].host].host->name;
+    first_failure_aborted(&a->failure, &aborted, host, a->ranks[aborted.rank].pid);
     attempt_failed(a, false);
 }
 
