@@ -1,0 +1,88 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# fault.sh: for tests that start a job of ranks that are hard to end (faulty.c), do it some harm, and then look
+# everywhere for what is left (look.py): processes, agents, job directories, shared memory; here and on namespace
+# hosts.
+#
+#     zoo_start 4                   in the background, on "${WHERE[@]}"; returns once all ranks are up
+#     agent_kill "$H1" worker
+#     zoo_end 125 3 NAME            mlaunch ends with this status, and within 3 s nothing is left
+. "${BASH_SOURCE[0]%/*}/../cli/job.sh"
+FAULTY=$BUILD/tests/fault/faulty
+CHILDREN=100
+is_long && CHILDREN=1000
+WHERE=(-H localhost) # where the ranks run
+# In mlaunch's own environment too, which local agents inherit.
+JOB=(env "$MARK" "${JOB[@]}")
+
+# slow SECONDS: more of them with a sanitizer.
+slow() { if [ "$SANITIZE" = no ]; then echo "$1"; else echo $(($1 * 4)); fi; }
+
+# Until N lines of the ranks have TEXT, or mlaunch has ended.
+has_said() {
+    wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ] || ! kill -0 $mlaunch 2> /dev/null" "$(slow 30)"
+    [ "$(grep -c "$1" "$T/out")" -ge "$2" ]
+}
+
+# job_start ARGUMENT…: in the background, with the signals of a job in the foreground; sets $mlaunch.
+job_start() {
+    : > "$EVENTS"
+    : > "$T/out"
+    set -m
+    "${JOB[@]}" "$@" > "$T/out" 2> "$T/err" &
+    mlaunch=$!
+    set +m
+}
+
+# zoo_start RANKS [OPTION…]
+zoo_start() {
+    local ranks=$1
+    shift
+    job_start "${WHERE[@]}" -n "$ranks" --oversubscribe "$@" -- "$FAULTY" zoo "$CHILDREN"
+    has_said ready "$ranks" || diag "not all ranks are up: $(cat "$T/err")"
+    # A look that finds nothing now would find nothing later.
+    ! left_behind > "$T/left" || fail "ranks and agents are found while they run"
+}
+
+# Process 1 of a namespace host, as this namespace counts.
+init_of() {
+    local p
+    read -r p < "$NETNS_DIR/$1.pid"
+    read -r p _ < "/proc/$p/task/$p/children" # without a newline: its status says nothing
+    echo "$p"
+}
+inits() { local h; for h in ${NETNS_HOSTS:-}; do init_of "$h"; done; }
+
+# agent_kill HOST worker|guard|sshd: SIGKILL to that process of the agent there; fails if there is none.
+agent_kill() {
+    local pid init=()
+    [ "$1" = localhost ] || init=("$(init_of "$1")")
+    pid=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$2" "${init[@]}") && [ -n "$pid" ] && kill -KILL "$pid"
+}
+
+# shellcheck disable=SC2046 # a list of pids
+left_behind() { "$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" $(inits); }
+
+# nothing_left NAME SECONDS
+nothing_left() {
+    if wait_for 'left_behind > "$T/left"' "$(slow "$2")"; then
+        pass "$1"
+    else
+        fail "$1" "left after $2 s: $(cat "$T/left")"
+    fi
+}
+
+# zoo_end STATUS SECONDS NAME: waits for nothing to be left, then for mlaunch.
+zoo_end() {
+    nothing_left "$3: nothing is left within $2 s" "$2"
+    wait "$mlaunch" 2> /dev/null
+    status=$?
+    cp "$T/out" "$OUT"
+    cp "$T/err" "$ERR"
+    if [ "$status" -eq "$1" ]; then
+        pass "$3: status $1"
+    else
+        fail "$3: status $1" "status $status"
+        diag_run "$3"
+    fi
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * faulty: ranks that fail on demand, and ranks that are hard to end.
+ *
+ *     faulty call RANK HOW    all call all_reduce for ever; after 20 calls RANK does HOW: exit:N, kill:N, abort
+ *     faulty absent RANK      RANK exits with 0 and never calls ml_init, the others do
+ *     faulty zoo N            each rank, by its number modulo 4: has left a daemon behind (two forks, setsid); is
+ *                             deaf to signals; has been stopped; has N children in sessions of their own
+ *
+ * All say "ready" when they are where they can be shot at. Others exit with 3 after an error, and say it.
+ */
+#include "common/mlaunch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void say_ready(void)
+{
+    (void)!write(STDOUT_FILENO, "ready\n", 6);
+}
+
+static void fail_as(const char *how)
+{
+    if (strncmp(how, "exit:", 5) == 0)
+        _exit(atoi(how + 5));
+    if (strncmp(how, "kill:", 5) == 0)
+        raise(atoi(how + 5));
+    ml_abort(9, "as asked");
+}
+
+static int failed(void)
+{
+    fprintf(stderr, "%s\n", ml_error());
+    return 3;
+}
+
+static int call(int who, const char *how)
+{
+    ml_group *world;
+    float v[1000] = {0};
+
+    if (ml_init(&world) < 0)
+        return failed();
+    for (int i = 0;; i++) {
+        if (i == 20)
+            say_ready();
+        if (i == 20 && ml_rank(world) == who)
+            fail_as(how);
+        if (ml_all_reduce(world, v, v, 1000, ML_FLOAT32, ML_SUM) < 0)
+            return failed();
+    }
+}
+
+static int absent(int who)
+{
+    const char *rank = getenv("MLAUNCH_RANK");
+    ml_group *world;
+
+    say_ready();
+    if (rank && atoi(rank) == who)
+        return 0;
+    return ml_init(&world) < 0 || ml_barrier(world) < 0 ? failed() : ml_finalize() < 0;
+}
+
+static void be_deaf(void)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+        signal(signals[i], SIG_IGN);
+}
+
+static void sleep_for_ever(void)
+{
+    for (;;)
+        pause();
+}
+
+static void leave_a_daemon(void)
+{
+    if (fork() != 0)
+        return;
+    setsid();
+    if (fork() != 0)
+        _exit(0);
+    be_deaf();
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    sleep_for_ever();
+}
+
+static int zoo(int children)
+{
+    ml_group *world;
+
+    if (ml_init(&world) < 0 || ml_barrier(world) < 0)
+        return failed();
+    switch (ml_rank(world) % 4) {
+    case 0:
+        leave_a_daemon();
+        break;
+    case 1:
+        be_deaf();
+        break;
+    case 2:
+        say_ready();
+        raise(SIGSTOP);
+        break;
+    default:
+        for (int i = 0; i < children; i++) {
+            if (fork() == 0) {
+                setsid();
+                be_deaf();
+                sleep_for_ever();
+            }
+        }
+    }
+    say_ready();
+    sleep_for_ever();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "call") == 0)
+        return call(atoi(argv[2]), argv[3]);
+    if (argc == 3 && strcmp(argv[1], "absent") == 0)
+        return absent(atoi(argv[2]));
+    if (argc == 3 && strcmp(argv[1], "zoo") == 0)
+        return zoo(atoi(argv[2]));
+    fprintf(stderr, "usage: faulty call RANK HOW | absent RANK | zoo CHILDREN\n");
+    return 2;
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Who is to blame: a rank that ends in the middle of a collective, in every way; that never joins; that leaves early.
+# Expected: the sentence names the cause, never a consequence; others' calls return within 1 s.
+TEST_LIMIT=90
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/fault.sh"
+hosts_up 2
+JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 2)
+
+for where in "localhost:4" "$H1:2,$H2:2"; do
+    named=${where%%:*}
+    [ "$named" = localhost ] || named=$H2
+    job_says 5 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) exited with status 5$" "$where: a status" \
+        -H "$where" -n 4 -- "$FAULTY" call 2 exit:5
+    job_says 5 "^\[[013]\] .*rank 2 exited with status 5 on host" "$where: … and the others' error names it" \
+        -H "$where" -n 4 --on-failure continue -- "$FAULTY" call 2 exit:5
+    job_says 139 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) was killed by signal 11 \(Segmentation fault\)" \
+        "$where: a signal" -H "$where" -n 4 -- "$FAULTY" call 2 kill:11
+    job_says 9 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) aborted the job: as asked" "$where: ml_abort" \
+        -H "$where" -n 4 -- "$FAULTY" call 2 abort
+    # Status 0 is no failure: the first consequence is named, with what it had lost.
+    job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 after it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\)" \
+        "$where: status 0 in mid-collective" -H "$where" -n 4 -- "$FAULTY" call 2 exit:0
+    job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 after it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\) without calling ml_init" \
+        "$where: status 0 without ml_init" -H "$where" -n 4 -- "$FAULTY" absent 2
+    job_says 3 "after it had lost a peer: .*rank 0 exited with status 0 on host [^ ]+ \(pid [0-9]+\) without calling ml_init" \
+        "$where: rank 0 without ml_init" -H "$where" -n 4 -- "$FAULTY" absent 0
+    job_status 0 "$where: rank 0 leaves early, nobody needs it" -H "$where" -n 4 -- sh -c '[ $MLAUNCH_RANK = 0 ] || sleep 0.3'
+done
+
+case $(cat /proc/sys/kernel/core_pattern) in
+'|'*) skip "a core file's path" "core files go to a program here" ;;
+*)
+    mkdir "$T/core"
+    job_says 134 "^mlaunch: rank 0 on host [^ ]+ \(pid [0-9]+\) was killed by signal 6 \(Aborted\); core file /" \
+        "a core file's path" -n 1 --cwd "$T/core" -- sh -c 'ulimit -c unlimited; kill -ABRT $$'
+    check "it is there" test -s "$(sed -n 's/.*core file //p' "$ERR")"
+    ;;
+esac
+
+done_testing

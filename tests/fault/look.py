@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Looks for what jobs have left behind, and for the agents' processes.
+
+look.py left EVENTS MARK [INIT…]    prints what there still is of the jobs in the file EVENTS: processes with MARK in
+                                    their environment, agents in the pid namespaces of the INITs, job directories,
+                                    segments in /dev/shm, here and in the INITs' file systems; status 1 if anything
+look.py agent EVENTS HOST worker|guard|sshd [INIT]
+                                    prints the pid, as it is here, of a process of the agent on HOST, or of the sshd
+                                    that serves its connection; status 1 and nothing if there is none
+"""
+import glob
+import json
+import os
+import sys
+
+
+def jobs_of(events):
+    try:
+        with open(events, encoding="utf-8") as f:
+            return [json.loads(line) for line in f if line.endswith("\n")]
+    except OSError:
+        return []
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def namespace(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None
+
+
+def pids():
+    return [int(d) for d in os.listdir("/proc") if d.isdigit()]
+
+
+def stat(pid):
+    """(state, parent)"""
+    fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return (fields[0], int(fields[1])) if len(fields) > 2 else (b"X", 0)
+
+
+def left(events, mark, *inits):
+    found = []
+    spaces = {namespace(i) for i in inits} - {None}
+    for pid in pids():
+        if stat(pid)[0] in b"ZX" or pid == os.getpid():
+            continue
+        command = read(f"/proc/{pid}/cmdline")
+        if mark.encode() in read(f"/proc/{pid}/environ").split(b"\0") or (
+                spaces and b"mlaunch-agent" in command.split(b"\0")[0] and namespace(pid) in spaces):
+            found.append(f"process {pid}: {command.replace(bytes(1), b' ').decode(errors='replace')[:100]}")
+    for job in {e["job"] for e in jobs_of(events) if e.get("job")}:
+        found += glob.glob(f"/tmp/mlaunch-*/{job}.*")
+        for root in ["", *(f"/proc/{i}/root" for i in inits)]:
+            found += glob.glob(f"{root}/dev/shm/mlaunch-*{job}*")
+    print("\n".join(found[:20]) + (f"\n… and {len(found) - 20} more" if len(found) > 20 else ""))
+    return 1 if found else 0
+
+
+def is_agent(pid):
+    return b"mlaunch-agent" in read(f"/proc/{pid}/cmdline").split(b"\0")[0]
+
+
+def outside(inner, space):
+    """The pid, as it is here, of the process that is `inner` in a pid namespace."""
+    for pid in pids():
+        numbers = [line.split()[-1] for line in read(f"/proc/{pid}/status").splitlines() if line.startswith(b"NSpid")]
+        if numbers and int(numbers[0]) == inner and namespace(pid) == space:
+            return pid
+    return 0
+
+
+def agent(events, host, role, init=None):
+    worker = next((e["pid"] for e in jobs_of(events) if e["event"] == "connected" and e["host"] == host), 0)
+    if init:
+        worker = outside(worker, namespace(init))
+    guard = stat(worker)[1]
+    # Whoever asks is going to kill it: no number is given that might be somebody else.
+    if not worker or not is_agent(worker) or not is_agent(guard):
+        return 1
+    sshd = guard
+    while sshd > 1 and read(f"/proc/{sshd}/comm") != b"sshd\n":
+        sshd = stat(sshd)[1]
+    pid = {"worker": worker, "guard": guard, "sshd": sshd if init else 0}[role]
+    if pid <= 1 or str(pid) == init:
+        return 1
+    print(pid)
+    return 0
+
+
+sys.exit({"left": left, "agent": agent}[sys.argv[1]](*sys.argv[2:]))

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Random faults at random moments of start, run and stop: 20 (200 in check-long), on local and on SSH hosts. Expected: mlaunch
+# ends, and nothing is left: no process, no job directory, no shared memory. SEED=… repeats a run.
+TEST_LIMIT=120
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/fault.sh"
+hosts_up 2
+JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
+SEED=${SEED:-$RANDOM}
+echo "# SEED=$SEED"
+RANDOM=$SEED
+ROUNDS=20
+is_long && ROUNDS=200
+CHILDREN=30
+
+# A local job starts in some 100 ms, one over SSH in some 300.
+wait_microseconds() {
+    local end=$((${EPOCHREALTIME/./} + $1))
+    while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do read -r -t 0.005 <> <(:); done
+}
+
+# strike FAULT HOST
+strike() {
+    case $1 in
+    head) kill -KILL "$mlaunch" ;;
+    INT | TERM | HUP) kill -"$1" "$mlaunch" ;;
+    twice)
+        kill -INT "$mlaunch"
+        wait_microseconds 120000
+        kill -TERM "$mlaunch"
+        ;;
+    rank)
+        local pid
+        pid=$("$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" | sed -n 's/^process \([0-9]*\): [^ ]*faulty zoo.*/\1/p' | head -n 1)
+        [ -n "$pid" ] && kill -KILL "$pid"
+        ;;
+    *) # before it has connected there is no such process
+        agent_kill "$2" "$1"
+        ;;
+    esac 2> /dev/null
+}
+
+places=("localhost" "$H1,$H2" "localhost,$H1")
+faults=(head INT TERM HUP twice rank worker guard sshd)
+for ((round = 1; round <= ROUNDS; round++)); do
+    place=${places[RANDOM % 3]}
+    host=${place##*,}
+    fault=${faults[RANDOM % 9]}
+    [ "$fault" != sshd ] || [ "$host" != localhost ] || fault="head"
+    moment=$((RANDOM * 20)) # microseconds: 0 to 0.65 s
+    job_start -H "$place" -n 4 --oversubscribe -- "$FAULTY" zoo $CHILDREN
+    wait_microseconds $moment
+    strike "$fault" "$host"
+    what="round $round: $fault at $((moment / 1000)) ms, $place"
+    # A fault that struck nobody, because it came too early, leaves a job that runs: it is ended in a polite way.
+    wait_microseconds 20000
+    [ "$fault" = head ] || kill -TERM "$mlaunch" 2> /dev/null
+    if ! wait_for '! kill -0 "$mlaunch" 2> /dev/null' "$(slow 20)"; then
+        fail "$what" "mlaunch has not ended"
+        kill -KILL "$mlaunch"
+        continue
+    fi
+    wait "$mlaunch" 2> /dev/null
+    nothing_left "$what" 5
+done
+
+done_testing
