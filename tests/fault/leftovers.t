@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What ranks leave behind when a job ends as it should: a daemon, a child deaf to SIGTERM, a stopped one, 1,000 children in
 # sessions of their own; after a good end, a failure, Ctrl-C, and --timeout. Expected: gone when mlaunch returns.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=90
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

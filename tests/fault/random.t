@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Random faults at random moments of start, run and stop: 20 (200 in check-long), on local and on SSH hosts. Expected: mlaunch
 # ends, and nothing is left: no process, no job directory, no shared memory. SEED=… repeats a run.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
