@@ -48,12 +48,13 @@ int allocation_add(struct host_list *l, const char *name, int64_t slots, bool no
 
 static int add_line(struct host_list *l, char *line, bool has_slots, struct fault *why)
 {
-    char *name = strsep(&line, " \t"), *count = line ? line + strspn(line, " \t") : NULL;
-    char shown[TEXT_SHOWN];
+    char *name = has_slots ? strsep(&line, " \t") : line, *count = NULL, shown[TEXT_SHOWN];
     int64_t slots = 1;
 
-    if (has_slots && count)
-        count = strsep(&count, " \t");
+    if (has_slots && line) {
+        line += strspn(line, " \t");
+        count = strsep(&line, " \t");
+    }
     if (has_slots && (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots)))
         return fault_set(why, ML_ERR_ARGUMENT, "no number of slots stands behind '%s'",
                          text_show(shown, name));

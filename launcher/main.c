@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: the mlaunch command: options, plan, job. */
+/* main.c: the mlaunch command: options, plan, job; or a subcommand. */
 #include "common/log.h"
+#include "launcher/batch.h"
 #include "launcher/config_file.h"
 #include "launcher/job.h"
 #include "launcher/options.h"
@@ -70,6 +71,10 @@ int main(int argc, char **argv)
     int status = 0;
 
     log_open("mlaunch", LOG_WARN);
+    if (argc > 1 && strcmp(argv[1], "batch") == 0) {
+        status = batch_main(argc - 1, argv + 1);
+        return status ? status : finish_output();
+    }
     if (parse(&o, argc, argv))
         return STATUS_OURS;
     if (o->action == OPTIONS_HELP)

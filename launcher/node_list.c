@@ -44,7 +44,7 @@ static int expand_letters(struct string_list *out, const char *name, int before,
 
     if ((range[1] && (range[1] != '-' || !is_letter(last) || range[3])) || last < first)
         return malformed(name, why);
-    for (char letter = first; letter <= last && !rc; letter++) {
+    for (int letter = first; letter <= last && !rc; letter++) {
         char *one = NULL;
 
         rc = string_format(&one, why, "%.*s%c%s", before, name, letter, behind);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/batch.h"
+#include "common/log.h"
+#include "launcher/batch_options.h"
+#include "launcher/batch_script.h"
+#include "launcher/batch_submit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { STATUS_OURS = 125 };
+
+/* Executable, for systems that run the file itself. */
+static int file_write(const char *path, const char *script, struct fault *why)
+{
+    FILE *to = fopen(path, "we");
+    int err = 0;
+
+    if (!to)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %s", path);
+    if (fputs(script, to) < 0 || fchmod(fileno(to), 0755))
+        err = errno;
+    if (fclose(to) && !err)
+        err = errno;
+    return err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", path) : 0;
+}
+
+static int submit(const struct batch_options *b, const char *script, struct fault *why)
+{
+    char *id = NULL;
+    int rc = batch_submit(&id, b->system, script, why);
+
+    if (!rc)
+        puts(id);
+    free(id);
+    return rc;
+}
+
+static int carry_out(const struct batch_options *b, struct fault *why)
+{
+    char *script = NULL;
+    int rc = batch_script_make(&script, b, why);
+
+    if (!rc && b->file)
+        rc = file_write(b->file, script, why);
+    if (!rc && b->submit)
+        rc = submit(b, script, why);
+    else if (!rc && !b->file)
+        fputs(script, stdout);
+    free(script);
+    return rc;
+}
+
+int batch_main(int argc, char **argv)
+{
+    struct batch_options b;
+    struct fault why;
+    int rc = batch_options_parse(&b, argc, argv, &why);
+
+    if (!rc && b.help)
+        batch_options_print_help();
+    else if (!rc)
+        rc = carry_out(&b, &why);
+    if (rc)
+        log_error("batch: %s", why.text);
+    batch_options_clear(&b);
+    return rc ? STATUS_OURS : 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* batch_options.h: what mlaunch batch was asked for. */
+#ifndef LAUNCHER_BATCH_OPTIONS_H
+#define LAUNCHER_BATCH_OPTIONS_H
+
+#include "launcher/string_list.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum batch_system { BATCH_SLURM, BATCH_PBS, BATCH_LSF, BATCH_SGE };
+
+struct batch_options {
+    enum batch_system system;
+    bool help, submit;
+    int nodes, ntasks, ntasks_per_node;                        /* 0: not said */
+    int64_t time_s;                                            /* 0: not said */
+    char *partition, *account, *job_name, *output, *pe, *file; /* job_name is never NULL */
+    struct string_list extra;
+    struct string_list words; /* mlaunch's own: options, --, program, arguments */
+};
+
+/* argv[0] is "batch". The options of run are judged too. ML_ERR_ARGUMENT. Call batch_options_clear
+ * in either case. */
+int batch_options_parse(struct batch_options *out, int argc, char *const *argv, struct fault *why);
+void batch_options_clear(struct batch_options *b);
+void batch_options_print_help(void);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* batch_time.h: a time limit as Slurm's users write it. */
+#ifndef LAUNCHER_BATCH_TIME_H
+#define LAUNCHER_BATCH_TIME_H
+
+#include "common/fault.h"
+
+#include <stdint.h>
+
+/* MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES,
+ * DAYS-HOURS:MINUTES:SECONDS. ML_ERR_ARGUMENT, for 0 too. */
+int batch_time_parse(int64_t *seconds, const char *text, struct fault *why);
+
+#endif
