@@ -452,7 +452,7 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
         [STOP_TIMEOUT] = 124, [STOP_READER_GONE] = 128 + SIGPIPE, [STOP_OUTPUT_FAILED] = 125};
 
     out->has_run = a->has_run;
-    out->job = a->identity.id;
+    memcpy(out->job, a->identity.id, sizeof(out->job));
     if (a->cause == STOP_SIGNAL)
         out->status = 128 + a->stop_signal;
     else if (a->cause != STOP_NONE)

@@ -7,6 +7,7 @@
 #include "launcher/channel.h"
 #include "launcher/events_file.h"
 #include "launcher/input.h"
+#include "launcher/job_identity.h"
 #include "launcher/output.h"
 
 #include <stdbool.h>
@@ -36,7 +37,7 @@ struct attempt_result {
     bool has_run;            /* the ranks were started */
     bool is_worth_a_restart; /* a rank or a host failed, after the start, by itself */
     int status;              /* mlaunch's */
-    const char *job;         /* its id, valid until attempt_destroy */
+    char job[JOB_ID_SIZE];
 };
 
 int attempt_start(struct attempt **out, const struct attempt_config *config, struct fault *why);

@@ -35,6 +35,7 @@ struct job {
     int end_signal;        /* with which signal last */
     int64_t end_signal_ms; /* and when */
     enum stop_cause cause; /* why no further run is to be started */
+    bool is_in_a_hurry;    /* what has not been written yet may be lost */
 };
 
 /* Descriptors 0, 1 and 2 must not become sockets of ours because the caller had closed them. */
@@ -89,11 +90,13 @@ static void on_end_signal(struct job *j, int signal)
         if (signal == SIGINT && j->attempt && !j->attempt_ended)
             output_say(j->output, "interrupted: ending the job; once more to kill it");
         job_stop(j, STOP_SIGNAL, signal);
-    } else if (j->end_signals == 2 && j->attempt) {
-        attempt_kill(j->attempt);
-    } else if (j->attempt) {
-        attempt_give_up(j->attempt);
+        return;
     }
+    j->is_in_a_hurry = true;
+    if (j->end_signals == 2 && j->attempt)
+        attempt_kill(j->attempt);
+    else if (j->attempt)
+        attempt_give_up(j->attempt);
 }
 
 static void on_paused(void *arg)
@@ -187,9 +190,10 @@ static void drain(struct job *j)
     bool was_late = j->cause == STOP_TIMEOUT;
 
     output_finish(j->output);
-    while (!output_is_idle(j->output) && j->end_signals == asked &&
-           was_late == (j->cause == STOP_TIMEOUT))
+    while (!output_is_idle(j->output) && !j->is_in_a_hurry) {
         event_base_loop(j->base, EVLOOP_ONCE);
+        j->is_in_a_hurry = j->end_signals != asked || was_late != (j->cause == STOP_TIMEOUT);
+    }
     event_base_loop(j->base, EVLOOP_NONBLOCK); /* a failure of the last write */
 }
 
@@ -244,7 +248,7 @@ static int run_all(struct job *j)
             break;
         output_say(j->output, "starting the job again (restart %d of %d)", i + 1,
                    j->plan->restarts);
-        events_file_write(j->events, "restarted", "",
+        events_file_write(j->events, "restarted", result.job,
                           json_pack("{s:i, s:i}", "restart", i + 1, "of", j->plan->restarts));
     }
     return result.status;

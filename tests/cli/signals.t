@@ -90,6 +90,22 @@ wait_for '[ -s "$T/ready" ]' 10
 run eval 'kill -INT "$mlaunch"; wait "$mlaunch"'
 job_judge 130 "Ctrl-C while it connects" "INT"
 
+# A reader that doesn't read holds up the end of a job, but not for one who asks twice.
+mkfifo "$T/full"
+exec 8<> "$T/full"
+set -m
+"${JOB[@]}" -n 1 -- sh -c 'echo ready >&2; exec yes' > "$T/full" 2> "$T/out" &
+mlaunch=$!
+set +m
+has_said ready 1
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
+kill -INT "$mlaunch"
+has_said interrupted 1
+kill -TERM "$mlaunch"
+run eval 'wait "$mlaunch"'
+exec 8>&-
+job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
+
 # On a terminal.
 keep terminal 'wait ready
 wait ready

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""odd-agent.py: speaks an agent's protocol on stdin and stdout, up to what $ODD says, and then misbehaves."""
+import json
+import os
+import struct
+import sys
+
+HELLO, READY, REFUSED, STARTED, OUTPUT, EXITED = 16, 17, 18, 19, 20, 21
+LOST, DONE, PONG = 25, 26, 27
+JOB, START, STOP, PING, BYE = 64, 65, 69, 73, 74
+
+
+def send(kind, payload=b""):
+    if isinstance(payload, dict):
+        payload = json.dumps(payload).encode()
+    os.write(1, struct.pack(">IBBH", len(payload), 1, kind, 0) + payload)
+
+
+def receive():
+    header = sys.stdin.buffer.read(8)
+    if len(header) < 8:
+        sys.exit(0)
+    size, _, kind, _ = struct.unpack(">IBBH", header)
+    return kind, sys.stdin.buffer.read(size)
+
+
+def silent():
+    while sys.stdin.buffer.read(1):
+        pass
+    sys.exit(0)
+
+
+def main():
+    odd = os.environ["ODD"]
+    build = sys.argv[sys.argv.index("--build") + 1]
+    if odd == "silent":
+        silent()
+    if odd == "garbage":
+        os.write(1, b"Welcome to this host!\n")
+        silent()
+    if odd == "gone":
+        sys.exit(7)
+    send(HELLO, {"build": "0" * 16 if odd == "build" else build, "host": "h", "pid": os.getpid(), "cpus": 1,
+                 "arch": "vax" if odd == "arch" else os.uname().machine, "address": ""})
+    if odd == "early":
+        send(EXITED, {"rank": 0, "status": 0})
+    while True:
+        kind, _ = receive()
+        if kind == PING:
+            send(PONG)
+        elif kind == BYE:
+            sys.exit(0)
+        elif kind == JOB and odd == "refuses":
+            send(REFUSED, {"text": "no room here", "status": 125})
+        elif kind == JOB and odd == "gone-later":
+            sys.exit(8)
+        elif kind == JOB:
+            send(READY, {"coordinator": "", "warnings": ["a warning"] if odd == "warns" else []})
+        elif kind == START and odd == "other-rank":
+            send(STARTED, {"rank": 5, "pid": 1})
+        elif kind == START and odd == "malformed":
+            send(EXITED, {"rank": "zero"})
+        elif kind == START and odd == "lost":
+            send(LOST, {"text": "its other half is gone"})
+        elif kind == START and odd == "warns":
+            send(STARTED, {"rank": 0, "pid": 1})
+            send(OUTPUT, struct.pack(">IB", 0, 1) + b"out\n")
+            send(EXITED, {"rank": 0, "pid": 1, "status": 0})
+            send(DONE, {"survivors": [{"pid": 9, "text": "in uninterruptible sleep"}]})
+        elif kind == START and odd == "never-done":
+            send(EXITED, {"rank": 0, "pid": 1, "status": 3})
+        elif kind == STOP and odd in ("lost", "other-rank"):
+            send(DONE, {"survivors": []})
+
+
+main()
