@@ -49,12 +49,16 @@ static void open_standard_descriptors(void)
         close(fd);
 }
 
+/* What a host takes at most: the channel, its bell, its thread's wake-up, SSH's socket, and while it connects those of
+ * an agent (ssh-agent), a proxy and the copied file. */
+enum { DESCRIPTORS_PER_HOST = 12, DESCRIPTORS_OF_OUR_OWN = 64 };
+
 /* As many descriptors as hosts and files need. Only as many: local ranks inherit the limit, and
  * programs may be careless with high numbers. */
 static void raise_descriptor_limit(const struct plan *p)
 {
-    rlim_t need =
-        64 + 8 * (rlim_t)p->host_count + (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
+    rlim_t need = DESCRIPTORS_OF_OUR_OWN + DESCRIPTORS_PER_HOST * (rlim_t)p->host_count +
+                  (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
