@@ -114,7 +114,7 @@ static void forget_open_line(struct lane *lane)
         lane->output->err_file->open_line = NULL;
 }
 
-/* What each stream still holds back; `end` also ends the lines. */
+/* What each stream still holds back, if it is time for it; `end` also ends the lines. */
 static void show_all(struct lane *lane, bool end)
 {
     struct output *o = lane->output;
@@ -124,7 +124,7 @@ static void show_all(struct lane *lane, bool end)
 
         if (end)
             label_end(lane->label, &lane->buffer, f, i, i / 2);
-        else
+        else if (label_is_due(lane->label, i))
             label_show(lane->label, &lane->buffer, f, i, i / 2);
     }
 }
@@ -154,12 +154,14 @@ static void lane_on_chunk(const struct chunk *c, void *arg)
         label_end(lane->label, &lane->buffer, f, stream, c->rank);
 }
 
-static void lane_on_silence(void *arg)
+static bool lane_on_silence(void *arg)
 {
     struct lane *lane = arg;
 
-    if (lane->label && label_holds_any(lane->label))
-        show_all(lane, false);
+    if (!lane->label || !label_holds_any(lane->label))
+        return false;
+    show_all(lane, false);
+    return label_holds_any(lane->label);
 }
 
 static void lane_on_flush(void *arg)

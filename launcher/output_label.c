@@ -7,11 +7,17 @@
 
 static const char continued[] = "… "; /* stands before the rest of a line that was too long */
 
+/* Somebody who asks writes little. A full buffer of the C library's (4 KiB to a pipe) that ends in the middle of a line
+ * is no prompt: its writer has lost the processor for a moment, and the line is torn if it is shown. */
+enum { FULL_BUFFER = 4096, SILENCES_IF_CUT = 20 };
+
 struct line {
     char *held; /* what has come of the current line and isn't shown yet */
     size_t size, capacity;
     int64_t at_ns; /* when its first byte came */
     bool is_rest;  /* the line was too long; this is its continuation */
+    bool is_cut;   /* it came at the end of a full buffer */
+    int silences;  /* since then */
 };
 
 struct label {
@@ -129,6 +135,8 @@ void label_write(struct label *l, struct output_buffer *b, struct output_file *f
     size_t prefix_size = prefix_format(l, prefix, sizeof(prefix), rank, at_ns, false);
     bool fresh = line->size == 0 && f->open_line == NULL && !line->is_rest;
 
+    line->is_cut = size >= FULL_BUFFER;
+    line->silences = 0;
     while (bytes < end) {
         size_t left = (size_t)(end - bytes);
         const char *newline = memchr(bytes, '\n', left);
@@ -160,6 +168,13 @@ void label_write(struct label *l, struct output_buffer *b, struct output_file *f
         }
         bytes += take;
     }
+}
+
+bool label_is_due(struct label *l, int stream)
+{
+    struct line *line = &l->lines[stream];
+
+    return line->size > 0 && ++line->silences >= (line->is_cut ? SILENCES_IF_CUT : 1);
 }
 
 void label_show(struct label *l, struct output_buffer *b, struct output_file *f, int stream,

@@ -31,6 +31,10 @@ void label_write(struct label *l, struct output_buffer *b, struct output_file *f
 void label_end(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
                int rank);
 
+/* At each silence: whether the stream holds a part of a line that should be shown now. What came at the end of a large
+ * piece of output is surely going on, and waits for some more silences. */
+bool label_is_due(struct label *l, int stream);
+
 /* Shows the unfinished line of a stream, without an end. */
 void label_show(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
                 int rank);

@@ -90,13 +90,13 @@ static void *writer_run(void *arg)
     bool timed = false; /* something was written since the last silence */
 
     while (!side_thread_is_stopping(&w->thread)) {
-        bool silence = next_batch(w, timed);
+        bool silence = next_batch(w, timed), again = false;
 
         for (struct chunk *c = w->batch; c; c = c->next)
             w->ops.on_chunk(c, w->ops.arg);
         if (silence)
-            w->ops.on_silence(w->ops.arg);
-        timed = !silence;
+            again = w->ops.on_silence(w->ops.arg);
+        timed = !silence || again;
         w->ops.on_flush(w->ops.arg);
         pthread_mutex_lock(&w->lock);
         w->is_busy = w->first != NULL;

@@ -33,7 +33,8 @@ struct writer_ops {
     /* After on_flush: these are out (NULL: nothing but what on_silence gave), and writer_is_idle
      * may have become true. */
     void (*on_written)(const struct chunk *list, void *arg);
-    void (*on_silence)(void *arg); /* the queue is empty and nothing came for WRITER_SILENCE_MS */
+    /* The queue is empty and nothing came for WRITER_SILENCE_MS. True: and again after as much. */
+    bool (*on_silence)(void *arg);
     void *arg;
 };
 

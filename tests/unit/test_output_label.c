@@ -122,6 +122,27 @@ static void test_shown_and_continued(void **state)
     scene_close(&s);
 }
 
+/* A prompt is due at the first silence; a line that a full buffer has cut is not, but one day it is. */
+static void test_due(void **state)
+{
+    static const char full[5000] = {[0 ... 4998] = 'x'};
+    struct scene s;
+    int silences = 1;
+
+    (void)state;
+    scene_open(&s, true, false);
+    assert_false(label_is_due(s.label, 0));
+    say(&s, 0, "name? ");
+    assert_true(label_is_due(s.label, 0));
+    say(&s, 0, full);
+    while (!label_is_due(s.label, 0))
+        silences++;
+    assert_int_equal(silences, 20);
+    say(&s, 0, "y\n");
+    assert_false(label_is_due(s.label, 0));
+    scene_close(&s);
+}
+
 static void test_two_shown(void **state)
 {
     struct scene s;
@@ -262,9 +283,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_lines), cmocka_unit_test(test_shown_and_continued),
-        cmocka_unit_test(test_two_shown),   cmocka_unit_test(test_end),
-        cmocka_unit_test(test_time),        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_due),         cmocka_unit_test(test_two_shown),
+        cmocka_unit_test(test_end),         cmocka_unit_test(test_time),
+        cmocka_unit_test(test_too_long),    cmocka_unit_test(test_random),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
