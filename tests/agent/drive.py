@@ -679,9 +679,13 @@ def shm():
 def broken():
     """the mark that a rank's runtime had reported a dead peer comes through as consequence"""
     a = Agent()
-    a.start(sh("touch $MLAUNCH_JOB_DIR/rank.0.broken; exit 1"), sh("exit 1"))
+    a.start(sh("touch $MLAUNCH_JOB_DIR/rank.0.broken; exit 1"), sh("exit 1"),
+            sh("printf 'rank 1\\nis gone' > $MLAUNCH_JOB_DIR/rank.2.broken; exit 1"),
+            sh("printf '\\377' > $MLAUNCH_JOB_DIR/rank.3.broken; exit 1"),
+            sh("mkfifo $MLAUNCH_JOB_DIR/rank.4.broken; exit 1"))
     a.finish()
-    expect(a.exited[0]["consequence"] and not a.exited[1]["consequence"], f"{a.exited}")
+    expect([a.exited[i]["consequence"] for i in range(5)] == [True, False, True, True, True], f"{a.exited}")
+    expect([a.exited[i].get("lost") for i in range(5)] == [None, None, "rank 1 is gone", None, None], f"{a.exited}")
 
 
 def leaderless():

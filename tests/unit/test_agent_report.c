@@ -31,10 +31,12 @@ static void test_exited(void **state)
     assert_int_equal(r.signal, 11);
     assert_true(r.core && r.ended_by_us && !r.consequence);
     assert_string_equal(r.error, "");
-    f = frame_of("{\"rank\": 0, \"status\": 127, \"error\": \"exec: No such file\"}");
+    f = frame_of("{\"rank\": 0, \"status\": 127, \"error\": \"exec: No such file\", "
+                 "\"lost\": \"rank 1\"}");
     assert_int_equal(exited_report_parse(&r, &f, 4, &why), 0);
     assert_int_equal(r.status, 127);
     assert_string_equal(r.error, "exec: No such file");
+    assert_string_equal(r.lost, "rank 1");
 }
 
 static void test_exited_bad(void **state)
