@@ -126,6 +126,20 @@ int frame_reader_feed(struct frame_reader *r, const void *bytes, size_t size, st
     return 0;
 }
 
+int frame_reader_room(struct frame_reader *r, size_t size, uint8_t **at, struct fault *why)
+{
+    int rc = reserve(r, size, why);
+
+    if (!rc)
+        *at = r->buf + r->end;
+    return rc;
+}
+
+void frame_reader_add(struct frame_reader *r, size_t size)
+{
+    r->end += size;
+}
+
 int frame_reader_next(struct frame_reader *r, struct frame *out, struct fault *why)
 {
     const uint8_t *h;

@@ -36,6 +36,10 @@ void frame_reader_limit(struct frame_reader *r, uint32_t limit);
 /* Takes all `size` bytes that came from the stream. ML_ERR_MEMORY. */
 int frame_reader_feed(struct frame_reader *r, const void *bytes, size_t size, struct fault *why);
 
+/* The same without a copy: room for `size` bytes at *at until the next call, and how many of them have come. */
+int frame_reader_room(struct frame_reader *r, size_t size, uint8_t **at, struct fault *why);
+void frame_reader_add(struct frame_reader *r, size_t size);
+
 /* 1 and *out set: a whole frame; 0: more bytes needed; ML_ERR_REFUSED: wrong version or a length
  * beyond the limit (checked before anything is allocated). */
 int frame_reader_next(struct frame_reader *r, struct frame *out, struct fault *why);

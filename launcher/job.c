@@ -4,6 +4,7 @@
 #include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "launcher/agent/stream.h"
 #include "launcher/attempt.h"
 #include "launcher/install_paths.h"
 #include "launcher/signals.h"
@@ -302,6 +303,7 @@ int job_run(const struct plan *p)
 
     open_standard_descriptors();
     raise_descriptor_limit(p);
+    stream_keep_memory();
     if (job_open(&j, &why)) {
         job_close(&j);
         log_error("%s", why.text);

@@ -5,6 +5,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    READ_SIZE = 64 << 10,
+    READ_SIZE = 256 << 10,
     DIRECT_SIZE = 16 << 10, /* from here on a system call of its own is cheaper than a copy */
 };
 
@@ -24,8 +25,13 @@ struct stream {
     int in, out;
     bool ended;
     unsigned frames;
-    char buffer[READ_SIZE];
 };
+
+void stream_keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 8 << 20);
+}
 
 void stream_fail(struct stream *s, const char *why)
 {
@@ -49,17 +55,23 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     struct stream *s = arg;
     struct fault why = {0};
     struct frame frame;
-    ssize_t n = read(fd, s->buffer, sizeof(s->buffer));
-    int rc;
+    uint8_t *room;
+    ssize_t n;
+    int rc = frame_reader_room(s->reader, READ_SIZE, &room, &why);
 
     (void)what;
+    if (rc) {
+        stream_fail(s, why.text);
+        return;
+    }
+    n = read(fd, room, READ_SIZE);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
         stream_fail(s, n == 0 ? NULL : words_for(errno));
         return;
     }
-    rc = frame_reader_feed(s->reader, s->buffer, (size_t)n, &why);
+    frame_reader_add(s->reader, (size_t)n);
     while (!rc && (rc = frame_reader_next(s->reader, &frame, &why)) > 0) {
         s->frames++;
         s->events.on_frame(&frame, s->events.arg);

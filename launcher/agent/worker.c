@@ -320,6 +320,7 @@ int worker_run(int guard_fd, pid_t guard)
     int rc;
 
     spawn_prepare(&a.limits);
+    stream_keep_memory();
     a.base = event_base_new();
     rc = a.base ? channel_take(&a, &why) : fault_set(&why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
