@@ -63,16 +63,24 @@ static int flower_parse(const char *line, struct flower *f)
     return -1;
 }
 
-static int64_t flowers_read(const char *path, struct flower *flowers)
+static FILE *file_open(const char *path)
 {
-    char line[256], text[512];
-    int64_t count = 0;
     FILE *f = fopen(path, "r");
+    char text[512];
 
     if (!f) {
         snprintf(text, sizeof(text), "cannot read %s: %s", path, strerror(errno));
         fail(text);
     }
+    return f;
+}
+
+static int64_t flowers_read(const char *path, struct flower *flowers)
+{
+    char line[256], text[512];
+    FILE *f = file_open(path);
+    int64_t count = 0;
+
     if (!fgets(line, sizeof(line), f)) /* the column names */
         fail("the file is empty");
     while (count < MOST && fgets(line, sizeof(line), f))

@@ -24,10 +24,12 @@ static void count_result(int rc)
     run.failures += (unsigned long)rc;
 }
 
-/* Without --long: short ones apart, all in place, and one of the two other ways. */
+/* Large ones apart or in place; others both ways, and with --long in all four, else in one of the rest. */
 static bool is_chosen(enum case_place place, size_t count, int number)
 {
-    if (run.is_long || (place == PLACE_APART && count < 100000) || place == PLACE_SAME)
+    if (count > 100000)
+        return place == (number % 2 ? PLACE_APART : PLACE_SAME);
+    if (run.is_long || place == PLACE_APART || place == PLACE_SAME)
         return true;
     return place == (number % 2 ? PLACE_MISALIGNED : PLACE_MIXED);
 }
@@ -48,7 +50,7 @@ static void reductions(ml_type type, ml_op op, size_t count)
                 continue;
             count_result(case_run(run.subject, &c));
         }
-    if (type >= ML_FLOAT16) {
+    if (type >= ML_FLOAT16 && (count < 100000 || op == ML_SUM)) {
         struct collective_case c = {CASE_ALL_REDUCE, type, op, count, 0, PLACE_APART, 11};
 
         count_result(case_same_bits(run.subject, &c));
