@@ -143,6 +143,23 @@ static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
     return is_well;
 }
 
+static volatile pid_t term_worker; /* for the handler: who ends in order */
+
+static void on_term(int signal)
+{
+    kill(term_worker, signal);
+}
+
+/* A batch system that ends a job may tell the process that it has started, which is the guard, and
+ * takes its end for everybody's. */
+static void term_pass_on(pid_t worker)
+{
+    struct sigaction a = {.sa_handler = on_term};
+
+    term_worker = worker;
+    sigaction(SIGTERM, &a, NULL);
+}
+
 static int guard_watch(pid_t worker, int fd)
 {
     struct guard_note note = {0};
@@ -153,11 +170,13 @@ static int guard_watch(pid_t worker, int fd)
     sigemptyset(&chld);
     sigaddset(&chld, SIGCHLD);
     sigprocmask(SIG_BLOCK, &chld, NULL);
+    term_pass_on(worker);
     is_well = worker_wait(worker, fd, &note);
     /* What the worker wrote last may still be in the socket. */
     while (recv(fd, &note, sizeof(note), MSG_DONTWAIT) == sizeof(note))
         ;
     status = worker_reap(worker);
+    signal(SIGTERM, SIG_IGN); /* its number may be another's now; what is left to do is short */
     if (note.job_dir[0]) {
         descendants_end(note.job_dir, is_well);
         job_directory_sweep_shm(note.job, note.host);

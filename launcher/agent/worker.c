@@ -115,7 +115,9 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
 
     (void)fd, (void)what;
-    worker_lost(a, "the agent was told to end by SIGTERM");
+    worker_lost(a, getenv("SLURM_STEP_ID")
+                       ? "the agent was told to end by SIGTERM: by scancel or Slurm's time limit"
+                       : "the agent was told to end by SIGTERM");
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else

@@ -177,6 +177,17 @@ check_match '^again' "$out" "and knows it"
 job=$limited out=$T/job.$limited mark=$limited_mark
 wait_for ended 120
 ends TIMEOUT "$by_signal" "a time limit strikes"
-check_match 'DUE TO TIME LIMIT' "$out" "the job's output tells"
+check_match "DUE TO TIME LIMIT|by scancel or Slurm's time limit" "$out" "the job's output tells"
 nothing_left "time limit"
+
+# A node dies without a word: last, because it doesn't come back.
+fresh_mark
+batch --nodes 3 -x "$mark" -- sleep 1007
+wait_for 'running "sleep 1007" 3' 30 || fail "ranks start" "$(survivors "$mark")"
+netns kill "$N3"
+wait_for '[ -s "$out" ]' 30
+check_match "^mlaunch: .*host $N3 was lost: " "$out" "a node dies: the job's output names it"
+no_survivors "and nothing is left" "$mark" 15
+wait_for '[ "$(job_field "$job" JobState)" != RUNNING ]' 30
+check_match "^(FAILED|NODE_FAIL|COMPLETING)" <(job_field "$job" JobState) "and the job has failed"
 done_testing
