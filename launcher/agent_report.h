@@ -7,6 +7,7 @@
 #include "common/frame.h"
 #include "common/log.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct hello_report {
 };
 struct ready_report {
     char coordinator[96]; /* "addr:port" or "" */
+    json_t *devices;      /* the caller's; NULL: none were looked at */
 };
 struct refused_report {
     char text[512];

@@ -431,8 +431,10 @@ void attempt_destroy(struct attempt *a)
 {
     if (!a)
         return;
-    for (int i = 0; a->members && i < a->plan->host_count; i++)
+    for (int i = 0; a->members && i < a->plan->host_count; i++) {
         agent_channel_close(a->members[i].stream);
+        json_decref(a->members[i].devices);
+    }
     progress_stop(a->progress);
     if (a->heartbeat)
         event_free(a->heartbeat);

@@ -4,9 +4,11 @@
 #include "common/log.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/attempt_state.h"
+#include "launcher/rdma_wiring.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -111,6 +113,25 @@ static void on_warning(const char *text, void *arg)
     log_warn("host %s: %s", m->host->name, text);
 }
 
+/* When the last host is ready: whether their devices fit together. */
+static void check_wiring(struct attempt *a)
+{
+    int count = a->plan->host_count, culprit;
+    json_t **devices = calloc((size_t)count, sizeof(json_t *));
+    struct fault why;
+    bool all = devices != NULL;
+
+    for (int i = 0; all && i < count; i++) {
+        all = a->members[i].state == MEMBER_PREPARED && a->members[i].devices;
+        devices[i] = a->members[i].devices;
+    }
+    if (all && rdma_wiring_check(devices, a->plan, &culprit, &why)) {
+        a->members[culprit].status = 125;
+        member_failed(&a->members[culprit], why.text);
+    }
+    free(devices);
+}
+
 static void on_ready(struct attempt *a, struct member *m, const struct frame *f)
 {
     struct ready_report ready;
@@ -122,7 +143,10 @@ static void on_ready(struct attempt *a, struct member *m, const struct frame *f)
     }
     if (m == &a->members[a->plan->ranks[0].host])
         snprintf(a->coordinator, sizeof(a->coordinator), "%s", ready.coordinator);
+    json_decref(m->devices);
+    m->devices = ready.devices;
     m->state = MEMBER_PREPARED;
+    check_wiring(a);
 }
 
 static void on_refused(struct attempt *a, struct member *m, const struct frame *f)

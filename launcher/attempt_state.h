@@ -41,6 +41,7 @@ struct member {
     char reason[768]; /* why */
     char address[64]; /* where SSH reached it, or "" */
     int status;       /* for mlaunch, if it refused: 125, 126, 127 */
+    json_t *devices;  /* READY's, or NULL */
     int pings;        /* PONGs that are still to come */
 };
 

@@ -103,6 +103,8 @@ static int check_rdma(const struct plan *p, struct fault *why)
     if (!is_built)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "this mlaunch was built without RDMA (libibverbs): use --backend tcp");
+    if (p->rdma_device)
+        return 0;
     for (int i = 0; i < p->host_count; i++)
         for (int j = 0; j < p->host_count; j++)
             if (i != j && !has_device(&p->list->hosts[p->hosts[i]], p->hosts[j]))
@@ -160,7 +162,12 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     int choice = o->backend, rc = 0;
 
     p->local_net = o->local_net;
-    if (choice < 0)
+    p->rdma_port = o->rdma_port;
+    p->gid_index = o->gid_index;
+    p->mtu = o->mtu;
+    if (o->rdma_device)
+        rc = string_copy(&p->rdma_device, o->rdma_device, why);
+    if (!rc && choice < 0)
         rc = hostfile_choice(p->list, &choice, why);
     if (!rc && choice == BACKEND_AUTO)
         rc = choose(p, &choice, why);

@@ -33,6 +33,13 @@ static const char *const rdma_places[] = {"mlaunch-rdma.so",
                                           "../../lib/mlaunch/mlaunch-rdma.so",
                                           PKGLIBDIR "/mlaunch-rdma.so",
                                           NULL};
+static const char *const probe_places[] = {"mlaunch-probe",
+                                           "../rdma/mlaunch-probe",
+                                           "../../rdma/mlaunch-probe",
+                                           "../bin/mlaunch-probe",
+                                           "../../bin/mlaunch-probe",
+                                           BINDIR "/mlaunch-probe",
+                                           NULL};
 static const char *const module_places[] = {"mlaunch.py",
                                             "../runtime/python/mlaunch.py",
                                             "../../runtime/python/mlaunch.py",
@@ -86,5 +93,7 @@ int install_paths_find(struct install_paths *out, struct fault *why)
         rc = file_find(out->module, dir, module_places, R_OK, why);
     if (!rc && file_find(out->rdma, dir, rdma_places, R_OK, NULL))
         out->rdma[0] = '\0';
+    if (!rc && file_find(out->probe, dir, probe_places, X_OK, NULL))
+        out->probe[0] = '\0';
     return rc;
 }

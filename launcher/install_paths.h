@@ -14,6 +14,7 @@ struct install_paths {
     char runtime[PATH_MAX]; /* mlaunch-runtime.so, opened by the shim */
     char module[PATH_MAX];  /* mlaunch.py, whose directory is put into PYTHONPATH */
     char rdma[PATH_MAX];    /* mlaunch-rdma.so; "": built without RDMA */
+    char probe[PATH_MAX];   /* mlaunch-probe, likewise */
 };
 
 /* Finds all of them from the place of /proc/self/exe: everything in one directory (as copied to a

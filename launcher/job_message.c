@@ -165,6 +165,25 @@ static json_t *host_addresses(const struct plan *p, const char *const *addresses
     return array;
 }
 
+static const char *first_device(const struct host *h)
+{
+    for (int i = 0; h->rdma && i < h->rdma_count; i++)
+        if (h->rdma[i] && h->rdma[i][0])
+            return h->rdma[i][0];
+    return NULL;
+}
+
+/* --rdma-device: one device everywhere. */
+static json_t *uniform_row(const struct plan *p, int host)
+{
+    json_t *row = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        json_array_append_new(row, i == host && !p->local_net ? json_null()
+                                                              : json_pack("[s]", p->rdma_device));
+    return row;
+}
+
 static json_t *wiring_row(const struct plan *p, int host)
 {
     const struct host *h = host_of(p, host);
@@ -173,6 +192,12 @@ static json_t *wiring_row(const struct plan *p, int host)
     for (int i = 0; i < p->host_count; i++) {
         int column = p->hosts[i];
         bool is_wired = i != host && h->rdma && column < h->rdma_count && h->rdma[column];
+
+        /* --local net: ranks of one host meet over its first device. */
+        if (i == host && p->local_net && first_device(h)) {
+            json_array_append_new(row, json_pack("[s]", first_device(h)));
+            continue;
+        }
 
         json_array_append_new(row, is_wired ? texts(h->rdma[column]) : json_null());
     }
@@ -184,12 +209,14 @@ static json_t *wiring(const struct plan *p)
     json_t *matrix = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        json_array_append_new(matrix, wiring_row(p, i));
+        json_array_append_new(matrix, p->rdma_device ? uniform_row(p, i) : wiring_row(p, i));
     return matrix;
 }
 
 static bool is_wired(const struct plan *p)
 {
+    if (p->rdma_device)
+        return true;
     for (int i = 0; i < p->host_count; i++) {
         if (!host_of(p, i)->rdma)
             return false;
@@ -247,6 +274,9 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
                      bind_names[p->bind], "inherit", h->is_local, "umask", -1, "stdin",
                      stdin_names[stdin_mode], "stdin_rank", p->stdin_rank);
     if (!root || !more || json_object_update(root, more) ||
+        json_object_set_new(root, "rdma",
+                            json_pack("{s:i, s:i, s:i}", "port", p->rdma_port, "gid_index",
+                                      p->gid_index, "mtu", p->mtu)) ||
         json_object_set_new(root, "command", command_string(p)) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||

@@ -296,6 +296,15 @@ const struct option option_table[] = {
     {"starting-port", NULL, 0, "N", "the coordinator on N (unless --port), rank r's listener on N+1+r",
      .set = set_number, .min = 0, .max = 65535, OF(starting_port)},
 
+    {"rdma-device", NULL, 0, "NAME", "backend rdma: this device on every host, instead of the hostfile's wiring",
+     .set = set_text, OF(rdma_device)},
+    {"rdma-port", NULL, 0, "N", "port of the RDMA devices (default: the first active one)",
+     .set = set_number, .min = 1, .max = 255, OF(rdma_port)},
+    {"gid-index", NULL, 0, "N", "index in the RDMA ports' GID tables (default: what fits each pair best)",
+     .set = set_number, .min = 0, .max = 255, OF(gid_index)},
+    {"mtu", NULL, 0, "N", "RDMA path MTU in bytes, at most (default: the smaller of both ports')",
+     .set = set_number, .min = 256, .max = 4096, OF(mtu)},
+
     {.help = "Output"},
     {"output", NULL, 0, "label|raw|DIR", "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
      .set = set_output, OF(output)},
@@ -352,7 +361,7 @@ static const struct option ssh_table[] = {
 
 /* Known to people who have read of them, and not here yet. */
 static const char *const future[] = {
-    "mpi", "rdma-device", "rdma-port", "gid-index", "mtu", "qp", NULL};
+    "mpi", "qp", NULL};
 /* clang-format on */
 
 const struct option *option_find(const char *name)

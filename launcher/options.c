@@ -160,6 +160,7 @@ static struct options *create(void)
     if (o) {
         o->hosts_layer = o->hostfile_layer = -1;
         o->backend = -1;
+        o->gid_index = -1;
         o->grace_ms = 5000;
         o->init_timeout_s = 60;
         o->ssh_connect_timeout_s = 10;
@@ -207,6 +208,7 @@ void options_destroy(struct options *o)
     free(o->stdin_to);
     free(o->output);
     free(o->ssh_config);
+    free(o->rdma_device);
     free(o->agent);
     free(o->agent_command);
     free(o->events);

@@ -40,7 +40,9 @@ struct options {
     char *output; /* "label", "raw", a directory; NULL: not said */
     int timeout_s, grace_ms, init_timeout_s, restarts;
     int port, starting_port;
-    int agent_launcher; /* enum launcher_choice */
+    char *rdma_device;             /* or NULL */
+    int rdma_port, gid_index, mtu; /* 0, -1, 0: not said */
+    int agent_launcher;            /* enum launcher_choice */
     char *agent_command;
     char *ssh_config, *agent, *events, *config, *profile;
     int ssh_connect_timeout_s;

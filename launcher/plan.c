@@ -409,6 +409,7 @@ void plan_destroy(struct plan *p)
     free(p->hosts);
     free(p->ranks);
     free(p->backend_reason);
+    free(p->rdma_device);
     free(p->cwd);
     free(p->output_dir);
     free(p->ssh_config);

@@ -54,8 +54,10 @@ struct plan {
     bool continue_on_failure;
     int restarts;
     enum bind_mode bind;
-    bool map_by_host;        /* --map-by host: round robin */
-    int port, starting_port; /* 0: any */
+    bool map_by_host;              /* --map-by host: round robin */
+    int port, starting_port;       /* 0: any */
+    char *rdma_device;             /* --rdma-device, or NULL */
+    int rdma_port, gid_index, mtu; /* 0, -1, 0: as found */
     bool eager;
     int init_timeout_s;
     int stall_s;               /* MLAUNCH_STALL of the caller, or 30 */

@@ -17,7 +17,7 @@
 
 enum {
     CHUNK = 128 << 10, /* bytes a write: below the 256 KiB that servers take at once */
-    FILES = 5,         /* at most: one is there only with RDMA */
+    FILES = 6,         /* at most: two are there only with RDMA */
 };
 
 /* A file of this build, here. */
@@ -250,6 +250,8 @@ static int sources_open(struct stage *g, const struct channel_config *config, st
         rc = source_open(&g->files[2], from.module, "mlaunch.py", NULL, why);
     if (!rc && from.rdma[0])
         rc = source_open(&g->files[n++], from.rdma, "mlaunch-rdma.so", config->build, why);
+    if (!rc && from.probe[0])
+        rc = source_open(&g->files[n++], from.probe, "mlaunch-probe", config->build, why);
     if (!rc)
         rc = source_open(&g->files[n], config->local_agent, "mlaunch-agent", config->build, why);
     return rc;

@@ -50,7 +50,8 @@ void endpoint_release(struct endpoint *e);
 
 /* Takes in what the devices have completed; > 0 if anything came. */
 int endpoint_poll(struct endpoint *e);
-/* What has failed, if anything: nothing more will move. NULL: all is well. */
+/* What has failed, if anything: nothing more will move. NULL: all is well. ML_ERR_DEVICE: this side's
+ * port, for certain; ML_ERR_LINK: the peer does not answer, which may be because it died. */
 const struct fault *endpoint_failed(const struct endpoint *e);
 
 /* A sleeper polls endpoint_fd for POLLIN. endpoint_sleep: -1: don't, something has come; `sends`:

@@ -458,7 +458,7 @@ void rail_look(struct rail *r)
         ibv_ack_async_event(&event);
         if (r->failed.code || (!is_port && !is_device))
             continue;
-        fault_set(&r->failed, ML_ERR_LINK, "%s port %d, the link to %s, %s", r->port->device,
+        fault_set(&r->failed, ML_ERR_DEVICE, "%s port %d, the link to %s, %s", r->port->device,
                   r->port->number, r->peer,
                   is_port ? "has gone down: look at its cable and its network device (ip link)"
                           : "has failed: the device is lost, see the kernel's log");

@@ -121,6 +121,20 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
     return 1;
 }
 
+/* A failure of this side is one at once; for any other, the coordinator may know of a death. */
+static int rdma_look(struct rdma_link *s, struct fault *why)
+{
+    struct group *g = s->base.group;
+    const struct fault *failed = s->verbs->failed(s->endpoint);
+    char who[GROUP_MEMBER_TEXT];
+
+    s->base.ended = failed != NULL;
+    if (!failed || failed->code != ML_ERR_DEVICE)
+        return 0;
+    fault_set(why, failed->code, "%s", failed->text);
+    return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+}
+
 static int rdma_progress(struct link *l, struct fault *why)
 {
     struct rdma_link *s = rdma_of(l);
@@ -136,9 +150,7 @@ static int rdma_progress(struct link *l, struct fault *why)
         moved |= rc;
     }
     /* What had arrived before the failure counts. */
-    if (!moved && s->verbs->failed(s->endpoint))
-        l->ended = true;
-    return moved;
+    return moved ? moved : rdma_look(s, why);
 }
 
 static int rdma_sleep(struct link *l, struct pollfd *p)

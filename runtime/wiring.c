@@ -46,16 +46,12 @@ int wiring_devices(struct wiring *w, int from, int to, const char *const **out, 
 {
     json_t *row = json_array_get(json_object_get(w->root, "wiring"), (size_t)from);
     json_t *entry = json_array_get(row, (size_t)to), *device;
-    size_t i, most = RAILS_MOST;
+    size_t i;
 
-    if (from == to) {
-        most = 1;
-        json_array_foreach(row, i, entry) if (json_array_size(entry) > 0) break;
-    }
     *count = 0;
     json_array_foreach(entry, i, device)
     {
-        if (i < most && json_is_string(device))
+        if (i < RAILS_MOST && json_is_string(device))
             w->names[(*count)++] = json_string_value(device);
     }
     w->names[*count] = NULL;

@@ -11,8 +11,8 @@ struct wiring;
 int wiring_read(struct wiring **out, const char *job_dir, struct fault *why);
 void wiring_destroy(struct wiring *w); /* takes NULL */
 
-/* The devices by which host `from` reaches host `to`, NULL-terminated, owned by the wiring; for a
- * host and itself the first device it has. *count of them. ML_ERR_ARGUMENT if there is none. */
+/* The devices by which host `from` reaches host `to`, NULL-terminated, owned by the wiring until
+ * the next call. *count of them. ML_ERR_ARGUMENT if there is none. */
 int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
                    struct fault *why);
 

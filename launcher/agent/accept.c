@@ -8,6 +8,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/guard.h"
+#include "launcher/agent/rdma_probe.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/install_paths.h"
 
@@ -169,6 +170,18 @@ static int shim_find(struct agent *a, struct fault *why)
     return 0;
 }
 
+/* Before any rank starts: what is wrong with a device is this host's refusal. */
+static int rdma_check(struct agent *a, json_t **devices, struct fault *why)
+{
+    struct install_paths paths;
+    int rc;
+
+    if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
+        return 0;
+    rc = install_paths_find(&paths, why);
+    return rc ? rc : rdma_probe_run(devices, a->job, paths.probe, why);
+}
+
 static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
 {
     bool shared = false;
@@ -195,7 +208,8 @@ static int wiring_describe(struct agent *a, struct fault *why)
 
     if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
         return 0;
-    root = json_pack("{s:O}", "wiring", a->job->wiring);
+    root = json_pack("{s:O, s:i, s:i, s:i}", "wiring", a->job->wiring, "port", a->job->rdma_port,
+                     "gid_index", a->job->gid_index, "mtu", a->job->mtu);
     text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     if (!text)
@@ -243,7 +257,8 @@ static int directory_make(struct agent *a, struct fault *why)
 }
 
 /* All that can go wrong on this host, in the order in which a reader would check it. */
-static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, struct fault *why)
+static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, json_t **devices,
+                       struct fault *why)
 {
     int rc = ranks_create(a, why);
 
@@ -255,6 +270,8 @@ static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, str
         rc = directories_choose(a, warnings, why);
     if (!rc)
         rc = shim_find(a, why);
+    if (!rc)
+        rc = rdma_check(a, devices, why);
     if (!rc)
         rc = bindings_choose(a, warnings, why);
     if (!rc)
@@ -270,15 +287,16 @@ static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, str
 
 void job_accept(struct agent *a, const char *text, size_t size)
 {
-    json_t *warnings = json_array();
+    json_t *warnings = json_array(), *devices = NULL;
     char coordinator[ADDRESS_TEXT] = "";
     struct fault why = {0};
     int rc = job_message_parse(&a->job, text, size, &why);
 
     if (!rc)
-        rc = job_prepare(a, warnings, coordinator, &why);
+        rc = job_prepare(a, warnings, coordinator, &devices, &why);
     if (rc) {
         json_decref(warnings);
+        json_decref(devices);
         job_release(a);
         a->is_refused = true;
         stream_send_json(a->stream, AGENT_REFUSED,
@@ -287,7 +305,8 @@ void job_accept(struct agent *a, const char *text, size_t size)
     }
     a->state = AGENT_IS_READY;
     stream_send_json(a->stream, AGENT_READY,
-                     json_pack("{ss so}", "coordinator", coordinator, "warnings", warnings));
+                     json_pack("{ss so so*}", "coordinator", coordinator, "warnings", warnings,
+                               "devices", devices));
 }
 
 void job_release(struct agent *a)

@@ -281,6 +281,22 @@ static int wiring_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
+/* What the user has chosen for all RDMA ports; absent: nothing. */
+static int rdma_read(struct job_message *m, struct fault *why)
+{
+    const json_t *rdma = json_object_get(m->root, "rdma");
+
+    m->gid_index = -1;
+    if (!rdma)
+        return 0;
+    if (json_unpack((json_t *)(uintptr_t)rdma, "{s?i, s?i, s?i}", "port", &m->rdma_port,
+                    "gid_index", &m->gid_index, "mtu", &m->mtu) ||
+        m->rdma_port < 0 || m->rdma_port > 255 || m->gid_index < -1 || m->gid_index > 255 ||
+        m->mtu < 0 || m->mtu > 4096)
+        return refused(why, "makes no sense", "rdma");
+    return 0;
+}
+
 /* The job's id becomes part of file names. */
 static bool job_id_is_valid(const char *id)
 {
@@ -335,6 +351,8 @@ static int message_read(struct job_message *m, struct fault *why)
         rc = ranks_read(m, why);
     if (!rc)
         rc = wiring_read(m, why);
+    if (!rc)
+        rc = rdma_read(m, why);
     return rc;
 }
 

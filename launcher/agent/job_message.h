@@ -51,6 +51,9 @@ struct job_message {
     const char **env;           /* NULL-terminated */
     const char *cwd, *host_cwd; /* or "" */
     json_t *wiring;             /* [host][host][device], or NULL */
+    int rdma_port;              /* 0: the first that is active */
+    int gid_index;              /* -1: the best one */
+    int mtu;                    /* 0: the port's */
     struct job_app *apps;
     int app_count;
     struct job_rank *ranks; /* those of this host */

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of three VMs (tests/vm); its TAP is that of hosts.t.
+TEST_LIMIT=580
+. "${0%/*}/../lib/test.sh"
+
+COLLECTIVES=$BUILD/tests/runtime/collectives
+UNTIL_FAILURE=$BUILD/tests/rdma/until_failure
+HELLO=$BUILD/examples/hello
+export MLAUNCH_STALL=20
+
+# job N ARG…: N ranks, one a host.
+job() {
+    local n=$1
+    shift
+    timeout -k 5 120 "$MLAUNCH" --hostfile "$RDMA_HOSTFILE" --backend rdma --output raw -n "$n" "$@"
+}
+# next NAME: a job on all three hosts works, whatever was before.
+next() { check "$1" job 3 -- "$HELLO"; check_match '^we are 3,' "$OUT" "… with all ranks"; }
+
+# --- it works
+check "2 hosts: random collectives" job 2 -- "$COLLECTIVES" --random 7 100
+check_match '^2 ranks: 100 cases, 0 failures$' "$OUT" "… without a failure"
+check "3 hosts: random collectives" job 3 -- "$COLLECTIVES" --random 11 100
+check_match '^3 ranks: 100 cases, 0 failures$' "$OUT" "… without a failure"
+check "3 hosts, backend auto" timeout 60 "$MLAUNCH" -v --hostfile "$RDMA_HOSTFILE" -- "$HELLO"
+check_match 'backend rdma: the hostfile.s RDMA wiring is complete' "$ERR" "… is rdma, and says why"
+check "3 hosts, 2 ranks each: shared memory inside" job 6 --oversubscribe --ppn 2 -- "$COLLECTIVES" --random 5 30
+check_match '^6 ranks: 30 cases, 0 failures$' "$OUT" "… without a failure"
+check "one host, --local net: RDMA loopback" \
+    job 2 --ppn 2 --local net -- "$COLLECTIVES" --random 3 20
+
+# --- a rank dies
+run job 3 --on-failure continue -- "$UNTIL_FAILURE" 20000 1 20
+for rank in 0 2; do
+    ms=$(sed -n "s/^rank $rank: error -5 after \([0-9]*\) ms.*rank 1 was killed by signal 9.*/\1/p" "$OUT")
+    if [ "${ms:-9999}" -le 1000 ]; then
+        pass "rank $rank hears of a killed rank within 1 s ($ms ms)"
+    else
+        fail "rank $rank hears of a killed rank within 1 s"
+        diag_run
+    fi
+done
+next "the next job after a killed rank"
+
+# --- a local port goes down
+down() { # down COMMAND…: when the job is running
+    coproc JOB { job 2 --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
+    local line
+    : > "$OUT"
+    while read -r -t 60 line <&"${JOB[0]}"; do
+        echo "$line" >> "$OUT"
+        if [ "$line" = running ]; then "$@"; fi
+    done
+    wait "$JOB_PID"
+}
+down ip link set p1 down
+ms=$(sed -n 's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p' "$OUT")
+if [ "${ms:-9999}" -le 1000 ]; then
+    pass "a local port that goes down is an error within 1 s ($ms ms)"
+else
+    fail "a local port that goes down is an error within 1 s ($ms ms)"
+    diag_run
+fi
+check_match 'rank 0: .*rxe_p1 port 1, the link to rank 1 on host host1, has gone down' "$OUT" "… that names the link"
+check_match 'rank 1: error' "$OUT" "… and is the other rank's, too"
+
+# --- what is wrong with the hosts is said before a rank starts
+# refused NAME REGEX ARG…: mlaunch's own status, one sentence, and no rank's word.
+refused() {
+    local name=$1 regex=$2
+    shift 2
+    check_error 125 "$regex" "$name" timeout -k 5 60 "$MLAUNCH" --backend rdma -n 2 "$@" -- "$HELLO"
+    check_no_match 'hello:' "$ERR" "… before a rank starts"
+}
+refused "a port that is down" 'host host0: rxe_p1 port 1 is down: check its cable' --hostfile "$RDMA_HOSTFILE"
+ip link set p1 up
+next "the next job after the port is up again"
+sed 's/rxe_p1/mlx5_7/' "$RDMA_HOSTFILE" > "$T/wrong.json"
+refused "a device that is not there" 'host host0: there is no RDMA device mlx5_7 here, only rxe_p1, rxe_p2' \
+    --hostfile "$T/wrong.json"
+refused "a GID index that is not there" 'host host.: rxe_p. port 1 has no GID of index 77' \
+    --gid-index 77 --hostfile "$RDMA_HOSTFILE"
+refused "a port that is not there" 'host host.: rxe_p. has no port 2, only 1 to 1' \
+    --rdma-port 2 --hostfile "$RDMA_HOSTFILE"
+check "an MTU of our own" job 2 --mtu 512 --gid-index 1 -- "$COLLECTIVES" --random 5 10
+sed '1s/rxe_p1/rxe_px/; 1s/rxe_p2/rxe_p1/; 1s/rxe_px/rxe_p2/' "$RDMA_HOSTFILE" > "$T/swapped.json"
+check_error 125 'host host0: .*says that rxe_p2 leads to host host1, but by its address it is on one cable with rxe_p0 of host host2' \
+    "two swapped devices" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/swapped.json" --backend rdma -- "$HELLO"
+check_no_match 'hello:' "$ERR" "… before a rank starts"
+next "the next job after wrong hostfiles"
+
+# --- mlaunch-probe
+check "mlaunch-probe" "$BUILD/rdma/mlaunch-probe"
+cp "$OUT" "$T/probe.json"
+check "… tells of devices, ports and GIDs" python3 -c '
+import json, sys
+devices = {d["name"]: d for d in json.load(open(sys.argv[1]))["devices"]}
+port = devices["rxe_p1"]["ports"][0]
+assert port["state"] == "PORT_ACTIVE" or port["state"] == "active", port
+assert port["link_layer"] == "Ethernet" and port["active_mtu"] >= 1024
+gid = [g for g in port["gids"] if g["index"] == 1][0]
+assert gid["ipv4"] == "10.78.1.1" and gid["prefix"] == 24 and gid["type"] == "RoCE v2", gid
+assert devices["rxe_p1"]["limits"]["queue_pairs"] > 0
+' "$T/probe.json"
+
+# --- a far cable is cut without a word
+cut() {
+    ssh host1 tc qdisc add dev p0 root netem loss 100%
+    tc qdisc add dev p1 root netem loss 100%
+}
+down cut
+for rank in 0 1; do
+    ms=$(sed -n "s/^rank $rank: error -7 after \([0-9]*\) ms, .*: rank [01] on host host[01]: the link on rxe_p[01] port 1.*/\1/p" "$OUT")
+    if [ "${ms:-0}" -ge 9000 ] && [ "$ms" -le 15000 ]; then
+        pass "a far cable that is cut is rank $rank's error in 10 to 15 s ($ms ms)"
+    else
+        fail "a far cable that is cut is rank $rank's error in 10 to 15 s"
+        diag_run
+    fi
+done
+ssh host1 tc qdisc del dev p0 root
+tc qdisc del dev p1 root
+next "the next job after that"
+done_testing

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# RDMA on three hosts that are virtual machines: what works, and what every failure says (hosts.sh).
+TEST_LIMIT=600
+. "${0%/*}/../lib/test.sh"
+
+[ -e "$BUILD/rdma/.libs/mlaunch-rdma.so" ] || skip_all "built without RDMA"
+"$SOURCE/tests/vm/prepare" > "$T/prepare" 2>&1 || skip_all "no virtual machines here: $(tail -n 1 "$T/prepare")"
+shares=()
+for dir in "$SOURCE" "$BUILD"; do
+    case $dir/ in /tmp/* | /run/* | /dev/*) shares+=(--share "$dir") ;; esac
+done
+cd "$SOURCE" || exit 1
+"$SOURCE/tests/vm/run" -n 3 -t 590 -e "BUILD=$BUILD" -e "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" "${shares[@]}" \
+    -- bash tests/rdma/hosts.sh
+code=$?
+TEST_DONE=1
+exit "$code"
