@@ -47,7 +47,6 @@ JobCompType=jobcomp/none
 JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
 KillWait=${SLURM_KILL_WAIT:-2}
-RebootProgram=/bin/false
 EOF
     for ((i = 1; i <= $1; i++)); do
         eval "echo NodeName=\$N$i NodeAddr=\$NA$i CPUs=4 State=UNKNOWN"
