@@ -48,6 +48,14 @@ static const char *const module_places[] = {"mlaunch.py",
                                             PKGDATADIR "/python/mlaunch.py",
                                             NULL};
 
+/* The own program that a job may name (bench). */
+static const char *const bench_places[] = {BENCH_PROGRAM,
+                                           "bench/" BENCH_PROGRAM,
+                                           "../bench/" BENCH_PROGRAM,
+                                           "../libexec/mlaunch/" BENCH_PROGRAM,
+                                           PKGLIBEXECDIR "/" BENCH_PROGRAM,
+                                           NULL};
+
 static int program_directory(char out[PATH_MAX], struct fault *why)
 {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
@@ -96,4 +104,12 @@ int install_paths_find(struct install_paths *out, struct fault *why)
     if (!rc && file_find(out->probe, dir, probe_places, X_OK, NULL))
         out->probe[0] = '\0';
     return rc;
+}
+
+int install_paths_find_bench(char out[PATH_MAX], struct fault *why)
+{
+    char dir[PATH_MAX];
+    int rc = program_directory(dir, why);
+
+    return rc ? rc : file_find(out, dir, bench_places, X_OK, why);
 }

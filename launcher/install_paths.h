@@ -22,4 +22,8 @@ struct install_paths {
  * ML_ERR_SYSTEM names the file that is missing and where it was looked for. */
 int install_paths_find(struct install_paths *out, struct fault *why);
 
+/* The program of `mlaunch bench`, by whose bare name jobs mean the one beside the agent. */
+#define BENCH_PROGRAM "mlaunch-bench"
+int install_paths_find_bench(char out[PATH_MAX], struct fault *why);
+
 #endif

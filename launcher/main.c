@@ -2,6 +2,7 @@
 /* main.c: the mlaunch command: options, plan, job; or a subcommand. */
 #include "common/log.h"
 #include "launcher/batch.h"
+#include "launcher/bench_command.h"
 #include "launcher/config_file.h"
 #include "launcher/job.h"
 #include "launcher/options.h"
@@ -65,16 +66,11 @@ static int parse(struct options **o, int argc, char **argv)
     return rc;
 }
 
-int main(int argc, char **argv)
+static int launch(int argc, char **argv)
 {
     struct options *o = NULL;
     int status = 0;
 
-    log_open("mlaunch", LOG_WARN);
-    if (argc > 1 && strcmp(argv[1], "batch") == 0) {
-        status = batch_main(argc - 1, argv + 1);
-        return status ? status : finish_output();
-    }
     if (parse(&o, argc, argv))
         return STATUS_OURS;
     if (o->action == OPTIONS_HELP)
@@ -84,5 +80,42 @@ int main(int argc, char **argv)
     else
         status = run(o);
     options_destroy(o);
+    return status;
+}
+
+/* A job, whose program is ours. */
+static int bench(int argc, char **argv)
+{
+    struct fault why;
+    char **words = NULL;
+    int count = 0, status;
+
+    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+        bench_command_print_help();
+        return 0;
+    }
+    if (bench_command_words(&words, argc, argv, &why)) {
+        log_error("%s", why.text);
+        return STATUS_OURS;
+    }
+    while (words[count])
+        count++;
+    status = launch(count, words);
+    strings_free(words);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    int status;
+
+    log_open("mlaunch", LOG_WARN);
+    if (strcmp(word, "batch") == 0)
+        status = batch_main(argc - 1, argv + 1);
+    else if (strcmp(word, "bench") == 0)
+        status = bench(argc, argv);
+    else
+        status = launch(argc, argv);
     return status ? status : finish_output();
 }

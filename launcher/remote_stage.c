@@ -17,7 +17,11 @@
 
 enum {
     CHUNK = 128 << 10, /* bytes a write: below the 256 KiB that servers take at once */
+<<<<<<< HEAD
     FILES = 6,         /* at most: two are there only with RDMA */
+=======
+    FILES = 6,         /* at most: one is there only with RDMA */
+>>>>>>> c73965c (bench: measure collectives over a range of sizes)
 };
 
 /* A file of this build, here. */
@@ -240,7 +244,8 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
 static int sources_open(struct stage *g, const struct channel_config *config, struct fault *why)
 {
     struct install_paths from;
-    int rc = install_paths_find(&from, why), n = 3;
+    char bench[PATH_MAX];
+    int rc = install_paths_find(&from, why), n = 4;
 
     if (!rc)
         rc = source_open(&g->files[0], from.shim, "libmlaunch.so.0", config->build, why);
@@ -248,6 +253,10 @@ static int sources_open(struct stage *g, const struct channel_config *config, st
         rc = source_open(&g->files[1], from.runtime, "mlaunch-runtime.so", config->build, why);
     if (!rc)
         rc = source_open(&g->files[2], from.module, "mlaunch.py", NULL, why);
+    if (!rc)
+        rc = install_paths_find_bench(bench, why);
+    if (!rc)
+        rc = source_open(&g->files[3], bench, BENCH_PROGRAM, NULL, why);
     if (!rc && from.rdma[0])
         rc = source_open(&g->files[n++], from.rdma, "mlaunch-rdma.so", config->build, why);
     if (!rc && from.probe[0])

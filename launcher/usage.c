@@ -47,6 +47,7 @@ void usage_print_help(void)
     puts("usage: mlaunch [run] [OPTIONS] [--] PROGRAM [ARG...] [ : [OPTIONS] [--] PROGRAM [ARG...] "
          "]...\n"
          "       mlaunch batch slurm|pbs|lsf|sge ... (writes a job script; mlaunch batch --help)\n"
+         "       mlaunch bench [OPERATION] ... (measures the collectives; mlaunch bench --help)\n"
          "\n"
          "Starts PROGRAM as N ranks, here or on other hosts over SSH. Options end at the first "
          "word that\n"

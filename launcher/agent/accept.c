@@ -182,6 +182,22 @@ static int rdma_check(struct agent *a, json_t **devices, struct fault *why)
     return rc ? rc : rdma_probe_run(devices, a->job, paths.probe, why);
 }
 
+/* bench's program, which a job names alone, is the one of this build that lies beside us. */
+static int bench_find(struct agent *a, struct fault *why)
+{
+    for (int i = 0; i < a->job->app_count; i++) {
+        int rc;
+
+        if (strcmp(a->job->apps[i].argv[0], BENCH_PROGRAM) != 0)
+            continue;
+        rc = install_paths_find_bench(a->bench, why);
+        if (rc)
+            return rc;
+        a->job->apps[i].argv[0] = a->bench;
+    }
+    return 0;
+}
+
 static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
 {
     bool shared = false;
@@ -272,6 +288,8 @@ static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, jso
         rc = shim_find(a, why);
     if (!rc)
         rc = rdma_check(a, devices, why);
+    if (!rc)
+        rc = bench_find(a, why);
     if (!rc)
         rc = bindings_choose(a, warnings, why);
     if (!rc)

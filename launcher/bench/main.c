@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c: mlaunch-bench, the program whose ranks `mlaunch bench` starts. Rank 0 prints. */
+#include "launcher/bench/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STATUS_ERRORS = 1, STATUS_FAILED = 2 };
+
+/* Measures all sizes. *errors: what --check found in all. */
+static int measure_all(const struct bench_options *o, ml_group *world, struct bench_result *all,
+                       uint64_t *errors, struct fault *why)
+{
+    int ranks = ml_size(world), rc = 0;
+    bool prints = ml_rank(world) == 0;
+
+    if (prints)
+        report_begin(o, ranks);
+    for (int i = 0; i < o->size_count && !rc; i++) {
+        rc = bench_measure(&all[i], o, world, (size_t)o->sizes[i], why);
+        if (rc)
+            break;
+        *errors += all[i].errors;
+        if (prints)
+            report_add(o, ranks, &all[i], i == 0);
+    }
+    if (prints && !rc)
+        report_end(o, all, o->size_count);
+    return rc;
+}
+
+static int bench(const struct bench_options *o, ml_group *world, uint64_t *errors, struct fault *why)
+{
+    struct bench_result *all;
+    int rc;
+
+    if (ml_size(world) < 2 && (o->kind == BENCH_LAT || o->kind == BENCH_BW))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs at least two ranks: say -n 2",
+                         bench_kind_name(o->kind));
+    all = calloc((size_t)o->size_count, sizeof(*all));
+    if (!all)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = measure_all(o, world, all, errors, why);
+    for (int i = 0; i < o->size_count; i++)
+        bench_result_clear(&all[i]);
+    free(all);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_options o;
+    struct fault why = {0};
+    ml_group *world = NULL;
+    uint64_t errors = 0;
+    int rc = bench_options_parse(&o, argv + (argc > 0), &why);
+
+    if (!rc) {
+        rc = ml_init(&world);
+        if (rc)
+            fault_set(&why, rc, "%s", ml_error());
+    }
+    if (!rc)
+        rc = bench(&o, world, &errors, &why);
+    if (rc) {
+        /* What all ranks find alike is said once. */
+        if (!world || ml_rank(world) == 0 || rc != ML_ERR_ARGUMENT)
+            fprintf(stderr, "mlaunch-bench: %s\n", why.text);
+        return STATUS_FAILED;
+    }
+    if (ml_finalize())
+        return STATUS_FAILED;
+    return errors ? STATUS_ERRORS : 0;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/bench/options.h"
+
+#include "common/number.h"
+
+#include <string.h>
+
+enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000 };
+static const int64_t size_most = (int64_t)1 << 40;
+
+static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                         "all_to_all", "broadcast",  "barrier",
+                                         "sendrecv",   "lat",        "bw",
+                                         NULL};
+static const char *const type_names[] = {"bool",    "int8",    "int16",    "int32",   "int64",
+                                         "uint8",   "uint16",  "uint32",   "uint64",  "float16",
+                                         "bfloat16", "float32", "float64", "complex64", NULL};
+static const size_t type_sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8};
+static const char *const op_names[] = {"sum", "prod", "min", "max", "and", "or", "xor", NULL};
+
+const char *bench_kind_name(enum bench_kind kind)
+{
+    return kind_names[kind];
+}
+
+const char *bench_type_name(ml_type type)
+{
+    return type_names[type];
+}
+
+size_t bench_type_size(ml_type type)
+{
+    return type_sizes[type];
+}
+
+const char *bench_op_name(ml_op op)
+{
+    return op_names[op];
+}
+
+bool bench_kind_reduces(enum bench_kind kind)
+{
+    return kind == BENCH_ALL_REDUCE || kind == BENCH_REDUCE_SCATTER;
+}
+
+/* -1: none of them. */
+static int word_find(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(words[i], word) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* "64", "64K", "64M", "64G": `length` characters of text. */
+static bool size_parse(const char *text, size_t length, int64_t *out)
+{
+    static const char suffixes[] = "KMG";
+    const char *suffix = length ? memchr(suffixes, text[length - 1] & ~0x20, 3) : NULL;
+    int64_t shift = suffix ? 10 * (suffix - suffixes + 1) : 0, value;
+    char digits[24];
+
+    length -= suffix != NULL;
+    if (!length || length >= sizeof(digits))
+        return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    if (!number_parse(digits, 0, size_most >> shift, &value))
+        return false;
+    *out = value << shift;
+    return true;
+}
+
+/* What the options said, before the sizes are listed. */
+struct reading {
+    struct bench_options *out;
+    int64_t first, last, factor;
+    bool has_range;
+};
+
+static int bad_value(const char *name, const char *value, const char *want, struct fault *why)
+{
+    return fault_set(why, ML_ERR_ARGUMENT, "%s: '%.100s' is not %s", name, value, want);
+}
+
+static int set_first(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    r->has_range = true;
+    return size_parse(value, strlen(value), &r->first)
+               ? 0
+               : bad_value(name, value, "a size such as 8, 64K or 1M", why);
+}
+
+static int set_last(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    r->has_range = true;
+    return size_parse(value, strlen(value), &r->last)
+               ? 0
+               : bad_value(name, value, "a size such as 8, 64K or 1M", why);
+}
+
+static int set_factor(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    r->has_range = true;
+    return number_parse(value, 2, FACTOR_MOST, &r->factor)
+               ? 0
+               : bad_value(name, value, "a factor from 2 on", why);
+}
+
+static int set_sizes(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    struct bench_options *o = r->out;
+
+    o->size_count = 0;
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+
+        if (o->size_count == BENCH_SIZES)
+            return fault_set(why, ML_ERR_ARGUMENT, "%s: more than %d sizes", name, BENCH_SIZES);
+        if (!size_parse(at, length, &o->sizes[o->size_count++]))
+            return bad_value(name, value, "a list of sizes such as 8,1024,64K", why);
+        at += length;
+        if (!*at)
+            return 0;
+    }
+}
+
+static int set_type(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    int i = word_find(type_names, value);
+
+    if (i < 0)
+        return bad_value(name, value, "a type such as int32, float16, bfloat16 or float32", why);
+    r->out->type = (ml_type)i;
+    return 0;
+}
+
+static int set_op(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    int i = word_find(op_names, value);
+
+    if (i < 0)
+        return bad_value(name, value, "sum, prod, min, max, and, or or xor", why);
+    r->out->op = (ml_op)i;
+    return 0;
+}
+
+static int set_check(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    (void)name;
+    (void)value;
+    (void)why;
+    r->out->check = true;
+    return 0;
+}
+
+static int set_form(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    enum bench_form form = strcmp(name, "--csv") == 0 ? BENCH_CSV : BENCH_JSON;
+
+    (void)value;
+    if (r->out->form != BENCH_TABLE && r->out->form != form)
+        return fault_set(why, ML_ERR_ARGUMENT, "--json and --csv exclude each other");
+    r->out->form = form;
+    return 0;
+}
+
+static int set_stress(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    int64_t rounds;
+
+    if (!number_parse(value, 1, ROUNDS_MOST, &rounds))
+        return bad_value(name, value, "a number of rounds", why);
+    r->out->stress = (int)rounds;
+    return 0;
+}
+
+static const struct bench_option {
+    const char *name;
+    bool takes_value;
+    int (*set)(struct reading *r, const char *name, const char *value, struct fault *why);
+} option_table[] = {
+    {"-b", true, set_first},         {"-e", true, set_last},      {"-f", true, set_factor},
+    {"--sizes", true, set_sizes},    {"--type", true, set_type},  {"--op", true, set_op},
+    {"--check", false, set_check},   {"--json", false, set_form}, {"--csv", false, set_form},
+    {"--stress", true, set_stress},  {NULL, false, NULL},
+};
+
+static bool is_named(const struct bench_option *s, const char *word)
+{
+    size_t length = strlen(s->name);
+
+    return strncmp(word, s->name, length) == 0 &&
+           (!word[length] || (word[length] == '=' && word[1] == '-'));
+}
+
+static const struct bench_option *option_named(const char *word)
+{
+    for (const struct bench_option *s = option_table; s->name; s++) {
+        if (is_named(s, word))
+            return s;
+    }
+    return NULL;
+}
+
+bool bench_option_is(const char *word, bool *takes_value)
+{
+    const struct bench_option *s = option_named(word);
+
+    *takes_value = s && s->takes_value;
+    return s != NULL;
+}
+
+static int read_option(struct reading *r, char *const **words, struct fault *why)
+{
+    const char *word = **words, *value = strchr(word, '=');
+    const struct bench_option *s = option_named(word);
+
+    if (!s)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "bench knows no option %.100s; mlaunch bench --help lists all", word);
+    if (value && !s->takes_value)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s takes no value", s->name);
+    if (value)
+        value++;
+    else if (s->takes_value && !(value = *++*words))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value", s->name);
+    ++*words;
+    return s->set(r, s->name, value, why);
+}
+
+static int list_sizes(struct reading *r, struct fault *why)
+{
+    struct bench_options *o = r->out;
+
+    if (r->has_range && o->size_count)
+        return fault_set(why, ML_ERR_ARGUMENT, "--sizes and -b, -e, -f exclude each other");
+    if (o->kind == BENCH_BARRIER) {
+        o->sizes[0] = 0;
+        o->size_count = 1;
+    }
+    if (o->size_count)
+        return 0;
+    if (r->first > r->last)
+        return fault_set(why, ML_ERR_ARGUMENT, "-b is larger than -e: there is no size to measure");
+    if (!r->first)
+        return fault_set(why, ML_ERR_ARGUMENT, "-b 0 leads nowhere; try --sizes 0");
+    for (int64_t size = r->first; size <= r->last && o->size_count < BENCH_SIZES; size *= r->factor)
+        o->sizes[o->size_count++] = size;
+    return 0;
+}
+
+int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why)
+{
+    struct bench_options o = {.type = ML_FLOAT32, .op = ML_SUM};
+    struct reading r = {&o, 8, 64 << 20, 2, false};
+    bool has_kind = false;
+    int rc = 0;
+
+    while (!rc && *words) {
+        int kind = word_find(kind_names, *words);
+
+        if (**words == '-') {
+            rc = read_option(&r, &words, why);
+        } else if (kind < 0 || has_kind) {
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "bench measures one of all_reduce, all_gather, reduce_scatter, "
+                           "all_to_all, broadcast, barrier, sendrecv, lat and bw%s%.100s",
+                           has_kind ? ", not two: " : ", not ", *words);
+        } else {
+            o.kind = (enum bench_kind)kind;
+            has_kind = true;
+            words++;
+        }
+    }
+    if (!rc)
+        rc = list_sizes(&r, why);
+    if (!rc && o.stress && o.form != BENCH_TABLE)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--stress prints rounds, not --json or --csv");
+    if (!rc)
+        *out = o;
+    return rc;
+}

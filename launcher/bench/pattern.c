@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/bench/pattern.h"
+
+#include <string.h>
+
+enum { ELEMENT_MOST = 8 };
+
+/* --- reduced ------------------------------------------------------------------------------------
+ */
+
+/* A whole number >= 0 in the 16 bits of IEEE's half. */
+static uint16_t half(unsigned value)
+{
+    unsigned exponent = 0;
+
+    if (!value)
+        return 0;
+    while (value >> (exponent + 1))
+        exponent++;
+    return (uint16_t)(((exponent + 15) << 10) + ((value - (1U << exponent)) << 10 >> exponent));
+}
+
+static uint16_t brain(unsigned value)
+{
+    float f = (float)value;
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof(bits));
+    return (uint16_t)(bits >> 16);
+}
+
+static void element_write(unsigned char out[ELEMENT_MOST], ml_type type, unsigned value)
+{
+    uint64_t whole = value; /* little-endian or not: copied below by its own type's size */
+    uint16_t two_bytes = type == ML_FLOAT16 ? half(value) : brain(value);
+    uint32_t four_bytes = value;
+    float single[2] = {(float)value, 0};
+    double twice = value;
+
+    memset(out, 0, ELEMENT_MOST);
+    switch (type) {
+    case ML_BOOL:
+    case ML_INT8:
+    case ML_UINT8:
+        out[0] = (unsigned char)value;
+        break;
+    case ML_INT16:
+    case ML_UINT16:
+        two_bytes = (uint16_t)value;
+        memcpy(out, &two_bytes, sizeof(two_bytes));
+        break;
+    case ML_FLOAT16:
+    case ML_BFLOAT16:
+        memcpy(out, &two_bytes, sizeof(two_bytes));
+        break;
+    case ML_INT32:
+    case ML_UINT32:
+        memcpy(out, &four_bytes, sizeof(four_bytes));
+        break;
+    case ML_INT64:
+    case ML_UINT64:
+        memcpy(out, &whole, sizeof(whole));
+        break;
+    case ML_FLOAT32:
+    case ML_COMPLEX64:
+        memcpy(out, single, bench_type_size(type));
+        break;
+    case ML_FLOAT64:
+        memcpy(out, &twice, sizeof(twice));
+        break;
+    }
+}
+
+/* Of bools the "two" is true and the others are false. */
+static unsigned value_of(const struct bench_case *c, bool is_two)
+{
+    if (c->options->type == ML_BOOL)
+        return is_two;
+    return is_two ? 2 : 1;
+}
+
+/* Whether one rank, and which, has its two at `place`. */
+static bool has_two(size_t place)
+{
+    return place % 3 != 0;
+}
+
+static unsigned reduced_bool(const struct bench_case *c, bool with_two)
+{
+    switch (c->options->op) {
+    case ML_PROD:
+    case ML_MIN:
+    case ML_AND:
+        return with_two && c->ranks == 1;
+    default:
+        return with_two;
+    }
+}
+
+/* n ones, or n - 1 of them and a two. */
+static unsigned reduced(const struct bench_case *c, bool with_two)
+{
+    unsigned n = (unsigned)c->ranks, ones = with_two ? n - 1 : n;
+
+    if (c->options->type == ML_BOOL)
+        return reduced_bool(c, with_two);
+    switch (c->options->op) {
+    case ML_SUM:
+        return n + with_two;
+    case ML_PROD:
+    case ML_MAX:
+        return with_two ? 2 : 1;
+    case ML_MIN:
+        return ones ? 1 : 2;
+    case ML_AND:
+        return with_two ? (ones ? 0 : 2) : 1;
+    case ML_OR:
+        return with_two ? (ones ? 3 : 2) : 1;
+    case ML_XOR:
+        return (with_two ? 2U : 0U) ^ (ones & 1U);
+    }
+    return 0;
+}
+
+static void fill_elements(struct bench_case *c)
+{
+    size_t element = bench_type_size(c->options->type), n = c->bytes / element;
+    unsigned char one[ELEMENT_MOST], two[ELEMENT_MOST];
+
+    element_write(one, c->options->type, value_of(c, false));
+    element_write(two, c->options->type, value_of(c, true));
+    for (size_t i = 0; i < n; i++) {
+        bool mine = has_two(i) && i % (size_t)c->ranks == (size_t)c->rank;
+
+        memcpy(c->in + i * element, mine ? two : one, element);
+    }
+}
+
+static uint64_t wrong_elements(const struct bench_case *c)
+{
+    size_t element = bench_type_size(c->options->type), first = 0;
+    unsigned char plain[ELEMENT_MOST], with_two[ELEMENT_MOST];
+    uint64_t errors = 0;
+
+    if (c->options->kind == BENCH_REDUCE_SCATTER)
+        first = c->count * (size_t)c->rank;
+    element_write(plain, c->options->type, reduced(c, false));
+    element_write(with_two, c->options->type, reduced(c, true));
+    for (size_t i = 0; i < c->count; i++)
+        errors += memcmp(c->out + i * element, has_two(first + i) ? with_two : plain, element) != 0;
+    return errors;
+}
+
+/* --- moved --------------------------------------------------------------------------------------
+ */
+
+/* Byte `i` of what `from` sends to `to` (-1: to all alike). */
+static unsigned char byte_at(int from, int to, size_t i)
+{
+    return (unsigned char)((unsigned)from * 101U + (unsigned)(to + 1) * 37U + (unsigned)i * 7U +
+                           (unsigned)(i >> 8) * 3U);
+}
+
+static uint64_t wrong_bytes(const unsigned char *bytes, size_t size, int from, int to)
+{
+    uint64_t errors = 0;
+
+    for (size_t i = 0; i < size; i++)
+        errors += bytes[i] != byte_at(from, to, i);
+    return errors;
+}
+
+static void fill_bytes(struct bench_case *c)
+{
+    bool is_for_each = c->options->kind == BENCH_ALL_TO_ALL;
+    size_t part = is_for_each ? c->share : c->bytes;
+
+    for (size_t i = 0; part && i < c->bytes; i++)
+        c->in[i] = byte_at(c->rank, is_for_each ? (int)(i / part) : -1, i % part);
+}
+
+static uint64_t wrong_shares(const struct bench_case *c)
+{
+    int to = c->options->kind == BENCH_ALL_TO_ALL ? c->rank : -1;
+    uint64_t errors = 0;
+
+    for (int from = 0; from < c->ranks; from++)
+        errors += wrong_bytes(c->out + (size_t)from * c->share, c->share, from, to);
+    return errors;
+}
+
+void pattern_fill(struct bench_case *c)
+{
+    if (bench_kind_reduces(c->options->kind))
+        fill_elements(c);
+    else
+        fill_bytes(c);
+}
+
+uint64_t pattern_errors(const struct bench_case *c)
+{
+    int last = (c->rank + c->ranks - 1) % c->ranks;
+
+    switch (c->options->kind) {
+    case BENCH_ALL_REDUCE:
+    case BENCH_REDUCE_SCATTER:
+        return wrong_elements(c);
+    case BENCH_ALL_GATHER:
+    case BENCH_ALL_TO_ALL:
+        return wrong_shares(c);
+    case BENCH_BROADCAST:
+        return c->rank == 0 ? 0 : wrong_bytes(c->out, c->bytes, 0, -1);
+    case BENCH_SENDRECV:
+        return wrong_bytes(c->out, c->bytes, last, -1);
+    case BENCH_LAT:
+        return c->rank > 1 ? 0 : wrong_bytes(c->out, c->bytes, 1 - c->rank, -1);
+    case BENCH_BW:
+        return c->rank != 1 ? 0 : wrong_bytes(c->out, c->bytes, 0, -1);
+    case BENCH_BARRIER:
+        break;
+    }
+    return 0;
+}

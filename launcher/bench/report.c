@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/bench/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BAR = 50 };
+
+/* An iteration that took this many times the median is flagged. */
+static const double outlier = 3;
+
+static const char *type_of(const struct bench_options *o)
+{
+    return o->kind == BENCH_BARRIER ? "" : bench_type_name(o->type);
+}
+
+static void table_begin(const struct bench_options *o, int ranks)
+{
+    printf("# %s, %d %s", bench_kind_name(o->kind), ranks, ranks == 1 ? "rank" : "ranks");
+    if (bench_kind_reduces(o->kind))
+        printf(", %s of %s", bench_op_name(o->op), bench_type_name(o->type));
+    printf(": times in us, bandwidths in GB/s (10^9 bytes)\n"
+           "#%12s %12s %10s %10s %10s %9s %9s %8s\n",
+           "bytes", "count", "min", "median", "p99", "algbw", "busbw", "errors");
+}
+
+static void table_rounds(const struct bench_options *o, const struct bench_result *r)
+{
+    for (int i = 0; o->stress && i < r->iterations; i++) {
+        double times = r->median_us > 0 ? r->us[i] / r->median_us : 0;
+
+        printf("  round %d: %.2f us", i + 1, r->us[i]);
+        if (times >= outlier)
+            printf("  outlier: %.1f times the median", times);
+        puts("");
+    }
+}
+
+static void table_row(const struct bench_options *o, const struct bench_result *r)
+{
+    table_rounds(o, r);
+    printf("%13zu %12zu %10.2f %10.2f %10.2f %9.3f %9.3f ", r->bytes, r->count, r->min_us,
+           r->median_us, r->p99_us, r->algorithm_gbps, r->bus_gbps);
+    if (o->check)
+        printf("%8" PRIu64 "\n", r->errors);
+    else
+        printf("%8s\n", "-");
+}
+
+/* Bus bandwidths as bars. */
+static void table_end(const struct bench_result *all, int count)
+{
+    double most = 0;
+
+    for (int i = 0; i < count; i++)
+        most = all[i].bus_gbps > most ? all[i].bus_gbps : most;
+    if (count < 2 || most <= 0)
+        return;
+    puts("#");
+    for (int i = 0; i < count; i++) {
+        char bar[BAR + 1] = "";
+
+        memset(bar, '#', (size_t)(all[i].bus_gbps / most * BAR + 0.5));
+        printf("# %11zu |%-*s %.3f\n", all[i].bytes, BAR, bar, all[i].bus_gbps);
+    }
+}
+
+static void csv_row(const struct bench_options *o, int ranks, const struct bench_result *r)
+{
+    printf("%s,%zu,%zu,%s,%d,%.3f,%.3f,%.3f,%.6f,%.6f,", bench_kind_name(o->kind), r->bytes,
+           r->count, type_of(o), ranks, r->min_us, r->median_us, r->p99_us, r->algorithm_gbps,
+           r->bus_gbps);
+    if (o->check)
+        printf("%" PRIu64, r->errors);
+    puts("");
+}
+
+static void json_row(const struct bench_options *o, const struct bench_result *r, bool is_first)
+{
+    printf("%s\n  {\"bytes\": %zu, \"count\": %zu, \"iterations\": %d, \"time_us_min\": %.3f, "
+           "\"time_us_med\": %.3f, \"time_us_p99\": %.3f, \"algbw_GBps\": %.6f, \"busbw_GBps\": "
+           "%.6f, \"errors\": ",
+           is_first ? "" : ",", r->bytes, r->count, r->iterations, r->min_us, r->median_us,
+           r->p99_us, r->algorithm_gbps, r->bus_gbps);
+    if (o->check)
+        printf("%" PRIu64 "}", r->errors);
+    else
+        printf("null}");
+}
+
+void report_begin(const struct bench_options *o, int ranks)
+{
+    if (o->form == BENCH_TABLE)
+        table_begin(o, ranks);
+    else if (o->form == BENCH_CSV)
+        puts("op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,busbw_GBps,"
+             "errors");
+    else
+        printf("{\"op\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"results\": [",
+               bench_kind_name(o->kind), type_of(o), ranks);
+    fflush(stdout);
+}
+
+void report_add(const struct bench_options *o, int ranks, const struct bench_result *r, bool is_first)
+{
+    if (o->form == BENCH_TABLE)
+        table_row(o, r);
+    else if (o->form == BENCH_CSV)
+        csv_row(o, ranks, r);
+    else
+        json_row(o, r, is_first);
+    fflush(stdout);
+}
+
+void report_end(const struct bench_options *o, const struct bench_result *all, int count)
+{
+    if (o->form == BENCH_TABLE)
+        table_end(all, count);
+    else if (o->form == BENCH_JSON)
+        puts("]}");
+    fflush(stdout);
+}

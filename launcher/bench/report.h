@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* report.h: the results as a table with a chart, as CSV or as JSON, on stdout. */
+#ifndef LAUNCHER_BENCH_REPORT_H
+#define LAUNCHER_BENCH_REPORT_H
+
+#include "launcher/bench/measure.h"
+
+void report_begin(const struct bench_options *o, int ranks);
+void report_add(const struct bench_options *o, int ranks, const struct bench_result *r, bool is_first);
+void report_end(const struct bench_options *o, const struct bench_result *all, int count);
+
+#endif

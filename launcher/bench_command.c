@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/bench_command.h"
+
+#include "launcher/bench/options.h"
+#include "launcher/install_paths.h"
+#include "launcher/option_table.h"
+#include "launcher/string_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Whether the next word belongs to run's option `word`. What is no option at all is left to run's reader, which says
+ * so. */
+static bool run_takes_value(const char *word)
+{
+    const struct option *option;
+
+    if (strcmp(word, "-np") == 0)
+        return true;
+    if (word[1] == '-') {
+        option = strchr(word, '=') ? NULL : option_find(word + 2);
+        return option && option->argument;
+    }
+    for (const char *c = word + 1; *c; c++) {
+        option = option_find_letter(*c);
+        if (!option || option->argument)
+            return option && !c[1];
+    }
+    return false;
+}
+
+/* bench's words and run's, apart. */
+static int words_sort(struct string_list *run, struct string_list *bench, char *const *words,
+                      struct fault *why)
+{
+    int rc = 0;
+
+    while (*words && !rc) {
+        const char *word = *words++;
+        bool takes_value = false;
+        bool is_bench = word[0] != '-' || bench_option_is(word, &takes_value);
+        struct string_list *to = is_bench ? bench : run;
+
+        if (is_bench)
+            takes_value = takes_value && !strchr(word, '=');
+        else
+            takes_value = run_takes_value(word);
+        rc = string_list_add(to, word, why);
+        if (!rc && takes_value && *words)
+            rc = string_list_add(to, *words++, why);
+    }
+    return rc;
+}
+
+/* Rank 0 alone speaks, for people and programs: no labels, unless asked for. */
+static int words_begin(struct string_list *run, const char *mlaunch, struct fault *why)
+{
+    const char *const first[] = {mlaunch, "run", "--output", "raw", "--stdin", "none"};
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(first) / sizeof(*first) && !rc; i++)
+        rc = string_list_add(run, first[i], why);
+    return rc;
+}
+
+int bench_command_words(char ***out, int argc, char *const *argv, struct fault *why)
+{
+    struct string_list run = {0}, bench = {0};
+    struct bench_options checked;
+    char **words = NULL;
+    int rc = words_begin(&run, argv[0], why);
+
+    if (!rc)
+        rc = words_sort(&run, &bench, argv + (argc < 2 ? argc : 2), why);
+    if (!rc)
+        rc = string_list_release(&bench, &words, why); /* an array even if nothing was said */
+    if (!rc)
+        rc = bench_options_parse(&checked, words, why);
+    if (!rc)
+        rc = string_list_add(&run, "--", why);
+    if (!rc)
+        rc = string_list_add(&run, BENCH_PROGRAM, why);
+    if (!rc)
+        rc = string_list_add_all(&run, words, why);
+    if (!rc)
+        rc = string_list_release(&run, out, why);
+    string_list_clear(&run);
+    string_list_clear(&bench);
+    strings_free(words);
+    return rc;
+}
+
+void bench_command_print_help(void)
+{
+    puts("usage: mlaunch bench [OPERATION] [OPTIONS]\n"
+         "\n"
+         "Measures one operation over a range of sizes, as NCCL's and OSU's tests do. OPERATION: all_reduce\n"
+         "(default), all_gather, reduce_scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw.\n"
+         "\n"
+         "  -b SIZE, -e SIZE, -f N      from -b (8) to -e (64M), each N (2) times the one before\n"
+         "      --sizes LIST            these sizes: 8,1024,64K\n"
+         "      --type TYPE             float32, float16, bfloat16, int32, ... (default: float32)\n"
+         "      --op OP                 sum, prod, min, max, and, or, xor (default: sum)\n"
+         "      --check                 compare results with what they must be; wrong ones: status 1\n"
+         "      --csv, --json           for programs\n"
+         "      --stress ROUNDS         ROUNDS iterations a size, each printed, outliers flagged\n"
+         "\n"
+         "And run's options: -n, -H, --hostfile, --backend and all others (mlaunch --help).");
+}
