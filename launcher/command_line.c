@@ -14,8 +14,8 @@ struct reader {
 };
 
 /* First words that will start something else one day; never the name of a program there. */
-static const char *const subcommands[] = {"ps",    "kill",  "clean", "verify",  "info",
-                                          "bench", "hosts", "sync",  "metrics", NULL};
+static const char *const subcommands[] = {"ps",    "kill", "clean",   "verify", "info",
+                                          "hosts", "sync", "metrics", NULL};
 
 static int add(struct reader *r, const struct option *option, const char *value, const char *where,
                struct fault *why)

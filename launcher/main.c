@@ -7,6 +7,7 @@
 #include "launcher/job.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
+#include "launcher/string_list.h"
 #include "launcher/usage.h"
 
 #include <errno.h>

@@ -17,11 +17,7 @@
 
 enum {
     CHUNK = 128 << 10, /* bytes a write: below the 256 KiB that servers take at once */
-<<<<<<< HEAD
-    FILES = 6,         /* at most: two are there only with RDMA */
-=======
-    FILES = 6,         /* at most: one is there only with RDMA */
->>>>>>> c73965c (bench: measure collectives over a range of sizes)
+    FILES = 7,         /* at most: two are there only with RDMA */
 };
 
 /* A file of this build, here. */

@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum {
-    WINDOW = 64,                /* messages on their way, as OSU's osu_bw has it */
-    WINDOW_BYTES = 64 << 20,    /* but no more than this at once */
-    CANARY = 0xa5,              /* what stands in `out` before the call */
+    WINDOW = 64,             /* messages on their way, as OSU's osu_bw has it */
+    WINDOW_BYTES = 64 << 20, /* but no more than this at once */
+    CANARY = 0xa5,           /* what stands in `out` before the call */
     ALIGNMENT = 4096,
 };
 
@@ -34,8 +34,8 @@ static void sizes_set(struct bench_case *c, size_t size)
         c->window /= 2;
 }
 
-int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world, size_t size,
-                    struct fault *why)
+int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
+                    size_t size, struct fault *why)
 {
     size_t room;
     void *in = NULL, *out = NULL;

@@ -11,7 +11,8 @@ struct bench_case {
     const struct bench_options *options;
     ml_group *world;
     int rank, ranks;
-    size_t bytes; /* as NCCL's tests count: the larger of what goes in and what comes out at one rank */
+    size_t
+        bytes; /* as NCCL's tests count: the larger of what goes in and what comes out at one rank */
     size_t count; /* elements that the call names: of a share in those operations */
     size_t share; /* bytes of `count` elements */
     int window;   /* messages a call: of bw */
@@ -19,8 +20,8 @@ struct bench_case {
 };
 
 /* ML_ERR_MEMORY, on this rank. */
-int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world, size_t size,
-                    struct fault *why);
+int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
+                    size_t size, struct fault *why);
 void bench_case_close(struct bench_case *c);
 
 /* The call that is timed, once. */

@@ -29,7 +29,8 @@ static int measure_all(const struct bench_options *o, ml_group *world, struct be
     return rc;
 }
 
-static int bench(const struct bench_options *o, ml_group *world, uint64_t *errors, struct fault *why)
+static int bench(const struct bench_options *o, ml_group *world, uint64_t *errors,
+                 struct fault *why)
 {
     struct bench_result *all;
     int rc;

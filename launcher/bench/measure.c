@@ -44,7 +44,8 @@ static int iterations_choose(struct bench_case *c, int *iterations, struct fault
         if (rc)
             call_failed(why, rc);
     }
-    *iterations = most_us * ITERATIONS_MOST < BUDGET_US ? ITERATIONS_MOST : (int)(BUDGET_US / most_us);
+    *iterations =
+        most_us * ITERATIONS_MOST < BUDGET_US ? ITERATIONS_MOST : (int)(BUDGET_US / most_us);
     if (*iterations < ITERATIONS_LEAST)
         *iterations = ITERATIONS_LEAST;
     if (c->options->stress)
@@ -135,8 +136,8 @@ static int check(struct bench_case *c, struct bench_result *r, struct fault *why
     return rc ? call_failed(why, rc) : 0;
 }
 
-int bench_measure(struct bench_result *out, const struct bench_options *o, ml_group *world, size_t size,
-                  struct fault *why)
+int bench_measure(struct bench_result *out, const struct bench_options *o, ml_group *world,
+                  size_t size, struct fault *why)
 {
     struct bench_result r = {0};
     struct bench_case c;

@@ -18,8 +18,8 @@ struct bench_result {
 };
 
 /* ML_ERR_* with a sentence if a call failed at this rank. */
-int bench_measure(struct bench_result *out, const struct bench_options *o, ml_group *world, size_t size,
-                  struct fault *why);
+int bench_measure(struct bench_result *out, const struct bench_options *o, ml_group *world,
+                  size_t size, struct fault *why);
 void bench_result_clear(struct bench_result *r);
 
 #endif

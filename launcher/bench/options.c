@@ -8,12 +8,11 @@
 enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000 };
 static const int64_t size_most = (int64_t)1 << 40;
 
-static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                         "all_to_all", "broadcast",  "barrier",
-                                         "sendrecv",   "lat",        "bw",
-                                         NULL};
-static const char *const type_names[] = {"bool",    "int8",    "int16",    "int32",   "int64",
-                                         "uint8",   "uint16",  "uint32",   "uint64",  "float16",
+static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                         "broadcast",  "barrier",    "sendrecv",       "lat",
+                                         "bw",         NULL};
+static const char *const type_names[] = {"bool",     "int8",    "int16",   "int32",     "int64",
+                                         "uint8",    "uint16",  "uint32",  "uint64",    "float16",
                                          "bfloat16", "float32", "float64", "complex64", NULL};
 static const size_t type_sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8};
 static const char *const op_names[] = {"sum", "prod", "min", "max", "and", "or", "xor", NULL};
@@ -181,10 +180,10 @@ static const struct bench_option {
     bool takes_value;
     int (*set)(struct reading *r, const char *name, const char *value, struct fault *why);
 } option_table[] = {
-    {"-b", true, set_first},         {"-e", true, set_last},      {"-f", true, set_factor},
-    {"--sizes", true, set_sizes},    {"--type", true, set_type},  {"--op", true, set_op},
-    {"--check", false, set_check},   {"--json", false, set_form}, {"--csv", false, set_form},
-    {"--stress", true, set_stress},  {NULL, false, NULL},
+    {"-b", true, set_first},        {"-e", true, set_last},      {"-f", true, set_factor},
+    {"--sizes", true, set_sizes},   {"--type", true, set_type},  {"--op", true, set_op},
+    {"--check", false, set_check},  {"--json", false, set_form}, {"--csv", false, set_form},
+    {"--stress", true, set_stress}, {NULL, false, NULL},
 };
 
 static bool is_named(const struct bench_option *s, const char *word)

@@ -9,7 +9,7 @@
 
 #include "launcher/bench/buffers.h"
 
-void pattern_fill(struct bench_case *c);           /* c->in */
+void pattern_fill(struct bench_case *c);             /* c->in */
 uint64_t pattern_errors(const struct bench_case *c); /* in c->out */
 
 #endif

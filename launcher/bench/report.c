@@ -102,7 +102,8 @@ void report_begin(const struct bench_options *o, int ranks)
     fflush(stdout);
 }
 
-void report_add(const struct bench_options *o, int ranks, const struct bench_result *r, bool is_first)
+void report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
+                bool is_first)
 {
     if (o->form == BENCH_TABLE)
         table_row(o, r);

@@ -6,7 +6,8 @@
 #include "launcher/bench/measure.h"
 
 void report_begin(const struct bench_options *o, int ranks);
-void report_add(const struct bench_options *o, int ranks, const struct bench_result *r, bool is_first);
+void report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
+                bool is_first);
 void report_end(const struct bench_options *o, const struct bench_result *all, int count);
 
 #endif

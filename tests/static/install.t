@@ -7,7 +7,7 @@ TEST_LIMIT=300
 
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
-for file in bin/mlaunch libexec/mlaunch/mlaunch-agent lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
+for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
     include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
     share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
     check "$file is installed" test -e "$root/$file"
@@ -16,6 +16,7 @@ check_output "" "no static archives or libtool files of the runtime module" \
     find "$root/lib/mlaunch" -name '*.a'
 
 check "the installed mlaunch runs a job" env -u BUILD "$root/bin/mlaunch" -n 2 -- true
+check "and bench" env -u BUILD "$root/bin/mlaunch" bench -n 2 --sizes 8 --check
 [ "$SANITIZE" = no ] || { skip "a program through pkg-config" "a sanitized library"; done_testing; }
 cat > "$T/sum.c" << 'C'
 #include <mlaunch.h>

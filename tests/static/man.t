@@ -39,7 +39,14 @@ complete_to() {
 }
 check_output "--hosts --hostfile" "completion of an option" complete_to mlaunch -n 4 --hos
 check_output "core" "completion of a value" complete_to mlaunch --bind-to c
+check_output "reduce_scatter" "completion of bench" complete_to mlaunch bench -n 2 red
 check_output "bootstrap" "completion behind the program" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
     COMP_WORDS=(mlaunch -n 2 cat boots); COMP_CWORD=4; _mlaunch; echo \${COMPREPLY[*]}"'
+mandoc -T ascii "$SOURCE/doc/mlaunch-bench.1" 2> /dev/null | sed 's/.\x08//g' > "$T/bench_page"
+"$MLAUNCH" bench --help > "$T/bench_help" 2>&1
+for option in -b -e -f --sizes --type --op --check --csv --json --stress; do
+    check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_help" "bench --help has $option"
+    check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_page" "mlaunch-bench(1) has $option"
+done
 check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
 done_testing

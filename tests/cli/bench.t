@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch bench: every operation is right and is reported in the table, as CSV and as JSON; bandwidths are NCCL's; nonsense
+# is refused before anything starts.
+TEST_LIMIT=240
+. "${0%/*}/../lib/test.sh"
+
+# bench ARGUMENT…: what it printed is in $T/result too.
+bench() {
+    run "$MLAUNCH" bench "$@"
+    cp "$OUT" "$T/result"
+}
+# shellcheck disable=SC2154 # status: test.sh's
+# ends STATUS NAME: of the last bench.
+ends() {
+    if [ "$status" -eq "$1" ]; then pass "$2"; else fail "$2" "expected status $1" && diag_run bench; fi
+}
+header=op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,busbw_GBps,errors
+
+# Errors, times and bandwidths of the CSV: FACTOR is bus by algorithm bandwidth.
+# csv_is_sound FACTOR
+csv_is_sound() {
+    awk -F, -v factor="$1" '
+        END { if (NR != 4) print "rows:", NR - 1 }
+        NR == 1 { next }
+        $11 != 0 { print "errors:", $0 }
+        !($6 <= $7 && $7 <= $8) { print "times:", $0 }
+        { d = $2 / $7 / 1000 - $9; if (d * d > 1e-4 * $9 * $9 + 1e-10) print "algbw:", $0 }
+        { d = factor * $9 - $10; if (d * d > 1e-4 * $10 * $10 + 1e-10) print "busbw:", $0 }' "$T/result"
+}
+while read -r op factor; do
+    bench "$op" -n 3 --sizes 5,3K,300K --check --csv
+    ends 0 "$op runs"
+    check_output "$header" "$op: the header" head -n 1 "$T/result"
+    check_output "" "$op: right, with NCCL's bandwidths" csv_is_sound "$factor"
+done << 'OPS'
+all_reduce 1.3333333
+all_gather 0.6666667
+reduce_scatter 0.6666667
+all_to_all 0.6666667
+broadcast 1
+sendrecv 1
+lat 1
+bw 1
+OPS
+bench barrier -n 3 --csv
+ends 0 "barrier runs"
+check_match '^barrier,0,0,,3,[0-9.]+,[0-9.]+,[0-9.]+,0.000000,0.000000,$' "$T/result" "it has times and no bandwidth, and nothing was checked"
+
+for type in bool int8 uint16 int64 float16 bfloat16 float64; do
+    for op in sum prod min max; do
+        bench --type $type --op $op -n 2 --sizes 1000 --check --csv
+        [ "$status" -eq 0 ] || break 2
+    done
+done
+ends 0 "types and operators are checked ($type $op)"
+bench --type complex64 -n 2 --sizes 1000 --check --csv
+ends 0 "complex64 too"
+bench reduce_scatter --type int32 --op xor -n 3 --sizes 1200 --check --csv
+check_match '^reduce_scatter,1200,100,int32,3,.*,0$' "$T/result" "count is a share's, in elements"
+bench -n 2 --op and --sizes 8
+ends 2 "an operator that makes no sense for the type is the library's error"
+check_match '^mlaunch-bench: .*float32' "$ERR" "in words"
+
+bench -n 2 -b 8 -e 1K -f 4 --local net --json --check
+ends 0 "a range, as JSON, over tcp"
+check_output "8 32 128 512 all_reduce 2 0" "JSON has it all" python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+print(*[x["bytes"] for x in r["results"]], r["op"], r["ranks"], sum(x["errors"] for x in r["results"]))' "$T/result"
+bench -n 2 --sizes 64,4K
+check_match '^# all_reduce, 2 ranks, sum of float32' "$T/result" "the table tells what it is"
+check_match '^ +4096 +1024 .* -$' "$T/result" "a row"
+check_match '^# +4096 \|#' "$T/result" "and a bar"
+bench -n 2 --sizes 64 --stress 7
+check_output 7 "--stress prints every round" grep -c '^  round [1-7]: [0-9.]* us' "$T/result"
+bench -n 1 --sizes 8 --check
+ends 0 "one rank alone"
+
+# refused REGEX ARGUMENT…
+refused() {
+    local regex=$1
+    shift
+    bench "$@"
+    ends 125 "refused: $*"
+    check_match "$regex" "$ERR" "and why"
+}
+refused 'not nothing' nothing
+refused "--type: 'int9' is not a type" --type int9
+refused "-b: '3X' is not a size" -b 3X
+refused 'exclude each other' --sizes 8 -e 16
+refused 'exclude each other' --csv --json
+refused '-b is larger than -e' -b 16 -e 8
+refused '--stress prints rounds' --stress 3 --csv
+refused 'error: --sise is not known' --sise=4
+bench lat -n 1
+ends 2 "lat alone"
+check_match 'lat needs at least two ranks' "$ERR" "and why"
+done_testing
