@@ -52,15 +52,32 @@ static int word_find(const char *const *words, const char *word)
     return -1;
 }
 
+/* How many bits a size's last letter shifts it; 0: it is none of ours. */
+static int suffix_shift(char letter)
+{
+    switch (letter) {
+    case 'k':
+    case 'K':
+        return 10;
+    case 'm':
+    case 'M':
+        return 20;
+    case 'g':
+    case 'G':
+        return 30;
+    default:
+        return 0;
+    }
+}
+
 /* "64", "64K", "64M", "64G": `length` characters of text. */
 static bool size_parse(const char *text, size_t length, int64_t *out)
 {
-    static const char suffixes[] = "KMG";
-    const char *suffix = length ? memchr(suffixes, text[length - 1] & ~0x20, 3) : NULL;
-    int64_t shift = suffix ? 10 * (suffix - suffixes + 1) : 0, value;
+    int shift = length ? suffix_shift(text[length - 1]) : 0;
+    int64_t value;
     char digits[24];
 
-    length -= suffix != NULL;
+    length -= shift != 0;
     if (!length || length >= sizeof(digits))
         return false;
     memcpy(digits, text, length);

@@ -28,8 +28,10 @@ check "a host that has nothing" ml -v -H "$H1" -n 2 -- true
 check_match "copying" "$ERR" "… gets a copy"
 check_output "700 libmlaunch.so.0
 700 mlaunch-agent
+700 mlaunch-bench
 700 mlaunch-runtime.so
-700 mlaunch.py" "… of four files" on "$H1" sh -c "cd $cache && stat -c '%a %n' *"
+700 mlaunch.py" "… of its files" on "$H1" sh -c "cd $cache && stat -c '%a %n' * | grep -v mlaunch-rdma"
+check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -n 2 --sizes 8 --check
 check_output "drwx------ drwx------" "… in directories of its user's" \
     on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
 check_output "" "… without temporary files" on "$H1" find "$cache" -name '.?*'
@@ -66,11 +68,11 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 4 "… leave four files" on "$H1" sh -c "ls -A $cache | wc -l"
+check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c "ls -A $cache | grep -vc mlaunch-rdma"
 
 # What stands in the way of a copy.
 mkdir "$T/mixed"
-cp "$MLAUNCH" "$shim" "$module" "$python" "$T/mixed"
+cp "$MLAUNCH" "$shim" "$module" "$python" "$BUILD/launcher/bench/mlaunch-bench" "$T/mixed"
 mv "$T/mixed/${shim##*/}" "$T/mixed/libmlaunch.so.0"
 sed "s/$build/0123456789abcdef/g" "$AGENT" > "$T/mixed/mlaunch-agent"
 chmod +x "$T/mixed/mlaunch-agent"
