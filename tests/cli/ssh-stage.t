@@ -30,7 +30,7 @@ check_output "700 libmlaunch.so.0
 700 mlaunch-agent
 700 mlaunch-bench
 700 mlaunch-runtime.so
-700 mlaunch.py" "… of its files" on "$H1" sh -c "cd $cache && stat -c '%a %n' * | grep -v mlaunch-rdma"
+700 mlaunch.py" "… of its files" on "$H1" sh -c "cd $cache && stat -c '%a %n' * | grep -vE 'mlaunch-(rdma|probe)'"
 check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -n 2 --sizes 8 --check
 check_output "drwx------ drwx------" "… in directories of its user's" \
     on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
@@ -68,7 +68,7 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c "ls -A $cache | grep -vc mlaunch-rdma"
+check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c "ls -A $cache | grep -vcE 'mlaunch-(rdma|probe)'"
 
 # What stands in the way of a copy.
 mkdir "$T/mixed"
