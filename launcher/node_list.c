@@ -39,9 +39,11 @@ static bool is_letter(char c)
 static int expand_letters(struct string_list *out, const char *name, int before, const char *range,
                           const char *behind, size_t limit, struct fault *why)
 {
-    char first = range[0], last = range[1] ? range[2] : first;
+    char first = range[0], last = first;
     int rc = 0;
 
+    if (range[1])
+        last = range[2];
     if ((range[1] && (range[1] != '-' || !is_letter(last) || range[3])) || last < first)
         return malformed(name, why);
     for (int letter = first; letter <= last && !rc; letter++) {

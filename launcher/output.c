@@ -114,7 +114,12 @@ static void forget_open_line(struct lane *lane)
         lane->output->err_file->open_line = NULL;
 }
 
-/* What each stream still holds back, if it is time for it; `end` also ends the lines. */
+static struct lane *lane_of(struct output *o, int stream)
+{
+    return o->dir ? &o->lanes[2] : stream == 1 ? &o->lanes[0] : o->err_lane;
+}
+
+/* What each stream of this lane still holds back, if it is time for it; `end` also ends the lines. */
 static void show_all(struct lane *lane, bool end)
 {
     struct output *o = lane->output;
@@ -122,6 +127,8 @@ static void show_all(struct lane *lane, bool end)
     for (int i = 0; i < 2 * o->ranks; i++) {
         struct output_file *f = file_of(o, i / 2, i % 2 + 1);
 
+        if (lane_of(o, i % 2 + 1) != lane)
+            continue; /* that file is another thread's */
         if (end)
             label_end(lane->label, &lane->buffer, f, i, i / 2);
         else if (label_is_due(lane->label, i))
@@ -341,7 +348,7 @@ void output_close(struct output *o)
 
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
 {
-    struct lane *lane = o->dir ? &o->lanes[2] : stream == 1 ? &o->lanes[0] : o->err_lane;
+    struct lane *lane = lane_of(o, stream);
 
     if (o->dir && stream == 2)
         output_dir_note(o->dir, rank, bytes, size);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 /* A question; freed by the last of the two who hold it. */
 struct question {
     atomic_int holders;
-    int done; /* eventfd */
+    atomic_bool is_answered; /* set before the bell: status, err and answer are there to be read */
+    int done;                /* eventfd */
     char *name;
     char port[8];
     struct addrinfo hints, *answer;
@@ -39,6 +41,7 @@ static void *question_ask(void *arg)
 
     q->status = getaddrinfo(q->name, q->port, &q->hints, &q->answer);
     q->err = errno;
+    atomic_store(&q->is_answered, true);
     eventfd_write(q->done, 1);
     question_drop(q);
     return NULL;
@@ -98,6 +101,8 @@ int remote_resolve(struct addrinfo **out, const char *name, int port, int family
             rc = fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread");
         else
             rc = remote_wait_for(w, q->done, POLLIN, why);
+        if (!rc && !atomic_load(&q->is_answered))
+            rc = fault_set(why, ML_ERR_SYSTEM, "the look-up of %s ended without an answer", name);
         if (rc == ML_ERR_TIMEOUT)
             fault_set(why, rc, "the name server gave no answer about %s in time", name);
     }
