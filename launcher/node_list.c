@@ -46,7 +46,7 @@ static int expand_letters(struct string_list *out, const char *name, int before,
         last = range[2];
     if ((range[1] && (range[1] != '-' || !is_letter(last) || range[3])) || last < first)
         return malformed(name, why);
-    for (int letter = first; letter <= last && !rc; letter++) {
+    for (int letter = (unsigned char)first; letter <= last && !rc; letter++) {
         char *one = NULL;
 
         rc = string_format(&one, why, "%.*s%c%s", before, name, letter, behind);
