@@ -46,6 +46,10 @@ static const struct member members[] = {
     MEMBER(agent_start_time, WIDE),
     MEMBER(guard_pid, WIDE),
     MEMBER(guard_start_time, WIDE),
+    MEMBER(pid_namespace, WIDE),
+    MEMBER(boot, TEXT),
+    MEMBER(node, TEXT),
+    MEMBER(grace_ms, INT),
     MEMBER(command, TEXT),
     MEMBER(started_at, WIDE),
 };
@@ -162,19 +166,13 @@ static int write_file(const char *dir, const char *name, const char *text, struc
     return rc;
 }
 
-/* At most `limit` - 1 bytes, terminated. */
-static int read_file(const char *dir, const char *name, char *out, size_t limit, struct fault *why)
+/* Takes over `fd`; at most `limit` - 1 bytes, terminated. */
+static int read_all(int fd, const char *path, char *out, size_t limit, struct fault *why)
 {
-    char path[PATH_MAX];
     size_t size = 0;
     ssize_t n = 1;
-    int fd, rc = make_path(path, dir, name, why);
+    int rc = 0;
 
-    if (rc)
-        return rc;
-    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %.200s", path);
     while (size < limit && n != 0) {
         n = read(fd, out + size, limit - size);
         if (n < 0 && errno != EINTR) {
@@ -191,6 +189,19 @@ static int read_file(const char *dir, const char *name, char *out, size_t limit,
         return fault_set(why, ML_ERR_SYSTEM, "%.200s is too long", path);
     out[size] = '\0';
     return 0;
+}
+
+static int read_file(const char *dir, const char *name, char *out, size_t limit, struct fault *why)
+{
+    char path[PATH_MAX];
+    int fd, rc = make_path(path, dir, name, why);
+
+    if (rc)
+        return rc;
+    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %.200s", path);
+    return read_all(fd, path, out, limit, why);
 }
 
 int job_file_write(const char *dir, const struct job_file *j, const uint8_t secret[AUTH_SECRET],
@@ -221,7 +232,7 @@ memory:
     return fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-static int parse(const char *dir, const char *text, struct job_file *out, struct fault *why)
+int job_file_parse(const char *dir, const char *text, struct job_file *out, struct fault *why)
 {
     struct job_file j = {0};
     json_error_t error;
@@ -259,11 +270,36 @@ int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SEC
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = read_file(dir, "job.json", text, FILE_LIMIT, why);
     if (!rc)
-        rc = parse(dir, text, out, why);
+        rc = job_file_parse(dir, text, out, why);
     if (!rc)
         memcpy(secret, bytes, AUTH_SECRET);
     explicit_bzero(hex, sizeof(hex));
     explicit_bzero(bytes, sizeof(bytes));
+    free(text);
+    return rc;
+}
+
+int job_file_look(int dir_fd, struct job_file *out, struct fault *why)
+{
+    int fd = openat(dir_fd, "job.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    char *text;
+    int rc;
+
+    if (fd < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read its job.json");
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return fault_set(why, ML_ERR_SYSTEM, "its job.json is not a plain file");
+    }
+    text = malloc(FILE_LIMIT);
+    if (!text) {
+        close(fd);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    rc = read_all(fd, "its job.json", text, FILE_LIMIT, why);
+    if (!rc)
+        rc = job_file_parse("it", text, out, why);
     free(text);
     return rc;
 }

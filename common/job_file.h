@@ -29,8 +29,13 @@ struct job_file {
     uint64_t agent_start_time; /* field 22 of /proc/PID/stat */
     int64_t guard_pid;
     uint64_t guard_start_time;
-    char command[256];  /* what runs, for ps */
-    int64_t started_at; /* seconds since 1970 */
+    /* Where these pids mean something. /tmp may be shared by containers and survive a reboot. */
+    uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
+    char boot[40];          /* the kernel's boot_id */
+    char node[72];          /* the system's own name for itself */
+    int grace_ms;           /* --grace */
+    char command[256];      /* what runs, for ps */
+    int64_t started_at;     /* seconds since 1970 */
 };
 
 /* Writes both files into `dir` (temporary name, then rename); reads them back. A missing or malformed
@@ -39,5 +44,12 @@ int job_file_write(const char *dir, const struct job_file *j, const uint8_t secr
                    struct fault *why);
 int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
                   struct fault *why);
+
+/* job.json alone, for those who look at a directory from outside: it may be another user's or another
+ * build's, and `dir_fd` any directory. Refused unless it is a plain file. */
+int job_file_look(int dir_fd, struct job_file *out, struct fault *why);
+
+/* The text of a job.json; `dir` for messages. */
+int job_file_parse(const char *dir, const char *text, struct job_file *out, struct fault *why);
 
 #endif

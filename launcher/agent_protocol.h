@@ -21,6 +21,8 @@ enum agent_frame {
     AGENT_LOST,         /* JSON {text}: the agent has lost its other half or the coordinator */
     AGENT_DONE,         /* JSON {survivors:[{pid, text}]}: all ranks and descendants are gone */
     AGENT_PONG,         /* empty: answers LAUNCH_PING */
+    AGENT_KILLED,       /* JSON {text}: `mlaunch kill` has ended the job; as LOST otherwise */
+    AGENT_ANSWER,       /* JSON, see protocol.md: answers LAUNCH_QUERY */
     /* mlaunch → agent */
     LAUNCH_JOB = 64, /* JSON, see protocol.md: everything the host has to do */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
@@ -33,6 +35,7 @@ enum agent_frame {
     LAUNCH_RESUME,   /* empty */
     LAUNCH_PING,     /* empty */
     LAUNCH_BYE,      /* empty: answers DONE; the agent exits 0 */
+    LAUNCH_QUERY,    /* JSON, see protocol.md: instead of JOB: ps, kill, clean */
 };
 
 enum {

@@ -461,7 +461,8 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
         out->status = statuses[a->cause];
     else
         out->status = a->has_run ? a->failure.status : a->status;
-    out->is_worth_a_restart = a->has_run && a->cause == STOP_NONE && a->failure.blame != BLAME_NONE;
+    out->is_worth_a_restart = a->has_run && a->cause == STOP_NONE &&
+                              a->failure.blame != BLAME_NONE && !a->failure.is_killed;
 }
 
 /* Stopping. */

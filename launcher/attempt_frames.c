@@ -309,6 +309,26 @@ static void on_lost(struct attempt *a, struct member *m, const struct frame *f)
     attempt_failed(a, false);
 }
 
+/* From another terminal: nothing has failed, but the job is over. */
+static void on_killed(struct attempt *a, struct member *m, const struct frame *f)
+{
+    char text[512];
+    struct fault why;
+
+    if (text_report_parse(text, sizeof(text), f, &why)) {
+        nonsense(m, why.text);
+        return;
+    }
+    if (a->state <= ATTEMPT_PREPARING) {
+        member_failed(m, text);
+        return;
+    }
+    events_file_write(a->config.events, "killed", a->identity.id,
+                      json_pack("{s:s, s:s}", "host", m->host->name, "text", text));
+    first_failure_killed(&a->failure, text);
+    attempt_failed(a, false);
+}
+
 static void on_survivor(int64_t pid, const char *text, void *arg)
 {
     const struct member *m = arg;
@@ -355,6 +375,7 @@ static const struct frame_rule {
     {AGENT_ABORTED, MEMBER_STARTED, MEMBER_STARTED, on_aborted},
     {AGENT_NOTE, MEMBER_OPENING, MEMBER_DONE, on_note},
     {AGENT_LOST, MEMBER_OPENING, MEMBER_DONE, on_lost},
+    {AGENT_KILLED, MEMBER_OPENING, MEMBER_DONE, on_killed},
     {AGENT_DONE, MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_PONG, MEMBER_OPENING, MEMBER_DONE, on_pong},
 };

@@ -14,8 +14,8 @@ struct reader {
 };
 
 /* First words that will start something else one day; never the name of a program there. */
-static const char *const subcommands[] = {"ps",    "kill", "clean",   "verify", "info",
-                                          "hosts", "sync", "metrics", NULL};
+static const char *const future_subcommands[] = {"verify", "info",    "hosts",
+                                                 "sync",   "metrics", NULL};
 
 static int add(struct reader *r, const struct option *option, const char *value, const char *where,
                struct fault *why)
@@ -166,7 +166,7 @@ static int skip_subcommand(struct reader *r, struct fault *why)
     r->at = 1;
     if (strcmp(word, "run") == 0)
         r->at = 2;
-    else if (strings_has((char *const *)subcommands, word))
+    else if (strings_has((char *const *)future_subcommands, word))
         return fault_set(
             why, ML_ERR_ARGUMENT,
             "mlaunch %s is not in this version (a program of that name: mlaunch -- %s)", word,

@@ -83,3 +83,14 @@ void first_failure_lost(struct first_failure *f, const char *host, const char *t
     f->status = 125;
     snprintf(f->text, sizeof(f->text), "host %s was lost: %s", host, text);
 }
+
+void first_failure_killed(struct first_failure *f, const char *text)
+{
+    f->is_killed = true;
+    if (f->blame >= BLAME_CAUSE)
+        return;
+    f->blame = BLAME_CAUSE;
+    f->rank = -1;
+    f->status = 128 + SIGTERM;
+    snprintf(f->text, sizeof(f->text), "%s", text);
+}

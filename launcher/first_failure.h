@@ -17,8 +17,9 @@ enum blame { BLAME_NONE, BLAME_ENDED_BY_US, BLAME_CONSEQUENCE, BLAME_CAUSE };
 
 struct first_failure {
     enum blame blame;
-    int rank;   /* -1: a host */
-    int status; /* mlaunch's exit status */
+    int rank;       /* -1: a host */
+    int status;     /* mlaunch's exit status */
+    bool is_killed; /* by the user, elsewhere */
     char text[1024];
 };
 
@@ -30,6 +31,8 @@ void first_failure_aborted(struct first_failure *f, const struct aborted_report 
                            const char *host, int64_t pid);
 /* A host was lost, or its agent failed: status 125. */
 void first_failure_lost(struct first_failure *f, const char *host, const char *text);
+/* `mlaunch kill` was used: status 143, and no restart. */
+void first_failure_killed(struct first_failure *f, const char *text);
 
 /* The sentence for one rank's end, without a final newline. */
 void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the mlaunch command: options, plan, job; or a subcommand. */
 #include "common/log.h"
-#include "launcher/batch.h"
 #include "launcher/bench_command.h"
-#include "launcher/config_file.h"
 #include "launcher/job.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
 #include "launcher/string_list.h"
+#include "launcher/subcommand.h"
 #include "launcher/usage.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,29 +49,16 @@ static int run(const struct options *o)
     return status;
 }
 
-static int parse(struct options **o, int argc, char **argv)
-{
-    struct options_source from = {argc, argv, environ, "/etc/mlaunch.ini", NULL};
-    struct fault why;
-    char *user_config = NULL;
-    int rc = config_file_user_path(&user_config, &why);
-
-    from.user_config = user_config;
-    if (!rc)
-        rc = options_parse(o, &from, &why);
-    free(user_config);
-    if (rc)
-        log_error("%s", why.text);
-    return rc;
-}
-
 static int launch(int argc, char **argv)
 {
     struct options *o = NULL;
+    struct fault why;
     int status = 0;
 
-    if (parse(&o, argc, argv))
+    if (options_load(&o, argc, argv, &why)) {
+        log_error("%s", why.text);
         return STATUS_OURS;
+    }
     if (o->action == OPTIONS_HELP)
         usage_print_help();
     else if (o->action == OPTIONS_VERSION)
@@ -109,11 +94,12 @@ static int bench(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
+    const struct subcommand *command = subcommand_find(word);
     int status;
 
     log_open("mlaunch", LOG_WARN);
-    if (strcmp(word, "batch") == 0)
-        status = batch_main(argc - 1, argv + 1);
+    if (command)
+        status = command->run(argc - 1, argv + 1);
     else if (strcmp(word, "bench") == 0)
         status = bench(argc, argv);
     else

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Later wins. The profiles of all files lie above the defaults of all files. */
 enum {
@@ -189,6 +190,19 @@ int options_parse(struct options **out, const struct options_source *from, struc
         options_destroy(o);
     else
         *out = o;
+    return rc;
+}
+
+int options_load(struct options **out, int argc, char *const *argv, struct fault *why)
+{
+    struct options_source from = {argc, argv, environ, "/etc/mlaunch.ini", NULL};
+    char *user_config = NULL;
+    int rc = config_file_user_path(&user_config, why);
+
+    from.user_config = user_config;
+    if (!rc)
+        rc = options_parse(out, &from, why);
+    free(user_config);
     return rc;
 }
 

@@ -62,6 +62,8 @@ struct options_source {
 /* ML_ERR_ARGUMENT: the sentence names the option, variable or line at fault. With --help and
  * --version only `action` counts. */
 int options_parse(struct options **out, const struct options_source *from, struct fault *why);
+/* The same with this machine's configuration files and this process's environment. */
+int options_load(struct options **out, int argc, char *const *argv, struct fault *why);
 void options_destroy(struct options *o); /* takes NULL */
 
 #endif

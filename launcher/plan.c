@@ -23,11 +23,10 @@
 
 enum { STALL_S = 30, STALL_LIMIT_S = 1 << 20 };
 
-/* Where the ranks go: what was named last of --hosts and --hostfile, else the batch system's
- * allocation, else this machine. */
-static int find_hosts(struct plan *p, const struct options *o, char *const *environment,
-                      struct fault *why)
+int plan_find_hosts(struct host_list **out, const struct options *o, char *const *environment,
+                    struct fault *why)
 {
+    struct host_list *list = NULL;
     int rc;
 
     if (o->hosts && o->hostfile && o->hosts_layer == o->hostfile_layer)
@@ -35,14 +34,20 @@ static int find_hosts(struct plan *p, const struct options *o, char *const *envi
                          "--hosts and --hostfile both name the hosts: give one");
     if (o->hosts || o->hostfile) {
         rc = o->hosts && o->hosts_layer > o->hostfile_layer
-                 ? host_list_parse(&p->list, o->hosts, why)
-                 : hostfile_read(&p->list, o->hostfile, why);
-        return rc ? rc : allocation_match(p->list, environment, why);
+                 ? host_list_parse(&list, o->hosts, why)
+                 : hostfile_read(&list, o->hostfile, why);
+        if (!rc)
+            rc = allocation_match(list, environment, why);
+    } else {
+        rc = allocation_read(&list, environment, why);
+        if (!rc && !list)
+            rc = host_list_local(&list, why);
     }
-    rc = allocation_read(&p->list, environment, why);
-    if (rc || p->list)
-        return rc;
-    return host_list_local(&p->list, why);
+    if (rc)
+        host_list_destroy(list);
+    else
+        *out = list;
+    return rc;
 }
 
 /* A relative --cwd counts from the caller's directory, on other hosts too. */
@@ -384,7 +389,7 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
 
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if ((rc = find_hosts(p, o, environment, why)) || (rc = find_cwd(p, why)) ||
+    if ((rc = plan_find_hosts(&p->list, o, environment, why)) || (rc = find_cwd(p, why)) ||
         (rc = take_apps(p, o, environment, why)) || (rc = place(p, o, why)) ||
         (rc = backend_settle(p, o, why)) || (rc = take_environment(p, environment, why)) ||
         (rc = take_rest(p, o, why)) || (rc = agent_way_settle(p, o, environment, why))) {

@@ -72,6 +72,11 @@ struct plan {
 
 struct options;
 
+/* Where the ranks go: what was named last of --hosts and --hostfile, else the batch system's
+ * allocation, else this machine. ML_ERR_ARGUMENT. */
+int plan_find_hosts(struct host_list **out, const struct options *o, char *const *environment,
+                    struct fault *why);
+
 /* Makes the plan. Everything that can be wrong with the user's input and has not been refused yet
  * is refused here: ML_ERR_ARGUMENT. `environment` is the caller's, for -x. Says on the way what the
  * user should know (log.h). */

@@ -2,6 +2,7 @@
 #include "launcher/usage.h"
 #include "common/build_id.h"
 #include "launcher/option_table.h"
+#include "launcher/subcommand.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void print_right(const char *text)
     }
 }
 
-static void print_option(const struct option *s)
+void usage_print_option(const struct option *s)
 {
     char names[96], letter[8] = "   ";
     int n;
@@ -46,8 +47,8 @@ void usage_print_help(void)
 {
     puts("usage: mlaunch [run] [OPTIONS] [--] PROGRAM [ARG...] [ : [OPTIONS] [--] PROGRAM [ARG...] "
          "]...\n"
-         "       mlaunch batch slurm|pbs|lsf|sge ... (writes a job script; mlaunch batch --help)\n"
          "       mlaunch bench [OPERATION] ... (measures the collectives; mlaunch bench --help)\n"
+         "       mlaunch COMMAND [OPTIONS]\n"
          "\n"
          "Starts PROGRAM as N ranks, here or on other hosts over SSH. Options end at the first "
          "word that\n"
@@ -55,10 +56,13 @@ void usage_print_help(void)
          "count.");
     for (const struct option *s = option_table; s->help; s++) {
         if (s->name)
-            print_option(s);
+            usage_print_option(s);
         else
             printf("\n%s\n", s->help);
     }
+    puts("\nCommands, each with a --help of its own");
+    for (const struct subcommand *c = subcommand_table; c->name; c++)
+        printf("  %-*s%s\n", COLUMN - 2, c->name, c->help);
     puts("\n"
          "Options also come from [defaults] in configuration files and from variables such as\n"
          "MLAUNCH_OPT_TIMEOUT; the command line wins. The exit status is that of the first rank to "

@@ -4,6 +4,9 @@
 #define LAUNCHER_USAGE_H
 
 void usage_print_help(void);
+
+struct option;
+void usage_print_option(const struct option *s); /* its line of --help */
 void usage_print_version(void);
 
 #endif

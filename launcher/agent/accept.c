@@ -8,6 +8,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/guard.h"
+#include "launcher/agent/place_linux.h"
 #include "launcher/agent/rdma_probe.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/install_paths.h"
@@ -249,8 +250,10 @@ int job_describe(struct agent *a, const char *coordinator, struct fault *why)
                             .agent_start_time = descendants_start_time(getpid()),
                             .guard_pid = a->guard,
                             .guard_start_time = descendants_start_time(a->guard),
+                            .grace_ms = job->grace_ms,
                             .started_at = time(NULL)};
 
+    place_write(&file);
     snprintf(file.job, sizeof(file.job), "%s", job->job);
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);

@@ -1,72 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/descendants_linux.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ENVIRONMENT_MAX = 4 << 20, FIRST_ENVIRONMENT = 64 << 10 };
-
-static ssize_t file_read(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t got = 0;
-    ssize_t n = -1;
-
-    if (fd < 0)
-        return -1;
-    while (got < size && (n = read(fd, text + got, size - got)) > 0)
-        got += (size_t)n;
-    close(fd);
-    return n < 0 && got == 0 ? -1 : (ssize_t)got;
-}
-
-/* /proc/PID/stat: "pid (name) state ppid pgrp … threads(20) … starttime(22)". The name may hold blanks and
- * brackets. */
-static bool stat_read(struct descendant *d, pid_t pid)
-{
-    char path[64], text[1024], *open, *close;
-    ssize_t n;
-    int parent, group, threads;
-    unsigned long long start;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    n = file_read(path, text, sizeof(text) - 1);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    open = strchr(text, '(');
-    close = strrchr(text, ')');
-    if (!open || !close ||
-        sscanf(close + 1,
-               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
-               &d->state, &parent, &group, &threads, &start) != 5)
-        return false;
-    *close = '\0';
-    snprintf(d->name, sizeof(d->name), "%.19s", open + 1);
-    d->pid = pid;
-    d->parent = parent;
-    d->group = group;
-    d->start_time = start;
-    /* A process whose first thread has ended looks like a zombie while its other threads run. */
-    d->has_ended = d->state == 'X' || (d->state == 'Z' && threads <= 1);
-    return true;
-}
-
 uint64_t descendants_start_time(pid_t pid)
 {
-    struct descendant d;
+    struct process p;
 
-    return stat_read(&d, pid) ? d.start_time : 0;
+    return process_read(&p, pid) ? p.start_time : 0;
 }
 
 /* Whether `text` holds `entry` as one whole NUL-terminated string. */
@@ -84,118 +32,51 @@ static bool environment_has(const char *text, size_t size, const char *entry)
 
 static bool is_marked(pid_t pid, const char *mark)
 {
-    char path[64], *text;
-    struct stat st;
-    bool found = false;
+    size_t size;
+    uid_t user;
+    char *text;
+    bool found;
 
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    if (stat(path, &st) || st.st_uid != geteuid())
+    if (!process_user(pid, &user) || user != geteuid())
         return false;
-    /* The file's size isn't known beforehand; most environments fit the first buffer. */
-    for (size_t size = FIRST_ENVIRONMENT; size <= ENVIRONMENT_MAX; size *= 8) {
-        ssize_t n;
-
-        text = malloc(size);
-        if (!text)
-            return false;
-        n = file_read(path, text, size);
-        found = n > 0 && environment_has(text, (size_t)n, mark);
-        free(text);
-        if (found || n < (ssize_t)size)
-            break;
-    }
+    text = process_environment(pid, &size);
+    found = text && environment_has(text, size, mark);
+    free(text);
     return found;
-}
-
-static int all_processes(struct descendants *out, struct fault *why)
-{
-    DIR *proc = opendir("/proc");
-    struct dirent *entry;
-    size_t room = 0;
-    struct descendants all = {0};
-
-    if (!proc)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into /proc");
-    while ((entry = readdir(proc))) {
-        if (!isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        if (all.count == room) {
-            struct descendant *more = realloc(all.list, (room * 2 + 256) * sizeof(*more));
-
-            if (!more) {
-                closedir(proc);
-                descendants_free(&all);
-                return fault_set(why, ML_ERR_MEMORY, "out of memory while looking into /proc");
-            }
-            all.list = more;
-            room = room * 2 + 256;
-        }
-        if (stat_read(&all.list[all.count], (pid_t)atoi(entry->d_name)))
-            all.count++;
-    }
-    closedir(proc);
-    *out = all;
-    return 0;
-}
-
-static int compare_pids(const void *a, const void *b)
-{
-    const struct descendant *x = a, *y = b;
-
-    return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-static const struct descendant *process_of(const struct descendants *all, pid_t pid)
-{
-    struct descendant key = {.pid = pid};
-
-    return all->count ? bsearch(&key, all->list, all->count, sizeof(key), compare_pids) : NULL;
 }
 
 /* Parentage changes while /proc is read, so the way up may be cut or, in theory, a circle: both
  * end. */
-static bool is_below(const struct descendants *all, const struct descendant *d, pid_t root)
+static bool is_below(const struct process_list *all, const struct process *d, pid_t root)
 {
     for (size_t i = 0; d && i < all->count; i++) {
         if (d->parent == root)
             return true;
-        d = process_of(all, d->parent);
+        d = process_list_find(all, d->parent);
     }
     return false;
 }
 
-/* A /proc of another pid namespace speaks of other processes under our numbers. */
-static bool proc_is_ours(void)
+int descendants_find(struct process_list *out, const char *job_dir, pid_t except, struct fault *why)
 {
-    char text[32] = "";
-
-    return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == (int)getpid();
-}
-
-int descendants_find(struct descendants *out, const char *job_dir, pid_t except, struct fault *why)
-{
-    struct descendants all;
+    struct process_list all;
     char mark[512];
     pid_t self = getpid();
     size_t kept = 0;
     bool *keep;
     int rc;
 
-    if (!proc_is_ours())
-        return fault_set(why, ML_ERR_SYSTEM, "/proc is not that of this pid namespace");
-    rc = all_processes(&all, why);
+    rc = process_list_read(&all, why);
     if (rc)
         return rc;
-    if (all.count)
-        qsort(all.list, all.count, sizeof(*all.list), compare_pids);
     keep = calloc(all.count + 1, sizeof(*keep));
     if (!keep) {
-        descendants_free(&all);
+        process_list_free(&all);
         return fault_set(why, ML_ERR_MEMORY, "out of memory while looking into /proc");
     }
     snprintf(mark, sizeof(mark), "MLAUNCH_JOB_DIR=%s", job_dir ? job_dir : "");
     for (size_t i = 0; i < all.count; i++) {
-        const struct descendant *d = &all.list[i];
+        const struct process *d = &all.list[i];
 
         if (d->pid == self || d->pid == except || d->has_ended)
             continue;
@@ -211,34 +92,7 @@ int descendants_find(struct descendants *out, const char *job_dir, pid_t except,
     return 0;
 }
 
-void descendants_free(struct descendants *d)
-{
-    free(d->list);
-    d->list = NULL;
-    d->count = 0;
-}
-
-/* Between the look into /proc and the signal a process may have ended and its pid been given to a
- * stranger. Not to our own children's: we are the ones who reap those. Others are held by a pidfd,
- * and looked at again through it. */
-static void signal_one(const struct descendant *d, int signal)
-{
-    if (d->parent != getpid()) {
-        int fd = (int)syscall(SYS_pidfd_open, d->pid, 0);
-
-        if (fd >= 0) {
-            if (descendants_start_time(d->pid) == d->start_time)
-                syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
-            close(fd);
-            return;
-        }
-        if (errno == ESRCH || descendants_start_time(d->pid) != d->start_time)
-            return;
-    }
-    kill(d->pid, signal);
-}
-
-void descendants_signal(const struct descendants *d, int signal)
+void descendants_signal(const struct process_list *d, int signal)
 {
     pid_t self = getpid();
 
@@ -249,10 +103,10 @@ void descendants_signal(const struct descendants *d, int signal)
             kill(-d->list[i].pid, signal);
     }
     for (size_t i = 0; i < d->count; i++) {
-        const struct descendant *leader = process_of(d, d->list[i].group);
+        const struct process *leader = process_list_find(d, d->list[i].group);
 
         if (!leader || leader->parent != self)
-            signal_one(&d->list[i], signal);
+            process_signal(&d->list[i], signal);
     }
 }
 
@@ -263,7 +117,7 @@ bool descendants_exist(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-void descendant_describe(const struct descendant *d, char *text, size_t size)
+void descendant_describe(const struct process *d, char *text, size_t size)
 {
     char path[64];
     struct stat st;

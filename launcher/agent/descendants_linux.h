@@ -8,35 +8,17 @@
 #ifndef LAUNCHER_AGENT_DESCENDANTS_LINUX_H
 #define LAUNCHER_AGENT_DESCENDANTS_LINUX_H
 
-#include "common/fault.h"
+#include "launcher/agent/process_linux.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-struct descendant {
-    pid_t pid, parent, group;
-    uint64_t start_time; /* field 22 of stat: with the pid it names a process for good */
-    char state;
-    bool has_ended;
-    char name[20];
-};
-
-struct descendants {
-    struct descendant *list; /* living ones only: no zombies */
-    size_t count;
-};
-
-/* Looks once through /proc. `job_dir`: those with this mark too, unless NULL; `except` is not
- * counted (the agent's other process), nor is this one. ML_ERR_SYSTEM if /proc is not there or not
- * ours. */
-int descendants_find(struct descendants *out, const char *job_dir, pid_t except, struct fault *why);
-void descendants_free(struct descendants *d); /* takes an empty one */
+/* Looks once through /proc, for living ones: no zombies. `job_dir`: those with this mark too, unless
+ * NULL; `except` is not counted (the agent's other process), nor is this one. ML_ERR_SYSTEM if /proc
+ * is not there or not ours. */
+int descendants_find(struct process_list *out, const char *job_dir, pid_t except,
+                     struct fault *why);
 
 /* Sends `signal` to each of them, process groups as a whole where that is safe, never to a process
  * that has taken over a pid. */
-void descendants_signal(const struct descendants *d, int signal);
+void descendants_signal(const struct process_list *d, int signal);
 
 /* False: this process has no children, so (being a subreaper) no descendants at all. */
 bool descendants_exist(void);
@@ -45,6 +27,6 @@ bool descendants_exist(void);
 uint64_t descendants_start_time(pid_t pid);
 
 /* Why `d` is still there after SIGKILL, for people. */
-void descendant_describe(const struct descendant *d, char *text, size_t size);
+void descendant_describe(const struct process *d, char *text, size_t size);
 
 #endif

@@ -68,7 +68,7 @@ static void descendants_end(const char *job_dir, bool is_polite)
     int64_t begin = clock_ms() - (is_polite ? 0 : POLITE_MS);
 
     for (;;) {
-        struct descendants found = {0};
+        struct process_list found = {0};
         int64_t past = clock_ms() - begin;
         bool kill_now = past >= POLITE_MS;
 
@@ -81,7 +81,7 @@ static void descendants_end(const char *job_dir, bool is_polite)
                 descendants_signal(&found, SIGCONT);
             is_polite = false;
         }
-        descendants_free(&found);
+        process_list_free(&found);
         pause_ms(PASS_MS);
     }
 }

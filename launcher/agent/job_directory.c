@@ -102,6 +102,19 @@ int job_directory_write(const char *path, const char *name, const char *text, st
     return err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", file) : 0;
 }
 
+void job_directory_add_rank(const char *path, int rank, pid_t pid)
+{
+    char file[JOB_DIRECTORY_PATH + 64], line[32];
+    int size = snprintf(line, sizeof(line), "%d %d\n", rank, (int)pid), fd;
+
+    snprintf(file, sizeof(file), "%s/" JOB_DIRECTORY_RANKS, path);
+    fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    (void)!write(fd, line, (size_t)size);
+    close(fd);
+}
+
 bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size)
 {
     char file[JOB_DIRECTORY_PATH + 64];

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum { JOB_DIRECTORY_PATH = 192 }; /* bytes for the longest path, terminated */
 
@@ -26,6 +27,13 @@ void job_directory_remove(const char *path);
 
 /* Writes `text` to the new file `name` in it, 0600. ML_ERR_SYSTEM names the file. */
 int job_directory_write(const char *path, const char *name, const char *text, struct fault *why);
+
+/* Adds a rank and its first process to the list that ps reads. What fails, fails: a job runs without. */
+#define JOB_DIRECTORY_RANKS "ranks"
+void job_directory_add_rank(const char *path, int rank, pid_t pid);
+
+/* The file that `mlaunch kill` leaves before it signals the worker; who did it, in words. */
+#define JOB_DIRECTORY_KILLED "killed"
 
 /* Whether it has `rank.N.broken`: rank N's runtime has reported that a peer died. `text`, of `size` bytes, is
  * then its sentence, or "". */

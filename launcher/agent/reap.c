@@ -110,7 +110,7 @@ void reap_all(struct agent *a)
 
 static json_t *survivors_describe(struct agent *a)
 {
-    struct descendants found = {0};
+    struct process_list found = {0};
     json_t *list = json_array();
 
     if (descendants_find(&found, a->dir[0] ? a->dir : NULL, a->guard_fd >= 0 ? a->guard : 0, NULL))
@@ -122,7 +122,7 @@ static json_t *survivors_describe(struct agent *a)
         json_array_append_new(list,
                               json_pack("{si ss}", "pid", (int)found.list[i].pid, "text", text));
     }
-    descendants_free(&found);
+    process_list_free(&found);
     return list;
 }
 

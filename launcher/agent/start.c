@@ -161,11 +161,13 @@ static void spawn_next(struct agent *a)
     int status;
 
     a->spawned++;
-    if (rank_spawn(r, &status, &why) == 0)
-        stream_send_json(a->stream, AGENT_STARTED,
-                         json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
-    else
+    if (rank_spawn(r, &status, &why)) {
         rank_on_failure(r, status, &why);
+        return;
+    }
+    job_directory_add_rank(a->dir, r->job->rank, r->pid);
+    stream_send_json(a->stream, AGENT_STARTED,
+                     json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
 }
 
 static void on_spawn(evutil_socket_t fd, short what, void *arg)

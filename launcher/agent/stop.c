@@ -34,7 +34,7 @@ void stop_signal_ranks(struct agent *a, int signal)
 /* To the ranks, and to whatever got away from their groups. */
 static void everyone_signal(struct agent *a, int signal)
 {
-    struct descendants found = {0};
+    struct process_list found = {0};
     pid_t except = a->guard_fd >= 0 ? a->guard : 0;
 
     /* Who has ended by itself before must not count as ended by us. */
@@ -47,7 +47,7 @@ static void everyone_signal(struct agent *a, int signal)
         descendants_signal(&found, signal);
         if (signal != SIGKILL)
             descendants_signal(&found, SIGCONT); /* a stopped process handles no signal */
-        descendants_free(&found);
+        process_list_free(&found);
     } else {
         stop_signal_ranks(a, signal); /* no /proc: what can be done without */
     }

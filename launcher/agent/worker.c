@@ -9,6 +9,7 @@
 #include "launcher/agent/guard.h"
 #include "launcher/agent/heartbeat.h"
 #include "launcher/agent/own_address.h"
+#include "launcher/agent/query.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/start.h"
 #include "launcher/agent_protocol.h"
@@ -110,18 +111,43 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
     rank_check_done(a);
 }
 
+/* `mlaunch kill` says in the job directory that it is about to ask. */
+static bool is_killed_by_user(const struct agent *a, char *text, size_t size)
+{
+    char path[JOB_DIRECTORY_PATH + 64], who[256] = "";
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/" JOB_DIRECTORY_KILLED, a->dir);
+    f = a->dir[0] ? fopen(path, "re") : NULL;
+    if (!f)
+        return false;
+    if (!fgets(who, sizeof(who), f))
+        who[0] = '\0';
+    fclose(f);
+    snprintf(text, size, "the job was ended with mlaunch kill %s", who);
+    return true;
+}
+
 static void on_term(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
+    int grace_ms = LOST_GRACE_MS;
+    char text[320];
 
     (void)fd, (void)what;
-    worker_lost(a, getenv("SLURM_STEP_ID")
-                       ? "the agent was told to end by SIGTERM: by scancel or Slurm's time limit"
-                       : "the agent was told to end by SIGTERM");
+    if (is_killed_by_user(a, text, sizeof(text))) {
+        grace_ms = a->job->grace_ms;
+        stream_send_json(a->stream, AGENT_KILLED, json_pack("{ss}", "text", text));
+    } else {
+        worker_lost(a,
+                    getenv("SLURM_STEP_ID")
+                        ? "the agent was told to end by SIGTERM: by scancel or Slurm's time limit"
+                        : "the agent was told to end by SIGTERM");
+    }
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else
-        stop_start(a, SIGTERM, LOST_GRACE_MS);
+        stop_start(a, SIGTERM, grace_ms);
 }
 
 static uint32_t u32_read(const uint8_t *bytes)
@@ -132,6 +158,11 @@ static uint32_t u32_read(const uint8_t *bytes)
 static void on_job(struct agent *a, const struct frame *f)
 {
     job_accept(a, (const char *)f->payload, f->size);
+}
+
+static void on_query(struct agent *a, const struct frame *f)
+{
+    stream_send_json(a->stream, AGENT_ANSWER, query_answer((const char *)f->payload, f->size));
 }
 
 static void on_start(struct agent *a, const struct frame *f)
@@ -217,6 +248,7 @@ static const struct dispatch {
     void (*handle)(struct agent *a, const struct frame *f);
 } dispatch[] = {
     {LAUNCH_JOB, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_job},
+    {LAUNCH_QUERY, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_query},
     {LAUNCH_START, AGENT_IS_READY, AGENT_IS_READY, 2, on_start},
     {LAUNCH_STDIN, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_stdin},
     {LAUNCH_CREDIT, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_credit},

@@ -14,7 +14,10 @@ else
     skip "the pages are clean" "no mandoc here"
 fi
 
-"$MLAUNCH" --help > "$T/help" 2>&1
+{
+    "$MLAUNCH" --help
+    for command in ps kill clean; do "$MLAUNCH" "$command" --help; done
+} > "$T/help" 2>&1
 check_match '--hostfile' "$T/help" "--help speaks"
 grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' | sort -u > "$T/options"
 check "help names many options" test "$(wc -l < "$T/options")" -gt 20
@@ -40,6 +43,8 @@ complete_to() {
 check_output "--hosts --hostfile" "completion of an option" complete_to mlaunch -n 4 --hos
 check_output "core" "completion of a value" complete_to mlaunch --bind-to c
 check_output "reduce_scatter" "completion of bench" complete_to mlaunch bench -n 2 red
+check_output "--stacks" "completion of a subcommand's option" complete_to mlaunch ps --st
+check_output "" "… and only of its own" complete_to mlaunch kill --st
 check_output "bootstrap" "completion behind the program" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
     COMP_WORDS=(mlaunch -n 2 cat boots); COMP_CWORD=4; _mlaunch; echo \${COMPREPLY[*]}"'
 mandoc -T ascii "$SOURCE/doc/mlaunch-bench.1" 2> /dev/null | sed 's/.\x08//g' > "$T/bench_page"

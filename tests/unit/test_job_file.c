@@ -33,6 +33,10 @@ static const struct job_file job = {
     .agent_start_time = INT64_MAX,
     .guard_pid = 77,
     .guard_start_time = 12345678901,
+    .pid_namespace = 4026531836,
+    .boot = "0c0f2a35-8d4f-4d3c-9ef6-5b1e1c3b6f0a",
+    .node = "a.cluster",
+    .grace_ms = 5000,
     .command = "prog --x 'a b'",
     .started_at = 1700000000,
 };
@@ -102,11 +106,45 @@ static void test_back_and_forth(void **state)
     assert_true(back.agent_start_time == job.agent_start_time);
     assert_true(back.guard_start_time == job.guard_start_time);
     assert_true(back.started_at == job.started_at);
+    assert_true(back.pid_namespace == job.pid_namespace);
+    assert_string_equal(back.boot, job.boot);
+    assert_string_equal(back.node, job.node);
+    assert_int_equal(back.grace_ms, job.grace_ms);
     for (int i = 0; i < 2; i++) {
         path_of(path, *state, i ? "secret" : "job.json");
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0600);
     }
+}
+
+/* As ps and clean look at it: whatever lies there, and never through a link. */
+static void test_look_from_outside(void **state)
+{
+    char path[PATH_MAX], other[PATH_MAX];
+    int fd = open(*state, O_RDONLY | O_DIRECTORY);
+    struct job_file back = {.size = 99};
+    struct fault why;
+
+    assert_int_equal(job_file_write(*state, &job, secret, &why), 0);
+    path_of(path, *state, "secret");
+    unlink(path); /* not needed */
+    assert_int_equal(job_file_look(fd, &back, &why), 0);
+    assert_string_equal(back.job, job.job);
+    back.size = 99;
+    path_of(path, *state, "job.json");
+    path_of(other, *state, "other");
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(job_file_look(fd, &back, &why), ML_ERR_SYSTEM);
+    assert_int_equal(symlink("other", path), 0);
+    assert_int_equal(job_file_look(fd, &back, &why), ML_ERR_SYSTEM);
+    unlink(path);
+    unlink(other);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(job_file_look(fd, &back, &why), ML_ERR_SYSTEM);
+    assert_non_null(strstr(why.text, "plain file"));
+    assert_int_equal(back.size, 99);
+    unlink(path);
+    close(fd);
 }
 
 static void test_bytes_that_are_no_text(void **state)
@@ -181,6 +219,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_back_and_forth, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_look_from_outside, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_bytes_that_are_no_text, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_malformed, make_dir, remove_dir),
         cmocka_unit_test(test_nowhere_to_write),

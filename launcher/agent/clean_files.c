@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/clean_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    OLD_S = 900,        /* what nobody has touched for so long, nobody is just making */
+    STALE_EMPTY_S = 60, /* an agent that has made a directory writes into it at once */
+    RANDOM_DIGITS = 16, /* behind the name of a half copy: remote_stage.c */
+};
+
+struct sweep {
+    const struct survey *survey;
+    const struct query *query;
+    json_t *removed, *left;
+};
+
+static void report(const struct sweep *w, const char *kind, const char *job, const char *path,
+                   int err)
+{
+    json_t *one = json_object();
+
+    json_object_set_new(one, "kind", json_string(kind));
+    json_object_set_new(one, "job", query_text(job));
+    json_object_set_new(one, "path", query_text(path));
+    json_object_set_new(one, "text", query_text(err ? strerror(err) : ""));
+    json_array_append_new(err ? w->left : w->removed, one);
+}
+
+static bool is_old(const struct stat *st, int seconds)
+{
+    time_t now = time(NULL);
+
+    return st->st_mtime < now - seconds && st->st_ctime < now - seconds;
+}
+
+/* Opens a directory that is this user's own; NULL otherwise. */
+static DIR *own_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    DIR *dir = NULL;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid())
+        dir = fdopendir(fd);
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+/* --- segments ----------------------------------------------------------------------------------- */
+
+/* "mlaunch-UID-JOB.HOST.…", as job_directory_sweep_shm knows them. Of a job that can't be read the
+ * host's number isn't known: any. */
+static bool segment_is_of(const char *name, const struct survey_job *j)
+{
+    char prefix[128], host[16] = "";
+
+    if (j->state != SURVEY_UNREADABLE)
+        snprintf(host, sizeof(host), "%d.", j->file.host_rank);
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u-%s.%s", (unsigned)j->user, j->file.job, host);
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* Its job is dead; or there is no directory for it any more, and it is old: ranks that have just
+ * made a segment open it within the time that they wait for each other. */
+static bool segment_is_left_over(const struct sweep *w, const char *name, const struct stat *st)
+{
+    bool is_dead = false;
+
+    for (int i = 0; i < w->survey->job_count; i++) {
+        const struct survey_job *j = &w->survey->jobs[i];
+
+        if (j->user != geteuid() || !segment_is_of(name, j))
+            continue;
+        if (j->state != SURVEY_STALE)
+            return false;
+        is_dead = true;
+    }
+    return is_dead || is_old(st, OLD_S);
+}
+
+static void segments_sweep(const struct sweep *w)
+{
+    DIR *shm = opendir("/dev/shm");
+    char prefix[32], path[512], job[AUTH_JOB];
+    struct dirent *entry;
+    struct stat st;
+
+    if (!shm)
+        return;
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u-", (unsigned)geteuid());
+    while ((entry = readdir(shm))) {
+        const char *name = entry->d_name;
+
+        if (strncmp(name, prefix, strlen(prefix)) != 0 ||
+            fstatat(dirfd(shm), name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+            st.st_uid != geteuid() || !segment_is_left_over(w, name, &st))
+            continue;
+        survey_job_id(name + strlen(prefix), job);
+        if (*w->query->job && strcmp(w->query->job, job) != 0)
+            continue;
+        snprintf(path, sizeof(path), "/dev/shm/%s", name);
+        report(w, "segment", job, path,
+               !w->query->dry_run && unlinkat(dirfd(shm), name, 0) ? errno : 0);
+    }
+    closedir(shm);
+}
+
+/* --- directories -------------------------------------------------------------------------------- */
+
+static bool has_processes_left(const struct sweep *w, const char *job)
+{
+    size_t i;
+    const json_t *one;
+
+    json_array_foreach(w->left, i, one)
+    {
+        const char *kind = json_string_value(json_object_get(one, "kind"));
+        const char *id = json_string_value(json_object_get(one, "job"));
+
+        if (kind && id && strcmp(kind, "process") == 0 && strcmp(id, job) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Made by an agent that was killed before it wrote anything. */
+static bool is_abandoned(const struct survey_job *j)
+{
+    DIR *dir = own_directory(j->dir);
+    struct dirent *entry;
+    bool is_empty = true;
+    struct stat st;
+
+    if (!dir)
+        return false;
+    while ((entry = readdir(dir)))
+        is_empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    is_empty = is_empty && fstat(dirfd(dir), &st) == 0 && is_old(&st, STALE_EMPTY_S);
+    closedir(dir);
+    return is_empty;
+}
+
+static void directories_sweep(const struct sweep *w)
+{
+    for (int i = 0; i < w->survey->job_count; i++) {
+        const struct survey_job *j = &w->survey->jobs[i];
+        bool is_dead = j->state == SURVEY_STALE ||
+                       (j->state == SURVEY_UNREADABLE && !*w->query->job && is_abandoned(j));
+
+        if (!is_dead || j->user != geteuid() || has_processes_left(w, j->file.job) ||
+            (*w->query->job && strcmp(w->query->job, j->file.job) != 0))
+            continue;
+        if (!w->query->dry_run)
+            job_directory_remove(j->dir);
+        report(w, "directory", j->file.job, j->dir,
+               !w->query->dry_run && access(j->dir, F_OK) == 0 ? EBUSY : 0);
+    }
+}
+
+/* --- half copies -------------------------------------------------------------------------------- */
+
+/* ".NAME.0123456789abcdef" */
+static bool is_half_copy(const char *name)
+{
+    const char *digits = strrchr(name, '.');
+
+    return name[0] == '.' && digits && digits > name && strlen(digits + 1) == RANDOM_DIGITS &&
+           strspn(digits + 1, "0123456789abcdef") == RANDOM_DIGITS;
+}
+
+static void copies_sweep_in(const struct sweep *w, const char *path)
+{
+    DIR *dir = own_directory(path);
+    struct dirent *entry;
+    char file[4096];
+    struct stat st;
+
+    while (dir && (entry = readdir(dir))) {
+        if (!is_half_copy(entry->d_name) ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+            !is_old(&st, OLD_S))
+            continue;
+        snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
+        report(w, "file", "", file,
+               !w->query->dry_run && unlinkat(dirfd(dir), entry->d_name, 0) ? errno : 0);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* ~/.cache/mlaunch/BUILD/ */
+static void copies_sweep(const struct sweep *w)
+{
+    const char *home = getenv("HOME");
+    char cache[2048], build[2400];
+    struct dirent *entry;
+    DIR *dir;
+
+    if (!home || snprintf(cache, sizeof(cache), "%s/.cache/mlaunch", home) >= (int)sizeof(cache))
+        return;
+    dir = own_directory(cache);
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(build, sizeof(build), "%s/%s", cache, entry->d_name);
+        copies_sweep_in(w, build);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void clean_files(const struct survey *s, const struct query *q, json_t *removed, json_t *left)
+{
+    const struct sweep w = {s, q, removed, left};
+
+    segments_sweep(&w);
+    directories_sweep(&w);
+    if (!*q->job)
+        copies_sweep(&w);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* clean_files.h: what dead jobs have left in file systems. */
+#ifndef LAUNCHER_AGENT_CLEAN_FILES_H
+#define LAUNCHER_AGENT_CLEAN_FILES_H
+
+#include "launcher/agent/query.h"
+#include "launcher/agent/survey.h"
+
+/* Segments, directories, half copies; see clean.h. A job in `left`, which still has processes, keeps
+ * its directory, so that it is found again. */
+void clean_files(const struct survey *s, const struct query *q, json_t *removed, json_t *left);
+
+#endif

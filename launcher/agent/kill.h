@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* kill.h: for `mlaunch kill`: ends a live job by its agent on this host, which tells the launcher. */
+#ifndef LAUNCHER_AGENT_KILL_H
+#define LAUNCHER_AGENT_KILL_H
+
+#include "launcher/agent/query.h"
+
+/* Adds "found": "killed", "stale", "stranger" (another user's), "refused" (it did not end) or "no";
+ * "text" for people; "live", the ids of this user's live jobs. Returns when the job's agent has
+ * ended. */
+int kill_answer(const struct query *q, json_t *out, struct fault *why);
+
+#endif

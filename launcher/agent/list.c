@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/list.h"
+
+#include "common/clock.h"
+#include "launcher/agent/stack_linux.h"
+#include "launcher/agent/survey.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STACKS_MS = 25000 }; /* for all stacks of one host */
+
+/* What some processes use together. */
+struct usage {
+    int count;
+    uint64_t cpu_ticks, memory;
+    uint64_t oldest; /* start time, in ticks since boot */
+};
+
+static void usage_add(struct usage *u, const struct process *p)
+{
+    if (u->count == 0 || p->start_time < u->oldest)
+        u->oldest = p->start_time;
+    u->count++;
+    u->cpu_ticks += p->cpu_ticks;
+    u->memory += p->memory;
+}
+
+/* Percent of one CPU, over the life of the oldest, as ps(1) has it. */
+static double usage_cpu(const struct usage *u)
+{
+    struct timespec now;
+    double hz = (double)sysconf(_SC_CLK_TCK), age;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    age = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)u->oldest / hz;
+    return u->count && age > 0 ? (double)u->cpu_ticks / hz / age * 100 : 0;
+}
+
+static void usage_put(const struct usage *u, json_t *out)
+{
+    json_object_set_new(out, "processes", json_integer(u->count));
+    json_object_set_new(out, "cpu_percent", json_real(usage_cpu(u)));
+    json_object_set_new(out, "memory_bytes", json_integer((json_int_t)u->memory));
+}
+
+static json_t *user_name(uid_t user)
+{
+    char number[16];
+    const struct passwd *entry = getpwuid(user);
+
+    snprintf(number, sizeof(number), "%u", (unsigned)user);
+    return query_text(entry ? entry->pw_name : number);
+}
+
+/* Of all processes of the job, or of one of its ranks; the agent's own are not the job's. */
+static struct usage usage_of(const struct survey *s, int job, int rank)
+{
+    struct usage u = {0};
+
+    for (size_t i = 0; i < s->processes.count; i++) {
+        const struct survey_owner *o = &s->owners[i];
+
+        if (o->job == job && !o->is_agent && !s->processes.list[i].has_ended &&
+            (rank < 0 || o->rank == rank))
+            usage_add(&u, &s->processes.list[i]);
+    }
+    return u;
+}
+
+/* Where each of the rank's processes waits. */
+static json_t *rank_stacks(const struct survey *s, int job, int rank, int64_t deadline_ms)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->processes.count; i++) {
+        const struct survey_owner *o = &s->owners[i];
+        const struct process *p = &s->processes.list[i];
+
+        if (o->job != job || o->rank != rank || o->is_agent || p->has_ended)
+            continue;
+        json_t *one = json_pack("{si}", "pid", (int)p->pid);
+
+        json_object_set_new(one, "name", query_text(p->name));
+        stack_describe(p, deadline_ms, one);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *rank_describe(const struct survey *s, int job, const struct survey_rank *r,
+                             const struct query *q, int64_t deadline_ms)
+{
+    const struct process *p = r->lives ? process_list_find(&s->processes, r->pid) : NULL;
+    struct usage u = usage_of(s, job, r->rank);
+    char state[2] = {p ? p->state : '\0', '\0'};
+    json_t *one =
+        json_pack("{si si ss}", "rank", r->rank, "pid", (int)r->pid, "state", p ? state : "ended");
+
+    usage_put(&u, one);
+    if (p)
+        json_object_set_new(one, "name", query_text(p->name));
+    if (q->stacks)
+        json_object_set_new(one, "stacks", rank_stacks(s, job, r->rank, deadline_ms));
+    return one;
+}
+
+/* *lives, *stopped: how many of the ranks' first processes do, are. */
+static json_t *ranks_describe(const struct survey *s, int job, const struct query *q,
+                              int64_t deadline_ms, int *lives, int *stopped)
+{
+    json_t *list = json_array();
+    struct survey_rank *ranks = NULL;
+    int count = 0;
+
+    *lives = *stopped = 0;
+    if (survey_ranks(s, job, &ranks, &count, NULL))
+        return list; /* none has been started yet */
+    for (int i = 0; i < count; i++) {
+        const struct process *p = process_list_find(&s->processes, ranks[i].pid);
+
+        *lives += ranks[i].lives;
+        *stopped += ranks[i].lives && p && (p->state == 'T' || p->state == 't');
+        json_array_append_new(list, rank_describe(s, job, &ranks[i], q, deadline_ms));
+    }
+    free(ranks);
+    return list;
+}
+
+static json_t *job_describe(const struct survey *s, int job, const struct query *q,
+                            int64_t deadline_ms)
+{
+    const struct survey_job *j = &s->jobs[job];
+    const struct job_file *f = &j->file;
+    struct usage u = usage_of(s, job, -1);
+    const char *state = survey_state_word(j->state);
+    time_t now = time(NULL);
+    int lives, stopped;
+    json_t *ranks = ranks_describe(s, job, q, deadline_ms, &lives, &stopped);
+    json_t *one = json_pack(
+        "{si si si sI sI sI sI so}", "host_rank", f->host_rank, "hosts", f->hosts, "size", f->size,
+        "started_at", (json_int_t)f->started_at, "age_s",
+        (json_int_t)(f->started_at && now > f->started_at ? now - f->started_at : 0), "agent_pid",
+        (json_int_t)f->agent_pid, "guard_pid", (json_int_t)f->guard_pid, "ranks", ranks);
+
+    if (j->state == SURVEY_LIVE && lives && lives == stopped)
+        state = "stopped";
+    json_object_set_new(one, "job", query_text(f->job));
+    json_object_set_new(one, "user", user_name(j->user));
+    json_object_set_new(one, "name", query_text(f->host));
+    json_object_set_new(one, "command", query_text(f->command));
+    json_object_set_new(one, "directory", query_text(j->dir));
+    json_object_set_new(one, "state", json_string(state));
+    json_object_set_new(one, "ranks_alive", json_integer(lives));
+    usage_put(&u, one);
+    if (j->why[0])
+        json_object_set_new(one, "why", query_text(j->why));
+    return one;
+}
+
+/* Processes of a job whose directory is gone: dead, and still running. */
+static void orphans_describe(const struct survey *s, const struct query *q, json_t *list)
+{
+    for (size_t i = 0; i < s->processes.count; i++) {
+        const struct survey_owner *o = &s->owners[i];
+        const struct process *p = &s->processes.list[i];
+
+        if (!o->is_orphan || !o->mark || p->has_ended || (*q->job && !strstr(o->mark, q->job)))
+            continue;
+        json_t *one = json_pack("{si}", "pid", (int)p->pid);
+
+        json_object_set_new(one, "name", query_text(p->name));
+        json_object_set_new(one, "directory", query_text(o->mark));
+        json_array_append_new(list, one);
+    }
+}
+
+int list_answer(const struct query *q, json_t *out, struct fault *why)
+{
+    int64_t deadline_ms = clock_ms() + STACKS_MS;
+    json_t *jobs, *orphans;
+    struct survey *s;
+    int rc = survey_open(&s, q->base, why);
+
+    if (rc)
+        return rc;
+    jobs = json_array();
+    orphans = json_array();
+    for (int i = 0; i < s->job_count; i++) {
+        if (!*q->job || strcmp(s->jobs[i].file.job, q->job) == 0)
+            json_array_append_new(jobs, job_describe(s, i, q, deadline_ms));
+    }
+    orphans_describe(s, q, orphans);
+    json_object_set_new(out, "jobs", jobs);
+    json_object_set_new(out, "orphans", orphans);
+    survey_close(s);
+    return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* list.h: for `mlaunch ps`: the jobs on this host with their ranks and what they use. */
+#ifndef LAUNCHER_AGENT_LIST_H
+#define LAUNCHER_AGENT_LIST_H
+
+#include "launcher/agent/query.h"
+
+/* Adds "jobs". */
+int list_answer(const struct query *q, json_t *out, struct fault *why);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* place_linux.h: where a job's pids mean something: the machine, since its last boot, and the pid
+ * namespace. A job directory may be seen from elsewhere: from another container, or after a reboot. */
+#ifndef LAUNCHER_AGENT_PLACE_LINUX_H
+#define LAUNCHER_AGENT_PLACE_LINUX_H
+
+#include "common/job_file.h"
+
+enum place {
+    PLACE_HERE,
+    PLACE_PAST,      /* this machine before its last boot: nothing of it can live */
+    PLACE_ELSEWHERE, /* another machine or pid namespace: nothing is known of it here */
+};
+
+/* Fills in pid_namespace, boot and node for this process. */
+void place_write(struct job_file *j);
+
+/* Where the job of `j` runs or ran, seen from the place of `here`. */
+enum place place_compare(const struct job_file *j, const struct job_file *here);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/process_linux.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ENVIRONMENT_MAX = 4 << 20, FIRST_ENVIRONMENT = 64 << 10 };
+
+static ssize_t file_read(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t got = 0;
+    ssize_t n = -1;
+
+    if (fd < 0)
+        return -1;
+    while (got < size && (n = read(fd, text + got, size - got)) > 0)
+        got += (size_t)n;
+    close(fd);
+    return n < 0 && got == 0 ? -1 : (ssize_t)got;
+}
+
+/* /proc/PID/stat: "pid (name) state ppid pgrp … utime(14) stime … threads(20) … starttime(22) vsize
+ * rss(24)". The name may hold blanks and brackets. */
+bool process_read(struct process *out, pid_t pid)
+{
+    char path[64], text[1024], *open, *close;
+    unsigned long long user, system, start;
+    int parent, group, threads;
+    long resident;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    n = file_read(path, text, sizeof(text) - 1);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    open = strchr(text, '(');
+    close = strrchr(text, ')');
+    if (!open || !close ||
+        sscanf(close + 1,
+               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %d %*d %llu "
+               "%*u %ld",
+               &out->state, &parent, &group, &user, &system, &threads, &start, &resident) != 8)
+        return false;
+    *close = '\0';
+    snprintf(out->name, sizeof(out->name), "%.19s", open + 1);
+    out->pid = pid;
+    out->parent = parent;
+    out->group = group;
+    out->start_time = start;
+    out->cpu_ticks = user + system;
+    out->memory = resident > 0 ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    /* A process whose first thread has ended looks like a zombie while its other threads run. */
+    out->has_ended = out->state == 'X' || (out->state == 'Z' && threads <= 1);
+    return true;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const struct process *x = a, *y = b;
+
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static bool proc_is_ours(void)
+{
+    char text[32] = "";
+
+    return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == (int)getpid();
+}
+
+int process_list_read(struct process_list *out, struct fault *why)
+{
+    DIR *proc = opendir("/proc");
+    struct process_list all = {0};
+    struct dirent *entry;
+    size_t room = 0;
+
+    if (!proc)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into /proc");
+    if (!proc_is_ours()) {
+        closedir(proc);
+        return fault_set(why, ML_ERR_SYSTEM, "/proc is not that of this pid namespace");
+    }
+    while ((entry = readdir(proc))) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        if (all.count == room) {
+            struct process *more = realloc(all.list, (room * 2 + 256) * sizeof(*more));
+
+            if (!more) {
+                closedir(proc);
+                process_list_free(&all);
+                return fault_set(why, ML_ERR_MEMORY, "out of memory while looking into /proc");
+            }
+            all.list = more;
+            room = room * 2 + 256;
+        }
+        if (process_read(&all.list[all.count], (pid_t)atoi(entry->d_name)))
+            all.count++;
+    }
+    closedir(proc);
+    if (all.count)
+        qsort(all.list, all.count, sizeof(*all.list), compare_pids);
+    *out = all;
+    return 0;
+}
+
+void process_list_free(struct process_list *l)
+{
+    free(l->list);
+    l->list = NULL;
+    l->count = 0;
+}
+
+const struct process *process_list_find(const struct process_list *l, pid_t pid)
+{
+    struct process key = {.pid = pid};
+
+    return l->count ? bsearch(&key, l->list, l->count, sizeof(key), compare_pids) : NULL;
+}
+
+char *process_environment(pid_t pid, size_t *size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    /* The file's size isn't known beforehand; most environments fit the first buffer. */
+    for (size_t room = FIRST_ENVIRONMENT; room <= ENVIRONMENT_MAX; room *= 8) {
+        char *text = malloc(room + 1);
+        ssize_t n = text ? file_read(path, text, room) : -1;
+
+        if (n >= 0 && (size_t)n < room) {
+            text[n] = '\0';
+            *size = (size_t)n;
+            return text;
+        }
+        free(text);
+        if (n < 0)
+            break;
+    }
+    return NULL;
+}
+
+bool process_user(pid_t pid, uid_t *user)
+{
+    char path[64];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    if (stat(path, &st))
+        return false;
+    *user = st.st_uid;
+    return true;
+}
+
+/* Between the look into /proc and the signal a process may have ended and its pid been given to a
+ * stranger. Not to our own children's: we are the ones who reap those. Others are held by a pidfd,
+ * and looked at again through it. */
+void process_signal(const struct process *p, int signal)
+{
+    struct process now;
+
+    if (p->parent != getpid()) {
+        int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+
+        if (fd >= 0) {
+            if (process_read(&now, p->pid) && now.start_time == p->start_time)
+                syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+            close(fd);
+            return;
+        }
+        if (errno == ESRCH || !process_read(&now, p->pid) || now.start_time != p->start_time)
+            return;
+    }
+    kill(p->pid, signal);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/query.h"
+
+#include "launcher/agent/clean.h"
+#include "launcher/agent/kill.h"
+#include "launcher/agent/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+json_t *query_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *plain = value ? NULL : strdup(text);
+
+    for (char *at = plain; at && *at; at++) {
+        if (*at & 0x80)
+            *at = '?';
+    }
+    if (plain)
+        value = json_string(plain);
+    free(plain);
+    return value;
+}
+
+static const struct question {
+    const char *what;
+    int (*answer)(const struct query *q, json_t *out, struct fault *why);
+} questions[] = {{"list", list_answer}, {"kill", kill_answer}, {"clean", clean_answer}};
+
+json_t *query_answer(const char *text, size_t size)
+{
+    json_t *root = json_loadb(text, size, 0, NULL), *out = json_object();
+    const char *what = "";
+    struct query q = {.base = "/tmp", .job = ""};
+    struct fault why = {0};
+    int rc = ML_ERR_REFUSED;
+
+    if (json_unpack(root, "{ss s?s s?b s?b}", "what", &what, "job", &q.job, "stacks", &q.stacks,
+                    "dry_run", &q.dry_run))
+        what = "";
+    fault_set(&why, rc, "the launcher's question is malformed");
+    for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
+        if (strcmp(questions[i].what, what) == 0)
+            rc = questions[i].answer(&q, out, &why);
+    }
+    if (rc)
+        json_object_set_new(out, "error", query_text(why.text));
+    json_decref(root);
+    return out;
+}

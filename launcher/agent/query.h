@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * query.h: LAUNCH_QUERY: what `mlaunch ps`, `kill` and `clean` want of a host (doc/protocol.md,
+ * "Questions"). Such an agent gets no job.
+ */
+#ifndef LAUNCHER_AGENT_QUERY_H
+#define LAUNCHER_AGENT_QUERY_H
+
+#include "common/fault.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct query {
+    const char *base; /* of the job directories: "/tmp" */
+    const char *job;  /* its id; "": all */
+    bool stacks, dry_run;
+};
+
+/* The payload of ANSWER to that of QUERY; takes seconds where something has to end. NULL: out of
+ * memory. */
+json_t *query_answer(const char *text, size_t size);
+
+/* A string from this host, which may hold bytes that are not UTF-8. */
+json_t *query_text(const char *text);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * survey.h: the jobs on this machine, out of their directories in /tmp/mlaunch-UID and of /proc:
+ * which live, which are dead and have left something, and which process belongs to which.
+ *
+ * A job lives as long as its agent's worker or guard does: pid and start time, on this machine and
+ * in this pid namespace. What a directory says is believed only as far as /proc confirms it, since
+ * it may be another user's.
+ */
+#ifndef LAUNCHER_AGENT_SURVEY_H
+#define LAUNCHER_AGENT_SURVEY_H
+
+#include "common/job_file.h"
+#include "launcher/agent/job_directory.h"
+#include "launcher/agent/process_linux.h"
+
+enum survey_state {
+    SURVEY_LIVE,
+    SURVEY_STALE,
+    SURVEY_ELSEWHERE,  /* of another pid namespace or machine: nothing is known of it here */
+    SURVEY_UNREADABLE, /* its job.json is missing, malformed or another build's */
+};
+
+struct survey_job {
+    char dir[JOB_DIRECTORY_PATH];
+    uid_t user;
+    enum survey_state state;
+    struct job_file file; /* unreadable: only the id, from the directory's name */
+    char why[256];        /* unreadable: why */
+    bool worker_lives, guard_lives;
+};
+
+struct survey_rank {
+    int rank;
+    pid_t pid;
+    bool lives;
+};
+
+/* Of one process. */
+struct survey_owner {
+    int job;        /* index, or -1 */
+    int rank;       /* or -1 */
+    bool is_marked; /* by its own environment, not only by an ancestor's */
+    bool is_agent;  /* worker or guard of a live job */
+    bool is_orphan; /* marked with a job directory that is gone: the job is dead */
+    char *mark;     /* the directory that it is marked with, or NULL */
+};
+
+struct survey {
+    struct job_file here; /* only the place */
+    struct survey_job *jobs;
+    int job_count;
+    struct process_list processes;
+    struct survey_owner *owners; /* one for each process */
+};
+
+/* `base`: "/tmp" (tests: another). Directories that this user may not read are passed over. */
+int survey_open(struct survey **out, const char *base, struct fault *why);
+void survey_close(struct survey *s); /* takes NULL */
+
+/* The ranks that the agent has started here, by rank; freed by the caller. ML_ERR_SYSTEM: the list
+ * can't be read. */
+int survey_ranks(const struct survey *s, int job, struct survey_rank **out, int *count,
+                 struct fault *why);
+
+/* Whether `p` is below `ancestor`, or is it. */
+bool survey_is_below(const struct survey *s, const struct process *p, pid_t ancestor);
+
+/* The id within "/tmp/mlaunch-0/ID.HOST.XXXXXX". */
+void survey_job_id(const char *dir, char out[AUTH_JOB]);
+
+const char *survey_state_word(enum survey_state state);
+
+#endif

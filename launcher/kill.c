@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* kill.c: `mlaunch kill JOB`: ends a job through its agents. */
+#include "common/log.h"
+#include "launcher/query_command.h"
+#include "launcher/subcommand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STATUS_NOT_THERE = 1, STATUS_OURS = 125, TIMEOUT_MS = 600000 };
+
+/* "; its user's live jobs there: a, b" */
+static void live_jobs(const struct query_command *c, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < c->hosts->count; i++) {
+        json_t *live = json_object_get(c->answers[i].said, "live"), *id;
+        size_t k;
+
+        json_array_foreach(live, k, id)
+        {
+            const char *text = json_string_value(id);
+
+            if (!text || used >= size || strstr(out, text))
+                continue; /* a job has several hosts */
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", text);
+        }
+    }
+}
+
+/* Tells of each host where the job is. *there: whether it is anywhere; *failed: whether it is, and
+ * could not be ended. */
+static void tell(const struct query_command *c, bool *there, bool *failed)
+{
+    *there = *failed = false;
+    for (int i = 0; i < c->hosts->count; i++) {
+        json_t *said = c->answers[i].said;
+        const char *found = query_string(said, "found"), *name = c->answers[i].host->name;
+
+        if (!*found || strcmp(found, "no") == 0)
+            continue;
+        *there = true;
+        if (strcmp(found, "killed") != 0) {
+            *failed = true;
+            log_error("job %s on host %s: %s", c->job, name, query_string(said, "text"));
+        } else if (c->verbose >= 0 && !c->json) {
+            printf("job %s on host %s is ended\n", c->job, name);
+        }
+    }
+}
+
+static int conclude(const struct query_command *c)
+{
+    int unreached = query_command_report_failed(c);
+    bool there, failed;
+    char live[1024];
+
+    if (c->json)
+        query_command_print_json(c);
+    tell(c, &there, &failed);
+    if (!there) {
+        live_jobs(c, live, sizeof(live));
+        log_error("there is no job %s on %s; live jobs of yours there: %s", c->job,
+                  c->hosts->count == 1 ? "this host" : "these hosts", live[0] ? live : "none");
+    }
+    if (unreached)
+        return STATUS_OURS;
+    return there && !failed ? 0 : STATUS_NOT_THERE;
+}
+
+int kill_run(int argc, char **argv)
+{
+    struct query_flag flags[2] = {{.name = NULL}};
+    struct query_command c = {
+        .name = "kill",
+        .usage = "usage: mlaunch kill [OPTIONS] JOB\n\n"
+                 "Ends the job with that id, which mlaunch ps shows, through its agents on the "
+                 "given hosts; one of\nthe job's hosts is enough. Its mlaunch says so and ends "
+                 "with status 143.",
+        .job_word = JOB_WORD_NEEDED,
+        .flags = flags,
+        .timeout_ms = TIMEOUT_MS};
+    int status = STATUS_OURS;
+    struct fault why;
+
+    flags[0] = (struct query_flag){"json", "the answer as JSON", &c.json};
+    flags[1] = (struct query_flag){.name = NULL};
+    if (query_command_open(&c, argc, argv, &why))
+        log_error("%s", why.text);
+    else if (c.is_done)
+        status = 0;
+    else if (query_command_ask(&c, json_pack("{ss ss}", "what", "kill", "job", c.job), &why))
+        log_error("%s", why.text);
+    else
+        status = conclude(&c);
+    query_command_close(&c);
+    return status;
+}

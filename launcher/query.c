@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/query.h"
+
+#include "common/build_id.h"
+#include "launcher/agent_channel.h"
+#include "launcher/agent_protocol.h"
+#include "launcher/agent_report.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct asked {
+    struct agent_channel *channel;
+    bool is_asked, is_over;
+};
+
+struct query {
+    struct event_base *base;
+    const json_t *question;
+    struct query_answer *answers;
+    struct asked *asked;
+    int count, left; /* left: whose answer is still to come */
+    int timeout_ms;
+    struct event *deadline; /* of the one that was asked last */
+};
+
+static void over(struct query *q, int host, const char *error)
+{
+    struct asked *a = &q->asked[host];
+
+    if (a->is_over)
+        return;
+    a->is_over = true;
+    q->left--;
+    if (error)
+        snprintf(q->answers[host].error, sizeof(q->answers[host].error), "%s", error);
+}
+
+static void on_hello(struct query *q, int host, const struct frame *f)
+{
+    struct timeval limit = {q->timeout_ms / 1000, q->timeout_ms % 1000 * 1000};
+    struct hello_report hello;
+    char text[256];
+    struct fault why;
+
+    if (hello_report_parse(&hello, f, &why)) {
+        over(q, host, why.text);
+    } else if (strcmp(hello.build, build_id) != 0) {
+        snprintf(text, sizeof(text), "its mlaunch-agent is build %s, this mlaunch is build %s",
+                 hello.build, build_id);
+        over(q, host, text);
+    } else {
+        q->asked[host].is_asked = true;
+        evtimer_add(q->deadline, &limit);
+        agent_channel_send_json(q->asked[host].channel, LAUNCH_QUERY, json_deep_copy(q->question));
+    }
+}
+
+static void on_answer(struct query *q, int host, const struct frame *f)
+{
+    json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    const char *error = json_string_value(json_object_get(said, "error"));
+
+    if (!json_is_object(said)) {
+        over(q, host, "its agent sent a malformed ANSWER");
+    } else if (error) {
+        over(q, host, error);
+    } else {
+        q->answers[host].said = json_incref(said);
+        over(q, host, NULL);
+    }
+    json_decref(said);
+    agent_channel_send(q->asked[host].channel, LAUNCH_BYE, NULL, 0);
+}
+
+static void on_frame(int host, const struct frame *f, void *arg)
+{
+    struct query *q = arg;
+
+    if (q->asked[host].is_over)
+        return;
+    if (f->type == AGENT_HELLO && !q->asked[host].is_asked)
+        on_hello(q, host, f);
+    else if (f->type == AGENT_ANSWER && q->asked[host].is_asked)
+        on_answer(q, host, f);
+    else if (f->type != AGENT_PONG)
+        over(q, host, "its agent sent a message out of turn");
+}
+
+static void on_end(int host, const char *text, void *arg)
+{
+    over(arg, host, text);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct query *q = arg;
+
+    (void)fd;
+    (void)what;
+    for (int i = 0; i < q->count; i++) {
+        if (q->asked[i].is_asked)
+            over(q, i, "its agent has not answered in time");
+    }
+}
+
+static int ask_all(struct query *q, const struct host_list *hosts,
+                   const struct channel_config *config)
+{
+    const struct agent_channel_events events = {on_frame, on_end, q};
+    struct fault why;
+
+    for (int i = 0; i < q->count; i++) {
+        q->answers[i].host = &hosts->hosts[i];
+        if (agent_channel_open(&q->asked[i].channel, q->base, i, &hosts->hosts[i], config, &events,
+                               &why))
+            over(q, i, why.text);
+    }
+    while (q->left > 0)
+        event_base_loop(q->base, EVLOOP_ONCE);
+    event_base_loop(q->base, EVLOOP_NONBLOCK); /* the last BYE */
+    return 0;
+}
+
+static void query_close(struct query *q)
+{
+    for (int i = 0; q->asked && i < q->count; i++)
+        agent_channel_close(q->asked[i].channel);
+    free(q->asked);
+    if (q->deadline)
+        event_free(q->deadline);
+    if (q->base)
+        event_base_free(q->base);
+}
+
+int query_run(struct query_answer **out, const struct host_list *hosts,
+              const struct channel_config *config, const json_t *question, int timeout_ms,
+              struct fault *why)
+{
+    struct query q = {.question = question,
+                      .count = hosts->count,
+                      .left = hosts->count,
+                      .timeout_ms = timeout_ms};
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+    int rc = 0;
+
+    q.base = event_base_new();
+    q.answers = calloc((size_t)q.count, sizeof(*q.answers));
+    q.asked = calloc((size_t)q.count, sizeof(*q.asked));
+    if (q.base)
+        q.deadline = evtimer_new(q.base, on_deadline, &q);
+    if (!q.base || !q.answers || !q.asked || !q.deadline) {
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+        free(q.answers);
+    } else {
+        rc = ask_all(&q, hosts, config);
+        *out = q.answers;
+    }
+    query_close(&q);
+    signal(SIGPIPE, before);
+    return rc;
+}
+
+void query_free(struct query_answer *answers, int count)
+{
+    for (int i = 0; answers && i < count; i++)
+        json_decref(answers[i].said);
+    free(answers);
+}

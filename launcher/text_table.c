@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/text_table.h"
+
+#include "launcher/string_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS_MAX = 16 };
+
+struct text_table {
+    const char *sides;
+    size_t columns;
+    struct string_list cells; /* row after row, the titles first */
+};
+
+struct text_table *text_table_create(const char *const *head, const char *sides)
+{
+    struct text_table *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->sides = sides;
+    t->columns = strlen(sides);
+    text_table_add(t, head);
+    return t;
+}
+
+void text_table_destroy(struct text_table *t)
+{
+    if (!t)
+        return;
+    string_list_clear(&t->cells);
+    free(t);
+}
+
+void text_table_add(struct text_table *t, const char *const *cells)
+{
+    for (size_t i = 0; i < t->columns; i++) {
+        if (string_list_add(&t->cells, cells[i], NULL))
+            break;
+    }
+    /* Half a row would shift all that follow. */
+    while (t->cells.count % t->columns) {
+        free(t->cells.items[--t->cells.count]);
+        t->cells.items[t->cells.count] = NULL;
+    }
+}
+
+/* Characters, as far as UTF-8 tells: what continues one has no width. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+
+    for (; *text; text++)
+        width += (*text & 0xc0) != 0x80;
+    return width;
+}
+
+void text_table_print(const struct text_table *t)
+{
+    size_t widths[COLUMNS_MAX] = {0};
+
+    for (size_t i = 0; i < t->cells.count; i++) {
+        size_t w = width_of(t->cells.items[i]), *width = &widths[i % t->columns];
+
+        *width = w > *width ? w : *width;
+    }
+    for (size_t i = 0; i < t->cells.count; i++) {
+        const char *cell = t->cells.items[i];
+        size_t column = i % t->columns;
+        int pad = (int)(widths[column] - width_of(cell));
+        bool is_last = column == t->columns - 1;
+
+        if (t->sides[column] == 'r')
+            printf("%*s%s", pad, "", cell);
+        else
+            printf("%s%*s", cell, is_last ? 0 : pad, "");
+        fputs(is_last ? "\n" : "  ", stdout);
+    }
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch ps, kill and clean on this machine: what runs is shown, a job is ended from elsewhere, and of dead
+# jobs nothing is left, while whoever lives, or merely looks alike, is left alone.
+TEST_LIMIT=180
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/job.sh"
+
+# job_begin ARGUMENT…: a job in the background whose ranks have started; its id is in $ID, mlaunch in $PID.
+job_begin() {
+    : > "$EVENTS"
+    "${JOB[@]}" "$@" > "$T/job.out" 2> "$T/job.err" < /dev/null &
+    PID=$!
+    wait_for 'grep -q "\"started\"" "$EVENTS"' 20
+    ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
+    wait_for '[ "$(ps_json "len(job[\"ranks\"])")" -ge 1 ]' 20
+}
+# ps_json EXPRESSION: Python's, over `job`, what ps says of $ID.
+ps_json() {
+    "$MLAUNCH" ps --json "$ID" | python3 -c '
+import json, sys
+job = json.load(sys.stdin)["hosts"][0]["jobs"][0]
+print(eval(sys.argv[1]))' "$1"
+}
+agent_pid() { ps_json 'job["agent_pid"]'; }
+guard_pid() { ps_json 'job["guard_pid"]'; }
+# Both at one stroke, so that neither can clean up after the other: stopped first.
+agent_kill() {
+    local agent guard
+    agent=$(agent_pid)
+    guard=$(guard_pid)
+    kill -STOP "$agent" "$guard"
+    kill -KILL "$agent" "$guard"
+}
+
+# ps.
+job_begin -n 3 -- sh -c 'sleep 300 & exec sleep 301'
+wait_for '[ "$(ps_json "len(job[\"ranks\"])")" = 3 ]' 20
+wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]' 20
+check "ps lists" "$MLAUNCH" ps
+check_match "^JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND" "$OUT" "ps has a head"
+check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c sleep 300 & exec sleep 301" "$OUT" "the job has its line"
+check "ps of one job" "$MLAUNCH" ps "$ID"
+check_match "^RANK +HOST +PID +STATE" "$OUT" "… has its ranks"
+check_match "^ +2 +[^ ]+ +[0-9]+ +[SR] .* 2 +sleep" "$OUT" "… with their processes"
+check_output "[0, 1, 2]" "--json" ps_json '[r["rank"] for r in job["ranks"]]'
+check_output True "the pids are the ranks'" ps_json 'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
+check_error 1 "no job 0nosuch-job" "ps of a job that isn't there" "$MLAUNCH" ps 0nosuch-job
+check_error 125 "needs a job's id" "--stacks of all" "$MLAUNCH" ps --stacks
+check_error 125 "no option --stakcs; the nearest that it has: --stacks" "a slip" "$MLAUNCH" ps --stakcs "$ID"
+check_error 125 "one word too many" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
+check "ps --stacks" "$MLAUNCH" ps "$ID" --stacks
+check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each process"
+check_match "nanosleep" "$OUT" "… and where it waits"
+kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
+check_output stopped "all ranks stopped" ps_json 'job["state"]'
+check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
+kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
+
+# clean leaves the living alone; kill ends them.
+run "$MLAUNCH" clean
+check_output live "clean does nothing to a live job" ps_json 'job["state"]'
+check_error 1 "no job 0nosuch-job on this host; live jobs of yours there: .*$ID" "kill of a job that isn't there" \
+    "$MLAUNCH" kill 0nosuch-job
+check_error 125 "which job" "kill of none" "$MLAUNCH" kill
+check "kill" "$MLAUNCH" kill "$ID"
+check_match "^job $ID on host .* is ended" "$OUT" "… says so"
+wait "$PID"
+status=$?
+job_judge 143 "the job ends with 143" "mlaunch"
+check_match "the job was ended with mlaunch kill by $(id -un)" "$T/job.err" "… and its mlaunch says who did it"
+check_output 1 "… once" grep -c "" "$T/job.err"
+
+done_testing
