@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "launcher/agent_way.h"
 #include "launcher/install_paths.h"
 #include "launcher/nearest.h"
 #include "launcher/option_table.h"
@@ -17,8 +18,9 @@
 #include <unistd.h>
 
 /* Options of run that mean the same here. */
-static const char *const shared[] = {"hosts",   "hostfile", "ssh-config", "agent", "config",
-                                     "profile", "verbose",  "quiet",      "help",  NULL};
+static const char *const shared[] = {"hosts",          "hostfile",      "ssh-config", "agent",
+                                     "agent-launcher", "agent-command", "config",     "profile",
+                                     "verbose",        "quiet",         "help",       NULL};
 
 struct reader {
     struct query_command *c;
@@ -149,6 +151,27 @@ static void print_help(const struct query_command *c)
         usage_print_option(option_find(*name));
 }
 
+/* A plan in which every host is used, so that the agents are started as a job's are. */
+static int hosts_find(struct query_command *c, struct fault *why)
+{
+    int rc;
+
+    c->plan = calloc(1, sizeof(*c->plan));
+    if (!c->plan)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = plan_find_hosts(&c->plan->list, c->options, environ, why);
+    if (rc)
+        return rc;
+    c->hosts = c->plan->list;
+    c->plan->hosts = calloc((size_t)c->hosts->count, sizeof(*c->plan->hosts));
+    if (!c->plan->hosts)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    c->plan->host_count = c->hosts->count;
+    for (int i = 0; i < c->hosts->count; i++)
+        c->plan->hosts[i] = i;
+    return agent_way_settle(c->plan, c->options, environ, why);
+}
+
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why)
 {
     struct reader r = {.c = c, .argv = argv, .argc = argc, .at = 1};
@@ -165,13 +188,13 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
         return rc;
     c->verbose = c->options->verbose;
     log_open("mlaunch", (enum log_level)(LOG_WARN + c->verbose));
-    return plan_find_hosts(&c->hosts, c->options, environ, why);
+    return hosts_find(c, why);
 }
 
 void query_command_close(struct query_command *c)
 {
     query_free(c->answers, c->hosts ? c->hosts->count : 0);
-    host_list_destroy(c->hosts);
+    plan_destroy(c->plan);
     options_destroy(c->options);
 }
 
@@ -206,7 +229,8 @@ int query_command_ask(struct query_command *c, json_t *question, struct fault *w
                                      .connect_timeout_ms = c->options->ssh_connect_timeout_s * 1000,
                                      .agent = c->options->agent,
                                      .local_agent = paths.agent,
-                                     .build = build_id};
+                                     .build = build_id,
+                                     .command = c->plan->agent_command};
     int rc = install_paths_find(&paths, why);
 
     if (!rc)

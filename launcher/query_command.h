@@ -31,7 +31,8 @@ struct query_command {
     int verbose;
     bool is_done; /* --help: nothing more to do */
     struct options *options;
-    struct host_list *hosts;
+    struct plan *plan;             /* of which only the hosts count */
+    const struct host_list *hosts; /* the plan's */
 
     /* By query_command_ask. */
     struct query_answer *answers;
