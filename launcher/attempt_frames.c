@@ -247,6 +247,7 @@ static void on_aborted(struct attempt *a, struct member *m, const struct frame *
     struct aborted_report aborted;
     struct fault why;
     const char *host;
+    bool told;
 
     if (aborted_report_parse(&aborted, f, a->plan->size, &why)) {
         nonsense(m, why.text);
@@ -258,7 +259,10 @@ static void on_aborted(struct attempt *a, struct member *m, const struct frame *
         return;
     }
     host = a->members[a->plan->ranks[aborted.rank].host].host->name;
+    told = a->failure_told && a->failure.rank == aborted.rank;
     first_failure_aborted(&a->failure, &aborted, host, a->ranks[aborted.rank].pid);
+    if (told) /* how it exited, but not why */
+        output_say(a->config.output, "%s", a->failure.text);
     attempt_failed(a, false);
 }
 
@@ -372,7 +376,7 @@ static const struct frame_rule {
     {AGENT_OUTPUT, MEMBER_STARTED, MEMBER_DONE, on_output},
     {AGENT_EXITED, MEMBER_STARTED, MEMBER_STARTED, on_exited},
     {AGENT_STDIN_CREDIT, MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
-    {AGENT_ABORTED, MEMBER_STARTED, MEMBER_STARTED, on_aborted},
+    {AGENT_ABORTED, MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
     {AGENT_NOTE, MEMBER_OPENING, MEMBER_DONE, on_note},
     {AGENT_LOST, MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_KILLED, MEMBER_OPENING, MEMBER_DONE, on_killed},

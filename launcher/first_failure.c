@@ -65,7 +65,8 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid)
 {
-    if (f->blame >= BLAME_CAUSE)
+    /* Its exit may be heard of before its word, which comes by way of rank 0's host. */
+    if (f->blame >= BLAME_CAUSE && f->rank != r->rank)
         return;
     f->blame = BLAME_CAUSE;
     f->rank = r->rank;

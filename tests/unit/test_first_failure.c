@@ -93,6 +93,22 @@ static void test_crash_is_its_own(void **state)
     assert_int_equal(f.rank, 1);
 }
 
+/* The exit of a rank that aborts may be heard of before its reason. */
+static void test_abort_after_exit(void **state)
+{
+    struct aborted_report why = {.rank = 2, .status = 9, .why = "as asked"};
+    struct exited_report r = ended(2, 9, 0);
+    struct first_failure f = {0};
+
+    (void)state;
+    first_failure_exited(&f, &r, "b");
+    first_failure_aborted(&f, &why, "b", 4711);
+    assert_blamed(&f, 9, "rank 2 on host b (pid 4711) aborted the job: as asked");
+    why.rank = 1;
+    first_failure_aborted(&f, &why, "a", 4712);
+    assert_int_equal(f.rank, 2);
+}
+
 static void test_abort_and_loss(void **state)
 {
     struct first_failure f = {0}, g = {0};
@@ -113,9 +129,8 @@ static void test_abort_and_loss(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_cause_before_consequence),
-        cmocka_unit_test(test_crash_is_its_own),
+        cmocka_unit_test(test_sentences),        cmocka_unit_test(test_cause_before_consequence),
+        cmocka_unit_test(test_crash_is_its_own), cmocka_unit_test(test_abort_after_exit),
         cmocka_unit_test(test_abort_and_loss),
     };
 
