@@ -52,13 +52,15 @@ check_error 125 "one word too many" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
 check "ps --stacks" "$MLAUNCH" ps "$ID" --stacks
 check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each process"
 check_match "nanosleep" "$OUT" "… and where it waits"
+# shellcheck disable=SC2046
 kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 check_output stopped "all ranks stopped" ps_json 'job["state"]'
 check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
+# shellcheck disable=SC2046
 kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 
 # clean leaves the living alone; kill ends them.
-run "$MLAUNCH" clean
+run "$MLAUNCH" clean "$ID"
 check_output live "clean does nothing to a live job" ps_json 'job["state"]'
 check_error 1 "no job 0nosuch-job on this host; live jobs of yours there: .*$ID" "kill of a job that isn't there" \
     "$MLAUNCH" kill 0nosuch-job
@@ -70,5 +72,56 @@ status=$?
 job_judge 143 "the job ends with 143" "mlaunch"
 check_match "the job was ended with mlaunch kill by $(id -un)" "$T/job.err" "… and its mlaunch says who did it"
 check_output 1 "… once" grep -c "" "$T/job.err"
+
+# Both of an agent's processes are killed at one stroke: what its ranks had started goes on, and clean finds it.
+job_begin -n 2 -- sh -c 'setsid sleep 302 & exec sleep 303'
+wait_for '[ "$(ps_json "job[\"processes\"]")" = 4 ]' 20
+dir=$(ps_json 'job["directory"]')
+dead=$ID
+agent_kill
+wait "$PID"
+: > "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
+# Whoever has the same name is a stranger; so is a segment of a job whose name only begins alike.
+sleep 302 &
+same=$!
+: > "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
+at_exit rm -f "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
+check_output stale "a job whose agent was killed is stale" ps_json 'job["state"]'
+check_error 1 "job $dead on host .*: it is dead already; mlaunch clean" "kill has nothing to do with it" "$MLAUNCH" kill "$dead"
+job_begin -n 1 -- sleep 304
+check "clean --dry-run" "$MLAUNCH" clean --dry-run "$dead"
+check_match "job $dead: process [0-9]+ \(sleep\) would be ended" "$OUT" "… tells of processes"
+check_match "job $dead: segment /dev/shm/mlaunch-.* would be removed" "$OUT" "… of segments"
+check_match "job $dead: directory $dir would be removed" "$OUT" "… of the directory"
+check "… and does nothing" test -d "$dir" -a -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
+check "clean" "$MLAUNCH" clean "$dead"
+check_match "job $dead: process [0-9]+ \(sleep\) is ended" "$OUT" "… tells what it does"
+check_error 1 "no job $dead" "the job is gone" "$MLAUNCH" ps "$dead"
+check_status 1 "… and its directory" test -e "$dir"
+check_status 1 "… and its segment" test -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
+check_output 0 "… and its processes" sh -c "grep -lsaF 'MLAUNCH_JOB_DIR=$dir' /proc/[0-9]*/environ | wc -l"
+check "a process of the same name lives" kill -0 "$same"
+check "a segment of another name is there" test -e "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
+check_output live "a live job lives" ps_json 'job["state"]'
+check_output "nothing is left of dead jobs" "clean again" "$MLAUNCH" clean "$dead"
+kill "$same"
+run "$MLAUNCH" kill "$ID"
+wait "$PID"
+status=$?
+job_judge 143 "the live job ends" "mlaunch"
+
+# A rank that doesn't come is named, once, with what the others wait for.
+cat > "$T/stall.py" << 'PY'
+import mlaunch, os, time
+world = mlaunch.init()
+if os.environ["MLAUNCH_RANK"] == "2":
+    time.sleep(4)
+world.barrier()
+PY
+# The time in which the others wait is the subject.
+keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- python3 "$T/stall.py"
+job_judge 0 "a job that stalls for a while" "mlaunch"
+check_match "has not come to barrier" "$T/err" "the stall is reported"
+check_output 1 "… once, by name" grep -c 'rank 2 on host .* has not come to barrier (call 1 of .*); ranks 0, 1 have waited' "$T/err"
 
 done_testing
