@@ -30,6 +30,14 @@ check_match '^6 ranks: 30 cases, 0 failures$' "$OUT" "… without a failure"
 check "one host, --local net: RDMA loopback" \
     job 2 --ppn 2 --local net -- "$COLLECTIVES" --random 3 20
 
+rdma link add rxe_m type rxe netdev mgmt
+ssh host1 rdma link add rxe_m type rxe netdev mgmt
+sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" > "$T/rails.json"
+check "two rails, named in another order at each end" \
+    timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" --random 9 40
+rdma link delete rxe_m
+ssh host1 rdma link delete rxe_m
+
 # --- a rank dies
 run job 3 --on-failure continue -- "$UNTIL_FAILURE" 20000 1 20
 for rank in 0 2; do
