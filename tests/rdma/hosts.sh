@@ -54,13 +54,16 @@ next "the next job after a killed rank"
 # --- a local port goes down
 down() { # down COMMAND…: when the job is running
     coproc JOB { job 2 --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
-    local line
+    # bash forgets both as soon as it has noticed the end.
+    local line pid=$JOB_PID from
+    exec {from}<&"${JOB[0]}"
     : > "$OUT"
-    while read -r -t 60 line <&"${JOB[0]}"; do
+    while read -r -t 60 line <&"$from"; do
         echo "$line" >> "$OUT"
         if [ "$line" = running ]; then "$@"; fi
     done
-    wait "$JOB_PID"
+    exec {from}<&-
+    wait "$pid"
 }
 down ip link set p1 down
 ms=$(sed -n 's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p' "$OUT")
