@@ -42,7 +42,7 @@ void text_table_add(struct text_table *t, const char *const *cells)
             break;
     }
     /* Half a row would shift all that follow. */
-    while (t->cells.count % t->columns) {
+    while (t->columns && t->cells.count % t->columns) {
         free(t->cells.items[--t->cells.count]);
         t->cells.items[t->cells.count] = NULL;
     }

@@ -97,8 +97,12 @@ static json_t *rank_describe(const struct survey *s, int job, const struct surve
 {
     const struct process *p = r->lives ? process_list_find(&s->processes, r->pid) : NULL;
     struct usage u = usage_of(s, job, r->rank);
-    char state[2] = {p ? p->state : '\0', '\0'};
-    json_t *one =
+    char state[2] = "";
+    json_t *one;
+
+    if (p)
+        state[0] = p->state;
+    one =
         json_pack("{si si ss}", "rank", r->rank, "pid", (int)r->pid, "state", p ? state : "ended");
 
     usage_put(&u, one);

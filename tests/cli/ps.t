@@ -82,7 +82,7 @@ agent_kill
 wait "$PID"
 : > "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
 # Whoever has the same name is a stranger; so is a segment of a job whose name only begins alike.
-sleep 302 &
+bash -c "exec sleep 302" &
 same=$!
 : > "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 at_exit rm -f "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
