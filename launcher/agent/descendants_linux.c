@@ -62,6 +62,7 @@ int descendants_find(struct process_list *out, const char *job_dir, pid_t except
     struct process_list all;
     char mark[512];
     pid_t self = getpid();
+    uint64_t born;
     size_t kept = 0;
     bool *keep;
     int rc;
@@ -75,12 +76,16 @@ int descendants_find(struct process_list *out, const char *job_dir, pid_t except
         return fault_set(why, ML_ERR_MEMORY, "out of memory while looking into /proc");
     }
     snprintf(mark, sizeof(mark), "MLAUNCH_JOB_DIR=%s", job_dir ? job_dir : "");
+    born = process_list_find(&all, self) ? process_list_find(&all, self)->start_time : 0;
     for (size_t i = 0; i < all.count; i++) {
         const struct process *d = &all.list[i];
 
         if (d->pid == self || d->pid == except || d->has_ended)
             continue;
-        keep[i] = is_below(&all, d, self) || (job_dir && is_marked(d->pid, mark));
+        /* What is older than we are can't have our mark: most processes of a host, whose
+         * environments are then not read. */
+        keep[i] = is_below(&all, d, self) ||
+                  (job_dir && d->start_time >= born && is_marked(d->pid, mark));
     }
     for (size_t i = 0; i < all.count; i++) {
         if (keep[i])
