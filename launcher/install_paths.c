@@ -56,6 +56,10 @@ static const char *const bench_places[] = {BENCH_PROGRAM,
                                            PKGLIBEXECDIR "/" BENCH_PROGRAM,
                                            NULL};
 
+static const char *const ssh_places[] = {"mlaunch-ssh.so", ".libs/mlaunch-ssh.so",
+                                         "../lib/mlaunch/mlaunch-ssh.so",
+                                         PKGLIBDIR "/mlaunch-ssh.so", NULL};
+
 static int program_directory(char out[PATH_MAX], struct fault *why)
 {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
@@ -112,4 +116,12 @@ int install_paths_find_bench(char out[PATH_MAX], struct fault *why)
     int rc = program_directory(dir, why);
 
     return rc ? rc : file_find(out, dir, bench_places, X_OK, why);
+}
+
+int install_paths_find_ssh(char out[PATH_MAX], struct fault *why)
+{
+    char dir[PATH_MAX];
+    int rc = program_directory(dir, why);
+
+    return rc ? rc : file_find(out, dir, ssh_places, R_OK, why);
 }

@@ -26,4 +26,7 @@ int install_paths_find(struct install_paths *out, struct fault *why);
 #define BENCH_PROGRAM "mlaunch-bench"
 int install_paths_find_bench(char out[PATH_MAX], struct fault *why);
 
+/* mlaunch-ssh.so, which mlaunch opens when a host needs SSH. */
+int install_paths_find_ssh(char out[PATH_MAX], struct fault *why);
+
 #endif

@@ -12,6 +12,7 @@
 #include "launcher/remote_host_key.h"
 #include "launcher/remote_login.h"
 #include "launcher/remote_pump.h"
+#include "launcher/ssh_module.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -156,9 +157,9 @@ static int thread_start(struct remote_channel *c)
     return err;
 }
 
-int channel_open_ssh(struct channel **out, const struct host *host,
-                     const struct channel_config *config, channel_ready_fn *ready, void *arg,
-                     struct fault *why)
+int remote_channel_open(struct channel **out, const struct host *host,
+                        const struct channel_config *config, channel_ready_fn *ready, void *arg,
+                        struct fault *why)
 {
     struct remote_channel *c = calloc(1, sizeof(*c));
     int pair[2], err;

@@ -72,7 +72,8 @@ check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c "ls -A $cac
 
 # What stands in the way of a copy.
 mkdir "$T/mixed"
-cp "$MLAUNCH" "$shim" "$module" "$python" "$BUILD/launcher/bench/mlaunch-bench" "$T/mixed"
+cp "$MLAUNCH" "$shim" "$module" "$python" "$BUILD/launcher/bench/mlaunch-bench" \
+    "$BUILD/launcher/.libs/mlaunch-ssh.so" "$T/mixed"
 mv "$T/mixed/${shim##*/}" "$T/mixed/libmlaunch.so.0"
 sed "s/$build/0123456789abcdef/g" "$AGENT" > "$T/mixed/mlaunch-agent"
 chmod +x "$T/mixed/mlaunch-agent"

@@ -47,8 +47,12 @@ check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
-nm --defined-only "$MLAUNCH" 2> /dev/null | awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
-if ldd "$MLAUNCH" | grep -q libssh; then
-    check_no_match '^(ssh|ini|hwloc)_' "$T/defined" "mlaunch defines no name of its libraries"
-fi
+ssh=$(find "$BUILD" -path '*/.libs/mlaunch-ssh.so' | head -n 1)
+nm --defined-only "$MLAUNCH" "$ssh" 2> /dev/null | awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
+check_no_match '^(ssh|ini|hwloc)_' "$T/defined" "mlaunch defines no name of its libraries"
+
+# A local job doesn't wait until libcrypto is loaded.
+needs_only "$MLAUNCH" "$libc|libm\\.so\\.6|libinih\\.so.*"
+needed "$ssh" > "$T/needed"
+check_match '^libssh' "$T/needed" "SSH is in a module of its own"
 done_testing

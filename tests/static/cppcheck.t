@@ -9,6 +9,6 @@ for folder in common coordinator launcher runtime rdma examples; do
     [ -n "$(find "$folder" -name '*.c' 2> /dev/null)" ] || continue
     # What is suppressed stands in the sources, with its reason.
     check "$folder/" cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,portability \
-        --std=c11 --language=c --template=gcc -D__linux__ -D_GNU_SOURCE -I. -j 2 "$folder"
+        --std=c11 --language=c --template=gcc -D__linux__ -D_GNU_SOURCE -I. -j "$(nproc)" "$folder"
 done
 done_testing

@@ -13,7 +13,7 @@ check "and make a compilation database" python3 "$SOURCE/tests/static/compile_co
     commands compile_commands.json
 python3 -c 'import json; print(*[e["file"] for e in json.load(open("compile_commands.json"))], sep="\n")' > files
 # The analyzer doesn't know that cmocka's assertions end a test, and goes on behind them.
-xargs -a files -d '\n' -P 2 -n 1 sh -c 'case $1 in "$SOURCE"/tests/*) less=,-clang-analyzer-\* ;; *) less= ;; esac
+xargs -a files -d '\n' -P "$(nproc)" -n 1 sh -c 'case $1 in "$SOURCE"/tests/*) less=,-clang-analyzer-\* ;; *) less= ;; esac
     clang-tidy --quiet -p . --checks="$less" "$1" > "$(echo "$1" | tr / _).tidy" 2>&1' sh
 while IFS= read -r file; do
     report=$(echo "$file" | tr / _).tidy

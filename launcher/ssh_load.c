@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* ssh_load.c: opens mlaunch-ssh.so for the first host that needs SSH. */
+#include "common/build_id.h"
+#include "launcher/install_paths.h"
+#include "launcher/ssh_module.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* The module's lines are finished but for what this log puts in front. */
+static void pass_on(enum log_level level, const char *text, void *arg)
+{
+    (void)arg;
+    switch (level) {
+    case LOG_ERROR:
+        log_error("%s", text);
+        break;
+    case LOG_WARN:
+        log_warn("%s", text);
+        break;
+    case LOG_INFO:
+        log_info("%s", text);
+        break;
+    case LOG_DEBUG:
+        log_debug("%s", text);
+        break;
+    case LOG_TRACE:
+        log_trace("%s", text);
+        break;
+    }
+}
+
+/* Never closed: libcrypto cleans up when the process exits. */
+static int module_load(const struct ssh_module **out, struct fault *why)
+{
+    char path[PATH_MAX];
+    const struct ssh_module *m;
+    void *library;
+    int rc = install_paths_find_ssh(path, why);
+
+    if (rc)
+        return rc;
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    m = library ? dlsym(library, SSH_MODULE_SYMBOL) : NULL;
+    if (!m)
+        return fault_set(why, ML_ERR_SYSTEM, "SSH cannot be used: %s", dlerror());
+    if (strcmp(m->build, build_id) != 0)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "%s is of build %s, this mlaunch of %s; install mlaunch as a whole", path,
+                         m->build, build_id);
+    m->log_open("mlaunch", log_level());
+    m->log_to(pass_on, NULL);
+    *out = m;
+    return 0;
+}
+
+/* Called by mlaunch's main thread alone. */
+int channel_open_ssh(struct channel **out, const struct host *host,
+                     const struct channel_config *config, channel_ready_fn *ready, void *arg,
+                     struct fault *why)
+{
+    static const struct ssh_module *module;
+    int rc = module ? 0 : module_load(&module, why);
+
+    return rc ? rc : module->open(out, host, config, ready, arg, why);
+}
