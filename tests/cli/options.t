@@ -27,7 +27,7 @@ refused 'which program\?'
 refused 'which program\?' run
 refused '--hostfil is not known; the nearest that is: --hostfile' --hostfil x prog
 refused '--mpi is not in this version' --mpi pmix prog
-refused 'mlaunch ps is not in this version' ps
+refused 'mlaunch metrics is not in this version' metrics
 refused "'x' is not a whole number" -n x prog
 refused 'lacks its value: --hosts LIST' --hosts
 refused 'goes before the first program' a : --timeout 3 b
