@@ -98,7 +98,9 @@ static void print_stacks(const char *host, json_t *rank)
         printf("\nrank %lld on host %s, pid %lld (%s):\n", whole(rank, "rank"), host,
                whole(process, "pid"), query_string(process, "name"));
         json_array_foreach(json_object_get(process, "stack"), k, line)
+        {
             printf("    %s\n", json_string_value(line) ? json_string_value(line) : "");
+        }
         if (*query_string(process, "why"))
             printf("    %s\n", query_string(process, "why"));
     }

@@ -206,9 +206,15 @@ static void make_plain(json_t *value)
     size_t i;
 
     if (json_is_array(value)) {
-        json_array_foreach(value, i, inner) make_plain(inner);
+        json_array_foreach(value, i, inner)
+        {
+            make_plain(inner);
+        }
     } else if (json_is_object(value)) {
-        json_object_foreach(value, key, inner) make_plain(inner);
+        json_object_foreach(value, key, inner)
+        {
+            make_plain(inner);
+        }
     } else if (json_is_string(value)) {
         char *text = strdup(json_string_value(value));
 
