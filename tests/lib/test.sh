@@ -74,6 +74,8 @@ at_exit() { TEST_CLEANUP=("$(printf '%q ' "$@")" "${TEST_CLEANUP[@]}"); }
 test_end() {
     local c code=$?
     trap - EXIT
+    # A signal can reach a child between its fork and the moment bash takes the traps off it.
+    [ "$BASHPID" = "$$" ] || exit "$code"
     for c in "${TEST_CLEANUP[@]}"; do eval "$c"; done
     if [ -z "$TEST_DONE" ]; then
         echo "Bail out! ended before done_testing, status $code"
