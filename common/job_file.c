@@ -159,10 +159,12 @@ static int write_file(const char *dir, const char *name, const char *text, struc
         done += (size_t)n;
     }
     close(fd);
-    if (!rc && rename(temporary, path))
+    /* An older file is exchanged and not replaced: ext4 takes replacing for a request to write to the
+     * disk at once, and the job's end would wait for that when it removes the file. */
+    if (!rc && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) &&
+        rename(temporary, path))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", path);
-    if (rc)
-        unlink(temporary);
+    unlink(temporary);
     return rc;
 }
 
