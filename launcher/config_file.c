@@ -99,8 +99,10 @@ static int find_target(struct source *s, const char *section, const char *key, s
         t->option = option_find_ssh(key);
         return t->option ? 0 : option_unknown_ssh(key, s->why);
     }
-    if (strcmp(section, "rdma") == 0)
-        return fault_set(s->why, ML_ERR_ARGUMENT, "%s: [rdma] is not in this version", key);
+    if (strcmp(section, "rdma") == 0) {
+        t->option = option_find_rdma(key);
+        return t->option ? 0 : option_unknown_rdma(key, s->why);
+    }
     return unknown_section(s, section);
 }
 

@@ -11,7 +11,7 @@
 
 /* What all files together say. */
 struct config {
-    struct setting_list defaults; /* [defaults] and [ssh], in the order of the files */
+    struct setting_list defaults; /* [defaults], [ssh] and [rdma], in the order of the files */
     struct setting_list profile;  /* [profile NAME] of the wanted name */
     struct string_list profiles;  /* names of all profiles */
     const char *wanted;           /* the profile's name, or NULL */

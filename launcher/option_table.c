@@ -359,6 +359,14 @@ static const struct option ssh_table[] = {
     {0},
 };
 
+/* Keys of [rdma]: short names, and the options' own. */
+static const struct section_key {
+    const char *key, *option;
+} rdma_keys[] = {
+    {"device", "rdma-device"}, {"port", "rdma-port"}, {"gid-index", "gid-index"}, {"mtu", "mtu"},
+    {"qp", "qp"}, {"rdma-device", "rdma-device"}, {"rdma-port", "rdma-port"}, {NULL, NULL},
+};
+
 /* Known to people who have read of them, and not here yet. */
 static const char *const future[] = {
     "mpi", "qp", NULL};
@@ -385,6 +393,14 @@ const struct option *option_find_ssh(const char *key)
     for (const struct option *s = ssh_table; s->name; s++)
         if (strcmp(s->name, key) == 0)
             return s;
+    return NULL;
+}
+
+const struct option *option_find_rdma(const char *key)
+{
+    for (const struct section_key *k = rdma_keys; k->key; k++)
+        if (strcmp(k->key, key) == 0)
+            return option_find(k->option);
     return NULL;
 }
 
@@ -415,4 +431,19 @@ int option_unknown_ssh(const char *key, struct fault *why)
         nearest_offer(&n, s->name);
     return fault_set(why, ML_ERR_ARGUMENT, "%s is not known in [ssh]; the nearest that is: %s",
                      text_show(shown, key), n.best);
+}
+
+int option_unknown_rdma(const char *key, struct fault *why)
+{
+    struct nearest n = {.typed = key};
+    char shown[TEXT_SHOWN];
+
+    text_show(shown, key);
+    for (const struct section_key *k = rdma_keys; k->key; k++) {
+        if (strcmp(k->key, key) == 0)
+            return fault_set(why, ML_ERR_ARGUMENT, "%s is not in this version", shown);
+        nearest_offer(&n, k->key);
+    }
+    return fault_set(why, ML_ERR_ARGUMENT, "%s is not known in [rdma]; the nearest that is: %s",
+                     shown, n.best);
 }

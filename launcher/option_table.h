@@ -47,12 +47,14 @@ extern const struct option option_table[];
 const struct option *option_find(const char *name);
 const struct option *option_find_letter(char letter);
 
-/* A key of the configuration's section [ssh]; NULL. */
+/* A key of the configuration's section [ssh] or [rdma]; NULL. */
 const struct option *option_find_ssh(const char *key);
+const struct option *option_find_rdma(const char *key);
 
 /* Says that there is no such option, and the nearest that there is; or that it is not in this
  * version. `prefix` stands before names: "--" or "". */
 int option_unknown(const char *name, const char *prefix, struct fault *why);
 int option_unknown_ssh(const char *key, struct fault *why);
+int option_unknown_rdma(const char *key, struct fault *why);
 
 #endif

@@ -73,7 +73,10 @@ static const struct {
      " line 2: connect-timout is not known in [ssh]; the nearest that is: connect-timeout"},
     {"[ssh]\nnp = 4\n", " line 2: np is not known in [ssh]"},
     {"[ssh]\nconnect-timeout = 0\n", " line 2: connect-timeout: '0' is not a whole number from 1"},
-    {"[rdma]\nmtu = 4096\n", " line 2: mtu: [rdma] is not in this version"},
+    {"[rdma]\nmtu = 4k\n", " line 2: mtu: '4k' is not a whole number from 256 to 4096"},
+    {"[rdma]\ngid-indx = 4\n",
+     " line 2: gid-indx is not known in [rdma]; the nearest that is: gid-index"},
+    {"[rdma]\nnp = 4\n", " line 2: np is not known in [rdma]"},
     {"[defaults]\nnp = four\n", " line 2: np: 'four' is not a whole number"},
     {"[defaults]\n  np = 4\n  grace = x\n", " line 3: grace: 'x' is not a number of seconds"},
     {"[defaults]\noversubscribe = perhaps\n",
@@ -125,7 +128,8 @@ static void test_values(void **state)
     write_file(one,
                "\xef\xbb\xbf; comment\r\n[defaults]\r\nnp = 3\r\n   grace=0.5 ; inline\r\n"
                "oversubscribe = yes\r\nenv = A=1\r\nenv = B=x=y\r\nhosts: a,b:2\r\nverbose = 2\r\n"
-               "repeat-hosts = 5\r\n[ssh]\r\nconnect-timeout = 3\r\nconfig = /c\r\n");
+               "repeat-hosts = 5\r\n[ssh]\r\nconnect-timeout = 3\r\nconfig = /c\r\n"
+               "[rdma]\r\ndevice = mlx5_1\r\nport = 2\r\ngid-index = 0\r\nmtu = 1024\r\n");
     assert_int_equal(parse(&o, one, NULL, NULL, plain, &why), 0);
     assert_int_equal(o->apps[0].np, 3);
     assert_int_equal(o->grace_ms, 500);
@@ -137,6 +141,10 @@ static void test_values(void **state)
     assert_int_equal(o->ppn, 5);
     assert_int_equal(o->ssh_connect_timeout_s, 3);
     assert_string_equal(o->ssh_config, "/c");
+    assert_string_equal(o->rdma_device, "mlx5_1");
+    assert_int_equal(o->rdma_port, 2);
+    assert_int_equal(o->gid_index, 0);
+    assert_int_equal(o->mtu, 1024);
     options_destroy(o);
 }
 
