@@ -221,13 +221,16 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
         sched_yield();
         return 0;
     }
-    rc = wait_check_links(g, &deadline, why);
+    /* What was said is heard before the sleep and not after it: a call whose messages have come
+     * while this rank slept ends well, whoever has broken the group since. */
+    rc = wait_hear(g, why);
+    if (!rc)
+        rc = wait_check_links(g, &deadline, why);
     if (rc)
         return rc;
     if (!g->stall_told && g->world->is_launched && now - w->since_ns >= STALL_MS * 1000000ll)
         wait_report_stall(g);
-    rc = wait_sleep(g, wait_timeout(g, w, deadline), why);
-    return rc ? rc : wait_hear(g, why);
+    return wait_sleep(g, wait_timeout(g, w, deadline), why);
 }
 
 void wait_moved(struct group *g, struct waiting *w)

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -46,6 +47,15 @@ void job_be_busy(int ms)
 
     while (clock_ms() < end)
         continue;
+}
+
+void job_meet(const struct job *j)
+{
+    int size = j->config.size;
+    int until = (__atomic_fetch_add(&j->seen->met, 1, __ATOMIC_ACQ_REL) / size + 1) * size;
+
+    while (__atomic_load_n(&j->seen->met, __ATOMIC_ACQUIRE) < until)
+        sched_yield();
 }
 
 void job_dir(const struct job *j, int host, char path[PATH_MAX])

@@ -31,6 +31,7 @@ struct job_config {
 /* What the coordinator had to report; shared with its process. */
 struct job_seen {
     int abort_rank, abort_status, stalls, refused;
+    int met; /* job_meet */
     char why[256], stall[512];
 };
 
@@ -67,6 +68,10 @@ void job_close(struct job *j);            /* fails if anything is left behind */
 
 /* open, run, close */
 void job_do(const struct job_config *config, rank_fn *fn);
+
+/* In the ranks: returns once all have called it, without the library. What the coordinator says may overtake a
+ * rank that is still in an earlier call; before a rank breaks the group, all others must be past that. */
+void job_meet(const struct job *j);
 
 /* Milliseconds of some clock; computes that long; a directory's path. */
 int64_t job_now_ms(void);
