@@ -169,8 +169,13 @@ ends COMPLETED 0:0 "and goes on to its own end"
 nothing_left "an array"
 
 job=$requeued out=$requeued_out mark=$requeued_mark
-check_output "" "requeue: nothing of the first run is left" survivors "$mark"
-on_login scontrol update JobId="$job" StartTime=now
+# Its start can't be set while the nodes still report the end of the run before: Slurm refuses that in words.
+if wait_for '[ "$(job_field "$job" JobState)" = PENDING ]' 60; then
+    no_survivors "requeue: nothing of the first run is left" "$mark" 0
+else
+    fail "requeue: it waits again" "$(job_field "$job" JobState) $(job_field "$job" Reason)"
+fi
+wait_for 'on_login scontrol update JobId="$job" StartTime=now 2> "$T/update"' 60 || fail "requeue: it may start" "$(cat "$T/update")"
 ends COMPLETED 0:0 "requeue: it runs again"
 check_match '^again' "$out" "and knows it"
 
