@@ -8,32 +8,6 @@ TEST_LIMIT=240
 slurm_up 3
 cd "$T" || exit 1
 kmeans="$BUILD/examples/kmeans $SOURCE/examples/iris.csv"
-marks=0
-
-# batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $T/job.NUMBER.
-batch() {
-    job=$(on_login env -C "$T" "$MLAUNCH" batch slurm --output "$T/job.%j" --submit "$@") || job=none
-    out=$T/job.$job
-}
-ended() { case $(job_field "$job" JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) false ;; esac; }
-# ends STATE REGEX NAME: the job of the last batch comes to that state and exit code, in scontrol's words.
-ends() {
-    if ! wait_for ended 60; then
-        fail "$3" "job $job has not ended: $(job_field "$job" JobState) $(job_field "$job" Reason)"
-        diag "$(on_login sinfo -N -l)"
-    elif [[ "$(job_field "$job" JobState) $(job_field "$job" ExitCode)" =~ ^$1\ ($2)$ ]]; then
-        pass "$3"
-    else
-        fail "$3" "expected $1 $2, got $(job_field "$job" JobState) $(job_field "$job" ExitCode)"
-        diag_file "$out"
-    fi
-}
-fresh_mark() {
-    marks=$((marks + 1))
-    mark=$(new_mark "slurm$marks")
-}
-# What belongs to a job on any node: ranks by their mark, and Slurm's own view.
-running() { [ "$(survivors "$mark" | grep -c "^[0-9]* $1 *\$")" -eq "$2" ]; }
 nothing_left() {
     no_survivors "$1: no rank is left" "$mark" 5
     wait_for '[ -z "$(on_login squeue -h -j $job 2> /dev/null)" ]' 20
