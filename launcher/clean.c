@@ -86,8 +86,8 @@ int clean_run(int argc, char **argv)
         .name = "clean",
         .usage = "usage: mlaunch clean [OPTIONS] [JOB]\n\n"
                  "Ends and removes on the given hosts what is left of your dead jobs, or of one of "
-                 "them: processes,\nshared memory, job directories, half copies of agents. Live "
-                 "jobs are never touched.",
+                 "them: processes,\nshared memory, control groups, job directories, half copies of "
+                 "agents. Live jobs are never touched.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
         .timeout_ms = TIMEOUT_MS};

@@ -268,11 +268,14 @@ static int directory_make(struct agent *a, struct fault *why)
     const struct job_message *job = a->job;
     int rc = job_directory_create(a->dir, "/tmp", job->job, job->host, why);
 
-    if (rc)
+    if (rc) {
         a->dir[0] = '\0';
-    else
-        guard_tell(a->guard_fd, a->dir, job->job, job->host);
-    return rc;
+        return rc;
+    }
+    cgroup_create(a->cgroup, a->dir); /* without one it is more work to end the job, no more */
+    a->cgroup_fd = cgroup_open(a->cgroup);
+    guard_tell(a->guard_fd, a->dir, a->cgroup, job->job, job->host);
+    return 0;
 }
 
 /* All that can go wrong on this host, in the order in which a reader would check it. */
@@ -350,6 +353,11 @@ void job_release(struct agent *a)
     free(a->environments);
     free(a->ranks);
     free(a->cpus);
+    if (a->cgroup_fd >= 0)
+        close(a->cgroup_fd);
+    a->cgroup_fd = -1;
+    cgroup_remove(a->cgroup, 0);
+    a->cgroup[0] = '\0';
     if (a->dir[0])
         job_directory_remove(a->dir);
     job_message_destroy(a->job);

@@ -11,6 +11,7 @@
 #ifndef LAUNCHER_AGENT_AGENT_H
 #define LAUNCHER_AGENT_AGENT_H
 
+#include "launcher/agent/cgroup_linux.h"
 #include "launcher/agent/input.h"
 #include "launcher/agent/job_directory.h"
 #include "launcher/agent/job_message.h"
@@ -54,6 +55,8 @@ struct agent {
 
     struct job_message *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
+    char cgroup[CGROUP_PATH];     /* "": there is none */
+    int cgroup_fd;                /* or -1 */
     char bind_ip[64];
     char shim[4096];    /* "": nothing is injected */
     char modules[4096]; /* the directory of mlaunch.py; "": as shim */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * clean.h: for `mlaunch clean`: ends and removes on this host what belongs to this user's dead jobs:
- * processes, segments in /dev/shm, job directories; and half copies of agents. Whoever belongs to a
+ * processes, segments in /dev/shm, control groups, job directories; and half copies of agents. Whoever belongs to a
  * live job, by its directory, parents or children, is never touched, nor is what another user has.
  */
 #ifndef LAUNCHER_AGENT_CLEAN_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/clean_files.h"
 
+#include "launcher/agent/cgroup_linux.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -168,6 +170,47 @@ static void directories_sweep(const struct sweep *w)
     }
 }
 
+/* --- control groups ----------------------------------------------------------------------------- */
+
+/* Of a job that is dead; of one whose directory is gone, if it is old: an agent in a container may have a /tmp of its
+ * own, and be about to fill the group that it has just made. */
+static bool group_is_left_over(const struct sweep *w, const char *path, const char *dir)
+{
+    struct stat st;
+
+    for (int i = 0; i < w->survey->job_count; i++) {
+        if (strcmp(w->survey->jobs[i].dir, dir) == 0)
+            return w->survey->jobs[i].state == SURVEY_STALE;
+    }
+    return stat(path, &st) == 0 && is_old(&st, STALE_EMPTY_S);
+}
+
+/* A group with somebody in it stays: whoever could be ended has been. */
+static void group_sweep(const char *path, const char *name, void *arg)
+{
+    const struct sweep *w = arg;
+    char dir[JOB_DIRECTORY_PATH], job[AUTH_JOB];
+    size_t user = strlen("mlaunch-") + strspn(name + strlen("mlaunch-"), "0123456789");
+
+    if (snprintf(dir, sizeof(dir), "%s/%.*s/%s", w->query->base, (int)user, name,
+                 name + user + 1) >= (int)sizeof(dir) ||
+        !group_is_left_over(w, path, dir))
+        return;
+    survey_job_id(dir, job);
+    if (*w->query->job && strcmp(w->query->job, job) != 0)
+        return;
+    if (w->query->dry_run || cgroup_remove(path, 0))
+        report(w, "cgroup", job, path, 0);
+}
+
+static void groups_sweep(const struct sweep *w)
+{
+    char prefix[32];
+
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u-", (unsigned)geteuid());
+    cgroup_each(prefix, geteuid(), group_sweep, (void *)(uintptr_t)w);
+}
+
 /* --- half copies -------------------------------------------------------------------------------- */
 
 /* ".NAME.0123456789abcdef" */
@@ -225,6 +268,7 @@ void clean_files(const struct survey *s, const struct query *q, json_t *removed,
     const struct sweep w = {s, q, removed, left};
 
     segments_sweep(&w);
+    groups_sweep(&w);
     directories_sweep(&w);
     if (!*q->job)
         copies_sweep(&w);

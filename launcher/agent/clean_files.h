@@ -6,7 +6,7 @@
 #include "launcher/agent/query.h"
 #include "launcher/agent/survey.h"
 
-/* Segments, directories, half copies; see clean.h. A job in `left`, which still has processes, keeps
+/* Segments, control groups, directories, half copies; see clean.h. A job in `left`, which still has processes, keeps
  * its directory, so that it is found again. */
 void clean_files(const struct survey *s, const struct query *q, json_t *removed, json_t *left);
 

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "launcher/agent/cgroup_linux.h"
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/job_directory.h"
 
@@ -21,23 +22,26 @@
 enum {
     POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
     GIVE_UP_MS = 2500, /* when what survives SIGKILL is left to `mlaunch clean` */
-    PASS_MS = 20,      /* between two looks into /proc */
-    HUNG_MS = 1800,    /* after the channel's end: a worker that isn't done by now does not run */
+    CGROUP_WAIT_MS = 200,
+    PASS_MS = 20,   /* between two looks into /proc */
+    HUNG_MS = 1800, /* after the channel's end: a worker that isn't done by now does not run */
     STATUS_FAILED = 125,
 };
 
 /* What the worker says, in one message. */
 struct guard_note {
     char job_dir[JOB_DIRECTORY_PATH];
+    char cgroup[CGROUP_PATH];
     char job[64];
     int host;
 };
 
-void guard_tell(int guard_fd, const char *job_dir, const char *job, int host)
+void guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const char *job, int host)
 {
     struct guard_note note = {.host = host};
 
     snprintf(note.job_dir, sizeof(note.job_dir), "%s", job_dir);
+    snprintf(note.cgroup, sizeof(note.cgroup), "%s", cgroup);
     snprintf(note.job, sizeof(note.job), "%s", job);
     /* A failed send means that the guard is gone, and that the worker sees on its own. */
     (void)!send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL);
@@ -63,7 +67,7 @@ static void pause_ms(int ms)
 
 /* Ends all descendants: if there is time for it SIGTERM and a second, then SIGKILL until a look
  * into /proc finds none. */
-static void descendants_end(const char *job_dir, bool is_polite)
+static void descendants_end(const struct guard_note *note, bool is_polite)
 {
     int64_t begin = clock_ms() - (is_polite ? 0 : POLITE_MS);
 
@@ -72,10 +76,11 @@ static void descendants_end(const char *job_dir, bool is_polite)
         int64_t past = clock_ms() - begin;
         bool kill_now = past >= POLITE_MS;
 
+        if (kill_now)
+            cgroup_kill(note->cgroup);
         if (!reap() || past >= GIVE_UP_MS)
             return;
-        if ((is_polite || kill_now) &&
-            descendants_find(&found, job_dir[0] ? job_dir : NULL, 0, NULL) == 0) {
+        if ((is_polite || kill_now) && descendants_find(&found, note->job_dir, 0, NULL) == 0) {
             descendants_signal(&found, kill_now ? SIGKILL : SIGTERM);
             if (!kill_now)
                 descendants_signal(&found, SIGCONT);
@@ -178,7 +183,8 @@ static int guard_watch(pid_t worker, int fd)
     status = worker_reap(worker);
     signal(SIGTERM, SIG_IGN); /* its number may be another's now; what is left to do is short */
     if (note.job_dir[0]) {
-        descendants_end(note.job_dir, is_well);
+        descendants_end(&note, is_well);
+        cgroup_remove(note.cgroup, CGROUP_WAIT_MS);
         job_directory_sweep_shm(note.job, note.host);
         job_directory_remove(note.job_dir);
     }

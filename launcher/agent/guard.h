@@ -16,6 +16,6 @@ int guard_run(int (*worker)(int guard_fd, pid_t guard));
 
 /* In the worker: tells the guard what it has to clean up; before anything can be left there. An empty
  * `job_dir`: it has been done. */
-void guard_tell(int guard_fd, const char *job_dir, const char *job, int host);
+void guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const char *job, int host);
 
 #endif

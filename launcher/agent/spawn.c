@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/spawn.h"
 
+#include "launcher/agent/birth_linux.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,15 +20,20 @@ enum { STATUS_OURS = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
 enum spawn_step { STEP_NONE, STEP_PARENT, STEP_DIRECTORY, STEP_DESCRIPTORS, STEP_BIND, STEP_EXEC };
 
-/* Shared between the agent and the child until it executes. */
+/* What the child says through a pipe if it can't execute the program; else the pipe just ends. */
+struct failure {
+    enum spawn_step step; /* where it failed, and errno */
+    int error;
+};
+
+/* Shared between the agent and the child until it executes; or copied, where vfork is fork (TSan). */
 struct child {
     const struct spawn *spawn;
     char **candidates;   /* paths to try, NULL-terminated */
     const char **script; /* argv for /bin/sh, when the file turns out to be a script without #! */
     sigset_t mask;       /* the ranks' */
     pid_t agent;
-    volatile enum spawn_step step; /* where it failed, and errno */
-    volatile int error;
+    int failure[2]; /* a pipe: [0] the agent reads, [1] the child writes */
 };
 
 void spawn_prepare(struct spawn_limits *limits)
@@ -81,15 +88,16 @@ static int candidates_execute(const struct child *c)
     return error;
 }
 
-static void child_fail(struct child *c, enum spawn_step step, int error)
+static void child_fail(const struct child *c, enum spawn_step step, int error)
 {
-    c->step = step;
-    c->error = error;
+    struct failure f = {step, error};
+
+    (void)!write(c->failure[1], &f, sizeof(f));
     _exit(STATUS_OURS);
 }
 
 /* In the child, on the agent's own memory: system calls only. */
-static void child_run(struct child *c)
+static void child_run(const struct child *c)
 {
     const struct spawn *s = c->spawn;
 
@@ -176,28 +184,29 @@ static bool program_exists(const struct spawn *s)
     return access(path, F_OK) == 0;
 }
 
-static int child_fault(const struct child *c, int *status, struct fault *why)
+static int child_fault(const struct child *c, const struct failure *f, int *status,
+                       struct fault *why)
 {
     const struct spawn *s = c->spawn;
     const char *program = s->argv[0];
 
     *status = STATUS_OURS;
-    switch (c->step) {
+    switch (f->step) {
     case STEP_DIRECTORY:
-        return fault_os(why, ML_ERR_SYSTEM, c->error, "cannot change to the directory %s", s->cwd);
+        return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot change to the directory %s", s->cwd);
     case STEP_BIND:
-        return fault_os(why, ML_ERR_SYSTEM, c->error, "cannot bind to its CPUs");
+        return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot bind to its CPUs");
     case STEP_DESCRIPTORS:
-        return fault_os(why, ML_ERR_SYSTEM, c->error, "cannot place its standard streams");
+        return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot place its standard streams");
     case STEP_EXEC:
         *status =
-            c->error == ENOENT || c->error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
-        if (c->error == ENOENT && !strchr(program, '/'))
+            f->error == ENOENT || f->error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+        if (f->error == ENOENT && !strchr(program, '/'))
             return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
-        if (c->error == ENOENT && program_exists(s))
+        if (f->error == ENOENT && program_exists(s))
             return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is not there",
                              program);
-        return fault_os(why, ML_ERR_SYSTEM, c->error, "%s", program);
+        return fault_os(why, ML_ERR_SYSTEM, f->error, "%s", program);
     case STEP_PARENT:
     case STEP_NONE:
         break;
@@ -206,45 +215,76 @@ static int child_fault(const struct child *c, int *status, struct fault *why)
 }
 
 /* No inlining: what vfork's child leaves on this frame must not be the caller's. */
-static __attribute__((noinline)) pid_t child_start(struct child *c)
+static __attribute__((noinline)) pid_t child_start(const struct child *c)
 {
-    pid_t pid = vfork();
+    pid_t pid = c->spawn->cgroup >= 0 ? birth_in_cgroup(c->spawn->cgroup) : -1;
 
+    if (pid < 0)
+        pid = vfork();
     if (pid == 0)
         child_run(c);
     return pid;
 }
 
+/* Returns once the child runs the program, or has failed to. */
+static struct failure failure_read(struct child *c)
+{
+    struct failure f = {STEP_NONE, 0};
+    ssize_t n;
+
+    close(c->failure[1]);
+    c->failure[1] = -1;
+    do
+        n = read(c->failure[0], &f, sizeof(f));
+    while (n < 0 && errno == EINTR);
+    return n == sizeof(f) ? f : (struct failure){STEP_NONE, 0};
+}
+
+static int child_create(pid_t *pid, struct child *c, int *status, struct fault *why)
+{
+    sigset_t all, before;
+    struct failure f;
+    pid_t child;
+    int err, rc;
+
+    /* No handler of ours may run in the child, on our memory. */
+    sigfillset(&all);
+    sigemptyset(&c->mask);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    child = child_start(c);
+    err = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (child < 0)
+        return fault_os(why, ML_ERR_SYSTEM, err, "%s: cannot start one more process",
+                        c->spawn->argv[0]);
+    f = failure_read(c);
+    if (f.step == STEP_NONE) {
+        *pid = child;
+        return 0;
+    }
+    rc = child_fault(c, &f, status, why);
+    waitpid(child, NULL, 0);
+    return rc;
+}
+
 int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *why)
 {
-    struct child c = {.spawn = s, .agent = getpid()};
-    sigset_t all, before;
-    pid_t child = -1;
-    int rc = 0, err;
+    struct child c = {.spawn = s, .agent = getpid(), .failure = {-1, -1}};
+    int rc;
 
     *status = STATUS_OURS;
     c.candidates = candidates_create(s->argv[0], s->path);
     c.script = script_create(s->argv);
-    if (!c.candidates || !c.script) {
+    if (!c.candidates || !c.script)
         rc = fault_set(why, ML_ERR_MEMORY, "%s: out of memory", s->argv[0]);
-        goto out;
+    else if (pipe2(c.failure, O_CLOEXEC))
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "%s: cannot make its pipes", s->argv[0]);
+    else
+        rc = child_create(pid, &c, status, why);
+    for (int i = 0; i < 2; i++) {
+        if (c.failure[i] >= 0)
+            close(c.failure[i]);
     }
-    /* No handler of ours may run in the child, on our memory. */
-    sigfillset(&all);
-    sigemptyset(&c.mask);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    child = child_start(&c);
-    err = errno;
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (child < 0)
-        rc = fault_os(why, ML_ERR_SYSTEM, err, "%s: cannot start one more process", s->argv[0]);
-    else if (c.step != STEP_NONE)
-        rc = child_fault(&c, status, why);
-    if (child > 0 && rc)
-        waitpid(child, NULL, 0);
-    else if (child > 0)
-        *pid = child;
-out:
     candidates_destroy(c.candidates);
     free(c.script);
     return rc;

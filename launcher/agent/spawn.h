@@ -32,6 +32,7 @@ struct spawn {
     const cpu_set_t *cpus; /* or NULL */
     int umask;             /* or -1 */
     const struct spawn_limits *limits;
+    int cgroup;     /* an open control group to be born in, as far as this system can; or -1 */
     char *pid_text; /* or NULL: 12 bytes within `env` where the child writes its own pid */
 };
 

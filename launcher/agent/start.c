@@ -130,6 +130,7 @@ static int rank_spawn(struct rank *r, int *status, struct fault *why)
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
                       .umask = a->job->umask,
                       .limits = &a->limits,
+                      .cgroup = a->cgroup_fd,
                       .pid_text = rank_environment_pid_text(e)};
     struct pipes pipes;
     int rc;

@@ -31,26 +31,41 @@ void stop_signal_ranks(struct agent *a, int signal)
     }
 }
 
-/* To the ranks, and to whatever got away from their groups. */
-static void everyone_signal(struct agent *a, int signal)
+/* False: no /proc. */
+static bool descendants_signalled(struct agent *a, int signal, int second)
 {
     struct process_list found = {0};
     pid_t except = a->guard_fd >= 0 ? a->guard : 0;
 
+    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, except, NULL))
+        return false;
+    descendants_signal(&found, signal);
+    if (second)
+        descendants_signal(&found, second);
+    process_list_free(&found);
+    return true;
+}
+
+void stop_signal_all(struct agent *a, int signal)
+{
+    if (!descendants_signalled(a, signal, 0))
+        stop_signal_ranks(a, signal);
+}
+
+/* To the ranks, and to whatever got away from their groups. */
+static void everyone_signal(struct agent *a, int signal)
+{
     /* Who has ended by itself before must not count as ended by us. */
     reap_all(a);
     for (int i = 0; i < a->spawned; i++)
         a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
+    if (signal == SIGKILL)
+        cgroup_kill(a->cgroup);
     if (!descendants_exist())
         return;
-    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, except, NULL) == 0) {
-        descendants_signal(&found, signal);
-        if (signal != SIGKILL)
-            descendants_signal(&found, SIGCONT); /* a stopped process handles no signal */
-        process_list_free(&found);
-    } else {
-        stop_signal_ranks(a, signal); /* no /proc: what can be done without */
-    }
+    /* A stopped process handles no signal. Without /proc: what can be done without. */
+    if (!descendants_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT))
+        stop_signal_ranks(a, signal);
 }
 
 static void step(struct agent *a)

@@ -30,7 +30,10 @@ void stop_close(struct agent *a);
 /* The signal goes out before it returns. `signal` SIGKILL or no grace: at once. */
 void stop_start(struct agent *a, int signal, int grace_ms);
 
-/* Sends to the ranks' process groups, no descendants beyond: SIGNAL, PAUSE, RESUME. */
+/* Sends to the ranks' process groups, no descendants beyond: SIGNAL. */
 void stop_signal_ranks(struct agent *a, int signal);
+
+/* Sends to the ranks and to all that has come out of them: PAUSE, RESUME. */
+void stop_signal_all(struct agent *a, int signal);
 
 #endif

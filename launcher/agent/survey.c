@@ -2,6 +2,7 @@
 #include "launcher/agent/survey.h"
 
 #include "common/number.h"
+#include "launcher/agent/cgroup_linux.h"
 #include "launcher/agent/place_linux.h"
 
 #include <ctype.h>
@@ -201,30 +202,37 @@ static bool is_gone_for(const struct survey *s, pid_t pid, const char *dir)
     return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
-/* What its environment says. */
-static int process_judge(struct survey *s, const char *base, size_t i, struct fault *why)
+static int owner_set(struct survey *s, size_t i, const char *dir, const char *rank,
+                     struct fault *why)
 {
     struct survey_owner *o = &s->owners[i];
-    const char *dir, *rank;
-    size_t size;
-    char *environment = process_environment(s->processes.list[i].pid, &size);
     int64_t number;
+
+    o->job = job_of_dir(s, dir);
+    o->is_marked = true;
+    o->is_orphan = o->job < 0 && is_gone_for(s, s->processes.list[i].pid, dir);
+    if (rank && number_parse(rank, 0, INT_MAX, &number))
+        o->rank = (int)number;
+    o->mark = strdup(dir);
+    return o->mark ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
+/* What its environment says, or if that has been emptied, its control group. */
+static int process_judge(struct survey *s, const char *base, size_t i, struct fault *why)
+{
+    pid_t pid = s->processes.list[i].pid;
+    char group_dir[JOB_DIRECTORY_PATH];
+    const char *dir = NULL;
+    size_t size = 0;
+    char *environment = process_environment(pid, &size);
     int rc = 0;
 
-    if (!environment)
-        return 0;
-    dir = value_of(environment, size, job_dir_name);
-    rank = value_of(environment, size, rank_name);
-    if (dir && is_job_dir(dir, base)) {
-        o->job = job_of_dir(s, dir);
-        o->is_marked = true;
-        o->is_orphan = o->job < 0 && is_gone_for(s, s->processes.list[i].pid, dir);
-        if (rank && number_parse(rank, 0, INT_MAX, &number))
-            o->rank = (int)number;
-        o->mark = strdup(dir);
-        if (!o->mark)
-            rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
+    if (environment)
+        dir = value_of(environment, size, job_dir_name);
+    if (dir && is_job_dir(dir, base))
+        rc = owner_set(s, i, dir, value_of(environment, size, rank_name), why);
+    else if (cgroup_job_dir(pid, base, group_dir, sizeof(group_dir)))
+        rc = owner_set(s, i, group_dir, NULL, why);
     free(environment);
     return rc;
 }

@@ -40,7 +40,7 @@ struct survey_rank {
 struct survey_owner {
     int job;        /* index, or -1 */
     int rank;       /* or -1 */
-    bool is_marked; /* by its own environment, not only by an ancestor's */
+    bool is_marked; /* by its own environment or control group, not only by an ancestor's */
     bool is_agent;  /* worker or guard of a live job */
     bool is_orphan; /* marked with a job directory that is gone: the job is dead */
     char *mark;     /* the directory that it is marked with, or NULL */

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 enum {
+    CGROUP_WAIT_MS = 200,
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
     STATUS_LOST = 1,
     STATUS_FAILED = 125,
@@ -45,12 +46,14 @@ void worker_done(struct agent *a, json_t *survivors)
     a->state = AGENT_IS_DONE;
     event_del(a->stop.timer);
     output_close_all(a);
+    cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
+    a->cgroup[0] = '\0';
     if (a->dir[0]) {
         job_directory_sweep_shm(a->job->job, a->job->host);
         job_directory_remove(a->dir);
         a->dir[0] = '\0';
     }
-    guard_tell(a->guard_fd, "", "", 0);
+    guard_tell(a->guard_fd, "", "", "", 0);
     stream_send_json(a->stream, AGENT_DONE, json_pack("{so}", "survivors", survivors));
     if (stream_has_ended(a->stream))
         event_base_loopbreak(a->base);
@@ -216,14 +219,14 @@ static void on_pause(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = true;
-    stop_signal_ranks(a, SIGSTOP);
+    stop_signal_all(a, SIGSTOP);
 }
 
 static void on_resume(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = false;
-    stop_signal_ranks(a, SIGCONT);
+    stop_signal_all(a, SIGCONT);
     job_start_resume(a);
 }
 
@@ -349,7 +352,7 @@ static void worker_close(struct agent *a)
 
 int worker_run(int guard_fd, pid_t guard)
 {
-    struct agent a = {.guard_fd = guard_fd, .guard = guard};
+    struct agent a = {.guard_fd = guard_fd, .guard = guard, .cgroup_fd = -1};
     struct fault why = {0};
     int rc;
 

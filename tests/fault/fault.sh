@@ -60,6 +60,15 @@ agent_kill() {
     pid=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$2" "${init[@]}") && [ -n "$pid" ] && kill -KILL "$pid"
 }
 
+# Both of the agent's processes on localhost at one stroke, so that neither can clean up after the other: stopped first.
+both_kill() {
+    local pids
+    pids=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" localhost worker) &&
+        pids+=" $("$SOURCE/tests/fault/look.py" agent "$EVENTS" localhost guard)" || return 1
+    # shellcheck disable=SC2086
+    kill -STOP $pids && kill -KILL $pids
+}
+
 # shellcheck disable=SC2046 # a list of pids
 left_behind() { "$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" $(inits); }
 

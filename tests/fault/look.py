@@ -4,7 +4,8 @@
 
 look.py left EVENTS MARK [INIT…]    prints what there still is of the jobs in the file EVENTS: processes with MARK in
                                     their environment, agents in the pid namespaces of the INITs, job directories,
-                                    segments in /dev/shm, here and in the INITs' file systems; status 1 if anything
+                                    control groups, segments in /dev/shm, here and in the INITs' file systems; status
+                                    1 if anything
 look.py agent EVENTS HOST worker|guard|sshd [INIT]
                                     prints the pid, as it is here, of a process of the agent on HOST, or of the sshd
                                     that serves its connection; status 1 and nothing if there is none
@@ -48,6 +49,16 @@ def stat(pid):
     return (fields[0], int(fields[1])) if len(fields) > 2 else (b"X", 0)
 
 
+def own_group():
+    """Where this process's control group (version 2) lies; groups of jobs are below."""
+    for line in read("/proc/self/mountinfo").decode().splitlines():
+        fields = line.split()
+        if " - cgroup2 " in line and fields[3] == "/":
+            own = [g[3:] for g in read("/proc/self/cgroup").decode().splitlines() if g.startswith("0::")]
+            return fields[4] + own[0].rstrip("/") if own else None
+    return None
+
+
 def left(events, mark, *inits):
     found = []
     spaces = {namespace(i) for i in inits} - {None}
@@ -58,8 +69,10 @@ def left(events, mark, *inits):
         if mark.encode() in read(f"/proc/{pid}/environ").split(b"\0") or (
                 spaces and b"mlaunch-agent" in command.split(b"\0")[0] and namespace(pid) in spaces):
             found.append(f"process {pid}: {command.replace(bytes(1), b' ').decode(errors='replace')[:100]}")
+    group = own_group()
     for job in {e["job"] for e in jobs_of(events) if e.get("job")}:
         found += glob.glob(f"/tmp/mlaunch-*/{job}.*")
+        found += glob.glob(f"{group}/mlaunch-*-{job}.*") if group else []
         for root in ["", *(f"/proc/{i}/root" for i in inits)]:
             found += glob.glob(f"{root}/dev/shm/mlaunch-*{job}*")
     print("\n".join(found[:20]) + (f"\n… and {len(found) - 20} more" if len(found) > 20 else ""))

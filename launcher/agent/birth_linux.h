@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * birth_linux.h: vfork() into a control group. To move a process there after its birth takes the kernel some
+ * 10 ms; to be born there takes nothing. libc's vfork() can't say where, and its syscall() can't be returned
+ * from twice on one stack.
+ */
+#ifndef LAUNCHER_AGENT_BIRTH_LINUX_H
+#define LAUNCHER_AGENT_BIRTH_LINUX_H
+
+#include "config.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+
+/* A sanitizer keeps notes of a stack, which two processes can't share behind its back. */
+#ifdef SANITIZE
+enum { BIRTH_SHARED = 0 };
+#else
+enum { BIRTH_SHARED = CLONE_VM };
+#endif
+
+#if defined(__x86_64__)
+static inline __attribute__((always_inline)) long birth_clone3(struct clone_args *args)
+{
+    long pid;
+
+    __asm__ volatile("syscall"
+                     : "=a"(pid)
+                     : "a"(SYS_clone3), "D"(args), "S"(sizeof(*args))
+                     : "rcx", "r11", "memory");
+    return pid;
+}
+#elif defined(__aarch64__)
+static inline __attribute__((always_inline)) long birth_clone3(struct clone_args *args)
+{
+    register long call __asm__("x8") = SYS_clone3;
+    register long first __asm__("x0") = (long)args;
+    register long second __asm__("x1") = sizeof(*args);
+
+    __asm__ volatile("svc 0" : "+r"(first) : "r"(call), "r"(second) : "memory");
+    return first;
+}
+#else
+static inline long birth_clone3(struct clone_args *args)
+{
+    (void)args;
+    return -ENOSYS;
+}
+#endif
+
+/* As vfork(), with all that vfork(2) warns of; negative: not possible here, and nothing has happened. Has to
+ * be inlined: the child goes on in the caller's frame. */
+static inline __attribute__((always_inline)) pid_t birth_in_cgroup(int cgroup)
+{
+    struct clone_args args = {.flags = CLONE_INTO_CGROUP | CLONE_VFORK | BIRTH_SHARED,
+                              .exit_signal = SIGCHLD,
+                              .cgroup = (uint64_t)cgroup};
+
+    return (pid_t)birth_clone3(&args);
+}
+
+#endif

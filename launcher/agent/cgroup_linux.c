@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/cgroup_linux.h"
+
+#include "common/clock.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 32 };
+
+/* Of a process, as it is named within the hierarchy: "0::/user.slice/…". */
+static bool path_of(pid_t pid, char *out, size_t size)
+{
+    char file[64], line[4096];
+    bool is_found = false;
+    FILE *f;
+
+    snprintf(file, sizeof(file), "/proc/%d/cgroup", (int)pid);
+    f = fopen(file, "re");
+    while (f && !is_found && fgets(line, sizeof(line), f)) {
+        line[strcspn(line, "\n")] = '\0';
+        is_found = strncmp(line, "0::/", 4) == 0 && strlen(line + 3) < size;
+        if (is_found)
+            memcpy(out, line + 3, strlen(line + 3) + 1);
+    }
+    if (f)
+        fclose(f);
+    return is_found;
+}
+
+/* "31 23 0:28 ROOT MOUNTPOINT options … - cgroup2 …": where the hierarchy is mounted, and which part of it. Blanks
+ * in the paths are \040, and then we do without. */
+static bool mount_find(char *point, char *root, size_t size)
+{
+    FILE *f = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL, where[1024], part[1024];
+    size_t room = 0;
+    bool is_found = false;
+
+    while (f && !is_found && getline(&line, &room, f) > 0) {
+        const char *type = strstr(line, " - ");
+
+        is_found = type && strncmp(type + 3, "cgroup2 ", 8) == 0 &&
+                   sscanf(line, "%*s %*s %*s %1023s %1023s", part, where) == 2 &&
+                   !strchr(part, '\\') && !strchr(where, '\\') && strlen(part) < size &&
+                   strlen(where) < size;
+    }
+    if (is_found) {
+        memcpy(point, where, strlen(where) + 1);
+        memcpy(root, part, strlen(part) + 1);
+        if (strcmp(part, "/") == 0)
+            root[0] = '\0';
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    return is_found;
+}
+
+/* Where this process's own group lies in the file system. */
+static bool own_find(char *out, size_t size)
+{
+    char point[1024], root[1024], own[1024];
+    size_t length;
+
+    if (!mount_find(point, root, sizeof(point)) || !path_of(getpid(), own, sizeof(own)))
+        return false;
+    length = strlen(root);
+    if (strncmp(own, root, length) != 0 || (own[length] && own[length] != '/') ||
+        strstr(own, "/../"))
+        return false;
+    if (strcmp(own + length, "/") == 0)
+        own[length] = '\0';
+    return snprintf(out, size, "%s%s", point, own + length) < (int)size;
+}
+
+/* "/tmp/mlaunch-0/JOB.HOST.XXXXXX": its last two parts in one. */
+static bool name_of(const char *job_dir, char *out, size_t size)
+{
+    const char *last = strrchr(job_dir, '/'), *first = last;
+
+    while (first && first > job_dir && first[-1] != '/')
+        first--;
+    return first &&
+           snprintf(out, size, "%.*s-%s", (int)(last - first), first, last + 1) < (int)size;
+}
+
+static bool is_writable(const char *path, const char *file)
+{
+    char name[CGROUP_PATH + 32];
+
+    snprintf(name, sizeof(name), "%s/%s", path, file);
+    return access(name, W_OK) == 0;
+}
+
+bool cgroup_create(char path[CGROUP_PATH], const char *job_dir)
+{
+    char own[CGROUP_PATH], name[256];
+
+    path[0] = '\0';
+    if (!own_find(own, sizeof(own)) || !name_of(job_dir, name, sizeof(name)) ||
+        snprintf(path, CGROUP_PATH, "%s/%s", own, name) >= CGROUP_PATH || mkdir(path, 0755)) {
+        path[0] = '\0';
+        return false;
+    }
+    /* cgroup.kill is there since Linux 5.14. */
+    if (is_writable(path, "cgroup.kill") && is_writable(path, "cgroup.procs"))
+        return true;
+    rmdir(path);
+    path[0] = '\0';
+    return false;
+}
+
+int cgroup_open(const char *path)
+{
+    return path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+void cgroup_kill(const char *path)
+{
+    char name[CGROUP_PATH + 32];
+    int fd;
+
+    snprintf(name, sizeof(name), "%s/cgroup.kill", path);
+    fd = path[0] ? open(name, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    (void)!write(fd, "1", 1);
+    close(fd);
+}
+
+/* The directories alone: the kernel's files in them go with them. False: somebody is in one. */
+static bool tree_remove(const char *path, int depth)
+{
+    char below[CGROUP_PATH];
+    DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+            snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < (int)sizeof(below))
+            tree_remove(below, depth + 1);
+    }
+    if (dir)
+        closedir(dir);
+    return rmdir(path) == 0 || errno == ENOENT;
+}
+
+bool cgroup_remove(const char *path, int wait_ms)
+{
+    char name[CGROUP_PATH + 32], text[256];
+    int64_t deadline_ms = clock_ms() + wait_ms;
+    struct pollfd events = {.events = POLLPRI};
+    bool is_removed;
+
+    if (!path[0])
+        return true;
+    snprintf(name, sizeof(name), "%s/cgroup.events", path);
+    events.fd = open(name, O_RDONLY | O_CLOEXEC);
+    /* What has been read counts as known: poll() tells of a change since. */
+    (void)!read(events.fd, text, sizeof(text));
+    while (!(is_removed = tree_remove(path, 0)) && clock_left_ms(deadline_ms) > 0) {
+        if (poll(&events, 1, clock_left_ms(deadline_ms)) <= 0)
+            break;
+        (void)!pread(events.fd, text, sizeof(text), 0);
+    }
+    if (events.fd >= 0)
+        close(events.fd);
+    return is_removed;
+}
+
+/* "mlaunch-0-JOB.HOST.XXXXXX": where the user's number ends, or NULL. */
+static const char *number_end(const char *name)
+{
+    const char *at = name + strlen("mlaunch-");
+
+    if (strncmp(name, "mlaunch-", strlen("mlaunch-")) != 0 || !isdigit((unsigned char)*at))
+        return NULL;
+    while (isdigit((unsigned char)*at))
+        at++;
+    return *at == '-' ? at : NULL;
+}
+
+bool cgroup_job_dir(pid_t pid, const char *base, char *out, size_t size)
+{
+    char path[1024];
+
+    if (!path_of(pid, path, sizeof(path)))
+        return false;
+    /* The innermost counts: a rank may have started a job of its own. */
+    for (char *part; (part = strrchr(path, '/')); *part = '\0') {
+        const char *end = number_end(part + 1);
+
+        if (end)
+            return snprintf(out, size, "%s/%.*s/%s", base, (int)(end - part - 1), part + 1,
+                            end + 1) < (int)size;
+    }
+    return false;
+}
+
+struct search {
+    const char *prefix;
+    uid_t user;
+    void (*found)(const char *path, const char *name, void *arg);
+    void *arg;
+};
+
+static void tree_search(const struct search *s, const char *path, int depth)
+{
+    DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
+    char below[CGROUP_PATH];
+    struct dirent *entry;
+    struct stat st;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+            snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= (int)sizeof(below))
+            continue;
+        tree_search(s, below, depth + 1);
+        if (strncmp(entry->d_name, s->prefix, strlen(s->prefix)) == 0 &&
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            st.st_uid == s->user)
+            s->found(below, entry->d_name, s->arg);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void cgroup_each(const char *prefix, uid_t user,
+                 void (*found)(const char *path, const char *name, void *arg), void *arg)
+{
+    const struct search s = {prefix, user, found, arg};
+    char point[1024], root[1024];
+
+    if (mount_find(point, root, sizeof(point)))
+        tree_search(&s, point, 0);
+}

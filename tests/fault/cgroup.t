@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Where mlaunch may make a control group for the ranks, it does: whoever is in it is known and ended, whatever he has done
+# to his environment and his parents. Expected: one a job, gone with the job; one of a dead job is mlaunch clean's.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_LIMIT=90
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/fault.sh"
+
+own=$(sed -n 's/^0:://p' /proc/self/cgroup)
+mount=$(awk '$0 ~ / - cgroup2 / && $4 == "/" { print $5; exit }' /proc/self/mountinfo)
+group=$mount${own%/}
+probe=$group/mlaunch-test-$$
+[ -n "$mount" ] && [ -n "$own" ] || skip_all "no cgroup2 is mounted"
+mkdir "$probe" 2> /dev/null || skip_all "no cgroup may be made in $group"
+killable=$(test -e "$probe/cgroup.kill" && echo yes)
+rmdir "$probe"
+[ -n "$killable" ] || skip_all "no cgroup.kill: Linux before 5.14"
+case $(uname -m) in x86_64 | aarch64) ;; *) skip_all "no ranks are born in a cgroup on this processor" ;; esac
+
+groups() { find "$group" -maxdepth 1 -name "mlaunch-$(id -u)-$1.*"; }
+# A process that nothing but its group tells of: a daemon, without environment and far from its rank.
+SLEEP="sleep 311.$$"
+STRAY="env -i setsid sh -c '$SLEEP & exec $SLEEP' > /dev/null 2>&1 < /dev/null & echo ready; exec sleep 312"
+strays() { pgrep -fc "^$SLEEP\$" || :; }
+
+# A job of two such ranks; sets $ID.
+cgroup_job() {
+    job_start -H localhost -n 2 -- sh -c "$STRAY"
+    has_said ready 2 || diag "$(cat "$T/err")"
+    ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
+    wait_for '[ "$(strays)" -ge 4 ]' 20
+}
+
+keep job -n 2 -- sed -n 's/^0:://p' /proc/self/cgroup
+check_output 2 "ranks are in a group of their job's name" grep -c "^\[[01]\] ${own%/}/mlaunch-$(id -u)-.*\.0\.......\$" "$T/out"
+check_status 127 "what can't be started there is told as ever" job -n 2 -- ./nosuch-program
+
+cgroup_job
+check_output 6 "all of them are in it" sh -c "cat '$(groups "$ID")'/cgroup.procs | wc -l"
+mkdir "$(groups "$ID")/of-a-rank"
+kill -TERM "$mlaunch"
+wait "$mlaunch"
+nothing_left "the job ends" 3
+check_output "" "its group is gone, with a group that a rank has made in it" groups "$ID"
+check_output 0 "… and the strays" strays
+
+cgroup_job
+both_kill
+wait "$mlaunch" 2> /dev/null
+check_output 4 "both of the agent's processes are killed: the strays live" strays
+keep "$MLAUNCH" clean --dry-run "$ID"
+check_output 4 "clean --dry-run finds them by their group" grep -c "job $ID: process [0-9]* (sleep) would be ended" "$T/out"
+check_match "job $ID: cgroup $group/mlaunch-.* would be removed" "$T/out" "… and the group"
+check "clean" "$MLAUNCH" clean "$ID"
+check_output 0 "they are ended" strays
+check_output "" "the group is removed" groups "$ID"
+
+done_testing
