@@ -157,12 +157,24 @@ static int agent_await(struct command_channel *c, struct fault *why)
     return fault_set(why, ML_ERR_REFUSED, "%s", text);
 }
 
+/* What a command says until its agent speaks, such as srun about a plugin that is not there,
+ * explains no end that comes later. */
+static void start_words_forget(struct command_channel *c)
+{
+    pthread_mutex_lock(&c->lock);
+    last_words_read(&c->words, c->child.errors);
+    c->words.size = 0;
+    pthread_mutex_unlock(&c->lock);
+}
+
 static void *command_run(void *arg)
 {
     struct command_channel *c = arg;
     struct fault why = {0};
     int rc = agent_await(c, &why);
 
+    if (!rc)
+        start_words_forget(c);
     c->ready(&c->base, &why, c->arg);
     while (!rc && await(c, -1, -1))
         ;

@@ -91,15 +91,18 @@ below() {
         if tr '\0' ' ' < "/proc/$child/cmdline" | grep -qE -- "$2"; then echo "$child"; else below "$child" "$2"; fi
     done
 }
-# The srun of a node is killed; mlaunch is.
+# The srun of a node is killed; mlaunch is. The other node's ranks, deaf to SIGTERM, have their --grace.
 fresh_mark
-on_login salloc -Q -N 2 "$MLAUNCH" -x "$mark" -- sleep 1004 > "$T/srun.out" 2>&1 &
+on_login salloc -Q -N 2 "$MLAUNCH" -x "$mark" -- sh -c 'trap "" TERM; while :; do sleep 1004; done' > "$T/srun.out" 2>&1 &
 pid=$!
 wait_for 'running "sleep 1004" 2' 30 || fail "ranks start" "$(survivors "$mark")"
 kill -KILL "$(below "$pid" "nodelist=$N2 ")"
-check_status 125 "an srun is killed: the job fails" wait "$pid"
-check_match "^mlaunch: .*host $N2 was lost: srun, which had started its agent, was killed by SIGKILL" "$T/srun.out" "naming the host"
-no_survivors "and nothing is left" "$mark" 15
+cut_off() { netns exec "$N2" pgrep -fa 'sleep 1004' || :; }
+wait_for '[ -z "$(cut_off)" ]' 3
+check_output "" "an srun is killed: its node's ranks are gone after 3 s" cut_off
+check_status 125 "the job fails" wait "$pid"
+check_match "^mlaunch: .*host $N2 was lost: srun, which had started its agent, was killed by SIGKILL\$" "$T/srun.out" "naming the host"
+no_survivors "and nothing is left" "$mark" 5
 fresh_mark
 on_login salloc -Q -N 2 "$MLAUNCH" -x "$mark" -- sleep 1005 > "$T/mlaunch.out" 2>&1 &
 pid=$!
@@ -132,8 +135,28 @@ fresh_mark
 batch --nodes 1 --ntasks 1 --extra --array=1-2 --extra "--nodelist=$N3" --extra "--output=$T/array.%a" -x "$mark" -x SLURM_ARRAY_TASK_ID run --output raw -- \
     sh -c 'echo $MLAUNCH_JOB_DIR; while [ ! -e '"$T"'/end.$SLURM_ARRAY_TASK_ID ]; do sleep 0.1; done; exit $((SLURM_ARRAY_TASK_ID - 1))'
 wait_for '[ -s "$T/array.1" ] && [ -s "$T/array.2" ]' 30 || fail "both start" "$(cat "$T"/array.*)"
-touch "$T/end.2"
 array=$job
+
+# A third job of the user's cleans up on that node: what is left of a dead one, whose agent's two processes were killed at
+# one stroke, and nothing else.
+on_login salloc -Q -n 1 -w "$N3" "$MLAUNCH" --output raw -- sh -c 'echo $MLAUNCH_JOB_DIR; setsid sleep 1008 & exec sleep 1009' > "$T/dead.out" 2>&1 &
+pid=$!
+rank_pid() { netns exec "$N3" pgrep -f '^sleep 1009'; }
+wait_for 'rank_pid > /dev/null' 30
+dead=$(cat "$T/dead.out")
+parent() { netns exec "$N3" ps -o ppid= -p "$1" | tr -d ' '; }
+worker=$(parent "$(rank_pid)")
+netns exec "$N3" sh -c 'kill -STOP "$@" && kill -KILL "$@"' sh "$worker" "$(parent "$worker")"
+check_status 125 "an agent dies at one stroke: the job fails" wait "$pid"
+check "its directory is left" test -d "$dead"
+clean() { on_login salloc -Q -n 1 -w "$N3" "$MLAUNCH" clean; }
+check "another job of the user's cleans up" clean
+check_match "directory $dead is removed" "$OUT" "what is left of it is removed"
+check_output "" "with its processes" netns exec "$N3" sh -c 'pgrep -fa "^sleep 100[89]" || :'
+check_output "nothing is left of dead jobs" "there is no more" clean
+check_output "2" "and the array's two live on" sh -c 'cat "$@" | xargs ls -d | wc -l' sh "$T/array.1" "$T/array.2"
+
+touch "$T/end.2"
 job=${array}_2
 ends FAILED 1:0 "one of an array fails"
 check "the other has its directory" test -d "$(cat "$T/array.1")"

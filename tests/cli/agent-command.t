@@ -64,10 +64,12 @@ begin killed
 kill -KILL "$pid"
 no_survivors "mlaunch is killed: nothing is left after 3 s" "$mark" 3
 wait "$pid" 2> /dev/null
+enter="sh -c 'echo chatter >&2; exec \"\$@\"' sh $enter"
 begin command
 kill -KILL "$(pgrep -P "$pid" | head -n 1)"
 check_status 125 "a command is killed: the job fails" wait "$pid"
 check_match "^mlaunch: .*host ($H1|$H2) was lost" "$T/command.err" "naming the host"
+check_no_match "chatter" "$T/command.err" "without what the command said when it started"
 no_survivors "and nothing is left" "$mark" 3
 begin host
 netns kill "$H2"
