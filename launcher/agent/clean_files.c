@@ -172,17 +172,15 @@ static void directories_sweep(const struct sweep *w)
 
 /* --- control groups ----------------------------------------------------------------------------- */
 
-/* Of a job that is dead; of one whose directory is gone, if it is old: an agent in a container may have a /tmp of its
- * own, and be about to fill the group that it has just made. */
-static bool group_is_left_over(const struct sweep *w, const char *path, const char *dir)
+/* Of a job that is dead or whose directory is gone. (An agent in a container may have a /tmp of its own, and be about
+ * to fill the group that it has just made: then its ranks are born outside.) */
+static bool group_is_left_over(const struct sweep *w, const char *dir)
 {
-    struct stat st;
-
     for (int i = 0; i < w->survey->job_count; i++) {
         if (strcmp(w->survey->jobs[i].dir, dir) == 0)
             return w->survey->jobs[i].state == SURVEY_STALE;
     }
-    return stat(path, &st) == 0 && is_old(&st, STALE_EMPTY_S);
+    return true;
 }
 
 /* A group with somebody in it stays: whoever could be ended has been. */
@@ -194,7 +192,7 @@ static void group_sweep(const char *path, const char *name, void *arg)
 
     if (snprintf(dir, sizeof(dir), "%s/%.*s/%s", w->query->base, (int)user, name,
                  name + user + 1) >= (int)sizeof(dir) ||
-        !group_is_left_over(w, path, dir))
+        !group_is_left_over(w, dir))
         return;
     survey_job_id(dir, job);
     if (*w->query->job && strcmp(w->query->job, job) != 0)

@@ -12,9 +12,12 @@ job() { "${JOB[@]}" "$@"; }
 job_directories() {
     local id
     for id in $(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" 2> /dev/null | sort -u); do
-        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/*$id*"
+        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/*$id*" 2> /dev/null # not what may not be looked into
     done
 }
+
+# The id of the first job in $EVENTS.
+job_id() { sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1; }
 
 # left_nothing: silent and true if so.
 left_nothing() {

@@ -28,7 +28,7 @@ strays() { pgrep -fc "^$SLEEP\$" || :; }
 cgroup_job() {
     job_start -H localhost -n 2 -- sh -c "$STRAY"
     has_said ready 2 || diag "$(cat "$T/err")"
-    ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
+    ID=$(job_id)
     wait_for '[ "$(strays)" -ge 4 ]' 20
 }
 

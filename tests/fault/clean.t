@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch clean for all dead jobs at once, on a machine of its own (a container): processes, by their job's directory or
+# by their mark alone, job directories, segments, sockets, half copies of agents. Expected: gone, and told; what lives,
+# what is another user's, what is young, and what only looks alike stays.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_LIMIT=90
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/inside.sh"
+inside container
+. "${0%/*}/fault.sh"
+
+ME=$(id -u)
+# sleeping SECONDS: how many processes are a sleep of so long.
+sleeping() { pgrep -fc "^sleep $1\$" || :; }
+# dead_job SECONDS: a job of two ranks whose agent is killed; sets $ID.
+dead_job() {
+    job_start -H localhost -n 2 -- sh -c "setsid sleep $1 & echo ready; exec sleep 300"
+    has_said ready 2 || diag "$(cat "$T/err")"
+    ID=$(job_id)
+    DIR=$(echo /tmp/mlaunch-"$ME"/"$ID".*)
+    both_kill || fail "the agent's processes are there"
+    wait "$mlaunch" 2> /dev/null
+    wait_for '[ "$(sleeping '"$1"')" = 2 ]' 20 || fail "what the ranks have started lives"
+}
+
+dead_job 321
+first=$ID first_dir=$DIR
+# Of a job whose directory is gone the mark alone tells.
+dead_job 322
+second=$ID
+rm -r "$DIR"
+# A live job of mine, one of another user's, live and dead.
+job_start -H localhost -n 1 -- sh -c 'echo ready; exec sleep 323'
+has_said ready 1
+live=$mlaunch live_id=$(job_id)
+user_events=$T/user.events
+mkdir -m 777 "$T/user" && chmod 755 "$T"
+user_job() {
+    : > "$user_events" && chmod 666 "$user_events"
+    as_ordinary "$MLAUNCH" --events "$user_events" -n 1 -- sh -c "echo ready; exec sleep $1" > "$T/user/out" 2>&1 &
+    user=$!
+    wait_for 'grep -qs ready "$T/user/out"' 20 || diag "$(cat "$T/user/out")"
+}
+if as_ordinary true 2> /dev/null; then
+    user_job 324
+    user_live=$user
+    user_job 325
+    # The other user's agent, with its guard, is killed too: his dead job is his.
+    worker=$(sed -n 's/.*"connected".*"pid":\([0-9]*\).*/\1/p' "$user_events" | head -n 1)
+    guard=$(awk '{ print $4 }' "/proc/$worker/stat")
+    rank=$(pgrep -f '^sleep 325$')
+    kill -STOP "$worker" "$guard"
+    kill -KILL "$worker" "$guard"
+    wait "$user" 2> /dev/null
+    user_dirs=$(find "/tmp/mlaunch-$INSIDE_USER" -mindepth 1 -maxdepth 1 | sort)
+fi
+# Strangers that look alike: by name, by a mark that names no job directory.
+bash -c 'exec sleep 321' &
+same=$!
+env MLAUNCH_JOB_DIR=/tmp/elsewhere sleep 326 &
+odd=$!
+
+# Files: a dead job's segment and socket; segments of a job that nobody knows, of a live one, of others; half copies.
+: > "/dev/shm/mlaunch-$ME-$first.0.test"
+: > "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+: > "/dev/shm/mlaunch-$ME-$live_id.0.test"
+: > "/dev/shm/other-thing"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$first_dir/socket"
+cache=$HOME/.cache/mlaunch/0123456789abcdef
+mkdir -p "$cache"
+: > "$cache/.mlaunch-agent.0123456789abcdef"
+: > "$cache/mlaunch-agent"
+world() { find /tmp/mlaunch-* /dev/shm "$cache" | sort; }
+
+world > "$T/before"
+keep "$MLAUNCH" clean --dry-run
+check "--dry-run: nothing is changed" sh -c "find /tmp/mlaunch-* /dev/shm '$cache' | sort | cmp - '$T/before'"
+check_output "2 2" "… and nobody ended" echo "$(($(sleeping 321) - 1)) $(sleeping 322)"
+keep "$MLAUNCH" clean --dry-run --json
+cp "$T/out" "$T/dry.json"
+check_output "directory process segment" "--json: of the first job" python3 -c '
+import json, sys
+host = json.load(open(sys.argv[1]))["hosts"][0]
+assert host["left"] == [], host
+print(*sorted({r["kind"] for r in host["removed"] if r["job"] == sys.argv[2] and r["kind"] != "cgroup"}))' "$T/dry.json" "$first"
+check_output "2" "--json: of the second, by mark" python3 -c '
+import json, sys
+print(sum(r["kind"] == "process" and r["job"] == sys.argv[2] for r in json.load(open(sys.argv[1]))["hosts"][0]["removed"]))' "$T/dry.json" "$second"
+
+keep "$MLAUNCH" clean
+check_match "job $first: directory $first_dir is removed" "$T/out" "clean tells of the directory"
+check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* is ended" "$T/out") $(grep -c "job $second: process .* is ended" "$T/out")"
+check_output "1 0" "the dead jobs' processes are gone, whoever has the same name lives" echo "$(sleeping 321) $(sleeping 322)"
+check "… him we know" kill -0 "$same"
+check "a mark that names no job directory is none" kill -0 "$odd"
+check_status 1 "the directory is gone, with the socket in it" test -e "$first_dir"
+check_status 1 "the dead job's segment is gone" test -e "/dev/shm/mlaunch-$ME-$first.0.test"
+check "of a job that nobody knows it stays, while it is young" test -e "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+check "a half copy stays, while it is young" test -e "$cache/.mlaunch-agent.0123456789abcdef"
+check "the live job lives" kill -0 "$live"
+check_output 1 "… with its rank" sleeping 323
+check_output "nothing is left of dead jobs" "clean again" "$MLAUNCH" clean
+# An hour later. (What a file's status change says can't be set back, so the program's clock is moved.)
+later() {
+    printf '%s\n' '#include <sys/time.h>' '#include <time.h>' 'time_t time(time_t *t)' \
+        '{ struct timeval v; gettimeofday(&v, 0); return t ? (*t = v.tv_sec + 3600) : v.tv_sec + 3600; }' > "$T/later.c"
+    "$CC" -shared -fPIC -o "$T/later.so" "$T/later.c"
+    run env LD_PRELOAD="$T/later.so" "$MLAUNCH" "$@"
+}
+if [ "$SANITIZE" = no ]; then
+    later clean
+    check_status 1 "an hour later the unknown job's segment is removed" test -e "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+    check_status 1 "… and the half copy" test -e "$cache/.mlaunch-agent.0123456789abcdef"
+else
+    skip "an hour later" "a sanitizer wants to be loaded first"
+fi
+check "the live job's segment is there" test -e "/dev/shm/mlaunch-$ME-$live_id.0.test"
+check "another program's is there" test -e /dev/shm/other-thing
+check "an agent's whole copy is there" test -e "$cache/mlaunch-agent"
+if [ -n "${user_live:-}" ]; then
+    check "another user's live job lives" kill -0 "$user_live"
+    check_output 1 "… with its rank" sleeping 324
+    check_output "$user_dirs" "his directories are there, the dead job's too" sh -c "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | sort"
+    check "his own clean" as_ordinary env HOME=/tmp "$MLAUNCH" clean
+    check_output 1 "… removes his dead one" sh -c "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | wc -l"
+    check "… and not his live one" kill -0 "$user_live"
+    kill -TERM "$user_live"
+    wait "$user_live"
+else
+    skip "another user's jobs" "no other user may be taken on here"
+fi
+kill "$same" "$odd"
+kill -TERM "$live"
+wait "$live"
+done_testing

@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# local_rows.sh: the rows of the failure table that need one host, for whoever runs them and wherever. Behind fault.sh.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
+
+local_rows() {
+    local process
+    zoo_start 4
+    kill -KILL "$mlaunch"
+    zoo_end 137 3 "mlaunch is killed"
+    for process in worker guard; do
+        zoo_start 4 --grace 1
+        agent_kill localhost $process || fail "there is such a process"
+        zoo_end 125 5 "the $process is killed"
+        check_match "^mlaunch: host localhost was lost: " "$ERR" "the $process is killed: named"
+    done
+    zoo_start 4 --grace 1
+    kill -INT "$mlaunch"
+    zoo_end 130 5 "Ctrl-C"
+    zoo_start 4 --grace 1
+    kill -KILL "$(sed -n 's/.*"event":"started".*"rank":1,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS")"
+    zoo_end 137 5 "a rank is killed"
+    check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" "a rank is killed: named"
+    job_status 0 "a good end" -n 1 -- sh -c \
+        '(setsid sh -c "trap \"\" TERM; sleep 300 & exec sleep 300" > /dev/null 2>&1 &) ; kill -0 $$'
+    nothing_left "a good end: without the daemon" 0
+    zoo_start 4
+    both_kill || fail "both of the agent's processes are there"
+    wait "$mlaunch" 2> /dev/null
+    check "both are killed: mlaunch clean" "$MLAUNCH" clean "$(job_id)"
+    nothing_left "both are killed: nothing is left then" 0
+}
