@@ -76,4 +76,78 @@ netns kill "$H2"
 check_status 125 "a host dies: the job fails" wait "$pid"
 check_match "^mlaunch: .*host $H2 was lost" "$T/host.err" "naming the host"
 no_survivors "and nothing is left" "$mark" 3
+
+# The pipes of other tools. Network namespaces with names, as in the manual.
+net1=mlt$$a net2=mlt$$b
+for net in "$net1" "$net2"; do
+    at_exit ip netns del "$net"
+    ip netns add "$net"
+done
+ip -n "$net1" link add eth0 type veth peer name eth0 netns "$net2"
+for net in "$net1 10.87.0.1/24" "$net2 10.87.0.2/24"; do
+    # shellcheck disable=SC2086
+    set -- $net
+    ip -n "$1" addr add "$2" dev eth0
+    ip -n "$1" link set lo up
+    ip -n "$1" link set eth0 up
+done
+check "ip netns exec" "$MLAUNCH" --agent-command 'ip netns exec {host}' -H "$net1,$net2" -n 4 --ppn 2 --output raw \
+    -- "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv"
+cp "$OUT" "$T/lines"
+check_output "$(grep -o 'checksum.*' "$T/one")" "its ranks work together" grep -o 'checksum.*' "$T/lines"
+
+# Containers: a root, processes, /tmp and a name of their own. The caller's directory is not there.
+mkdir "$T/root" "$T/outside"
+cat > "$T/enter" << 'EOF'
+#!/bin/sh
+exec unshare --mount --uts --ipc --pid --fork --kill-child sh -ec '
+    mount -t tmpfs tmpfs "$1"
+    hostname "$2"
+    cd "$1"
+    shift 2
+    mkdir proc tmp dev
+    mount -t proc proc proc
+    mount --rbind /dev dev
+    mount -t tmpfs tmpfs dev/shm
+    for d in /usr /bin /lib /lib64 "$BUILD" "$SOURCE"; do
+        [ ! -e "$d" ] || { mkdir -p ".$d"; mount --rbind "$d" ".$d"; }
+    done
+    exec chroot . "$@"' sh "${0%/*}/root" "$@"
+EOF
+chmod +x "$T/enter"
+cd "$T/outside" || exit 1
+check "containers" "$MLAUNCH" --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 --output raw -- sh -c \
+    'echo "$(hostname) $(pwd) $(cd "$MLAUNCH_JOB_DIR" && cd ../.. && pwd) $(ls -d /etc 2>&1 | grep -c "No such")"'
+check_match "host c2: there is no directory $T/outside on host c2: its ranks start in /" "$ERR" "the caller's directory is not there"
+cp "$OUT" "$T/lines"
+check_output "$(printf '%s\n' 'c1 / /tmp 1' 'c1 / /tmp 1' 'c2 / /tmp 1' 'c2 / /tmp 1')" "but the ranks are within" sort "$T/lines"
+check "their ranks" "$MLAUNCH" -q --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 --output raw \
+    -- "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv"
+cp "$OUT" "$T/lines"
+check_output "$(grep -o 'checksum.*' "$T/one")" "work together" grep -o 'checksum.*' "$T/lines"
+cd "$T" || exit 1
+
+# docker and kubectl stand-ins: what they are given, and that a host's name is one word of it.
+mkdir "$T/bin"
+cat > "$T/bin/docker" << 'EOF'
+#!/bin/sh
+until [ "${1##*/}" = mlaunch-agent ]; do
+    printf '<%s>' "$1" >> "$T/words.${0##*/}"
+    shift
+done
+exec "$@"
+EOF
+chmod +x "$T/bin/docker"
+ln -s docker "$T/bin/kubectl"
+export T
+check "docker exec" env PATH="$T/bin:$PATH" \
+    "$MLAUNCH" --agent-command 'docker exec -i {host}' -H web_0 -- true
+check_output "<exec><-i><web_0>" "gets these words" cat "$T/words.docker"
+check "kubectl exec" env PATH="$T/bin:$PATH" \
+    "$MLAUNCH" --agent-command 'kubectl exec -i {host} -- ' -H web-0.ns -- true
+check_output "<exec><-i><web-0.ns><-->" "gets these" cat "$T/words.kubectl"
+for name in 'a b' 'a;b' '$(a)' "a'b" '-a'; do
+    check_error 125 "the host's name .* (can't hold|begins with)" "a host can't be named $name" \
+        "$MLAUNCH" --agent-command 'true {host}' -H "$name" -- true
+done
 done_testing
