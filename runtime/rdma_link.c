@@ -21,6 +21,8 @@ enum {
     FLUSH_MS = 3000, /* at most, for what was sent last to reach a peer that is still there */
     FLUSH_STEP_MS = 50,
     DESCRIPTORS = 32,
+    /* To arm, sleep and wake takes six system calls, and an interrupt on the way. */
+    SPIN_NS = 500 * 1000,
 };
 
 struct rdma_link {
@@ -208,6 +210,7 @@ static void rdma_close(struct link *l)
 
 static const struct link_ops rdma_ops = {
     .name = "rdma",
+    .spin_ns = SPIN_NS,
     .drain_ms = 300,
     .progress = rdma_progress,
     .sleep = rdma_sleep,

@@ -18,6 +18,7 @@ enum {
     SPIN_PAUSES = 40,         /* some us; then the processor is offered to others at each step */
     SPIN_PAUSES_CROWDED = 10, /* more ranks than processors: whoever is awaited needs this one */
     SPIN_NS = 50 * 1000,      /* then sleep: a wake-up costs some 5 us, a spinning core more */
+    SHORT = 4096,             /* bytes of a message that will be here soon, if at all */
     ENDED_MS = 1000,          /* how long the coordinator's word on a closed link is awaited */
     LEFT_DRAINS = 10,         /* times drain_ms: one who left in good order may have sent a lot */
     STALL_MS = 1000,          /* then the coordinator hears of it, and compares */
@@ -204,6 +205,20 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
 /* --- steps -------------------------------------------------------------------------------------
  */
 
+/* How long to spin: a link whose wake-ups are dear asks for more where a short message is awaited. */
+static int64_t wait_spin_ns(const struct group *g)
+{
+    int64_t most = SPIN_NS;
+
+    for (int i = 0; i < g->active_count && !g->world->is_crowded; i++) {
+        const struct link *l = g->active[i];
+
+        if (l->ops->spin_ns > most && l->recvs && l->recvs->size <= SHORT)
+            most = l->ops->spin_ns;
+    }
+    return most;
+}
+
 int wait_step(struct group *g, struct waiting *w, struct fault *why)
 {
     unsigned pauses = g->world->is_crowded ? SPIN_PAUSES_CROWDED : SPIN_PAUSES;
@@ -217,7 +232,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
     now = clock_ns();
     if (!w->since_ns)
         w->since_ns = now;
-    if (now - w->since_ns < SPIN_NS) {
+    if (now - w->since_ns < wait_spin_ns(g)) {
         sched_yield();
         return 0;
     }
