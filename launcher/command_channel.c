@@ -39,7 +39,8 @@ struct command_channel {
     const struct channel_config *config;
     channel_ready_fn *ready;
     void *arg;
-    char **argv; /* owned; argv[0] is a path */
+    char **argv;        /* owned; argv[0] is a path */
+    char **environment; /* owned, the strings are environ's */
     const char *agent;
     struct stream_child child;
     int process; /* a pidfd */
@@ -215,6 +216,7 @@ static void command_free(struct command_channel *c)
     pthread_cond_destroy(&c->ended);
     pthread_mutex_destroy(&c->lock);
     strings_free(c->argv);
+    free(c->environment);
     free(c);
 }
 
@@ -246,7 +248,7 @@ static int argv_make(struct command_channel *c, const struct host *host, struct 
     int rc;
 
     c->agent = c->config->agent ? c->config->agent : c->config->local_agent;
-    rc = host->way == HOST_BY_SRUN ? srun_command_words(&words, host, why)
+    rc = host->way == HOST_BY_SRUN ? srun_command_words(&words, host, environ, why)
                                    : command_words_for(&words, c->config->command, host->name, why);
     if (!rc)
         rc = string_list_add(&words, c->agent, why);
@@ -261,6 +263,8 @@ static int argv_make(struct command_channel *c, const struct host *host, struct 
         words.items[0] = path;
         rc = string_list_release(&words, &c->argv, why);
     }
+    if (!rc && host->way == HOST_BY_SRUN)
+        rc = srun_command_environment(&c->environment, environ, why);
     string_list_clear(&words);
     return rc;
 }
@@ -280,7 +284,9 @@ static int thread_start(struct command_channel *c)
 
 static int command_start(struct command_channel *c, struct fault *why)
 {
-    int rc = stream_child_start(&c->child, c->argv, true, why), err;
+    int rc = stream_child_start(&c->child, c->argv, c->environment ? c->environment : environ, true,
+                                why),
+        err;
 
     if (rc)
         return rc;

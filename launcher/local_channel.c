@@ -73,7 +73,7 @@ int channel_open_local(struct channel **out, const struct channel_config *config
 
     if (!l)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = stream_child_start(&child, argv, false, why);
+    rc = stream_child_start(&child, argv, environ, false, why);
     if (rc) {
         free(l);
         return rc;

@@ -101,7 +101,7 @@ static int proxy_open(struct remote_socket *s, const struct remote_config *c, st
     }
     argv[2] = command;
     if (!rc)
-        rc = stream_child_start(&s->proxy, argv, true, why);
+        rc = stream_child_start(&s->proxy, argv, environ, true, why);
     if (!rc) {
         s->fd = s->proxy.fd;
         snprintf(s->where, sizeof(s->where), "%s", jumps ? "the jump host" : "the proxy command");

@@ -13,7 +13,8 @@
 
 enum { TERM_GRACE_MS = 500 };
 
-static int child_spawn(pid_t *pid, int fd, int errors, char *const argv[])
+static int child_spawn(pid_t *pid, int fd, int errors, char *const argv[],
+                       char *const environment[])
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -36,7 +37,7 @@ static int child_spawn(pid_t *pid, int fd, int errors, char *const argv[])
     if (!err)
         err = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     if (!err)
-        err = posix_spawn(pid, argv[0], &files, &attributes, argv, environ);
+        err = posix_spawn(pid, argv[0], &files, &attributes, argv, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return err;
@@ -60,8 +61,8 @@ static void close_both(int pair[2])
             close(pair[i]);
 }
 
-int stream_child_start(struct stream_child *out, char *const argv[], bool own_stderr,
-                       struct fault *why)
+int stream_child_start(struct stream_child *out, char *const argv[], char *const environment[],
+                       bool own_stderr, struct fault *why)
 {
     int stream[2] = {-1, -1}, errors[2] = {-1, -1}, err;
     pid_t pid;
@@ -75,7 +76,7 @@ int stream_child_start(struct stream_child *out, char *const argv[], bool own_st
         stream[i] = raise_fd(stream[i]);
         errors[i] = own_stderr ? raise_fd(errors[i]) : -1;
     }
-    err = child_spawn(&pid, stream[1], errors[1], argv);
+    err = child_spawn(&pid, stream[1], errors[1], argv, environment);
     if (err)
         goto fail;
     close(stream[1]);
