@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAMES = 200 /* bytes, in a sentence */ };
 
@@ -26,6 +27,17 @@ static int device_unknown(const char *name, struct ibv_device **list, struct fau
                      "there is no RDMA device %.64s here, only %s; compare the hostfile's \"rdma\" "
                      "with `rdma link`",
                      name, names);
+}
+
+/* The library tells ENOENT where the device's file is there, but not open to this user. */
+static int open_error(struct ibv_device *device, int err)
+{
+    char path[NAMES];
+
+    snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
+    if (access(path, R_OK | W_OK) && errno != ENOENT)
+        return errno;
+    return err ? err : EIO;
 }
 
 int device_open(struct ibv_context **out, const char *name, struct fault *why)
@@ -51,7 +63,7 @@ int device_open(struct ibv_context **out, const char *name, struct fault *why)
         if (context)
             *out = context;
         else
-            rc = explain(why, EXPLAIN_OPEN, errno ? errno : EIO, &at);
+            rc = explain(why, EXPLAIN_OPEN, open_error(list[i], errno), &at);
     }
     ibv_free_device_list(list);
     return rc;

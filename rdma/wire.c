@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/wire.h"
+
+#include "rdma/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+    RECEIVES = 64, /* of each port */
+    SENDS = 256,
+    LONGEST = 4096,
+    ROUTE_HEADER = 40, /* stands before each datagram that came */
+    RECEIVE_SIZE = ROUTE_HEADER + LONGEST,
+    EVERY_MS = 100,  /* between two datagrams to one that does not answer */
+    REPLY_MS = 50,   /* at most so often to one that asks again */
+    GRACE_MS = 1000, /* for the other members of a group, and for long datagrams */
+    HOPS = 64,
+    BATCH = 16,
+};
+static const uint32_t queue_key = 0x6d6c;
+static const uint64_t word_magic = 0x6d6c776972657331; /* "mlwires1" */
+
+struct word {
+    uint64_t magic, tag;
+    uint32_t from, to, heard[2], is_long;
+};
+
+struct wire_port {
+    int number, mtu;
+    struct ibv_qp *qp;
+};
+
+struct wires {
+    struct ibv_context *context;
+    const char *device;
+    struct ibv_pd *domain;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *queue;
+    struct ibv_mr *region;
+    unsigned char *memory; /* receives of all ports, words to be sent, nothing to fill long ones */
+    struct wire_port ports[WIRE_PORTS];
+    int port_count, sends; /* under way */
+    unsigned next_word, events;
+    struct wire_target *targets;
+    int target_count;
+    uint64_t tag;
+};
+
+enum {
+    WORDS_AT = WIRE_PORTS * RECEIVES * RECEIVE_SIZE,
+    FILL_AT = WORDS_AT + SENDS * (int)sizeof(struct word),
+    MEMORY = FILL_AT + LONGEST,
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+bool wire_is_linked(const struct wire_target *t)
+{
+    return t->heard[0] && t->peer_heard[0];
+}
+
+bool wire_is_whole(const struct wire_target *t)
+{
+    return wire_is_linked(t) && t->heard[1] && t->peer_heard[1];
+}
+
+/* --- bring-up ----------------------------------------------------------------------------------
+ */
+
+static int queues_open(struct wires *w, struct fault *why)
+{
+    struct explain_place at = {.device = w->device};
+    int depth = SENDS + WIRE_PORTS * RECEIVES;
+
+    w->domain = ibv_alloc_pd(w->context);
+    if (!w->domain)
+        return explain(why, EXPLAIN_DOMAIN, errno, &at);
+    w->region = ibv_reg_mr(w->domain, w->memory, MEMORY, IBV_ACCESS_LOCAL_WRITE);
+    if (!w->region)
+        return explain(why, EXPLAIN_MEMORY, errno, &at);
+    w->channel = ibv_create_comp_channel(w->context);
+    if (!w->channel)
+        return explain(why, EXPLAIN_QUEUE, errno, &at);
+    w->queue = ibv_create_cq(w->context, depth, NULL, w->channel, 0);
+    if (!w->queue)
+        return explain(why, EXPLAIN_QUEUE, errno, &at);
+    fcntl(w->channel->fd, F_SETFL, fcntl(w->channel->fd, F_GETFL) | O_NONBLOCK);
+    return 0;
+}
+
+int wires_open(struct wires **out, struct ibv_context *context, const char *device,
+               struct fault *why)
+{
+    struct wires *w = calloc(1, sizeof(*w));
+    int rc = 0;
+
+    if (!w)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    w->context = context;
+    w->device = device;
+    w->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (w->memory == MAP_FAILED)
+        w->memory = NULL;
+    rc = w->memory ? queues_open(w, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (rc) {
+        wires_close(w);
+        return rc;
+    }
+    *out = w;
+    return 0;
+}
+
+void wires_close(struct wires *w)
+{
+    if (!w)
+        return;
+    for (int i = 0; i < w->port_count; i++)
+        ibv_destroy_qp(w->ports[i].qp);
+    if (w->queue) {
+        ibv_ack_cq_events(w->queue, w->events);
+        ibv_destroy_cq(w->queue);
+    }
+    if (w->channel)
+        ibv_destroy_comp_channel(w->channel);
+    if (w->region)
+        ibv_dereg_mr(w->region);
+    if (w->domain)
+        ibv_dealloc_pd(w->domain);
+    if (w->memory)
+        munmap(w->memory, MEMORY);
+    free(w);
+}
+
+/* `id`: which of the receives of all ports; in the completion, too. */
+static int receive_post(struct wires *w, uint64_t id)
+{
+    struct ibv_sge piece = {.addr = (uintptr_t)(w->memory + id * RECEIVE_SIZE),
+                            .length = RECEIVE_SIZE,
+                            .lkey = w->region->lkey};
+    struct ibv_recv_wr work = {.wr_id = id, .sg_list = &piece, .num_sge = 1}, *bad;
+
+    return ibv_post_recv(w->ports[id / RECEIVES].qp, &work, &bad);
+}
+
+static int pair_start(struct ibv_qp *qp, int port, enum explain_step *step)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)port, .qkey = queue_key};
+    int err =
+        ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+    *step = EXPLAIN_TO_INIT;
+    if (err)
+        return err;
+    *step = EXPLAIN_TO_RTR;
+    attr.qp_state = IBV_QPS_RTR;
+    err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+    if (err)
+        return err;
+    *step = EXPLAIN_TO_RTS;
+    attr.qp_state = IBV_QPS_RTS;
+    return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+int wires_add_port(struct wires *w, int port, int mtu, uint32_t *number, struct fault *why)
+{
+    struct explain_place at = {.device = w->device, .port = port};
+    struct ibv_qp_init_attr attr = {.send_cq = w->queue,
+                                    .recv_cq = w->queue,
+                                    .cap = {.max_send_wr = SENDS,
+                                            .max_recv_wr = RECEIVES,
+                                            .max_send_sge = 2,
+                                            .max_recv_sge = 1},
+                                    .qp_type = IBV_QPT_UD,
+                                    .sq_sig_all = 1};
+    struct wire_port *p = &w->ports[w->port_count];
+    enum explain_step step = EXPLAIN_PAIR;
+    int err = 0;
+
+    if (w->port_count == WIRE_PORTS)
+        return fault_set(why, ML_ERR_DEVICE, "%s has more than %d ports that are up", w->device,
+                         WIRE_PORTS);
+    p->qp = ibv_create_qp(w->domain, &attr);
+    if (!p->qp)
+        return explain(why, EXPLAIN_PAIR, errno, &at);
+    p->number = port;
+    p->mtu = mtu < LONGEST ? mtu : LONGEST;
+    err = pair_start(p->qp, port, &step);
+    w->port_count++;
+    for (int i = 0; i < RECEIVES && !err; i++) {
+        err = receive_post(w, (uint64_t)(w->port_count - 1) * RECEIVES + (uint64_t)i);
+        step = err ? EXPLAIN_POST : step;
+    }
+    if (err) {
+        w->port_count--;
+        ibv_destroy_qp(p->qp);
+        return explain(why, step, err, &at);
+    }
+    *number = p->qp->qp_num;
+    return 0;
+}
+
+static struct wire_port *port_find(struct wires *w, int number)
+{
+    for (int i = 0; i < w->port_count; i++)
+        if (w->ports[i].number == number)
+            return &w->ports[i];
+    return NULL;
+}
+
+/* --- saying ------------------------------------------------------------------------------------
+ */
+
+struct addressing {
+    struct ibv_pd *domain;
+    struct wire_target *target;
+};
+
+/* In a thread: the kernel asks the network for the address, for a second if nobody answers. */
+static void *address_find(void *arg)
+{
+    struct addressing *a = arg;
+    struct wire_target *t = a->target;
+    struct ibv_ah_attr attr = {
+        .dlid = t->lid, .port_num = (uint8_t)t->port, .is_global = t->is_ethernet};
+    struct ibv_ah *handle;
+
+    if (t->is_ethernet) {
+        memcpy(attr.grh.dgid.raw, t->peer_gid.raw, sizeof(attr.grh.dgid.raw));
+        attr.grh.sgid_index = (uint8_t)t->gid.index;
+        attr.grh.hop_limit = HOPS;
+    }
+    errno = 0;
+    handle = ibv_create_ah(a->domain, &attr);
+    if (handle)
+        __atomic_store_n(&t->handle, handle, __ATOMIC_RELEASE);
+    else
+        __atomic_store_n(&t->error, errno ? errno : EIO, __ATOMIC_RELEASE);
+    free(a);
+    return NULL;
+}
+
+static void address_start(struct wires *w, struct wire_target *t)
+{
+    struct addressing *a = malloc(sizeof(*a));
+    pthread_attr_t detached;
+    pthread_t thread;
+
+    t->is_asked = true;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    if (a)
+        *a = (struct addressing){w->domain, t};
+    if (!a || pthread_create(&thread, &detached, address_find, a)) {
+        t->error = EAGAIN;
+        free(a);
+    }
+    pthread_attr_destroy(&detached);
+}
+
+static void say_one(struct wires *w, struct wire_target *t, bool is_long)
+{
+    struct wire_port *p = port_find(w, t->port);
+    struct word *word =
+        (struct word *)(void *)(w->memory + WORDS_AT) + w->next_word++ % (unsigned)SENDS;
+    struct ibv_sge pieces[] = {
+        {.addr = (uintptr_t)word, .length = sizeof(*word), .lkey = w->region->lkey},
+        {.addr = (uintptr_t)(w->memory + FILL_AT),
+         .length = (uint32_t)(t->mtu - (int)sizeof(*word)),
+         .lkey = w->region->lkey}};
+    struct ibv_send_wr work = {.wr_id = UINT64_MAX,
+                               .sg_list = pieces,
+                               .num_sge = is_long ? 2 : 1,
+                               .opcode = IBV_WR_SEND,
+                               .wr = {.ud = {.ah = t->handle,
+                                             .remote_qpn = t->number,
+                                             .remote_qkey = queue_key}}},
+                       *bad;
+
+    if (!p || w->sends >= SENDS)
+        return; /* the next time */
+    *word = (struct word){word_magic, w->tag, t->from, t->to, {t->heard[0], t->heard[1]}, is_long};
+    if (ibv_post_send(p->qp, &work, &bad) == 0)
+        w->sends++;
+}
+
+static void say(struct wires *w, struct wire_target *t, int64_t now)
+{
+    if (!__atomic_load_n(&t->handle, __ATOMIC_ACQUIRE))
+        return;
+    t->said_ms = now;
+    say_one(w, t, false);
+    say_one(w, t, true);
+}
+
+/* --- hearing -----------------------------------------------------------------------------------
+ */
+
+static void hear(struct wires *w, const struct word *word, int64_t now)
+{
+    for (int i = 0; i < w->target_count; i++) {
+        struct wire_target *t = &w->targets[i];
+        int length = word->is_long ? 1 : 0;
+        bool is_new;
+
+        if (t->from != word->to || t->to != word->from)
+            continue;
+        is_new = !t->heard[length];
+        t->heard[length] = true;
+        t->peer_heard[0] |= word->heard[0] != 0;
+        t->peer_heard[1] |= word->heard[1] != 0;
+        if (!t->linked_at_ms && wire_is_linked(t))
+            t->linked_at_ms = now;
+        if (is_new || ((!word->heard[0] || !word->heard[1]) && now - t->said_ms >= REPLY_MS))
+            say(w, t, now);
+    }
+}
+
+static void completions_take(struct wires *w, int64_t now)
+{
+    struct ibv_wc done[BATCH];
+    int count;
+
+    do {
+        count = ibv_poll_cq(w->queue, BATCH, done);
+        for (int i = 0; i < count; i++) {
+            struct word word;
+
+            if (done[i].wr_id == UINT64_MAX) {
+                w->sends--;
+                continue;
+            }
+            if (done[i].status == IBV_WC_SUCCESS &&
+                done[i].byte_len >= ROUTE_HEADER + sizeof(word)) {
+                memcpy(&word, w->memory + done[i].wr_id * RECEIVE_SIZE + ROUTE_HEADER,
+                       sizeof(word));
+                if (word.magic == word_magic && word.tag == w->tag)
+                    hear(w, &word, now);
+            }
+            if (done[i].status == IBV_WC_SUCCESS)
+                receive_post(w, done[i].wr_id);
+        }
+    } while (count == BATCH);
+}
+
+/* One of the group is linked, and the others have had their time; or all have been. */
+static bool group_is_settled(const struct wires *w, int group, int64_t now)
+{
+    bool all = true, enough = false;
+
+    for (int i = 0; i < w->target_count; i++) {
+        const struct wire_target *t = &w->targets[i];
+
+        if (t->group != group)
+            continue;
+        all &= wire_is_whole(t);
+        enough |= t->linked_at_ms && now - t->linked_at_ms >= GRACE_MS;
+    }
+    return all || enough;
+}
+
+static bool is_settled(const struct wires *w, int64_t now)
+{
+    for (int i = 0; i < w->target_count; i++)
+        if (w->targets[i].group >= 0 && !group_is_settled(w, w->targets[i].group, now))
+            return false;
+    return true;
+}
+
+/* What stands on the targets' way by now: nobody waits for an address that is not there. */
+static bool is_hopeless(const struct wires *w)
+{
+    for (int i = 0; i < w->target_count; i++)
+        if (w->targets[i].group >= 0 && !wire_is_whole(&w->targets[i]) &&
+            !__atomic_load_n(&w->targets[i].error, __ATOMIC_ACQUIRE))
+            return false;
+    return true;
+}
+
+static void say_all(struct wires *w, int64_t now)
+{
+    for (int i = 0; i < w->target_count; i++)
+        if (!wire_is_whole(&w->targets[i]) && now - w->targets[i].said_ms >= EVERY_MS)
+            say(w, &w->targets[i], now);
+}
+
+void wires_run(struct wires *w, struct wire_target *targets, int count, uint64_t tag, int wait_ms,
+               int stop_fd)
+{
+    int64_t now = now_ms(), deadline = wait_ms < 0 ? INT64_MAX : now + wait_ms;
+    struct pollfd polls[] = {{.fd = w->channel->fd, .events = POLLIN},
+                             {.fd = stop_fd, .events = POLLIN}};
+
+    w->tag = tag;
+    w->targets = targets;
+    w->target_count = count;
+    for (int i = 0; i < count; i++)
+        if (!targets[i].is_asked)
+            address_start(w, &targets[i]);
+    while (now < deadline && (wait_ms < 0 || (!is_settled(w, now) && !is_hopeless(w)))) {
+        struct ibv_cq *queue;
+        void *context;
+
+        say_all(w, now);
+        ibv_req_notify_cq(w->queue, 0);
+        completions_take(w, now);
+        if (poll(polls, 2, EVERY_MS / 4) > 0 && polls[1].revents)
+            break;
+        while (ibv_get_cq_event(w->channel, &queue, &context) == 0)
+            w->events++;
+        now = now_ms();
+    }
+}
