@@ -186,18 +186,16 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
                        struct fault *why)
 {
     const char *coordinator = "";
-    json_t *root, *warnings = NULL, *warning, *devices = NULL;
+    json_t *root, *warnings = NULL, *warning;
     size_t i;
     int rc = report_load(&root, "READY", f, why);
 
-    out->devices = NULL;
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o, s?o}", "coordinator", &coordinator,
-                       "warnings", &warnings, "devices", &devices);
+    rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o}", "coordinator", &coordinator, "warnings",
+                       &warnings);
     if (!rc) {
         copy_text(out->coordinator, sizeof(out->coordinator), coordinator);
-        out->devices = json_incref(devices);
         json_array_foreach(warnings, i, warning)
         {
             if (json_is_string(warning))

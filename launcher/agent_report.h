@@ -17,7 +17,6 @@ struct hello_report {
 };
 struct ready_report {
     char coordinator[96]; /* "addr:port" or "" */
-    json_t *devices;      /* the caller's; NULL: none were looked at */
 };
 struct refused_report {
     char text[512];

@@ -6,9 +6,11 @@
 #include "launcher/agent_protocol.h"
 #include "launcher/attempt_state.h"
 #include "launcher/job_message.h"
+#include "launcher/wiring_stated.h"
 
 #include <event2/event.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,8 @@ enum {
 };
 
 /*
- *                      all said HELLO          all said READY
+ *                      all said HELLO,         all said READY
+ *                      and whom they reach
  *   CONNECTING ───────────────────▶ PREPARING ─────────────▶ RUNNING ─────────┐
  *       │                               │                       │ a failure,    │ all said DONE
  *       │ all answered, some badly;     │                       │ a stop        │ or are lost
@@ -34,6 +37,8 @@ enum {
  *                                                      │ all channels have ended; or too late
  *                                                      ▼
  *                                                    ENDED
+ *
+ * Between CONNECTING and PREPARING lie LOOKING and TRYING, which are passed at once unless the backend is rdma.
  */
 enum attempt_event {
     EVENT_NONE,
@@ -45,6 +50,8 @@ enum attempt_event {
     EVENT_LATE,  /* the deadline */
 };
 
+static void send_look(struct attempt *a);
+static void send_try(struct attempt *a);
 static void send_jobs(struct attempt *a);
 static void send_start(struct attempt *a);
 static void send_stop(struct attempt *a);
@@ -60,9 +67,15 @@ static const struct transition {
     enum attempt_state next;
     void (*action)(struct attempt *a);
 } transitions[] = {
-    {ATTEMPT_CONNECTING, EVENT_WELL, ATTEMPT_PREPARING, send_jobs},
+    {ATTEMPT_CONNECTING, EVENT_WELL, ATTEMPT_LOOKING, send_look},
     {ATTEMPT_CONNECTING, EVENT_BADLY, ATTEMPT_LEAVING, report_failures},
     {ATTEMPT_CONNECTING, EVENT_STOP, ATTEMPT_LEAVING, abandon},
+    {ATTEMPT_LOOKING, EVENT_WELL, ATTEMPT_TRYING, send_try},
+    {ATTEMPT_LOOKING, EVENT_BADLY, ATTEMPT_LEAVING, report_failures},
+    {ATTEMPT_LOOKING, EVENT_STOP, ATTEMPT_LEAVING, abandon},
+    {ATTEMPT_TRYING, EVENT_WELL, ATTEMPT_PREPARING, send_jobs},
+    {ATTEMPT_TRYING, EVENT_BADLY, ATTEMPT_LEAVING, report_failures},
+    {ATTEMPT_TRYING, EVENT_STOP, ATTEMPT_LEAVING, abandon},
     {ATTEMPT_PREPARING, EVENT_WELL, ATTEMPT_RUNNING, send_start},
     {ATTEMPT_PREPARING, EVENT_BADLY, ATTEMPT_LEAVING, report_failures},
     {ATTEMPT_PREPARING, EVENT_STOP, ATTEMPT_LEAVING, abandon},
@@ -96,6 +109,21 @@ static enum attempt_event step_event(const struct attempt *a, enum member_state 
     return failed ? EVENT_BADLY : EVENT_WELL;
 }
 
+/* All members have answered that many rounds of questions, or have failed. */
+static enum attempt_event survey_event(const struct attempt *a, int rounds)
+{
+    bool failed = false;
+
+    for (int i = 0; i < a->plan->host_count; i++) {
+        const struct member *m = &a->members[i];
+
+        if (a->survey && !m->failed && m->rounds < rounds)
+            return EVENT_NONE;
+        failed = failed || m->failed;
+    }
+    return failed ? EVENT_BADLY : EVENT_WELL;
+}
+
 static bool all_are(const struct attempt *a, enum member_state state)
 {
     for (int i = 0; i < a->plan->host_count; i++) {
@@ -110,6 +138,10 @@ static enum attempt_event current_event(const struct attempt *a)
     switch (a->state) {
     case ATTEMPT_CONNECTING:
         return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_CONNECTED);
+    case ATTEMPT_LOOKING:
+        return a->stop_wanted ? EVENT_STOP : survey_event(a, 1);
+    case ATTEMPT_TRYING:
+        return a->stop_wanted ? EVENT_STOP : survey_event(a, 2);
     case ATTEMPT_PREPARING:
         return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_PREPARED);
     case ATTEMPT_RUNNING:
@@ -165,14 +197,65 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 /* Actions. */
 
+static int survey_open(struct attempt *a, struct fault *why)
+{
+    const struct plan *p = a->plan;
+    struct wiring_survey_config config = {.count = p->host_count,
+                                          .source =
+                                              p->rdma_device ? "--rdma-device" : p->list->source,
+                                          .stated = a->wiring,
+                                          .local_net = p->local_net,
+                                          .port = p->rdma_port,
+                                          .gid_index = p->gid_index,
+                                          .mtu = p->mtu};
+
+    a->names = calloc((size_t)p->host_count, sizeof(*a->names));
+    if (!a->names)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < p->host_count; i++)
+        a->names[i] = a->members[i].host->name;
+    config.names = a->names;
+    randombytes_buf(&config.tag, sizeof(config.tag));
+    config.tag &= INT64_MAX; /* it travels as JSON */
+    return wiring_survey_create(&a->survey, &config, why);
+}
+
+static void ask_all(struct attempt *a, enum wiring_round round)
+{
+    for (int i = 0; i < a->plan->host_count && a->survey; i++)
+        agent_channel_send_json(a->members[i].stream, LAUNCH_QUERY,
+                                wiring_survey_question(a->survey, i, round));
+}
+
+/* Bad wiring is said before anything runs; what is not stated is found. */
+static void send_look(struct attempt *a)
+{
+    const struct plan *p = a->plan;
+    struct fault why;
+
+    progress_stop(a->progress);
+    a->progress = NULL;
+    a->wiring = wiring_stated(p);
+    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->local_net))
+        return;
+    if (survey_open(a, &why)) {
+        log_error("%s", why.text);
+        a->stop_wanted = true;
+    }
+    ask_all(a, WIRING_LOOK);
+}
+
+static void send_try(struct attempt *a)
+{
+    ask_all(a, WIRING_TRY);
+}
+
 static void send_jobs(struct attempt *a)
 {
     const char **addresses = calloc((size_t)a->plan->host_count, sizeof(*addresses));
     struct fault why = {0};
     int rc = 0;
 
-    progress_stop(a->progress);
-    a->progress = NULL;
     if (!addresses)
         rc = fault_set(&why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < a->plan->host_count && !rc; i++)
@@ -180,8 +263,8 @@ static void send_jobs(struct attempt *a)
     for (int i = 0; i < a->plan->host_count && !rc; i++) {
         char *text = NULL;
 
-        rc = job_message_create(&text, a->plan, &a->identity, i, addresses, a->config.stdin_mode,
-                                &why);
+        rc = job_message_create(&text, a->plan, &a->identity, i, addresses, a->wiring,
+                                a->config.stdin_mode, &why);
         if (!rc)
             agent_channel_send(a->members[i].stream, LAUNCH_JOB, text, strlen(text));
         job_message_destroy(text);
@@ -241,12 +324,10 @@ static void tell_failure(struct attempt *a, bool is_certain)
     if (a->failure.rank >= 0)
         file = output_last_words(a->config.output, a->failure.rank, words, sizeof(words));
     output_say(a->config.output, "%s", a->failure.text);
-    if (file && !words[0])
-        output_say(a->config.output, "%s is empty", file);
-    else if (file)
+    if (words[0])
         output_say(a->config.output, "the end of %s:\n%s", file, words);
-    else if (words[0] && a->plan->size > 1) /* of a single rank they stand above the sentence */
-        output_say(a->config.output, "its last words on standard error:\n%s", words);
+    else if (file)
+        output_say(a->config.output, "%s is empty", file);
 }
 
 static void send_bye(struct attempt *a)
@@ -435,8 +516,10 @@ void attempt_destroy(struct attempt *a)
         return;
     for (int i = 0; a->members && i < a->plan->host_count; i++) {
         agent_channel_close(a->members[i].stream);
-        json_decref(a->members[i].devices);
     }
+    wiring_survey_destroy(a->survey);
+    json_decref(a->wiring);
+    free(a->names);
     progress_stop(a->progress);
     if (a->heartbeat)
         event_free(a->heartbeat);

@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/attempt_state.h"
-#include "launcher/rdma_wiring.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -113,23 +112,51 @@ static void on_warning(const char *text, void *arg)
     log_warn("host %s: %s", m->host->name, text);
 }
 
-/* When the last host is ready: whether their devices fit together. */
-static void check_wiring(struct attempt *a)
+static void tell_link(const char *text, void *arg)
 {
-    int count = a->plan->host_count, culprit;
-    json_t **devices = calloc((size_t)count, sizeof(json_t *));
-    struct fault why;
-    bool all = devices != NULL;
+    const char *from = arg;
 
-    for (int i = 0; all && i < count; i++) {
-        all = a->members[i].state == MEMBER_PREPARED && a->members[i].devices;
-        devices[i] = a->members[i].devices;
-    }
-    if (all && rdma_wiring_check(devices, a->plan, &culprit, &why)) {
+    log_info("%s%s", from, text);
+}
+
+/* When the last host has answered: whether all reach each other. */
+static void settle_wiring(struct attempt *a)
+{
+    struct fault why;
+    int culprit = 0;
+
+    for (int i = 0; i < a->plan->host_count; i++)
+        if (a->members[i].failed || a->members[i].rounds < WIRING_ROUNDS)
+            return;
+    if (wiring_survey_settle(a->survey, &culprit, &why)) {
         a->members[culprit].status = 125;
         member_failed(&a->members[culprit], why.text);
+        return;
     }
-    free(devices);
+    json_decref(a->wiring);
+    a->wiring = json_incref(wiring_survey_wiring(a->survey));
+    wiring_survey_tell(a->survey, tell_link, (void *)(uintptr_t) "RDMA: ");
+}
+
+static void on_answer(struct attempt *a, struct member *m, const struct frame *f)
+{
+    json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    const char *error = json_string_value(json_object_get(said, "error"));
+    int round = a->state == ATTEMPT_LOOKING ? WIRING_LOOK : WIRING_TRY;
+    struct fault why;
+
+    if (!json_is_object(said) || !a->survey || m->rounds != round) {
+        nonsense(m, "its agent sent an ANSWER that makes no sense");
+    } else if (error) {
+        member_failed(m, error);
+    } else if (wiring_survey_answer(a->survey, (int)(m - a->members), (enum wiring_round)round,
+                                    said, &why)) {
+        member_failed(m, why.text);
+    } else {
+        m->rounds++;
+        settle_wiring(a);
+    }
+    json_decref(said);
 }
 
 static void on_ready(struct attempt *a, struct member *m, const struct frame *f)
@@ -143,10 +170,7 @@ static void on_ready(struct attempt *a, struct member *m, const struct frame *f)
     }
     if (m == &a->members[a->plan->ranks[0].host])
         snprintf(a->coordinator, sizeof(a->coordinator), "%s", ready.coordinator);
-    json_decref(m->devices);
-    m->devices = ready.devices;
     m->state = MEMBER_PREPARED;
-    check_wiring(a);
 }
 
 static void on_refused(struct attempt *a, struct member *m, const struct frame *f)
@@ -370,6 +394,7 @@ static const struct frame_rule {
     void (*handle)(struct attempt *a, struct member *m, const struct frame *f);
 } rules[] = {
     {AGENT_HELLO, MEMBER_OPENING, MEMBER_OPENING, on_hello},
+    {AGENT_ANSWER, MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
     {AGENT_READY, MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
     {AGENT_REFUSED, MEMBER_OPENING, MEMBER_PREPARED, on_refused},
     {AGENT_STARTED, MEMBER_STARTED, MEMBER_STARTED, on_started},

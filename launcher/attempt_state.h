@@ -9,11 +9,14 @@
 #include "launcher/first_failure.h"
 #include "launcher/job_identity.h"
 #include "launcher/progress.h"
+#include "launcher/wiring_survey.h"
 
 #include <event2/util.h>
 
 enum attempt_state {
     ATTEMPT_CONNECTING,
+    ATTEMPT_LOOKING, /* these two only with backend rdma (wiring_survey.h) */
+    ATTEMPT_TRYING,
     ATTEMPT_PREPARING,
     ATTEMPT_RUNNING,
     ATTEMPT_STOPPING,
@@ -41,7 +44,7 @@ struct member {
     char reason[768]; /* why */
     char address[64]; /* where SSH reached it, or "" */
     int status;       /* for mlaunch, if it refused: 125, 126, 127 */
-    json_t *devices;  /* READY's, or NULL */
+    int rounds;       /* of the wiring's questions, answered */
     int pings;        /* PONGs that are still to come */
 };
 
@@ -60,6 +63,9 @@ struct attempt {
     int ranks_left;
     char coordinator[96];
     struct progress *progress;
+    struct wiring_survey *survey; /* NULL: nobody is asked */
+    const char **names;           /* the hosts', for it */
+    json_t *wiring;               /* the rdma matrix, or NULL */
     struct event *heartbeat, *deadline, *pause_limit;
     int64_t beat_ms; /* when the heartbeat last came */
 

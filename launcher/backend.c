@@ -98,13 +98,24 @@ static int check_rdma_local(const struct plan *p, struct fault *why)
     return 0;
 }
 
+static bool has_wiring(const struct plan *p)
+{
+    for (int i = 0; i < p->host_count; i++)
+        if (p->list->hosts[p->hosts[i]].rdma)
+            return true;
+    return false;
+}
+
 static int check_rdma(const struct plan *p, struct fault *why)
 {
     if (!is_built)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "this mlaunch was built without RDMA (libibverbs): use --backend tcp");
-    if (p->rdma_device)
-        return 0;
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "this mlaunch was built without RDMA (libibverbs's headers were not there, or "
+            "--disable-rdma): install libibverbs-dev and build it again, or use --backend "
+            "tcp");
+    if (p->rdma_device || !has_wiring(p))
+        return 0; /* without a wiring it is found when the hosts are reached */
     for (int i = 0; i < p->host_count; i++)
         for (int j = 0; j < p->host_count; j++)
             if (i != j && !has_device(&p->list->hosts[p->hosts[i]], p->hosts[j]))

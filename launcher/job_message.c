@@ -165,65 +165,6 @@ static json_t *host_addresses(const struct plan *p, const char *const *addresses
     return array;
 }
 
-static const char *first_device(const struct host *h)
-{
-    for (int i = 0; h->rdma && i < h->rdma_count; i++)
-        if (h->rdma[i] && h->rdma[i][0])
-            return h->rdma[i][0];
-    return NULL;
-}
-
-/* --rdma-device: one device everywhere. */
-static json_t *uniform_row(const struct plan *p, int host)
-{
-    json_t *row = json_array();
-
-    for (int i = 0; i < p->host_count; i++)
-        json_array_append_new(row, i == host && !p->local_net ? json_null()
-                                                              : json_pack("[s]", p->rdma_device));
-    return row;
-}
-
-static json_t *wiring_row(const struct plan *p, int host)
-{
-    const struct host *h = host_of(p, host);
-    json_t *row = json_array();
-
-    for (int i = 0; i < p->host_count; i++) {
-        int column = p->hosts[i];
-        bool is_wired = i != host && h->rdma && column < h->rdma_count && h->rdma[column];
-
-        /* --local net: ranks of one host meet over its first device. */
-        if (i == host && p->local_net && first_device(h)) {
-            json_array_append_new(row, json_pack("[s]", first_device(h)));
-            continue;
-        }
-
-        json_array_append_new(row, is_wired ? texts(h->rdma[column]) : json_null());
-    }
-    return row;
-}
-
-static json_t *wiring(const struct plan *p)
-{
-    json_t *matrix = json_array();
-
-    for (int i = 0; i < p->host_count; i++)
-        json_array_append_new(matrix, p->rdma_device ? uniform_row(p, i) : wiring_row(p, i));
-    return matrix;
-}
-
-static bool is_wired(const struct plan *p)
-{
-    if (p->rdma_device)
-        return true;
-    for (int i = 0; i < p->host_count; i++) {
-        if (!host_of(p, i)->rdma)
-            return false;
-    }
-    return true;
-}
-
 void job_command_line(char *out, size_t size, const struct plan *p)
 {
     size_t at = 0;
@@ -254,7 +195,7 @@ static json_t *command_string(const struct plan *p)
 
 /* Everything but the secret. */
 static json_t *message(const struct plan *p, const struct job_identity *identity, int host,
-                       const char *const *addresses, enum stdin_mode stdin_mode)
+                       const char *const *addresses, json_t *wiring, enum stdin_mode stdin_mode)
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
     static const char *const bind_names[] = {"none", "core", "numa"};
@@ -280,7 +221,7 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
         json_object_set_new(root, "command", command_string(p)) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
-        (is_wired(p) && json_object_set_new(root, "wiring", wiring(p)))) {
+        (wiring && json_object_set(root, "wiring", wiring))) {
         json_decref(root);
         root = NULL;
     }
@@ -289,10 +230,10 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
 }
 
 int job_message_create(char **out, const struct plan *p, const struct job_identity *identity,
-                       int host, const char *const *addresses, enum stdin_mode stdin_mode,
-                       struct fault *why)
+                       int host, const char *const *addresses, json_t *wiring,
+                       enum stdin_mode stdin_mode, struct fault *why)
 {
-    json_t *root = message(p, identity, host, addresses, stdin_mode);
+    json_t *root = message(p, identity, host, addresses, wiring, stdin_mode);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
 

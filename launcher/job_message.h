@@ -7,11 +7,13 @@
 #include "launcher/job_identity.h"
 #include "launcher/plan.h"
 
-/* `addresses`: per used host, where SSH reached it, "" if unknown. `stdin_mode`: the plan's, or
+#include <jansson.h>
+
+/* `addresses`: per used host, where SSH reached it, "" if unknown. `wiring`: the rdma matrix or NULL. `stdin_mode`: the plan's, or
  * STDIN_NONE in the background. The text holds the secret: job_message_destroy wipes it. */
 int job_message_create(char **out, const struct plan *p, const struct job_identity *identity,
-                       int host, const char *const *addresses, enum stdin_mode stdin_mode,
-                       struct fault *why);
+                       int host, const char *const *addresses, json_t *wiring,
+                       enum stdin_mode stdin_mode, struct fault *why);
 void job_message_destroy(char *text); /* takes NULL */
 
 /* The programs and their arguments as one line, at most size - 1 bytes. */

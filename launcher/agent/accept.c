@@ -9,7 +9,6 @@
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/place_linux.h"
-#include "launcher/agent/rdma_probe.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/install_paths.h"
 
@@ -171,18 +170,6 @@ static int shim_find(struct agent *a, struct fault *why)
     return 0;
 }
 
-/* Before any rank starts: what is wrong with a device is this host's refusal. */
-static int rdma_check(struct agent *a, json_t **devices, struct fault *why)
-{
-    struct install_paths paths;
-    int rc;
-
-    if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
-        return 0;
-    rc = install_paths_find(&paths, why);
-    return rc ? rc : rdma_probe_run(devices, a->job, paths.probe, why);
-}
-
 /* bench's program, which a job names alone, is the one of this build that lies beside us. */
 static int bench_find(struct agent *a, struct fault *why)
 {
@@ -279,8 +266,7 @@ static int directory_make(struct agent *a, struct fault *why)
 }
 
 /* All that can go wrong on this host, in the order in which a reader would check it. */
-static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, json_t **devices,
-                       struct fault *why)
+static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, struct fault *why)
 {
     int rc = ranks_create(a, why);
 
@@ -292,8 +278,6 @@ static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, jso
         rc = directories_choose(a, warnings, why);
     if (!rc)
         rc = shim_find(a, why);
-    if (!rc)
-        rc = rdma_check(a, devices, why);
     if (!rc)
         rc = bench_find(a, why);
     if (!rc)
@@ -311,16 +295,15 @@ static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, jso
 
 void job_accept(struct agent *a, const char *text, size_t size)
 {
-    json_t *warnings = json_array(), *devices = NULL;
+    json_t *warnings = json_array();
     char coordinator[ADDRESS_TEXT] = "";
     struct fault why = {0};
     int rc = job_message_parse(&a->job, text, size, &why);
 
     if (!rc)
-        rc = job_prepare(a, warnings, coordinator, &devices, &why);
+        rc = job_prepare(a, warnings, coordinator, &why);
     if (rc) {
         json_decref(warnings);
-        json_decref(devices);
         job_release(a);
         a->is_refused = true;
         stream_send_json(a->stream, AGENT_REFUSED,
@@ -329,8 +312,7 @@ void job_accept(struct agent *a, const char *text, size_t size)
     }
     a->state = AGENT_IS_READY;
     stream_send_json(a->stream, AGENT_READY,
-                     json_pack("{ss so so*}", "coordinator", coordinator, "warnings", warnings,
-                               "devices", devices));
+                     json_pack("{ss so}", "coordinator", coordinator, "warnings", warnings));
 }
 
 void job_release(struct agent *a)

@@ -20,6 +20,7 @@
 #include "launcher/agent/spawn.h"
 #include "launcher/agent/stop.h"
 #include "launcher/agent/stream.h"
+#include "launcher/agent/wires.h"
 
 #include <sys/types.h>
 
@@ -53,6 +54,7 @@ struct agent {
     int exit_status;
     bool is_refused; /* the job; exit once the launcher has been told */
 
+    struct wires wires; /* before the job */
     struct job_message *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
     char cgroup[CGROUP_PATH];     /* "": there is none */

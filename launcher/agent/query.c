@@ -4,6 +4,7 @@
 #include "launcher/agent/clean.h"
 #include "launcher/agent/kill.h"
 #include "launcher/agent/list.h"
+#include "launcher/agent/wires.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,16 +24,30 @@ json_t *query_text(const char *text)
     return value;
 }
 
+static int devices_answer(const struct query *q, json_t *out, struct fault *why)
+{
+    return wires_devices(q->wires, q->question, out, why);
+}
+
+static int wires_answer(const struct query *q, json_t *out, struct fault *why)
+{
+    return wires_try(q->wires, q->question, out, why);
+}
+
 static const struct question {
     const char *what;
     int (*answer)(const struct query *q, json_t *out, struct fault *why);
-} questions[] = {{"list", list_answer}, {"kill", kill_answer}, {"clean", clean_answer}};
+} questions[] = {{"list", list_answer},
+                 {"kill", kill_answer},
+                 {"clean", clean_answer},
+                 {"devices", devices_answer},
+                 {"wires", wires_answer}};
 
-json_t *query_answer(const char *text, size_t size)
+json_t *query_answer(const char *text, size_t size, struct wires *wires)
 {
     json_t *root = json_loadb(text, size, 0, NULL), *out = json_object();
     const char *what = "";
-    struct query q = {.base = "/tmp", .job = ""};
+    struct query q = {.base = "/tmp", .job = "", .question = root, .wires = wires};
     struct fault why = {0};
     int rc = ML_ERR_REFUSED;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * query.h: LAUNCH_QUERY: what `mlaunch ps`, `kill` and `clean` want of a host (doc/protocol.md,
- * "Questions"). Such an agent gets no job.
+ * query.h: LAUNCH_QUERY: what `mlaunch ps`, `kill`, `clean` and `hosts` want of a host, and what a job wants to
+ * know of it before it starts (doc/protocol.md, "Questions").
  */
 #ifndef LAUNCHER_AGENT_QUERY_H
 #define LAUNCHER_AGENT_QUERY_H
@@ -12,15 +12,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct wires;
+
 struct query {
     const char *base; /* of the job directories: "/tmp" */
     const char *job;  /* its id; "": all */
     bool stacks, dry_run;
+    const json_t *question; /* the whole */
+    struct wires *wires;
 };
 
 /* The payload of ANSWER to that of QUERY; takes seconds where something has to end. NULL: out of
  * memory. */
-json_t *query_answer(const char *text, size_t size);
+json_t *query_answer(const char *text, size_t size, struct wires *wires);
 
 /* A string from this host, which may hold bytes that are not UTF-8. */
 json_t *query_text(const char *text);

@@ -160,12 +160,14 @@ static uint32_t u32_read(const uint8_t *bytes)
 
 static void on_job(struct agent *a, const struct frame *f)
 {
+    wires_close(&a->wires);
     job_accept(a, (const char *)f->payload, f->size);
 }
 
 static void on_query(struct agent *a, const struct frame *f)
 {
-    stream_send_json(a->stream, AGENT_ANSWER, query_answer((const char *)f->payload, f->size));
+    stream_send_json(a->stream, AGENT_ANSWER,
+                     query_answer((const char *)f->payload, f->size, &a->wires));
 }
 
 static void on_start(struct agent *a, const struct frame *f)
@@ -342,6 +344,7 @@ static void worker_close(struct agent *a)
             event_free(events[i]);
     }
     stop_close(a);
+    wires_close(&a->wires);
     job_release(a);
     stream_close(a->stream);
     if (a->base)

@@ -30,6 +30,12 @@ check_match '^6 ranks: 30 cases, 0 failures$' "$OUT" "… without a failure"
 check "one host, --local net: RDMA loopback" \
     job 2 --ppn 2 --local net -- "$COLLECTIVES" --random 3 20
 
+# --- without a wiring it is found
+check "3 hosts without a wiring" timeout -k 5 60 "$MLAUNCH" -v --backend rdma --hosts host0,host1,host2 -- "$HELLO"
+check_match '^we are 3,|\] we are 3,' "$OUT" "… run"
+check_match 'host host0: rxe_p2 port 1 .GID 1, ::ffff:10.78.2.1. to rxe_p0 port 1 .GID 1, ::ffff:10.78.2.3. of host host2: found, and traffic comes through; port: the first that is up; GID: RoCE v2, IPv4 in one subnet; path MTU 4096: the smaller of both ports.; queue pairs: RC' \
+    "$ERR" "… and each choice is told with its reason"
+
 rdma link add rxe_m type rxe netdev mgmt
 ssh host1 rdma link add rxe_m type rxe netdev mgmt
 sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" > "$T/rails.json"
@@ -96,7 +102,7 @@ refused "a port that is not there" 'host host.: rxe_p. has no port 2, only 1 to 
     --rdma-port 2 --hostfile "$RDMA_HOSTFILE"
 check "an MTU of our own" job 2 --mtu 512 --gid-index 1 -- "$COLLECTIVES" --random 5 10
 sed '1s/rxe_p1/rxe_px/; 1s/rxe_p2/rxe_p1/; 1s/rxe_px/rxe_p2/' "$RDMA_HOSTFILE" > "$T/swapped.json"
-check_error 125 'host host0: .*says that rxe_p2 leads to host host1, but by its address it is on one cable with rxe_p0 of host host2' \
+check_error 125 'host host0: .*says that rxe_p2 leads to host host1, but it is on one cable with rxe_p0 of host host2' \
     "two swapped devices" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/swapped.json" --backend rdma -- "$HELLO"
 check_no_match 'hello:' "$ERR" "… before a rank starts"
 next "the next job after wrong hostfiles"

@@ -62,7 +62,8 @@ static json_t *message_of(struct scene *s, int host)
     char *text;
     json_t *root;
 
-    if (job_message_create(&text, &s->plan, &s->identity, host, s->addresses, STDIN_RANK, &why))
+    if (job_message_create(&text, &s->plan, &s->identity, host, s->addresses, NULL, STDIN_RANK,
+                           &why))
         fail_msg("%s", why.text);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
@@ -131,7 +132,7 @@ static void test_not_text(void **state)
     scene_set(&s);
     s.app.argv = odd;
     assert_int_equal(
-        job_message_create(&text, &s.plan, &s.identity, 0, s.addresses, STDIN_NONE, &why),
+        job_message_create(&text, &s.plan, &s.identity, 0, s.addresses, NULL, STDIN_NONE, &why),
         ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "UTF-8"));
 }

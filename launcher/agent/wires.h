@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wires.h: mlaunch-probe --wires on this host, between two questions of the launcher: which devices there are,
+ * and, when the launcher knows those of all hosts, whom they reach.
+ */
+#ifndef LAUNCHER_AGENT_WIRES_H
+#define LAUNCHER_AGENT_WIRES_H
+
+#include "common/fault.h"
+
+#include <jansson.h>
+#include <sys/types.h>
+
+struct wires {
+    pid_t pid; /* 0: it does not run */
+    int in, out;
+};
+
+/* {"named": [device], "port", "gid_index"}: starts it; adds "devices" to `answer`. */
+int wires_devices(struct wires *w, const json_t *question, json_t *answer, struct fault *why);
+/* {"wires": what the program reads}: adds "devices". It goes on helping the other hosts until
+ * wires_close. */
+int wires_try(struct wires *w, const json_t *question, json_t *answer, struct fault *why);
+void wires_close(struct wires *w);
+
+#endif
