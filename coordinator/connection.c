@@ -265,6 +265,8 @@ static int take_member(struct connection *c, const struct frame *f, json_t *mess
         return group_receive_break(m, message, why);
     case COORD_FREE:
         return group_receive_free(m, message, why);
+    case COORD_RELAY:
+        return relay_receive(m, message, why);
     case COORD_WAITING:
         return stall_receive_waiting(m, message, why);
     case COORD_MOVING:

@@ -21,15 +21,17 @@ enum coordinator_frame {
     COORD_AGENT,  /* JSON {host, name, ranks:[…]}: an agent and the ranks that it will start */
     COORD_EXITED, /* JSON {rank, pid, text}: the rank's first process has ended; how, in words */
     /* rank → coordinator */
-    COORD_FREE, /* JSON {group}: ml_group_free; this rank will say no more of that group */
+    COORD_FREE,  /* JSON {group}: ml_group_free; this rank will say no more of that group */
+    COORD_RELAY, /* JSON {group, to, word}: an object for another member of that group */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */
     COORD_EXCHANGED,    /* raw: the members' blobs for this rank, in group order */
     COORD_SPLITTED,     /* JSON {parent, seq, group, members:[world ranks]}; group -1: none */
-    COORD_DEAD,   /* JSON {rank, text}: that rank of this generation is gone; who, where, how */
-    COORD_LEFT,   /* JSON {rank}: that rank has finalized; sent to itself as the answer */
-    COORD_BROKEN, /* JSON {group, code, text} */
-    COORD_FAILED, /* JSON {code, text}: the join failed (time-out, unknown rank, already held) */
+    COORD_DEAD,    /* JSON {rank, text}: that rank of this generation is gone; who, where, how */
+    COORD_LEFT,    /* JSON {rank}: that rank has finalized; sent to itself as the answer */
+    COORD_BROKEN,  /* JSON {group, code, text} */
+    COORD_FAILED,  /* JSON {code, text}: the join failed (time-out, unknown rank, already held) */
+    COORD_RELAYED, /* JSON {group, from, word} */
 };
 
 enum { COORD_WORLD = 0 /* the group id of the world; split groups count from 1 */ };

@@ -171,6 +171,7 @@ int exchange_receive(struct member *m, const struct frame *f, struct fault *why)
 int split_receive(struct member *m, json_t *message, struct fault *why);
 int group_receive_break(struct member *m, json_t *message, struct fault *why);
 int group_receive_free(struct member *m, json_t *message, struct fault *why);
+int relay_receive(struct member *m, json_t *message, struct fault *why);
 int stall_receive_waiting(struct member *m, json_t *message, struct fault *why);
 int stall_receive_moving(struct member *m, json_t *message, struct fault *why);
 int liveness_receive_leave(struct member *m, struct fault *why);

@@ -26,10 +26,34 @@ struct check {
     int32_t from, to, rail, rails;
 };
 
+/* What is kept of a rail that is not used any more. */
+struct lost_rail {
+    bool is_dropped;
+    bool is_told;   /* to the user */
+    bool has_said;  /* its word to the peer */
+    bool has_heard; /* the peer's */
+    uint64_t next;  /* of the chunks that go again, by their number on this rail */
+};
+
+/* A chunk that came before its turn. */
+struct parked {
+    struct parked *next;
+    struct rail_chunk what;
+    unsigned char bytes[];
+};
+
 struct endpoint {
     struct rail *rails[ENDPOINT_RAILS]; /* connected ones in the lower rank's order */
     int rail_count;
-    uint64_t out, in; /* numbers of the next chunks */
+    struct rail *live[ENDPOINT_RAILS]; /* those that are not dropped */
+    int live_count;
+    struct lost_rail lost[ENDPOINT_RAILS];
+    uint64_t gap_end; /* up to this chunk, some may come again, behind later ones */
+    struct parked *parked;
+    struct rail *taking;           /* whose chunk endpoint_chunk gave; NULL: a parked one */
+    struct parked **taking_parked; /* which one */
+    struct fault failed;           /* code != 0: this side can't go on */
+    uint64_t out, in;              /* numbers of the next chunks */
     uint64_t tag;
     int rank, peer;
     char name[NAME];
@@ -111,6 +135,10 @@ void endpoint_close(struct endpoint *e)
         return;
     for (int i = 0; i < e->rail_count; i++)
         rail_close(e->rails[i]);
+    for (struct parked *p = e->parked, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
     if (e->timer >= 0)
         close(e->timer);
     if (e->epoll >= 0)
@@ -192,6 +220,8 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
     }
     if (rc)
         memcpy(e->rails, mine, sizeof(mine));
+    memcpy(e->live, e->rails, sizeof(e->live));
+    e->live_count = e->rail_count;
     return rc;
 }
 
@@ -204,7 +234,7 @@ static int check_hear(struct endpoint *e, int index, const struct check *c, stru
     char place[EXPLAIN_PLACE];
 
     if (c->magic == check_magic && c->tag == e->tag && c->from == e->peer && c->to == e->rank &&
-        c->rail == index && c->rails == e->rail_count)
+        c->rail == index && e->taking == e->rails[index] && c->rails == e->rail_count)
         return 0;
     if (c->magic != check_magic || c->tag != e->tag)
         return fault_set(why, ML_ERR_LINK, "the link%s leads to something that is not of this job",
@@ -263,29 +293,225 @@ int endpoint_check_late(struct endpoint *e, struct fault *why)
                      explain_place(&at, place));
 }
 
+/* --- dropping a rail ---------------------------------------------------------------------------
+ */
+
+static void drop(struct endpoint *e, int index)
+{
+    struct lost_rail *l = &e->lost[index];
+
+    l->is_dropped = true;
+    rail_stop(e->rails[index]);
+    e->live_count = 0;
+    for (int i = 0; i < e->rail_count; i++)
+        if (!e->lost[i].is_dropped)
+            e->live[e->live_count++] = e->rails[i];
+}
+
+/* 1 if a rail that has failed was dropped. The last one never is: its failure is the link's. */
+static int drop_failed(struct endpoint *e)
+{
+    int dropped = 0;
+
+    if (e->heard < e->rail_count)
+        return 0; /* until the check is through, each failure is one of the bring-up */
+    for (int i = 0; i < e->rail_count; i++) {
+        if (e->lost[i].is_dropped || !e->rails[i]->failed.code || e->live_count == 1)
+            continue;
+        drop(e, i);
+        dropped = 1;
+    }
+    return dropped;
+}
+
+bool endpoint_say(struct endpoint *e, struct endpoint_word *word)
+{
+    for (int i = 0; i < e->rail_count; i++) {
+        struct lost_rail *l = &e->lost[i];
+
+        if (!l->is_dropped || l->has_said)
+            continue;
+        l->has_said = true;
+        *word = (struct endpoint_word){.rail = i, .arrived = e->rails[i]->arrived, .out = e->out};
+        return true;
+    }
+    return false;
+}
+
+int endpoint_hear(struct endpoint *e, const struct endpoint_word *word, struct fault *why)
+{
+    struct lost_rail *l;
+    struct rail *r;
+
+    if (word->rail < 0 || word->rail >= e->rail_count || e->lost[word->rail].has_heard)
+        return fault_set(why, ML_ERR_REFUSED, "%s drops a rail %d that it can't drop", e->name,
+                         word->rail);
+    l = &e->lost[word->rail];
+    r = e->rails[word->rail];
+    if (!l->is_dropped) {
+        if (!r->failed.code)
+            fault_set(&r->failed, ML_ERR_LINK, "%s has lost its end of the link on %s port %d",
+                      e->name, r->port->device, r->port->number);
+        drop(e, word->rail);
+        l->is_told = true;
+    }
+    if (word->arrived > r->posted || r->posted - word->arrived > MEMORY_SLOTS)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "what %s tells of a rail that it has dropped makes no sense", e->name);
+    l->has_heard = true;
+    l->next = word->arrived;
+    if (word->out > e->gap_end)
+        e->gap_end = word->out;
+    return 0;
+}
+
+const struct fault *endpoint_dropped(struct endpoint *e, int *left)
+{
+    for (int i = 0; i < e->rail_count; i++) {
+        if (!e->lost[i].is_dropped || e->lost[i].is_told)
+            continue;
+        e->lost[i].is_told = true;
+        *left = e->live_count;
+        return &e->rails[i]->failed;
+    }
+    return NULL;
+}
+
+/* Whether all that went into dropped rails has come, or gone again. */
+static bool is_sent_again(const struct endpoint *e)
+{
+    for (int i = 0; i < e->rail_count; i++)
+        if (e->lost[i].is_dropped &&
+            (!e->lost[i].has_heard || e->lost[i].next < e->rails[i]->posted))
+            return false;
+    return true;
+}
+
+static void send_again(struct endpoint *e, int index)
+{
+    struct rail *from = e->rails[index];
+
+    while (e->lost[index].next < from->posted) {
+        struct rail *to = e->live[e->lost[index].next % (unsigned)e->live_count];
+        void *slot = rail_slot(to);
+        struct rail_chunk what;
+        const void *bytes;
+
+        if (!slot)
+            return;
+        bytes = rail_posted(from, e->lost[index].next++, &what);
+        memcpy(slot, bytes, what.size);
+        rail_post(to, what.size, what.number);
+    }
+}
+
+static void send_all_again(struct endpoint *e)
+{
+    for (int i = 0; i < e->rail_count && e->live_count < e->rail_count; i++)
+        if (e->lost[i].is_dropped && e->lost[i].has_heard && e->live_count > 0)
+            send_again(e, i);
+}
+
+/* The rail whose next chunk is that of this number, and the chunk. */
+static struct rail *rail_with(const struct endpoint *e, uint64_t number, struct rail_chunk *what,
+                              const void **bytes)
+{
+    for (int i = 0; i < e->rail_count; i++) {
+        struct rail *r = e->rails[(number + (unsigned)i) % (unsigned)e->rail_count];
+
+        *bytes = rail_next(r, what);
+        if (*bytes && what->number == (number & RAIL_NUMBER_MASK))
+            return r;
+    }
+    return NULL;
+}
+
+static bool has_parked(const struct endpoint *e, uint64_t number)
+{
+    for (const struct parked *p = e->parked; p; p = p->next)
+        if (p->what.number == (number & RAIL_NUMBER_MASK))
+            return true;
+    return false;
+}
+
+/* Chunks that come again stand behind later ones, whose slots they may even wait for: so until all
+ * that the peer had sent when a rail was lost is here, what is not next is put aside. */
+static void park(struct endpoint *e)
+{
+    struct rail_chunk what;
+    const void *bytes;
+    bool any = e->in < e->gap_end;
+
+    while (any && !has_parked(e, e->in) && !rail_with(e, e->in, &what, &bytes)) {
+        any = false;
+        for (int i = 0; i < e->rail_count; i++) {
+            struct parked *p;
+
+            bytes = rail_next(e->rails[i], &what);
+            if (!bytes)
+                continue;
+            p = malloc(sizeof(*p) + what.size);
+            if (!p) {
+                fault_set(&e->failed, ML_ERR_MEMORY, "out of memory for what came out of order");
+                return;
+            }
+            p->what = what;
+            memcpy(p->bytes, bytes, what.size);
+            p->next = e->parked;
+            e->parked = p;
+            rail_release(e->rails[i]);
+            any = true;
+        }
+    }
+}
+
 /* --- data --------------------------------------------------------------------------------------
  */
 
 void *endpoint_slot(struct endpoint *e, size_t *room)
 {
     *room = MEMORY_SLOT;
-    return rail_slot(e->rails[e->out % (unsigned)e->rail_count]);
+    if (e->live_count < e->rail_count && (e->live_count == 0 || !is_sent_again(e)))
+        return NULL;
+    return rail_slot(e->live[e->out % (unsigned)e->live_count]);
 }
 
 void endpoint_send(struct endpoint *e, size_t size)
 {
-    rail_post(e->rails[e->out % (unsigned)e->rail_count], size);
+    rail_post(e->live[e->out % (unsigned)e->live_count], size, e->out);
     e->out++;
 }
 
 const void *endpoint_chunk(struct endpoint *e, size_t *size)
 {
-    return rail_chunk(e->rails[e->in % (unsigned)e->rail_count], size);
+    struct rail_chunk what;
+    const void *bytes;
+
+    for (struct parked **p = &e->parked; *p; p = &(*p)->next) {
+        if ((*p)->what.number != (e->in & RAIL_NUMBER_MASK))
+            continue;
+        e->taking = NULL;
+        e->taking_parked = p;
+        *size = (*p)->what.size;
+        return (*p)->bytes;
+    }
+    e->taking = rail_with(e, e->in, &what, &bytes);
+    if (!e->taking)
+        return NULL;
+    *size = what.size;
+    return bytes;
 }
 
 void endpoint_release(struct endpoint *e)
 {
-    rail_release(e->rails[e->in % (unsigned)e->rail_count]);
+    if (e->taking) {
+        rail_release(e->taking);
+    } else {
+        struct parked *p = *e->taking_parked;
+
+        *e->taking_parked = p->next;
+        free(p);
+    }
     e->in++;
 }
 
@@ -294,16 +520,31 @@ int endpoint_poll(struct endpoint *e)
     int moved = 0;
 
     for (int i = 0; i < e->rail_count; i++)
-        moved |= rail_poll(e->rails[i]);
+        if (!e->lost[i].is_dropped)
+            moved |= rail_poll(e->rails[i]);
+    moved |= drop_failed(e);
+    if (e->live_count == e->rail_count)
+        return moved;
+    park(e);
+    send_all_again(e);
     return moved;
 }
 
 const struct fault *endpoint_failed(const struct endpoint *e)
 {
-    for (int i = 0; i < e->rail_count; i++)
-        if (e->rails[i]->failed.code)
-            return &e->rails[i]->failed;
-    return NULL;
+    const struct fault *last = NULL;
+
+    if (e->failed.code)
+        return &e->failed;
+    for (int i = 0; i < e->rail_count; i++) {
+        bool has_failed = e->rails[i]->failed.code != 0;
+
+        if (!e->lost[i].is_dropped && !has_failed && e->heard == e->rail_count)
+            return NULL;
+        if (has_failed && (!last || !e->lost[i].is_dropped))
+            last = &e->rails[i]->failed;
+    }
+    return last;
 }
 
 /* --- sleep -------------------------------------------------------------------------------------
@@ -312,13 +553,13 @@ const struct fault *endpoint_failed(const struct endpoint *e)
 int endpoint_sleep(struct endpoint *e, bool sends)
 {
     /* Armed first, looked at afterwards: what comes in between is either seen or an event. */
-    for (int i = 0; i < e->rail_count; i++)
-        rail_arm(e->rails[i], sends);
+    size_t room;
+
+    for (int i = 0; i < e->live_count; i++)
+        rail_arm(e->live[i], sends || !is_sent_again(e));
     if (endpoint_poll(e) > 0 || endpoint_failed(e))
         return -1;
-    if (sends && rail_slot(e->rails[e->out % (unsigned)e->rail_count]))
-        return -1;
-    return 0;
+    return sends && endpoint_slot(e, &room) ? -1 : 0;
 }
 
 static void endpoint_take_event(struct endpoint *e, int fd)
@@ -348,13 +589,25 @@ void endpoint_wake(struct endpoint *e)
         endpoint_take_event(e, events[i].data.fd);
 }
 
+static bool has_failed_rail(const struct endpoint *e)
+{
+    for (int i = 0; i < e->live_count; i++)
+        if (e->live[i]->failed.code)
+            return true;
+    return false;
+}
+
 static bool is_flushed(struct endpoint *e)
 {
     bool flushed = true;
 
-    for (int i = 0; i < e->rail_count; i++)
-        flushed &= rail_is_flushed(e->rails[i]);
-    return flushed;
+    endpoint_poll(e);
+    if (endpoint_failed(e))
+        return true;
+    for (int i = 0; i < e->live_count; i++)
+        flushed &= rail_is_flushed(e->live[i]);
+    /* What is sent again may be lost again, but then its rail has failed. */
+    return flushed && is_sent_again(e) && !has_failed_rail(e);
 }
 
 bool endpoint_flush(struct endpoint *e, int timeout_ms)
@@ -363,8 +616,8 @@ bool endpoint_flush(struct endpoint *e, int timeout_ms)
 
     if (is_flushed(e))
         return true;
-    for (int i = 0; i < e->rail_count; i++)
-        rail_arm(e->rails[i], true);
+    for (int i = 0; i < e->live_count; i++)
+        rail_arm(e->live[i], true);
     if (is_flushed(e))
         return true;
     poll(&p, 1, timeout_ms);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * endpoint.h: this rank's end of all rails to one peer, as a stream of chunks in order: chunk n
- * goes over rail n modulo their number. The first chunk on each rail is the check that the wiring
- * is what the hostfile says.
+ * goes over rail n modulo the number of those that work. The first chunk on each rail is the check
+ * that the wiring is what the hostfile says.
+ *
+ * A rail that fails later, while there is another one, is dropped: this side stops its queue pair and
+ * tells the peer by another way (endpoint_say, endpoint_hear) how many chunks had come over it; the
+ * peer does the same. What had not come goes again over the others, once the other side has said so:
+ * its queue pair is stopped by then, so no chunk can come twice.
  */
 #ifndef RDMA_ENDPOINT_H
 #define RDMA_ENDPOINT_H
@@ -47,6 +52,19 @@ void endpoint_send(struct endpoint *e, size_t size);
 /* The next chunk that came, *size bytes, or NULL; it stays until endpoint_release. */
 const void *endpoint_chunk(struct endpoint *e, size_t *size);
 void endpoint_release(struct endpoint *e);
+
+/* What one side tells the other of a rail that it has dropped. */
+struct endpoint_word {
+    int rail;
+    uint64_t arrived; /* chunks that came over it */
+    uint64_t out;     /* chunks this side has sent so far, over all rails */
+};
+/* The next word that the peer must get, if there is one; and what came from it. ML_ERR_REFUSED if
+ * that makes no sense. */
+bool endpoint_say(struct endpoint *e, struct endpoint_word *word);
+int endpoint_hear(struct endpoint *e, const struct endpoint_word *word, struct fault *why);
+/* Why a rail was dropped, once for each that this side found out about; NULL: nothing new. */
+const struct fault *endpoint_dropped(struct endpoint *e, int *left);
 
 /* Takes in what the devices have completed; > 0 if anything came. */
 int endpoint_poll(struct endpoint *e);

@@ -104,6 +104,14 @@ int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct 
     return err ? explain(why, EXPLAIN_TO_RTS, err, at) : 0;
 }
 
+void queue_pair_stop(struct queue_pair *q)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+    /* Where this fails the device is lost, and nobody expects anything of it. */
+    (void)ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
+}
+
 void queue_pair_destroy(struct queue_pair *q)
 {
     if (q->qp)

@@ -35,6 +35,8 @@ int queue_pair_create(struct queue_pair *out, const struct port *p, struct ibv_p
 int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct gid *gid,
                        const struct queue_pair_end *peer, const struct explain_place *at,
                        struct fault *why);
+/* From now on nothing is sent or received; what is posted completes with an error. */
+void queue_pair_stop(struct queue_pair *q);
 void queue_pair_destroy(struct queue_pair *q); /* takes an empty one */
 
 #endif

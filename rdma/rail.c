@@ -6,16 +6,19 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    DATA_BIT = 1 << 15,
-    NUMBER_MASK = DATA_BIT - 1,
-    TAKEN_SHIFT = 16,
-    TAKEN_MASK = 0xffff,
+    DATA_BIT = RAIL_NUMBER_MASK + 1,
+    INDEX_SHIFT = 16,
+    TAKEN_SHIFT = 24,
+    BYTE_MASK = 0xff,
     CREDIT_EVERY = MEMORY_SLOTS / 4, /* chunks after which the sender hears of its free slots */
     SIGN_SIZE = 8,
+    STOP_MS = 2000, /* for the device to give back what was posted */
+    STOP_STEP_MS = 50,
 };
 /* What a send was, in its wr_id. */
 enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_SIGN };
@@ -66,6 +69,8 @@ static int receives_post(struct rail *r, int count)
         return 0;
     r->receive_work[count - 1].next = NULL;
     err = ibv_post_recv(r->pair.qp, r->receive_work, &bad);
+    if (!err)
+        r->receives_posted += count;
     if (count < RAIL_BATCH)
         r->receive_work[count - 1].next = &r->receive_work[count];
     return err;
@@ -239,7 +244,7 @@ int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, stru
 static uint32_t immediate(struct rail *r, uint32_t low)
 {
     r->told = r->taken;
-    return htonl((uint32_t)(r->taken & TAKEN_MASK) << TAKEN_SHIFT | low);
+    return htonl((uint32_t)(r->taken & BYTE_MASK) << TAKEN_SHIFT | low);
 }
 
 static void write_post(struct rail *r, struct ibv_send_wr *work, struct ibv_sge *piece)
@@ -307,17 +312,20 @@ void *rail_slot(struct rail *r)
     return r->memory.bytes + MEMORY_OUT + (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 
-void rail_post(struct rail *r, size_t size)
+void rail_post(struct rail *r, size_t size, uint64_t number)
 {
+    struct rail_chunk what = {(uint32_t)size, (uint32_t)(number & RAIL_NUMBER_MASK)};
+    uint32_t index = (uint32_t)(r->posted & BYTE_MASK);
     size_t offset = (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
     struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_OUT + offset),
                             .length = (uint32_t)size,
                             .lkey = r->memory.region->lkey};
     struct ibv_send_wr work = {.wr_id = SENT_CHUNK, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
 
-    work.imm_data = immediate(r, DATA_BIT | (uint32_t)(r->posted & NUMBER_MASK));
+    work.imm_data = immediate(r, index << INDEX_SHIFT | DATA_BIT | what.number);
     work.wr.rdma.remote_addr = r->peer_address + MEMORY_IN + offset;
     write_post(r, &work, &piece);
+    r->out[r->posted % MEMORY_SLOTS] = what;
     r->posted++;
 }
 
@@ -351,10 +359,10 @@ static void receive_take(struct rail *r, const struct ibv_wc *done)
 {
     uint32_t word = ntohl(done->imm_data);
 
-    r->peer_took += ((word >> TAKEN_SHIFT) - r->peer_took) & TAKEN_MASK;
+    r->peer_took += ((word >> TAKEN_SHIFT) - r->peer_took) & BYTE_MASK;
     if (!(word & DATA_BIT))
         return;
-    if ((word & NUMBER_MASK) != (r->arrived & NUMBER_MASK) ||
+    if ((word >> INDEX_SHIFT & BYTE_MASK) != (r->arrived & BYTE_MASK) ||
         r->arrived - r->taken >= MEMORY_SLOTS || done->byte_len > MEMORY_SLOT) {
         char place[EXPLAIN_PLACE];
         struct explain_place at = rail_place(r);
@@ -362,11 +370,11 @@ static void receive_take(struct rail *r, const struct ibv_wc *done)
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK,
                       "chunk %u came%s where %u was next: something was lost on the way",
-                      word & NUMBER_MASK, explain_place(&at, place),
-                      (unsigned)(r->arrived & NUMBER_MASK));
+                      word >> INDEX_SHIFT & BYTE_MASK, explain_place(&at, place),
+                      (unsigned)(r->arrived & BYTE_MASK));
         return;
     }
-    r->lengths[r->arrived % MEMORY_SLOTS] = done->byte_len;
+    r->in[r->arrived % MEMORY_SLOTS] = (struct rail_chunk){done->byte_len, word & RAIL_NUMBER_MASK};
     r->arrived++;
 }
 
@@ -381,6 +389,7 @@ int rail_poll(struct rail *r)
         int good = 0, err;
 
         count = ibv_poll_cq(r->receives, RAIL_BATCH, done);
+        r->receives_posted -= count > 0 ? count : 0;
         for (; good < count && done[good].status == IBV_WC_SUCCESS; good++)
             receive_take(r, &done[good]);
         moved |= good;
@@ -405,11 +414,11 @@ int rail_poll(struct rail *r)
     return moved;
 }
 
-const void *rail_chunk(const struct rail *r, size_t *size)
+const void *rail_next(const struct rail *r, struct rail_chunk *what)
 {
     if (r->arrived == r->taken)
         return NULL;
-    *size = r->lengths[r->taken % MEMORY_SLOTS];
+    *what = r->in[r->taken % MEMORY_SLOTS];
     return r->memory.bytes + MEMORY_IN + (r->taken % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 
@@ -421,6 +430,47 @@ void rail_release(struct rail *r)
             sends_poll(r);
         credit_post(r);
     }
+}
+
+/* --- end ---------------------------------------------------------------------------------------
+ */
+
+/* What was complete before the failure counts; the rest comes back as flushed. */
+static void stop_take(struct rail *r)
+{
+    struct ibv_wc done[RAIL_BATCH];
+    int count;
+
+    while ((count = ibv_poll_cq(r->receives, RAIL_BATCH, done)) > 0) {
+        r->receives_posted -= count;
+        for (int i = 0; i < count; i++)
+            if (done[i].status == IBV_WC_SUCCESS)
+                receive_take(r, &done[i]);
+    }
+}
+
+void rail_stop(struct rail *r)
+{
+    struct pollfd p = {.fd = r->channel->fd, .events = POLLIN};
+
+    queue_pair_stop(&r->pair);
+    for (int waited = 0; waited < STOP_MS; waited += STOP_STEP_MS) {
+        rail_arm(r, false);
+        stop_take(r);
+        if (r->receives_posted <= 0)
+            return;
+        poll(&p, 1, STOP_STEP_MS);
+        rail_disarm(r);
+    }
+    /* A device that gives nothing back: without a queue pair it can't write either. */
+    queue_pair_destroy(&r->pair);
+    stop_take(r);
+}
+
+const void *rail_posted(const struct rail *r, uint64_t index, struct rail_chunk *what)
+{
+    *what = r->out[index % MEMORY_SLOTS];
+    return r->memory.bytes + MEMORY_OUT + (index % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 
 /* --- events ------------------------------------------------------------------------------------

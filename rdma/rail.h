@@ -3,14 +3,15 @@
  * rail.h: one way to one peer: a port, a queue pair, and a ring of slots in each direction. A chunk
  * is written with an immediate straight into the peer's next slot:
  *
- *     31               16 15   14                0
- *     ├──────────────────┼────┼──────────────────┤
- *     │ chunks taken     │data│ chunk's number   │
- *     └──────────────────┴────┴──────────────────┘
+ *     31          24 23             16 15   14                0
+ *     ├─────────────┼─────────────────┼────┼──────────────────┤
+ *     │chunks taken │number on rail   │data│ chunk's number   │
+ *     └─────────────┴─────────────────┴────┴──────────────────┘
  *
  * chunks taken: how many of the other side's this side is through with, which frees their slots;
- * where nothing is to be sent, an empty write without the data bit says it. Numbers count from 0
- * and wrap.
+ * where nothing is to be sent, an empty write without the data bit says it. number on rail: by it a
+ * loss is noticed. chunk's number: among those of all rails to the peer, so that a chunk may go again
+ * over another rail. Numbers count from 0 and wrap.
  */
 #ifndef RDMA_RAIL_H
 #define RDMA_RAIL_H
@@ -22,7 +23,7 @@
 
 #include <stdbool.h>
 
-enum { RAIL_BATCH = 16 };
+enum { RAIL_BATCH = 16, RAIL_NUMBER_MASK = (1 << 15) - 1 };
 
 /* What one side publishes of a rail; integers in the host's order (both are of one build). */
 struct rail_end {
@@ -35,6 +36,11 @@ struct rail_end {
     struct gid gids[GID_MOST];
     char device[PORT_DEVICE];
     int32_t port;
+};
+
+struct rail_chunk {
+    uint32_t size;   /* bytes */
+    uint32_t number; /* RAIL_NUMBER_MASK */
 };
 
 struct rail {
@@ -54,7 +60,9 @@ struct rail {
     uint64_t posted, sent,
         peer_took;                 /* chunks: given to the device, acknowledged, slots free again */
     uint64_t arrived, taken, told; /* the peer's chunks: here, done with, and what it knows of it */
-    uint32_t lengths[MEMORY_SLOTS];       /* bytes of those that are here */
+    struct rail_chunk in[MEMORY_SLOTS];   /* those that are here */
+    struct rail_chunk out[MEMORY_SLOTS];  /* those posted last */
+    int receives_posted;                  /* and not yet completed */
     int under_way;                        /* sends of any kind not yet completed */
     unsigned receive_events, send_events; /* to be acknowledged */
     bool is_connected;
@@ -81,10 +89,10 @@ int rail_poll(struct rail *r);
 
 /* Where the next chunk is to be put, MEMORY_SLOT bytes; NULL: there is no room. */
 void *rail_slot(struct rail *r);
-void rail_post(struct rail *r, size_t size);
+void rail_post(struct rail *r, size_t size, uint64_t number);
 
-/* The peer's next chunk, or NULL; it stays until rail_release. */
-const void *rail_chunk(const struct rail *r, size_t *size);
+/* The peer's next chunk on this rail, or NULL; it stays until rail_release. */
+const void *rail_next(const struct rail *r, struct rail_chunk *what);
 void rail_release(struct rail *r);
 
 /* Asks for an event at the next completion; `sends`: of a send, too. */
@@ -95,6 +103,11 @@ void rail_disarm(struct rail *r);
 void rail_look(struct rail *r);
 /* Writes a word to the peer if nothing is under way: a dead cable shows only to one who sends. */
 void rail_sign(struct rail *r);
+
+/* Ends it: when this returns the device writes nothing any more, and r->arrived is final. */
+void rail_stop(struct rail *r);
+/* What was posted as the rail's chunk `index`, one of the last MEMORY_SLOTS. */
+const void *rail_posted(const struct rail *r, uint64_t index, struct rail_chunk *what);
 
 bool rail_is_flushed(struct rail *r); /* all chunks acknowledged by the peer's device, or lost */
 

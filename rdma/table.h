@@ -20,6 +20,9 @@ struct endpoint_table {
     void (*send)(struct endpoint *e, size_t size);
     const void *(*chunk)(struct endpoint *e, size_t *size);
     void (*release)(struct endpoint *e);
+    bool (*say)(struct endpoint *e, struct endpoint_word *word);
+    int (*hear)(struct endpoint *e, const struct endpoint_word *word, struct fault *why);
+    const struct fault *(*dropped)(struct endpoint *e, int *left);
     int (*poll)(struct endpoint *e);
     const struct fault *(*failed)(const struct endpoint *e);
     int (*fd)(const struct endpoint *e);

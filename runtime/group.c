@@ -246,8 +246,10 @@ void group_free(struct group *g)
     if (g->id != COORD_WORLD && g->size > 1)
         news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     for (int i = 0; i < g->size && g->links; i++)
-        if (g->links[i])
+        if (g->links[i]) {
             g->links[i]->ops->close(g->links[i]);
+            g->links[i] = NULL; /* while the others are flushed, words still come in */
+        }
     shm_segment_close(g->segment);
     news_remove(w->news, g);
     bell_remove(g->bell, w->dir, w->generation, g->id, w->rank);

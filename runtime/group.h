@@ -40,6 +40,7 @@ struct group {
         void *payload; /* owned; a 0 byte stands behind it */
         uint32_t size;
     } reply;            /* EXCHANGED or SPLITTED, until the group takes it */
+    struct mail *mail;  /* what members had relayed to this rank, oldest first */
     struct group *next; /* of all groups of the process */
     uint32_t news_seen; /* the owner's: up to where it has looked */
 };

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct group;
+struct json_t;
 
 /* Which call a message belongs to: what both sides must agree on. */
 enum call_kind {
@@ -95,6 +96,8 @@ struct link_ops {
      * p. Returns how many; -1: something is ready now, don't sleep. */
     int (*sleep)(struct link *l, struct pollfd *p);
     void (*wake)(struct link *l); /* after the sleep */
+    /* What the peer had the coordinator relay (COORD_RELAY), or NULL: this transport says nothing. */
+    int (*hear)(struct link *l, struct json_t *word, struct fault *why);
     /* An ended link's own reason, once the coordinator has none for it; NULL: there is none. */
     const struct fault *(*reason)(const struct link *l);
     void (*close)(struct link *l); /* no buffer is touched after it; takes half-made links */

@@ -19,6 +19,12 @@ struct peer {
     char *text; /* of a dead one: who, where, how */
 };
 
+struct mail {
+    struct mail *next;
+    int from;
+    json_t *word;
+};
+
 struct news {
     pthread_mutex_t lock; /* over all of the below and the groups' `reported` and `reply` */
     struct client *client;
@@ -99,6 +105,12 @@ void news_remove(struct news *n, struct group *g)
     }
     free(g->reply.payload);
     g->reply.payload = NULL;
+    for (struct mail *m = g->mail, *after; m; m = after) {
+        after = m->next;
+        json_decref(m->word);
+        free(m);
+    }
+    g->mail = NULL;
     pthread_mutex_unlock(&n->lock);
 }
 
@@ -193,6 +205,30 @@ static void news_on_splitted(struct news *n, json_t *j, const struct frame *f)
         news_keep_reply(n, (uint32_t)parent, (uint32_t)seq, f);
 }
 
+static void news_on_relayed(struct news *n, json_t *j)
+{
+    int group = -1, from = -1;
+    json_t *word;
+    struct mail *m, **end;
+    struct group *g;
+
+    if (json_unpack(j, "{s:i, s:i, s:o}", "group", &group, "from", &from, "word", &word) != 0)
+        return;
+    g = news_group(n, (uint32_t)group);
+    if (!g)
+        return;
+    m = calloc(1, sizeof(*m));
+    if (!m) {
+        fault_set(&g->reported, ML_ERR_MEMORY, "out of memory for rank %d's word", from);
+        return;
+    }
+    m->from = from;
+    m->word = json_incref(word);
+    for (end = &g->mail; *end; end = &(*end)->next)
+        continue;
+    *end = m;
+}
+
 /* What doesn't parse is dropped: whoever waits for it is then told by the coordinator's next word
  * or its end. Types that a later build may add are none of ours. */
 static void news_take_frame(struct news *n, const struct frame *f)
@@ -223,6 +259,9 @@ static void news_take_frame(struct news *n, const struct frame *f)
         break;
     case COORD_FAILED:
         news_on_failed(n, j);
+        break;
+    case COORD_RELAYED:
+        news_on_relayed(n, j);
         break;
     default:
         break;
@@ -305,6 +344,23 @@ enum peer_state news_peer(struct news *n, int rank, struct fault *why)
     state = news_peer_locked(n, rank, why);
     pthread_mutex_unlock(&n->lock);
     return state;
+}
+
+json_t *news_mail(struct news *n, struct group *g, int *from)
+{
+    struct mail *m;
+    json_t *word = NULL;
+
+    pthread_mutex_lock(&n->lock);
+    m = g->mail;
+    if (m) {
+        word = m->word;
+        *from = m->from;
+        g->mail = m->next;
+    }
+    pthread_mutex_unlock(&n->lock);
+    free(m);
+    return word;
 }
 
 int news_tell_bytes(struct news *n, uint8_t type, const void *payload, uint32_t size,

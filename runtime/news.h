@@ -38,6 +38,10 @@ int news_broken(struct news *n, const struct group *g, struct fault *why);
 /* What is known of a world rank; unless PEER_PRESENT, `why` is filled with ML_ERR_PEER. */
 enum peer_state news_peer(struct news *n, int rank, struct fault *why);
 
+/* The oldest object that a member of g had relayed (COORD_RELAY), to be released by the caller, and
+ * its world rank; NULL: there is none. */
+json_t *news_mail(struct news *n, struct group *g, int *from);
+
 /* Says something: JSON (the reference is taken over, NULL: out of memory) or bytes. */
 int news_tell(struct news *n, uint8_t type, json_t *payload, struct fault *why);
 int news_tell_bytes(struct news *n, uint8_t type, const void *payload, uint32_t size,

@@ -7,13 +7,17 @@
 #include "runtime/rdma_link.h"
 
 #include "common/clock.h"
+#include "coordinator/protocol.h"
 #include "runtime/fork_guard.h"
 #include "runtime/group.h"
 #include "runtime/message.h"
 #include "runtime/news.h"
 #include "runtime/reduce_op.h"
+#include "runtime/wait.h"
 #include "runtime/world.h"
 
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +127,45 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
     return 1;
 }
 
+/* --- rails that are dropped -------------------------------------------------------------------
+ */
+
+static int rdma_say(struct rdma_link *s, struct fault *why)
+{
+    struct group *g = s->base.group;
+    struct endpoint_word w;
+    const struct fault *dropped;
+    int left, rc = 0;
+
+    while (!rc && s->verbs->say(s->endpoint, &w))
+        rc = news_tell(g->world->news, COORD_RELAY,
+                       json_pack("{s:I, s:i, s:{s:i, s:I, s:I}}", "group", (json_int_t)g->id, "to",
+                                 g->members[s->base.peer], "word", "rail", w.rail, "arrived",
+                                 (json_int_t)w.arrived, "out", (json_int_t)w.out),
+                       why);
+    while ((dropped = s->verbs->dropped(s->endpoint, &left)))
+        fprintf(stderr, "mlaunch: warning: rank %d: %s; going on over the other %d of its rails\n",
+                g->members[g->rank], dropped->text, left);
+    return rc;
+}
+
+static int rdma_hear(struct link *l, json_t *word, struct fault *why)
+{
+    struct rdma_link *s = rdma_of(l);
+    struct endpoint_word w;
+    json_int_t arrived, out;
+    int rc;
+
+    if (json_unpack(word, "{s:i, s:I, s:I}", "rail", &w.rail, "arrived", &arrived, "out", &out) ||
+        arrived < 0 || out < 0)
+        return fault_set(why, ML_ERR_REFUSED, "what rank %d says of a lost rail is damaged",
+                         l->group->members[l->peer]);
+    w.arrived = (uint64_t)arrived;
+    w.out = (uint64_t)out;
+    rc = s->verbs->hear(s->endpoint, &w, why);
+    return rc ? rc : rdma_say(s, why);
+}
+
 /* A failure of this side is one at once; for any other, the coordinator may know of a death. */
 static int rdma_look(struct rdma_link *s, struct fault *why)
 {
@@ -143,6 +186,10 @@ static int rdma_progress(struct link *l, struct fault *why)
     int moved, rc = 1;
 
     moved = s->verbs->poll(s->endpoint) > 0;
+    rc = rdma_say(s, why);
+    if (rc)
+        return rc;
+    rc = 1;
     while (l->sends && rdma_send(s))
         moved = 1;
     while (l->recvs && rc > 0) {
@@ -186,10 +233,13 @@ static void rdma_flush(struct rdma_link *s)
 {
     struct group *g = s->base.group;
     int64_t deadline = clock_ms() + FLUSH_MS;
+    struct fault why;
 
     while (!g->broken.code && !s->verbs->flush(s->endpoint, FLUSH_STEP_MS) &&
            clock_ms() < deadline) {
         news_read(g->world->news, g);
+        if (wait_hear(g, &why) || rdma_say(s, &why))
+            return;
         if (news_peer(g->world->news, g->members[s->base.peer], NULL) != PEER_PRESENT)
             return; /* it has got what it needed */
     }
@@ -215,6 +265,7 @@ static const struct link_ops rdma_ops = {
     .progress = rdma_progress,
     .sleep = rdma_sleep,
     .wake = rdma_wake,
+    .hear = rdma_hear,
     .reason = rdma_reason,
     .close = rdma_close,
 };

@@ -83,6 +83,21 @@ static int wait_check_links(struct group *g, int64_t *deadline, struct fault *wh
     return 0;
 }
 
+/* What members had relayed, to the links to them. */
+static int wait_take_mail(struct group *g, struct fault *why)
+{
+    json_t *word;
+    int from, rc = 0;
+
+    while (!rc && (word = news_mail(g->world->news, g, &from))) {
+        for (int i = 0; i < g->size && !rc; i++)
+            if (g->members[i] == from && g->links[i] && g->links[i]->ops->hear)
+                rc = g->links[i]->ops->hear(g->links[i], word, why);
+        json_decref(word);
+    }
+    return rc;
+}
+
 int wait_hear(struct group *g, struct fault *why)
 {
     struct news *n = g->world->news;
@@ -98,13 +113,13 @@ int wait_hear(struct group *g, struct fault *why)
     for (int i = 0; i < g->size; i++) {
         struct link *l = g->links[i];
 
-        if (i == g->rank || l->gone)
+        if (i == g->rank || !l || l->gone)
             continue;
         l->gone = news_peer(n, g->members[i], NULL);
         if (l->gone)
             l->gone_at = clock_ms();
     }
-    return 0;
+    return wait_take_mail(g, why);
 }
 
 int wait_look(struct group *g, struct fault *why)

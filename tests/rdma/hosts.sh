@@ -41,6 +41,58 @@ ssh host1 rdma link add rxe_m type rxe netdev mgmt
 sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" > "$T/rails.json"
 check "two rails, named in another order at each end" \
     timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" --random 9 40
+
+# --- one of two rails fails, and the job goes on
+# while_running COMMAND… -- PROGRAM ARG…: two ranks over two rails; the command when they are running.
+while_running() {
+    local line pid from what=()
+    while [ "$1" != -- ]; do what+=("$1") && shift; done
+    shift
+    coproc JOB {
+        timeout -k 5 120 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma --output raw -n 2 -- "$@" 2> "$ERR"
+        echo "status $?"
+    }
+    pid=$JOB_PID
+    exec {from}<&"${JOB[0]}"
+    : > "$OUT"
+    while read -r -t 100 line <&"$from"; do
+        echo "$line" >> "$OUT"
+        if [ "$line" = running ]; then "${what[@]}"; fi
+    done
+    exec {from}<&-
+    wait "$pid"
+}
+# went_on MS WHAT: after while_running with `checked`.
+went_on() {
+    local rank ms most=0
+    for rank in 0 1; do
+        ms=$(sed -n "s/^rank $rank: .* rounds, 0 wrong, longest \([0-9]*\) ms$/\1/p" "$OUT")
+        [ "${ms:-99999}" -le "$most" ] || most=${ms:-99999}
+    done
+    if [ "$most" -le "$1" ] && grep -q '^status 0$' "$OUT"; then
+        pass "$2 ($most ms)"
+    else
+        fail "$2"
+        diag_run
+    fi
+}
+while_running ip link set p1 down -- "$BUILD/tests/rdma/checked" 20000 150
+went_on 8000 "two rails, a port goes down: the job goes on over the other, nothing is lost"
+check_match 'warning: rank 0: rxe_p1 port 1, .* has gone down.*going on over the other 1 of its rails' "$ERR" \
+    "… with a warning"
+ip link set p1 up
+cut() {
+    tc qdisc add dev p1 root netem loss 100%
+    ssh host1 tc qdisc add dev p0 root netem loss 100%
+}
+mend() {
+    ssh host1 tc qdisc del dev p0 root
+    tc qdisc del dev p1 root
+}
+while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
+went_on 30000 "two rails, a far cable is cut: the job goes on over the other, nothing is lost"
+check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" "… with a warning"
+mend
 rdma link delete rxe_m
 ssh host1 rdma link delete rxe_m
 
@@ -122,10 +174,6 @@ assert devices["rxe_p1"]["limits"]["queue_pairs"] > 0
 ' "$T/probe.json"
 
 # --- a far cable is cut without a word
-cut() {
-    ssh host1 tc qdisc add dev p0 root netem loss 100%
-    tc qdisc add dev p1 root netem loss 100%
-}
 down cut
 for rank in 0 1; do
     ms=$(sed -n "s/^rank $rank: error -7 after \([0-9]*\) ms, .*: rank [01] on host host[01]: the link on rxe_p[01] port 1.*/\1/p" "$OUT")
@@ -136,7 +184,6 @@ for rank in 0 1; do
         diag_run
     fi
 done
-ssh host1 tc qdisc del dev p0 root
-tc qdisc del dev p1 root
+mend
 next "the next job after that"
 done_testing

@@ -700,6 +700,32 @@ static void test_break(void **state)
     stop(f);
 }
 
+static void test_relay(void **state)
+{
+    struct fixture *f = start_joined(3, 0);
+    json_t *message, *word;
+
+    (void)state;
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 2, \"word\": {\"rail\": 3}}");
+    message = expect(f->ranks[2], COORD_RELAYED);
+    word = json_object_get(message, "word");
+    assert_int_equal(json_integer_value(json_object_get(message, "group")), 0);
+    assert_int_equal(json_integer_value(json_object_get(message, "from")), 1);
+    assert_int_equal(json_integer_value(json_object_get(word, "rail")), 3);
+    json_decref(message);
+    /* To one who has left: nobody hears it, and nobody is blamed. */
+    send_text(f->ranks[2], COORD_LEAVE, "{}");
+    expect_rank(f->ranks[1], COORD_LEFT, 2);
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 2, \"word\": {}}");
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 1, \"word\": {}}");
+    json_decref(expect(f->ranks[1], COORD_RELAYED));
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 3, \"word\": {}}");
+    heard(f, "refused the coordinator cut off rank 1 on host b: its RELAY is malformed");
+    send_text(f->ranks[0], COORD_RELAY, "{\"group\": 7, \"to\": 0, \"word\": {}}");
+    heard(f, "refused the coordinator cut off rank 0 on host a: it sends a RELAY in a group");
+    stop(f);
+}
+
 static void wait_in(struct fixture *f, int rank, int seq, const char *call, const char *signature,
                     const char *peers)
 {
@@ -890,6 +916,7 @@ int main(void)
         cmocka_unit_test(test_exchange_with_the_dead),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_break),
+        cmocka_unit_test(test_relay),
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_stall),
         cmocka_unit_test(test_abort),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* relay.c: a word from one member of a group to another, for when their own link can't carry it. */
+#include "coordinator/server_state.h"
+
+#include "coordinator/protocol.h"
+
+int relay_receive(struct member *m, json_t *message, struct fault *why)
+{
+    json_int_t id, to;
+    json_t *word;
+    struct group *p;
+
+    if (json_unpack(message, "{s:I, s:I, s:o}", "group", &id, "to", &to, "word", &word) ||
+        !json_is_object(word) || to < 0 || to >= m->generation->server->size)
+        return fault_set(why, ML_ERR_REFUSED, "its RELAY is malformed");
+    p = group_find(m->generation, id);
+    if (!p || !group_seat(p, m->rank) || !group_seat(p, (int)to))
+        return fault_set(why, ML_ERR_REFUSED,
+                         "it sends a RELAY in a group that it or rank %d isn't in", (int)to);
+    connection_send_json(m->generation->members[to].connection, COORD_RELAYED,
+                         json_pack("{s:I, s:i, s:O}", "group", id, "from", m->rank, "word", word));
+    return 0;
+}
