@@ -64,7 +64,8 @@ int main(int argc, char **argv)
             fflush(stdout);
         }
     }
-    printf("rank %d: %ld rounds, %zu wrong, longest %ld ms\n", ml_rank(world), rounds, wrong, longest);
+    printf("rank %d: %ld rounds, %zu wrong, longest %ld ms\n", ml_rank(world), rounds, wrong,
+           longest);
     if (ml_finalize())
         fprintf(stderr, "checked: %s\n", ml_error());
     free(in);
