@@ -94,9 +94,9 @@ int clean_run(int argc, char **argv)
     int status = STATUS_OURS;
     struct fault why;
 
-    flags[0] =
-        (struct query_flag){"dry-run", "only tell what would be ended and removed", &dry_run};
-    flags[1] = (struct query_flag){"json", "the answer as JSON", &c.json};
+    flags[0] = (struct query_flag){
+        .name = "dry-run", .help = "only tell what would be ended and removed", .value = &dry_run};
+    flags[1] = (struct query_flag){.name = "json", .help = "the answer as JSON", .value = &c.json};
     if (query_command_open(&c, argc, argv, &why))
         log_error("%s", why.text);
     else if (c.is_done)

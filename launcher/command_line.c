@@ -14,8 +14,7 @@ struct reader {
 };
 
 /* First words that will start something else one day; never the name of a program there. */
-static const char *const future_subcommands[] = {"verify", "info",    "hosts",
-                                                 "sync",   "metrics", NULL};
+static const char *const future_subcommands[] = {"verify", "info", "sync", "metrics", NULL};
 
 static int add(struct reader *r, const struct option *option, const char *value, const char *where,
                struct fault *why)

@@ -85,7 +85,7 @@ int kill_run(int argc, char **argv)
     int status = STATUS_OURS;
     struct fault why;
 
-    flags[0] = (struct query_flag){"json", "the answer as JSON", &c.json};
+    flags[0] = (struct query_flag){.name = "json", .help = "the answer as JSON", .value = &c.json};
     flags[1] = (struct query_flag){.name = NULL};
     if (query_command_open(&c, argc, argv, &why))
         log_error("%s", why.text);

@@ -271,8 +271,10 @@ int ps_run(int argc, char **argv)
     struct fault why;
 
     flags[0] = (struct query_flag){
-        "stacks", "with JOB: where each rank waits, by gdb or as the kernel tells", &stacks};
-    flags[1] = (struct query_flag){"json", "the answer as JSON", &c.json};
+        .name = "stacks",
+        .help = "with JOB: where each rank waits, by gdb or as the kernel tells",
+        .value = &stacks};
+    flags[1] = (struct query_flag){.name = "json", .help = "the answer as JSON", .value = &c.json};
     if (query_command_open(&c, argc, argv, &why))
         log_error("%s", why.text);
     else if (c.is_done)

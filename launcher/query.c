@@ -19,7 +19,8 @@ struct asked {
 
 struct query {
     struct event_base *base;
-    const json_t *question;
+    const struct query_rounds *rounds;
+    int round;
     struct query_answer *answers;
     struct asked *asked;
     int count, left; /* left: whose answer is still to come */
@@ -35,13 +36,25 @@ static void over(struct query *q, int host, const char *error)
         return;
     a->is_over = true;
     q->left--;
-    if (error)
-        snprintf(q->answers[host].error, sizeof(q->answers[host].error), "%s", error);
+    if (!error)
+        return;
+    snprintf(q->answers[host].error, sizeof(q->answers[host].error), "%s", error);
+    json_decref(q->answers[host].said);
+    q->answers[host].said = NULL;
+}
+
+static void ask(struct query *q, int host)
+{
+    struct timeval limit = {q->timeout_ms / 1000, q->timeout_ms % 1000 * 1000};
+
+    q->asked[host].is_asked = true;
+    evtimer_add(q->deadline, &limit);
+    agent_channel_send_json(q->asked[host].channel, LAUNCH_QUERY,
+                            q->rounds->question(q->rounds->arg, host, q->round));
 }
 
 static void on_hello(struct query *q, int host, const struct frame *f)
 {
-    struct timeval limit = {q->timeout_ms / 1000, q->timeout_ms % 1000 * 1000};
     struct hello_report hello;
     char text[256];
     struct fault why;
@@ -53,9 +66,8 @@ static void on_hello(struct query *q, int host, const struct frame *f)
                  hello.build, build_id);
         over(q, host, text);
     } else {
-        q->asked[host].is_asked = true;
-        evtimer_add(q->deadline, &limit);
-        agent_channel_send_json(q->asked[host].channel, LAUNCH_QUERY, json_deep_copy(q->question));
+        snprintf(q->answers[host].address, sizeof(q->answers[host].address), "%s", hello.address);
+        ask(q, host);
     }
 }
 
@@ -63,17 +75,22 @@ static void on_answer(struct query *q, int host, const struct frame *f)
 {
     json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
     const char *error = json_string_value(json_object_get(said, "error"));
+    struct fault why;
 
     if (!json_is_object(said)) {
         over(q, host, "its agent sent a malformed ANSWER");
     } else if (error) {
         over(q, host, error);
+    } else if (q->rounds->take(q->rounds->arg, host, q->round, said, &why)) {
+        over(q, host, why.text);
     } else {
+        json_decref(q->answers[host].said);
         q->answers[host].said = json_incref(said);
         over(q, host, NULL);
     }
     json_decref(said);
-    agent_channel_send(q->asked[host].channel, LAUNCH_BYE, NULL, 0);
+    if (q->round + 1 == q->rounds->count)
+        agent_channel_send(q->asked[host].channel, LAUNCH_BYE, NULL, 0);
 }
 
 static void on_frame(int host, const struct frame *f, void *arg)
@@ -107,6 +124,25 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+/* All have answered the last round well: the next one. */
+static bool next_round(struct query *q)
+{
+    for (int i = 0; i < q->count; i++) {
+        if (!q->answers[i].said || q->answers[i].error[0])
+            return false;
+    }
+    if (++q->round == q->rounds->count)
+        return false;
+    q->left = q->count;
+    for (int i = 0; i < q->count; i++)
+        q->asked[i].is_over = false;
+    for (int i = 0; i < q->count; i++) {
+        if (!q->asked[i].is_over)
+            ask(q, i);
+    }
+    return true;
+}
+
 static int ask_all(struct query *q, const struct host_list *hosts,
                    const struct channel_config *config)
 {
@@ -119,8 +155,10 @@ static int ask_all(struct query *q, const struct host_list *hosts,
                                &why))
             over(q, i, why.text);
     }
-    while (q->left > 0)
-        event_base_loop(q->base, EVLOOP_ONCE);
+    do {
+        while (q->left > 0)
+            event_base_loop(q->base, EVLOOP_ONCE);
+    } while (next_round(q));
     event_base_loop(q->base, EVLOOP_NONBLOCK); /* the last BYE */
     return 0;
 }
@@ -137,13 +175,11 @@ static void query_close(struct query *q)
 }
 
 int query_run(struct query_answer **out, const struct host_list *hosts,
-              const struct channel_config *config, const json_t *question, int timeout_ms,
-              struct fault *why)
+              const struct channel_config *config, const struct query_rounds *rounds,
+              int timeout_ms, struct fault *why)
 {
-    struct query q = {.question = question,
-                      .count = hosts->count,
-                      .left = hosts->count,
-                      .timeout_ms = timeout_ms};
+    struct query q = {
+        .rounds = rounds, .count = hosts->count, .left = hosts->count, .timeout_ms = timeout_ms};
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     int rc = 0;
 

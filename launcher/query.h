@@ -14,16 +14,26 @@
 /* Of one host. */
 struct query_answer {
     const struct host *host;
-    json_t *said;    /* an object, another host's words; NULL: it failed */
-    char error[768]; /* why */
+    char address[64]; /* where it was reached, or "" */
+    json_t *said;     /* an object, another host's last words; NULL: it failed */
+    char error[768];  /* why */
+};
+
+/* What to ask; round 2 comes once all have answered round 1, and only if all could. */
+struct query_rounds {
+    int count;
+    json_t *(*question)(void *arg, int host, int round); /* taken over */
+    /* What a host said; an error is that host's. */
+    int (*take)(void *arg, int host, int round, const json_t *said, struct fault *why);
+    void *arg;
 };
 
 /* Asks all of `hosts`; *out has an answer for each, in their order. A host that can't be reached is
  * an answer too; returns non-zero only if nobody could be asked. No host has more than `timeout_ms`
  * for its answer, once it is reached. */
 int query_run(struct query_answer **out, const struct host_list *hosts,
-              const struct channel_config *config, const json_t *question, int timeout_ms,
-              struct fault *why);
+              const struct channel_config *config, const struct query_rounds *rounds,
+              int timeout_ms, struct fault *why);
 void query_free(struct query_answer *answers, int count); /* takes NULL */
 
 #endif

@@ -29,13 +29,30 @@ struct reader {
     struct string_list passed; /* what options.h shall read */
 };
 
-static const struct query_flag *flag_find(const struct query_command *c, const char *name)
+static const struct query_flag *flag_find(const struct query_command *c, const char *name,
+                                          char letter)
 {
     for (const struct query_flag *f = c->flags; f->name; f++) {
-        if (strcmp(f->name, name) == 0)
+        if (name ? strcmp(f->name, name) == 0 : f->letter == letter)
             return f;
     }
     return NULL;
+}
+
+/* "-o FILE", "-oFILE", "--output FILE", "--output=FILE". */
+static int take_text(struct reader *r, const struct query_flag *flag, struct fault *why)
+{
+    const char *word = r->argv[r->at++], *value = word + 2;
+
+    if (word[1] == '-')
+        value = strchr(word, '=') ? strchr(word, '=') + 1 : "";
+    if (!*value && r->at < r->argc && !strchr(word, '='))
+        value = r->argv[r->at++];
+    if (!*value)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s %s", word, word,
+                         flag->argument);
+    *flag->text = value;
+    return 0;
 }
 
 static int unknown(const struct query_command *c, const char *word, struct fault *why)
@@ -81,7 +98,9 @@ static int read_option(struct reader *r, struct fault *why)
 
     snprintf(name, sizeof(name), "%.*s", is_long ? (int)strcspn(word + 2, "=") : 1,
              word + 1 + is_long);
-    flag = is_long ? flag_find(r->c, name) : NULL;
+    flag = flag_find(r->c, is_long ? name : NULL, name[0]);
+    if (flag && flag->argument)
+        return take_text(r, flag, why);
     if (flag && !strchr(word, '=')) {
         *flag->value = true;
         r->at++;
@@ -146,7 +165,8 @@ static void print_help(const struct query_command *c)
     puts(c->usage);
     puts("");
     for (const struct query_flag *f = c->flags; f->name; f++)
-        usage_print_option(&(struct option){.name = f->name, .help = f->help});
+        usage_print_option(&(struct option){
+            .name = f->name, .letter = f->letter, .argument = f->argument, .help = f->help});
     for (const char *const *name = shared; *name; name++)
         usage_print_option(option_find(*name));
 }
@@ -228,7 +248,8 @@ static void make_plain(json_t *value)
     }
 }
 
-int query_command_ask(struct query_command *c, json_t *question, struct fault *why)
+int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
+                             struct fault *why)
 {
     struct install_paths paths;
     struct channel_config channel = {.ssh_config = c->options->ssh_config,
@@ -240,10 +261,30 @@ int query_command_ask(struct query_command *c, json_t *question, struct fault *w
     int rc = install_paths_find(&paths, why);
 
     if (!rc)
-        rc = query_run(&c->answers, c->hosts, &channel, question, c->timeout_ms, why);
-    json_decref(question);
+        rc = query_run(&c->answers, c->hosts, &channel, rounds, c->timeout_ms, why);
     for (int i = 0; !rc && i < c->hosts->count; i++)
         make_plain(c->answers[i].said);
+    return rc;
+}
+
+static json_t *the_question(void *arg, int host, int round)
+{
+    (void)host, (void)round;
+    return json_deep_copy(arg);
+}
+
+static int take_any(void *arg, int host, int round, const json_t *said, struct fault *why)
+{
+    (void)arg, (void)host, (void)round, (void)said, (void)why;
+    return 0;
+}
+
+int query_command_ask(struct query_command *c, json_t *question, struct fault *why)
+{
+    const struct query_rounds one = {1, the_question, take_any, question};
+    int rc = query_command_ask_rounds(c, &one, why);
+
+    json_decref(question);
     return rc;
 }
 

@@ -16,6 +16,9 @@ enum job_word { JOB_WORD_NONE, JOB_WORD_OPTIONAL, JOB_WORD_NEEDED };
 struct query_flag {
     const char *name, *help;
     bool *value;
+    char letter;          /* or 0 */
+    const char *argument; /* NULL: none; else: */
+    const char **text;
 };
 
 struct query_command {
@@ -44,6 +47,9 @@ void query_command_close(struct query_command *c);
 
 /* Asks all hosts; `question` is taken over. */
 int query_command_ask(struct query_command *c, json_t *question, struct fault *why);
+/* The same with several questions (query.h). */
+int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
+                             struct fault *why);
 
 /* With --json prints all answers. */
 void query_command_print_json(const struct query_command *c);

@@ -17,5 +17,6 @@ const struct subcommand *subcommand_find(const char *name); /* or NULL */
 int ps_run(int argc, char **argv);
 int kill_run(int argc, char **argv);
 int clean_run(int argc, char **argv);
+int hosts_run(int argc, char **argv);
 
 #endif

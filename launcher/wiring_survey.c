@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS = 4000 };
+enum { WAIT_MS = 5000 };
 
 int wiring_survey_create(struct wiring_survey **out, const struct wiring_survey_config *c,
                          struct fault *why)

@@ -17,7 +17,7 @@
 enum {
     LOOK_MS = 5000,  /* for a device to say what it is */
     SLACK_MS = 1500, /* beyond the wait, to say what came of it */
-    WAIT_MS = 4000,  /* unless the question says otherwise */
+    WAIT_MS = 5000,  /* unless the question says otherwise */
     TARGETS = 1024,
     QUESTION_MOST = 64 << 20,
     PORT_BITS = 16,

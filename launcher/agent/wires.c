@@ -17,8 +17,8 @@
 
 extern char **environ;
 
-/* mlaunch-probe has deadlines of its own, of at most 5.5 s; all are shorter than the launcher's patience. */
-enum { DEADLINE_MS = 7000, CLOSE_MS = 1000, LINE_MOST = 4 << 20, FIXED_ARGS = 8, NUMBER_TEXT = 32 };
+/* mlaunch-probe has deadlines of its own, of at most 6.5 s; all are shorter than the launcher's patience. */
+enum { DEADLINE_MS = 7500, CLOSE_MS = 1000, LINE_MOST = 4 << 20, FIXED_ARGS = 8, NUMBER_TEXT = 32 };
 
 static int spawn(struct wires *w, char **argv, struct fault *why)
 {

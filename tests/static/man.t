@@ -16,7 +16,7 @@ fi
 
 {
     "$MLAUNCH" --help
-    for command in ps kill clean; do "$MLAUNCH" "$command" --help; done
+    for command in ps kill clean hosts; do "$MLAUNCH" "$command" --help; done
 } > "$T/help" 2>&1
 check_match '--hostfile' "$T/help" "--help speaks"
 grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' | sort -u > "$T/options"

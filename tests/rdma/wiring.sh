@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of three VMs (tests/vm); its TAP is that of wiring.t.
+TEST_LIMIT=580
+. "${0%/*}/../lib/test.sh"
+
+HELLO=$BUILD/examples/hello
+HOSTS=host0,host1,host2
+far() { # far HOST COMMAND…: there
+    local host=$1
+    shift
+    ssh "$host" "$@"
+}
+job() { timeout -k 5 60 "$MLAUNCH" --backend rdma --output raw "$@" -- "$HELLO"; }
+probe() { timeout -k 5 60 "$MLAUNCH" hosts --probe "$@"; }
+# refused NAME REGEX ARG…: mlaunch's own status, a sentence, and no rank's word.
+refused() {
+    local name=$1 regex=$2
+    shift 2
+    check_error 125 "$regex" "$name" job "$@"
+    check_no_match 'hello' "$OUT" "… before a rank starts"
+}
+devices() { # devices FILE: the matrix alone
+    python3 -c 'import json, sys; print([h["rdma"] for h in json.load(open(sys.argv[1]))])' "$1"
+}
+# packets DEVICE: sent so far
+packets() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
+
+# --- found, written, used again
+check "mlaunch hosts --probe" probe --hosts "$HOSTS" -o "$T/found.json"
+check_match '^host1 +rxe_p0 +rxe_p2|^host1 +rxe_p0 +- +rxe_p2' "$OUT" "… shows the matrix"
+check_match '^host0 +rxe_p2 +1 +active +Ethernet +4096 .*10.78.2.1/24' "$OUT" "… and the devices"
+check_output "$(devices "$RDMA_HOSTFILE")" "… writes the real wiring" devices "$T/found.json"
+check "… which a job takes" job --hostfile "$T/found.json"
+check_match '^we are 3,' "$OUT" "… with all ranks"
+sed '1s/"rxe_p1", "rxe_p2"/"rxe_p2", "rxe_p1"/' "$RDMA_HOSTFILE" > "$T/swapped.json"
+check_output "$(devices "$RDMA_HOSTFILE")" "a wrong hostfile is put right" \
+    sh -c '"$0" hosts --probe --hostfile "$1" -o "$1" > /dev/null && python3 -c "import json, sys; print([h[\"rdma\"] for h in json.load(open(sys.argv[1]))])" "$1"' \
+    "$MLAUNCH" "$T/swapped.json"
+check_error 125 "host host9: .*" "a host that is not there" probe --hosts host0,host9
+
+# --- what each user says overrides what is found
+check "a GID index of the user's" job -v --hosts "$HOSTS" --gid-index 0
+check_match 'rxe_p1 port 1 .GID 0, fe80:.*to rxe_p0 port 1 .GID 0, fe80:.*; GID: --gid-index;' "$ERR" "… is taken, and told"
+printf '[rdma]\nmtu = 1024\nport = 1\n' > "$T/mlaunch.ini"
+check "[rdma] of the configuration" job -v --config "$T/mlaunch.ini" --hosts host0,host1
+check_match 'port: --rdma-port; .*path MTU 1024: --mtu' "$ERR" "… is taken, and told"
+
+# --- sentences
+refused "addresses that can't meet" \
+    'host host0: GID index 1 of rxe_p1 and of rxe_p0 of host host1 don.t fit together|host host0: nothing comes through|there rxe_p0' \
+    --gid-index 1 --hosts host0,host2 --rdma-device rxe_p1
+far host1 tc qdisc add dev p0 clsact
+far host1 tc filter add dev p0 ingress protocol ip u32 match u16 0x1000 0xf000 at 2 action drop
+refused "a smaller MTU between two hosts" \
+    'host host0: between rxe_p1 and rxe_p0 of host host1 short packets come through, but none of 4096 bytes' \
+    --hostfile "$RDMA_HOSTFILE"
+check "… and --mtu passes below it" job --mtu 1024 --hostfile "$RDMA_HOSTFILE"
+far host1 tc filter add dev p0 ingress protocol ip u32 match ip protocol 17 0xff action drop
+refused "a wire that carries nothing" \
+    'host host0: nothing comes through between rxe_p1 port 1 .GID 1, ::ffff:10.78.1.1. and rxe_p0 port 1 .GID 1, ::ffff:10.78.1.2. of host host1; are these on one cable' \
+    --hostfile "$RDMA_HOSTFILE"
+refused "… also where it was found" 'host host0: nothing comes through .* of host host1; look at the cable' --hosts "$HOSTS"
+far host1 tc qdisc del dev p0 clsact
+tc qdisc add dev p1 clsact
+tc filter add dev p1 ingress protocol arp matchall action drop
+ip neigh flush dev p1
+refused "a peer whose address does not answer" \
+    'host host0: nothing comes through between rxe_p1 .* and rxe_p0 .* of host host1: (Connection timed out|No route to host); are these' \
+    --hostfile "$RDMA_HOSTFILE"
+tc qdisc del dev p1 clsact
+ip link set p1 down
+refused "no device that is up" 'host host0: no RDMA device reaches host host1: here .*rxe_p1 .down.*; there .*rxe_p0 .10.78.1.2/24' \
+    --hosts host0,host1
+ip link set p1 up
+
+# As an ordinary user, of this host alone.
+other() { setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp "$@"; }
+alone=(timeout -k 5 60 "$MLAUNCH" -n 2 --local net --backend rdma)
+check "an ordinary user" other "${alone[@]}" -- "$HELLO"
+check_error 125 'cannot register memory on rxe_p1: Cannot allocate memory; the limit of locked memory is too low: raise it .ulimit -l' \
+    "… with little locked memory" other sh -c 'ulimit -l 64; exec "$@"' sh "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
+chmod 600 /dev/infiniband/uverbs*
+check_error 125 'cannot open the RDMA device on rxe_p1: Permission denied; /dev/infiniband/uverbs. is not open to this user' \
+    "… to whom the devices are closed" other "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
+check_error 125 'no RDMA device is up here: cannot open the RDMA device on rxe_p.: Permission denied' \
+    "… without naming one" other "${alone[@]}" -- "$HELLO"
+chmod 666 /dev/infiniband/uverbs*
+mkdir "$T/empty"
+check_error 125 'there is no RDMA device rxe_p1 here, nor any other: .* is /dev/infiniband in this container' \
+    "a container without the device" unshare -m sh -c 'mount --bind "$0" /dev/infiniband && exec "$@"' \
+    "$T/empty" "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
+
+# --- two cables in one subnet: host 2 becomes a switch between its two links
+far host2 'rdma link delete rxe_p0 && rdma link delete rxe_p1 && ip link add br0 type bridge && ip addr flush dev p0 &&
+    ip addr flush dev p1 && ip link set p0 master br0 && ip link set p1 master br0 && ip link set br0 mtu 9000 up'
+ip addr flush dev p1
+ip addr flush dev p2
+far host1 'ip addr flush dev p0; ip addr flush dev p2; ip addr add 10.99.0.2/24 dev p2; ip addr add 10.99.0.12/24 dev p0'
+ip addr add 10.99.0.1/24 dev p1
+ip addr add 10.99.0.11/24 dev p2
+check "two cables in one subnet" probe --hosts host0,host1 -o "$T/two.json"
+check_output "[[None, ['rxe_p1', 'rxe_p2']], [['rxe_p0', 'rxe_p2'], None]]" "… are told apart by traffic" devices "$T/two.json"
+cat > "$T/crossed.json" << 'END'
+[{"ssh": "host0", "ips": ["10.78.0.1"], "rdma": [null, ["rxe_p1", "rxe_p2"]]},
+ {"ssh": "host1", "ips": ["10.78.0.2"], "rdma": [["rxe_p2", "rxe_p0"], null]}]
+END
+before1=$(packets rxe_p1) before2=$(packets rxe_p2)
+check "… and when a hostfile crosses them" timeout -k 5 60 "$MLAUNCH" --backend rdma --hostfile "$T/crossed.json" -- \
+    "$BUILD/tests/runtime/collectives" --random 9 60
+sent1=$(($(packets rxe_p1) - before1)) sent2=$(($(packets rxe_p2) - before2))
+if [ $((sent1 * 3)) -gt "$sent2" ] && [ $((sent2 * 3)) -gt "$sent1" ]; then
+    pass "… both carry their share ($sent1 and $sent2 packets)"
+else
+    fail "… both carry their share ($sent1 and $sent2 packets)"
+fi
+cat > "$T/half.json" << 'END'
+[{"ssh": "host0", "ips": ["10.78.0.1"], "rdma": [null, "rxe_p1"]},
+ {"ssh": "host1", "ips": ["10.78.0.2"], "rdma": ["rxe_p2", null]}]
+END
+refused "one subnet, but not one cable" 'host host0: nothing comes through between rxe_p1 port 1 .* and rxe_p2 port 1 .* of host host1' \
+    --hostfile "$T/half.json"
+done_testing
