@@ -191,6 +191,12 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
+    /* While the reader takes nothing, agents keep what ranks have written, and are not done: that says nothing
+     * about the ranks. */
+    if (a->state == ATTEMPT_STOPPING && !a->is_hurried && !output_is_idle(a->config.output)) {
+        set_deadline(a, STOP_MARGIN_MS);
+        return;
+    }
     take(a, EVENT_LATE);
     attempt_advance(a);
 }
@@ -589,6 +595,7 @@ void attempt_kill(struct attempt *a)
         if (a->members[i].state < MEMBER_DONE)
             agent_channel_send(a->members[i].stream, LAUNCH_KILL, NULL, 0);
     }
+    a->is_hurried = true;
     set_deadline(a, STOP_MARGIN_MS);
 }
 

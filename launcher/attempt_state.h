@@ -78,6 +78,7 @@ struct attempt {
     int status; /* of a job that never ran */
 
     bool is_advancing;
+    bool is_hurried; /* attempt_kill: output that nobody reads is not waited for */
     bool paused;
     void (*on_paused)(void *arg);
     void *paused_arg;

@@ -11,6 +11,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -283,11 +284,24 @@ static int job_open(struct job *j, struct fault *why)
     return 0;
 }
 
+/* Said only where it can be: standard error may be the pipe that nobody reads. */
+static void say_lost(void)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT))
+        log_warn("output that has not been read is dropped");
+}
+
 static void job_close(struct job *j)
 {
+    bool is_lost = j->output && !output_is_idle(j->output);
+
     signals_close(j->signals);
     input_close(j->input);
     output_close(j->output);
+    if (is_lost)
+        say_lost();
     events_file_close(j->events);
     if (j->timeout)
         event_free(j->timeout);

@@ -208,8 +208,13 @@ bool output_finish(struct agent *a)
     return is_finished;
 }
 
-void output_close_all(struct agent *a)
+size_t output_close_all(struct agent *a)
 {
-    for (int i = 0; i < a->spawned; i++)
+    size_t dropped = 0;
+
+    for (int i = 0; i < a->spawned; i++) {
+        dropped += bytes_in(&a->ranks[i].out[0]) + bytes_in(&a->ranks[i].out[1]);
         output_close(&a->ranks[i]);
+    }
+    return dropped;
 }

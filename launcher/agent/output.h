@@ -52,7 +52,7 @@ void output_abandon(struct agent *a);
  * go their way first. */
 bool output_finish(struct agent *a);
 
-/* Pipes whose writers are out of our reach (survivors): read no more. */
-void output_close_all(struct agent *a);
+/* Reads no more. How many bytes that were in the pipes are dropped. */
+size_t output_close_all(struct agent *a);
 
 #endif

@@ -129,6 +129,9 @@ static json_t *survivors_describe(struct agent *a)
 /* Ranks that outlive SIGKILL are as ended as they get. */
 static void ranks_give_up(struct agent *a)
 {
+    char text[128];
+    size_t dropped;
+
     for (int i = 0; i < a->spawned; i++) {
         struct rank *r = &a->ranks[i];
 
@@ -138,7 +141,12 @@ static void ranks_give_up(struct agent *a)
             input_close(r);
         }
     }
-    output_close_all(a);
+    dropped = output_close_all(a);
+    if (dropped) {
+        snprintf(text, sizeof(text),
+                 "%zu bytes that ranks have written, and nobody has taken, are dropped", dropped);
+        worker_note(a, "warn", text);
+    }
     for (int i = 0; i < a->spawned; i++) {
         if (a->ranks[i].state == RANK_ENDED)
             exited_send(&a->ranks[i]);

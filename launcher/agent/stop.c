@@ -72,20 +72,23 @@ static void step(struct agent *a)
 {
     struct stop *s = &a->stop;
     int64_t now = clock_ms();
+    bool is_needed = true; /* another step */
 
     if (now >= s->kill_at) {
         everyone_signal(a, SIGKILL);
-        s->has_given_up = clock_ms() >= s->give_up_at;
+        is_needed = descendants_exist() || s->is_hurried;
+        s->has_given_up = is_needed && clock_ms() >= s->give_up_at;
     } else if (s->term_at >= 0 && now >= s->term_at) {
         s->term_at = -1;
         everyone_signal(a, SIGTERM);
     }
+    /* If all are gone what they have written may still be on its way, however long its reader takes. */
     if (s->has_given_up)
         s->is_active = false;
-    else if (now >= s->kill_at)
-        timer_set(a, now + PASS_MS);
-    else
+    else if (now < s->kill_at)
         timer_set(a, s->term_at >= 0 ? s->term_at : s->kill_at);
+    else if (is_needed)
+        timer_set(a, now + PASS_MS);
     rank_check_done(a);
 }
 
@@ -109,6 +112,17 @@ void stop_close(struct agent *a)
     if (a->stop.timer)
         event_free(a->stop.timer);
     a->stop.timer = NULL;
+}
+
+void stop_hurry(struct agent *a)
+{
+    int64_t now = clock_ms();
+
+    /* Since when it is waited counts from here, even if SIGKILL went out long ago. */
+    if (!a->stop.is_hurried && a->stop.is_active && a->stop.give_up_at < now + GIVE_UP_MS)
+        a->stop.give_up_at = now + GIVE_UP_MS;
+    a->stop.is_hurried = true;
+    stop_start(a, SIGKILL, 0);
 }
 
 void stop_start(struct agent *a, int signal, int grace_ms)

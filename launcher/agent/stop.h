@@ -19,7 +19,8 @@ struct event;
 struct stop {
     struct event *timer;
     bool is_active;
-    bool has_given_up;                    /* somebody survives SIGKILL */
+    bool is_hurried;                      /* KILL: output that nobody takes is not waited for */
+    bool has_given_up;                    /* on whoever survives SIGKILL, and on that output */
     int64_t term_at, kill_at, give_up_at; /* clock_ms; term_at -1: done */
 };
 
@@ -29,6 +30,9 @@ void stop_close(struct agent *a);
 
 /* The signal goes out before it returns. `signal` SIGKILL or no grace: at once. */
 void stop_start(struct agent *a, int signal, int grace_ms);
+
+/* SIGKILL, and no waiting for a reader. */
+void stop_hurry(struct agent *a);
 
 /* Sends to the ranks' process groups, no descendants beyond: SIGNAL. */
 void stop_signal_ranks(struct agent *a, int signal);

@@ -214,7 +214,7 @@ static void on_kill(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = false;
-    stop_start(a, SIGKILL, 0);
+    stop_hurry(a);
 }
 
 static void on_pause(struct agent *a, const struct frame *f)

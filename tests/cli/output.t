@@ -118,6 +118,38 @@ exec 5<&-
 wait "$mlaunch"
 check_status 0 "a reader that pauses gets everything" python3 "$T/untorn.py" "$T/out" "$LINES"
 
+# … and so does one that pauses while the job is stopped, for longer than the grace: nothing is dropped for its sake. Rank
+# 0 notes how much it has written.
+cat > "$T/noted.py" <<'PY'
+import os, sys
+written = 0
+os.set_blocking(1, True)
+note = open(sys.argv[1], "w")
+while True:
+    written += os.write(1, b"x" * 4096)
+    print(written, file=note, flush=True)
+PY
+"${JOB[@]}" --grace 1 --output raw -n 2 -- sh -c '[ $MLAUNCH_RANK = 1 ] || exec python3 '"$T/noted.py $T/noted"'
+    while [ ! -e '"$T"'/stop ]; do sleep 0.02; done; exit 4' > "$T/slow" 2> "$T/err" &
+mlaunch=$!
+exec 5< "$T/slow"
+head -c 4096 <&5 > "$T/out"
+wait_for 'grep -qs pipe_w /proc/'"$mlaunch"'/task/*/wchan || grep -qs "^1 " /proc/'"$mlaunch"'/task/*/syscall' 10
+: > "$T/stop"
+wait_for 'grep -q "exited with status 4" "$T/err"' 20
+read -r -t 4 <> <(:) # how long nobody reads is the subject
+cat <&5 >> "$T/out"
+exec 5<&-
+run wait "$mlaunch"
+job_judge 4 "a reader that pauses while a job is stopped" "mlaunch"
+got=$(stat -c %s "$T/out")
+noted=$(tail -n 1 "$T/noted")
+if [ "$got" -ge "$noted" ] && [ "$got" -le $((noted + 4096)) ]; then
+    pass "… gets all that had been written"
+else
+    fail "… gets all that had been written" "$got bytes of $noted"
+fi
+
 # --output DIR.
 mkdir -p "$T/logs"
 echo old > "$T/logs/rank.0.out"
