@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/algorithm_table.h"
 
+#include "runtime/group.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,43 +19,54 @@ static const struct {
     size_t bytes; /* up to */
     int ranks;    /* up to */
     enum algorithm algorithm;
+    bool needs_board; /* all members share memory */
 } table[] = {
+    /* One round for everything; or two rounds, but each byte reduced once and not by everyone. */
+    {CALL_ALL_REDUCE, 16 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT, true},
+    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED, true},
+
     /* The first row that fits counts. Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds
      * to fewer bytes; with few ranks and a full mesh the flat and the direct exchange have the fewest
      * bytes, flat in two rounds, direct in chunks. */
-    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
-    {CALL_ALL_REDUCE, 256 * KIB, 16, ALGORITHM_FLAT},
-    {CALL_ALL_REDUCE, ANY_SIZE, 16, ALGORITHM_DIRECT},
+    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, false},
+    {CALL_ALL_REDUCE, 256 * KIB, 16, ALGORITHM_FLAT, false},
+    {CALL_ALL_REDUCE, ANY_SIZE, 16, ALGORITHM_DIRECT, false},
     /* Many ranks: 2 (n - 1) rounds with neighbours only pay once the blocks are long. */
-    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
-    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
+    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, false},
+    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, false},
 
     /* Flat: all messages at once, and n shares in scratch. */
-    {CALL_REDUCE_SCATTER, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT},
-    {CALL_REDUCE_SCATTER, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
+    {CALL_REDUCE_SCATTER, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT, false},
+    {CALL_REDUCE_SCATTER, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, false},
 
     /* Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
-    {CALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
-    {CALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
+    {CALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, false},
+    {CALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, false},
 
     /* Bruck et al. 1997: few rounds for short shares of many ranks. */
-    {CALL_ALL_GATHER, ANY_SIZE, 8, ALGORITHM_DIRECT},
-    {CALL_ALL_GATHER, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
-    {CALL_ALL_GATHER, ANY_SIZE, 16, ALGORITHM_DIRECT},
-    {CALL_ALL_GATHER, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
+    {CALL_ALL_GATHER, ANY_SIZE, 8, ALGORITHM_DIRECT, false},
+    {CALL_ALL_GATHER, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK, false},
+    {CALL_ALL_GATHER, ANY_SIZE, 16, ALGORITHM_DIRECT, false},
+    {CALL_ALL_GATHER, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, false},
 
     /* Van de Geijn's scatter + all-gather for long ones; MPICH switches at 12 KiB. With one
      * receiver there is nothing to share. */
-    {CALL_BROADCAST, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
-    {CALL_BROADCAST, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
-    {CALL_BROADCAST, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER},
+    {CALL_BROADCAST, ANY_SIZE, 2, ALGORITHM_BINOMIAL, false},
+    {CALL_BROADCAST, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, false},
+    {CALL_BROADCAST, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER, false},
 };
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
 static const char *const names[ALGORITHMS] = {
-    [ALGORITHM_BINOMIAL] = "binomial", [ALGORITHM_BRUCK] = "bruck", [ALGORITHM_DIRECT] = "direct",
-    [ALGORITHM_DOUBLING] = "doubling", [ALGORITHM_FLAT] = "flat",   [ALGORITHM_RING] = "ring",
+    [ALGORITHM_BINOMIAL] = "binomial",
+    [ALGORITHM_BRUCK] = "bruck",
+    [ALGORITHM_DIRECT] = "direct",
+    [ALGORITHM_DOUBLING] = "doubling",
+    [ALGORITHM_FLAT] = "flat",
+    [ALGORITHM_RING] = "ring",
     [ALGORITHM_SCATTER] = "scatter",
+    [ALGORITHM_SHARED] = "shared",
+    [ALGORITHM_SHARED_FLAT] = "shared-flat",
 };
 
 static const struct {
@@ -75,12 +88,13 @@ static bool is_name(const char *name, const char *text, size_t length)
     return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
-static bool has_algorithm(enum call_kind kind, int algorithm)
+/* The table's row for it, or -1. */
+static int row_of(enum call_kind kind, int algorithm)
 {
     for (int row = 0; row < ROWS; row++)
         if (table[row].kind == kind && (int)table[row].algorithm == algorithm)
-            return true;
-    return false;
+            return row;
+    return -1;
 }
 
 static void refuse_algorithm(const char *call, enum call_kind kind, const char *text, size_t length)
@@ -89,7 +103,7 @@ static void refuse_algorithm(const char *call, enum call_kind kind, const char *
     size_t used = 0;
 
     for (int a = 0; a < ALGORITHMS && used < sizeof(known); a++)
-        if (has_algorithm(kind, a))
+        if (row_of(kind, a) >= 0)
             used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
                                      names[a]);
     fault_set(&refusal, ML_ERR_ARGUMENT, "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s",
@@ -115,7 +129,7 @@ static void override_parse(const char *text, size_t length)
     after = length - before - 1;
     for (a = 0; a < ALGORITHMS && !is_name(names[a], colon + 1, after); a++)
         ;
-    if (a == ALGORITHMS || !has_algorithm(calls[call].kind, a))
+    if (a == ALGORITHMS || row_of(calls[call].kind, a) < 0)
         refuse_algorithm(calls[call].name, calls[call].kind, colon + 1, after < 64 ? after : 64);
     else
         overrides[calls[call].kind] = 1 + a;
@@ -145,18 +159,24 @@ int algorithm_check(struct fault *why)
     return 0;
 }
 
-int algorithm_choose(enum call_kind kind, size_t bytes, int ranks, enum algorithm *out,
+static bool is_possible(int row, const struct group *g)
+{
+    return row >= 0 && (!table[row].needs_board || g->board);
+}
+
+int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why)
 {
     int row = 0, rc = algorithm_check(why);
 
     if (rc)
         return rc;
-    if (overrides[kind]) {
+    if (overrides[kind] && is_possible(row_of(kind, overrides[kind] - 1), g)) {
         *out = (enum algorithm)(overrides[kind] - 1);
         return 0;
     }
-    while (table[row].kind != kind || bytes > table[row].bytes || ranks > table[row].ranks)
+    while (table[row].kind != kind || bytes > table[row].bytes || g->size > table[row].ranks ||
+           !is_possible(row, g))
         row++; /* each call's last row fits all */
     *out = table[row].algorithm;
     return 0;

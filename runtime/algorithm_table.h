@@ -6,21 +6,24 @@
 #include "runtime/link.h"
 
 enum algorithm {
-    ALGORITHM_BINOMIAL, /* a tree */
-    ALGORITHM_BRUCK,    /* log2 rounds of growing messages */
-    ALGORITHM_DIRECT,   /* everyone with everyone, chunk by chunk */
-    ALGORITHM_DOUBLING, /* log2 rounds of the whole vector */
-    ALGORITHM_FLAT,     /* everyone with everyone at once, whole blocks */
-    ALGORITHM_RING,     /* neighbours only */
-    ALGORITHM_SCATTER,  /* a share each, then everyone with everyone */
+    ALGORITHM_BINOMIAL,    /* a tree */
+    ALGORITHM_BRUCK,       /* log2 rounds of growing messages */
+    ALGORITHM_DIRECT,      /* everyone with everyone, chunk by chunk */
+    ALGORITHM_DOUBLING,    /* log2 rounds of the whole vector */
+    ALGORITHM_FLAT,        /* everyone with everyone at once, whole blocks */
+    ALGORITHM_RING,        /* neighbours only */
+    ALGORITHM_SCATTER,     /* a share each, then everyone with everyone */
+    ALGORITHM_SHARED,      /* in shared memory: everyone reduces its piece, then takes all */
+    ALGORITHM_SHARED_FLAT, /* in shared memory: everyone reduces everything */
     ALGORITHMS,
 };
 
-/* By call, bytes (the whole vector's; a share's for all_gather and reduce_scatter) and ranks; all
- * of them are the same on every rank. MLAUNCH_ALGO="all_reduce:ring,broadcast:binomial" overrides;
+/* By call, bytes (the whole vector's; a share's for all_gather and reduce_scatter) and what g is:
+ * its ranks, and whether all share memory; all of them are the same on every rank.
+ * MLAUNCH_ALGO="all_reduce:ring,broadcast:binomial" overrides, where g has what the algorithm needs;
  * a name in it that doesn't exist is ML_ERR_ARGUMENT with a sentence, here and from
  * algorithm_check. */
-int algorithm_choose(enum call_kind kind, size_t bytes, int ranks, enum algorithm *out,
+int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why);
 
 /* Whether MLAUNCH_ALGO makes sense: for ml_init, so that a slip is said at once. */

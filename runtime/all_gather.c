@@ -92,7 +92,7 @@ int all_gather(struct group *g, const void *in, void *out, size_t size, struct f
         memcpy(mine, in, size);
     if (g->size == 1)
         return 0;
-    rc = algorithm_choose(CALL_ALL_GATHER, size, g->size, &algorithm, why);
+    rc = algorithm_choose(CALL_ALL_GATHER, size, g, &algorithm, why);
     if (rc)
         return rc;
     switch (algorithm) {

@@ -19,7 +19,7 @@ int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type
             memcpy(out, in, size);
         return 0;
     }
-    rc = algorithm_choose(CALL_ALL_REDUCE, size, g->size, &algorithm, why);
+    rc = algorithm_choose(CALL_ALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;
     switch (algorithm) {
@@ -29,6 +29,10 @@ int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type
         return all_reduce_flat(g, in, out, size, why);
     case ALGORITHM_RING:
         return all_reduce_ring(g, in, out, size, why);
+    case ALGORITHM_SHARED:
+        return all_reduce_shared(g, in, out, size, why);
+    case ALGORITHM_SHARED_FLAT:
+        return all_reduce_shared_flat(g, in, out, size, why);
     default:
         return all_reduce_direct(g, in, out, size, why);
     }

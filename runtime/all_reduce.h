@@ -12,4 +12,9 @@ int all_reduce_direct(struct group *g, const void *in, void *out, size_t size, s
 int all_reduce_flat(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 
+/* Only where g->board is. */
+int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t size,
+                           struct fault *why);
+
 #endif

@@ -98,7 +98,7 @@ int broadcast(struct group *g, void *buf, size_t size, int root, struct fault *w
 
     if (g->size == 1)
         return 0;
-    rc = algorithm_choose(CALL_BROADCAST, size, g->size, &algorithm, why);
+    rc = algorithm_choose(CALL_BROADCAST, size, g, &algorithm, why);
     if (rc)
         return rc;
     if (algorithm == ALGORITHM_SCATTER)

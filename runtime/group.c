@@ -113,6 +113,8 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
         if (i != b->local_index)
             rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
                                i, why);
+    if (!rc && b->local_count == g->size)
+        rc = shm_segment_board(&g->board, g->segment, g, why);
     return rc;
 }
 
@@ -250,6 +252,7 @@ void group_free(struct group *g)
             g->links[i]->ops->close(g->links[i]);
             g->links[i] = NULL; /* while the others are flushed, words still come in */
         }
+    free(g->board);
     shm_segment_close(g->segment);
     news_remove(w->news, g);
     bell_remove(g->bell, w->dir, w->generation, g->id, w->rank);

@@ -28,6 +28,8 @@ struct group {
     int active_count;
     struct pollfd *polls;        /* room for every link's and two more */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
+    struct shm_board *board;     /* where all members share memory, else NULL */
+    unsigned yields;             /* waits that yielded the processor, of late (wait.c) */
     bool stall_told;             /* COORD_WAITING was sent for this call */
     int64_t looked_ms;           /* when news were last read at the beginning of a call */
 

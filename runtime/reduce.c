@@ -104,7 +104,7 @@ int reduce(struct group *g, const void *in, void *out, size_t count, ml_type typ
             memcpy(out, in, size);
         return 0;
     }
-    rc = algorithm_choose(CALL_REDUCE, size, g->size, &algorithm, why);
+    rc = algorithm_choose(CALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;
     if (algorithm == ALGORITHM_DIRECT)

@@ -79,7 +79,7 @@ int reduce_scatter(struct group *g, const void *in, void *out, size_t count, ml_
             memcpy(out, in, size);
         return 0;
     }
-    rc = algorithm_choose(CALL_REDUCE_SCATTER, size, g->size, &algorithm, why);
+    rc = algorithm_choose(CALL_REDUCE_SCATTER, size, g, &algorithm, why);
     if (rc)
         return rc;
     if (algorithm == ALGORITHM_FLAT)

@@ -15,6 +15,7 @@
 #include "runtime/group.h"
 #include "runtime/message.h"
 #include "runtime/reduce_op.h"
+#include "runtime/shm_board.h"
 #include "runtime/world.h"
 
 #include <stdlib.h>
@@ -71,11 +72,18 @@ static __attribute__((noinline)) void shm_ring_bell(struct shm_link *s)
         bell_ring(s->peer_bell);
 }
 
+void shm_link_rouse(struct link *l)
+{
+    struct shm_link *s = shm_of(l);
+
+    if (__builtin_expect(atomic_load(&s->peer_slot->is_asleep), 0))
+        shm_ring_bell(s);
+}
+
 static inline void shm_publish(struct shm_link *s, _Atomic uint64_t *position, uint64_t value)
 {
     atomic_store(position, value);
-    if (__builtin_expect(atomic_load(&s->peer_slot->is_asleep), 0))
-        shm_ring_bell(s);
+    shm_link_rouse(&s->base);
 }
 
 /* --- sending -----------------------------------------------------------------------------------
@@ -208,6 +216,29 @@ static int shm_receive(struct shm_link *s, struct fault *why)
     return 1;
 }
 
+/* The peer waits for this rank on the board, and this rank for the peer in its link: they will never meet.
+ */
+static bool shm_is_missed(const struct shm_link *s, struct message *call)
+{
+    const struct link *l = &s->base;
+    const struct shm_board *b = l->group->board;
+
+    return b && (l->recvs || l->sends) && shm_board_is_ahead(b, l->peer, call);
+}
+
+/* When idle, and after the ring: what was sent before counts. */
+static int shm_look_up(struct shm_link *s, struct fault *why)
+{
+    struct link *l = &s->base;
+    struct message call;
+
+    if (atomic_load_explicit(&s->peer_slot->is_closed, memory_order_acquire))
+        l->ended = true;
+    if (!shm_is_missed(s, &call) || atomic_load(&s->in->head) != s->in_tail)
+        return 0;
+    return message_check(l->group, &call, l->recvs ? l->recvs : l->sends, why);
+}
+
 static int shm_progress(struct link *l, struct fault *why)
 {
     struct shm_link *s = shm_of(l);
@@ -222,10 +253,7 @@ static int shm_progress(struct link *l, struct fault *why)
             return rc;
         moved |= rc;
     }
-    /* Looked at only when idle, and after the ring: what was sent before counts. */
-    if (!moved && atomic_load_explicit(&s->peer_slot->is_closed, memory_order_acquire))
-        l->ended = true;
-    return moved;
+    return moved ? moved : shm_look_up(s, why);
 }
 
 /* --- sleeping ----------------------------------------------------------------------------------
@@ -234,6 +262,7 @@ static int shm_progress(struct link *l, struct fault *why)
 static int shm_sleep(struct link *l, struct pollfd *p)
 {
     struct shm_link *s = shm_of(l);
+    struct message call;
 
     (void)p; /* the group's bell wakes us */
     atomic_store(&s->my_slot->is_asleep, 1);
@@ -243,7 +272,9 @@ static int shm_sleep(struct link *l, struct pollfd *p)
         return -1;
     if (!l->ended && atomic_load(&s->peer_slot->is_closed))
         return -1;
-    return 0;
+    if (l->group->board && shm_board_has_come(l->group->board, l->peer))
+        return -1;
+    return shm_is_missed(s, &call) ? -1 : 0;
 }
 
 static void shm_wake(struct link *l)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/shm_segment.h"
 
+#include "runtime/shm_board.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +15,11 @@
 enum {
     RING_MAX = 1 << 20, /* bytes: no faster beyond that */
     RING_MIN = 4096,
+    PAGE = 4096,
     SEGMENT_AIM = 32 << 20, /* bytes that all rings together should stay below */
+    CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads are in a second-level cache */
+    CELL_MIN = 4096,
+    CELLS_AIM = 8 << 20, /* bytes, of all */
     SEGMENT_MAGIC = 0x4d4c5331,
 };
 
@@ -45,9 +51,31 @@ static size_t slots_offset(void)
     return sizeof(struct shm_head);
 }
 
-static size_t rings_offset(int count)
+static size_t cell_size_for(int count)
+{
+    size_t size = CELL_MAX;
+
+    while (size > CELL_MIN && (size_t)count * BOARD_CELLS * size > CELLS_AIM)
+        size /= 2;
+    return size;
+}
+
+static size_t lines_offset(int count)
 {
     return slots_offset() + (size_t)count * sizeof(struct shm_slot);
+}
+
+/* From here on whole pages. */
+static size_t cells_offset(int count)
+{
+    size_t end = lines_offset(count) + (size_t)count * BOARD_LINES * sizeof(struct board_line);
+
+    return (end + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+static size_t rings_offset(int count)
+{
+    return cells_offset(count) + (size_t)count * BOARD_CELLS * cell_size_for(count);
 }
 
 static size_t ring_stride(size_t ring_size)
@@ -197,4 +225,19 @@ struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)
 size_t shm_segment_ring_size(const struct shm_segment *s)
 {
     return s->ring_size;
+}
+
+int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct group *g,
+                      struct fault *why)
+{
+    struct shm_board *b = calloc(1, sizeof(*b));
+
+    if (!b)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    b->group = g;
+    b->lines = (struct board_line *)(s->memory + lines_offset(s->count));
+    b->cells = s->memory + cells_offset(s->count);
+    b->cell_size = cell_size_for(s->count);
+    *out = b;
+    return 0;
 }

@@ -3,7 +3,7 @@
  * shm_segment.h: the memory that a group's members on one host share: a slot for each, and a ring
  * for each ordered pair.
  *
- *     ├ head ┼ slot 0 ┼ slot 1 ┼ … ┼ ring 0→1 ┼ ring 0→2 ┼ … ┼ ring 1→0 ┼ …
+ *     ├ head ┼ slot 0 ┼ … ┼ board's lines ┼ board's cells ┼ ring 0→1 ┼ ring 0→2 ┼ … ┼ ring 1→0 ┼ …
  *
  * The lowest of them makes it; once all have mapped it the name is removed, so that nothing is left
  * however the processes end.
@@ -45,5 +45,11 @@ void shm_segment_close(struct shm_segment *s);  /* takes NULL */
 struct shm_slot *shm_segment_slot(struct shm_segment *s, int index);
 struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to);
 size_t shm_segment_ring_size(const struct shm_segment *s); /* bytes; a power of two */
+
+/* The board of g, all of whose members share s and have the same indices in both. To be freed. */
+struct group;
+struct shm_board;
+int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct group *g,
+                      struct fault *why);
 
 #endif

@@ -19,6 +19,7 @@ enum {
     SPIN_PAUSES_CROWDED = 10, /* more ranks than processors: whoever is awaited needs this one */
     SPIN_NS = 50 * 1000,      /* then sleep: a wake-up costs some 5 us, a spinning core more */
     SHORT = 4096,             /* bytes of a message that will be here soon, if at all */
+    YIELDS_MOST = 8,          /* waits that yielded; the next one sleeps */
     ENDED_MS = 1000,          /* how long the coordinator's word on a closed link is awaited */
     LEFT_DRAINS = 10,         /* times drain_ms: one who left in good order may have sent a lot */
     STALL_MS = 1000,          /* then the coordinator hears of it, and compares */
@@ -234,23 +235,45 @@ static int64_t wait_spin_ns(const struct group *g)
     return most;
 }
 
-int wait_step(struct group *g, struct waiting *w, struct fault *why)
+/* Two ranks on one processor that take turns by yielding look to the scheduler like two that don't need
+ * another one: it would leave them there, at a tenth of the speed. So one wait in many sleeps instead of
+ * yielding: whoever is woken goes to a free processor, if there is one. */
+static bool wait_has_yielded_enough(struct group *g)
 {
-    unsigned pauses = g->world->is_crowded ? SPIN_PAUSES_CROWDED : SPIN_PAUSES;
-    int64_t deadline, now;
-    int rc;
+    if (g->world->is_crowded || ++g->yields < YIELDS_MOST)
+        return false;
+    g->yields = 0;
+    return true;
+}
 
-    if (w->steps++ < pauses) {
+bool wait_spin(struct group *g, struct waiting *w)
+{
+    int64_t now, most;
+
+    if (w->steps++ < (g->world->is_crowded ? SPIN_PAUSES_CROWDED : SPIN_PAUSES)) {
         processor_pause();
-        return 0;
+        return true;
     }
     now = clock_ns();
-    if (!w->since_ns)
+    most = wait_spin_ns(g);
+    if (!w->since_ns) {
         w->since_ns = now;
-    if (now - w->since_ns < wait_spin_ns(g)) {
-        sched_yield();
-        return 0;
+        if (most == SPIN_NS && wait_has_yielded_enough(g))
+            w->since_ns -= SPIN_NS;
     }
+    if (now - w->since_ns >= most)
+        return false;
+    sched_yield();
+    return true;
+}
+
+int wait_step(struct group *g, struct waiting *w, struct fault *why)
+{
+    int64_t deadline;
+    int rc;
+
+    if (wait_spin(g, w))
+        return 0;
     /* What was said is heard before the sleep and not after it: a call whose messages have come
      * while this rank slept ends well, whoever has broken the group since. */
     rc = wait_hear(g, why);
@@ -258,7 +281,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
         rc = wait_check_links(g, &deadline, why);
     if (rc)
         return rc;
-    if (!g->stall_told && g->world->is_launched && now - w->since_ns >= STALL_MS * 1000000ll)
+    if (!g->stall_told && g->world->is_launched && clock_ns() - w->since_ns >= STALL_MS * 1000000ll)
         wait_report_stall(g);
     return wait_sleep(g, wait_timeout(g, w, deadline), why);
 }

@@ -12,6 +12,9 @@ struct waiting {
     int64_t since_ns;
 };
 
+/* Waits a moment without sleeping. False once it is time to sleep: wait_step. */
+bool wait_spin(struct group *g, struct waiting *w);
+
 /* Nothing moved on g's active links: waits a little, or until something may have happened. Fails if
  * what is queued can never go on: ML_ERR_PEER, or what the coordinator broke the group with. */
 int wait_step(struct group *g, struct waiting *w, struct fault *why);

@@ -292,6 +292,21 @@ static void other_size(struct job *j, int rank)
     expect_broken(w, ML_ERR_MISMATCH, "message of 11 bytes");
 }
 
+/* A message that is waited for where everybody else meets. */
+static void message_and_barrier(struct job *j, int rank)
+{
+    char v[64] = {0};
+    ml_group *w;
+    int rc;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    rc = rank == 1 ? ml_recv(w, v, 3, 0) : ml_barrier(w);
+    REQUIRE(rc == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "message of 3 bytes");
+    expect_broken(w, ML_ERR_MISMATCH, "barrier");
+}
+
 static void test_mismatch(void **state)
 {
     static const struct job_config *const configs[] = {&all_shm, &all_tcp, &mixed};
@@ -303,6 +318,7 @@ static void test_mismatch(void **state)
         job_do(configs[i], other_call);
         job_do(configs[i], other_size);
     }
+    job_do(&all_shm, message_and_barrier);
     job_do(&pair, other_root);
 }
 

@@ -8,9 +8,13 @@
 #include "runtime/algorithm_table.h"
 #include "runtime/collectives.h"
 #include "runtime/reduce_op.h"
+#include "runtime/shm_board.h"
+#include "runtime/shm_link.h"
+#include "runtime/wait.h"
 #include "tests/runtime/collective_cases.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -157,6 +161,52 @@ int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)
     return rc ? rc : transfer_wait(g, t, n, why);
 }
 
+/* ---- the board: what shm_board.c needs of the library ---- */
+
+enum { CELL = 4096 /* so that vectors take many turns */ };
+
+void shm_link_rouse(struct link *l)
+{
+    (void)l; /* nobody sleeps */
+}
+
+bool wait_spin(struct group *g, struct waiting *w)
+{
+    (void)g, (void)w;
+    sched_yield();
+    return true;
+}
+
+int wait_step(struct group *g, struct waiting *w, struct fault *why)
+{
+    (void)g, (void)w, (void)why;
+    abort(); /* wait_spin never gives up */
+}
+
+void wait_moved(struct group *g, struct waiting *w)
+{
+    (void)g, (void)w;
+}
+
+/* One in memory that the threads share, if MLAUNCH_ALGO asks for it. */
+static void *board_make(struct shm_board *b, int ranks)
+{
+    const char *algorithms = getenv("MLAUNCH_ALGO");
+    size_t lines = (size_t)ranks * BOARD_LINES * sizeof(struct board_line);
+    size_t cells = (size_t)ranks * BOARD_CELLS * CELL;
+    unsigned char *memory;
+
+    if (ranks < 2 || !algorithms || !strstr(algorithms, "shared"))
+        return NULL;
+    memory = aligned_alloc(PROCESSOR_LINE, lines + cells);
+    if (!memory)
+        abort();
+    memset(memory, 0, lines + cells);
+    *b = (struct shm_board){
+        .lines = (struct board_line *)memory, .cells = memory + lines, .cell_size = CELL};
+    return memory;
+}
+
 /* ---- the calls, as api.c makes them ---- */
 
 static struct group *begin(ml_group *group, enum call_kind kind, const char *name, uint64_t count,
@@ -245,6 +295,7 @@ static const char *do_error(void)
 /* ---- running ---- */
 
 struct rank {
+    struct shm_board board;
     pthread_t thread;
     struct group group;
     void (*body)(const struct subject *s, int *failures);
@@ -276,12 +327,21 @@ static void *rank_main(void *arg)
 static int ranks_run(int size, void (*body)(const struct subject *s, int *failures))
 {
     static struct rank ranks[MOST_RANKS];
+    static struct link *nobody[MOST_RANKS];
+    struct shm_board board;
+    void *memory = board_make(&board, size);
     int failures = 0;
 
     memset(ranks, 0, sizeof(ranks));
     for (int i = 0; i < size; i++) {
         ranks[i].group.rank = i;
         ranks[i].group.size = size;
+        ranks[i].group.links = nobody;
+        if (memory) {
+            ranks[i].board = board;
+            ranks[i].board.group = &ranks[i].group;
+            ranks[i].group.board = &ranks[i].board;
+        }
         ranks[i].body = body;
         if (pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]) != 0)
             abort();
@@ -291,6 +351,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
         failures += ranks[i].failures;
         free(ranks[i].group.scratch);
     }
+    free(memory);
     return failures;
 }
 
@@ -403,6 +464,8 @@ static void test_reductions(void **state)
     check_ranks("all_reduce:direct,reduce:direct,reduce_scatter:direct", few, run_reductions);
     check_ranks("all_reduce:ring", few, run_reductions);
     check_ranks("all_reduce:flat", few, run_reductions);
+    check_ranks("all_reduce:shared", few, run_reductions);
+    check_ranks("all_reduce:shared-flat", few, run_reductions);
 }
 
 static void test_movements(void **state)
@@ -420,6 +483,8 @@ static void test_large(void **state)
     check_ranks("", large, run_large);
     check_ranks("all_reduce:ring,all_gather:ring", large, run_large);
     check_ranks("all_reduce:flat,reduce_scatter:flat", large, run_large);
+    check_ranks("all_reduce:shared", large, run_large);
+    check_ranks("all_reduce:shared-flat", large, run_large);
 }
 
 static void test_random(void **state)
@@ -439,11 +504,12 @@ static void check_refused(const char *algorithms, const char *part)
     assert_true(pid >= 0);
     if (pid == 0) {
         struct fault why = {0};
+        struct group g = {.size = 2};
         enum algorithm a;
 
         setenv("MLAUNCH_ALGO", algorithms, 1);
         if (algorithm_check(&why) != ML_ERR_ARGUMENT || !strstr(why.text, part) ||
-            algorithm_choose(CALL_BROADCAST, 1, 2, &a, NULL) != ML_ERR_ARGUMENT) {
+            algorithm_choose(CALL_BROADCAST, 1, &g, &a, NULL) != ML_ERR_ARGUMENT) {
             fprintf(stderr, "'%s': %s\n", algorithms, why.text);
             _exit(1);
         }
@@ -456,8 +522,8 @@ static void check_refused(const char *algorithms, const char *part)
 static void test_table(void **state)
 {
     (void)state;
-    check_refused("all_reduce:rign",
-                  "all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, ring");
+    check_refused("all_reduce:rign", "all_reduce has no algorithm 'rign'; it has: direct, "
+                                     "doubling, flat, ring, shared, shared-flat");
     check_refused("all_reduce:bruck", "all_reduce has no algorithm 'bruck'");
     check_refused("all_reduce:ring,barrier:ring", "'barrier:ring' is not CALL:ALGORITHM");
     check_refused("ring", "'ring' is not CALL:ALGORITHM");

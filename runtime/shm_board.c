@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/shm_board.h"
+
+#include "runtime/group.h"
+#include "runtime/shm_link.h"
+#include "runtime/wait.h"
+
+#include <string.h>
+
+enum { LOOKS = 64 /* at a line before the first pause: the others usually come together */ };
+
+static struct board_line *line_of(const struct shm_board *b, int rank, uint64_t post)
+{
+    return &b->lines[BOARD_LINES * rank + (int)(post % BOARD_LINES)];
+}
+
+static bool has_posted(const struct shm_board *b, int rank)
+{
+    return atomic_load_explicit(&line_of(b, rank, b->posted)->at, memory_order_acquire) >=
+           b->posted;
+}
+
+bool shm_board_has_come(const struct shm_board *b, int rank)
+{
+    return b->awaited && atomic_load(&line_of(b, rank, b->awaited)->at) >= b->awaited;
+}
+
+bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call)
+{
+    const struct board_line *l = line_of(b, rank, b->posted + 1);
+
+    if (atomic_load_explicit(&l->at, memory_order_acquire) <= b->posted)
+        return false;
+    *call = l->call;
+    return true;
+}
+
+/* --- posting -----------------------------------------------------------------------------------
+ */
+
+/* The store and the looks at who sleeps are sequentially consistent, as shm_link.c explains. */
+static void board_post(struct shm_board *b, struct board_line *mine)
+{
+    const struct group *g = b->group;
+
+    atomic_store(&mine->at, ++b->posted);
+    for (int i = 0; i < g->size; i++)
+        if (i != g->rank)
+            shm_link_rouse(g->links[i]);
+}
+
+/* --- waiting -----------------------------------------------------------------------------------
+ */
+
+/* Makes the links to those who have not posted yet the ones that wait_step looks after. */
+static int board_watch(struct shm_board *b, struct fault *why)
+{
+    struct group *g = b->group;
+    int rc = 0;
+
+    g->active_count = 0;
+    for (int i = 0; i < g->size && rc >= 0; i++) {
+        struct link *l = g->links[i];
+
+        l->active = i != g->rank && !has_posted(b, i);
+        if (!l->active)
+            continue;
+        g->active[g->active_count++] = l;
+        rc = l->ops->progress(l, why); /* sees whether the peer has closed its end */
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static void board_look_away(struct shm_board *b)
+{
+    struct group *g = b->group;
+
+    for (int i = 0; i < g->active_count; i++)
+        g->active[i]->active = false;
+    g->active_count = 0;
+}
+
+static __attribute__((noinline)) int board_await(struct shm_board *b, int rank, struct fault *why)
+{
+    struct waiting w = {0};
+    int rc = 0;
+
+    b->awaited = b->posted;
+    while (!rc && !has_posted(b, rank)) {
+        if (wait_spin(b->group, &w))
+            continue;
+        rc = board_watch(b, why);
+        /* If it has come meanwhile, nothing would wake this rank. */
+        if (!rc && b->group->links[rank]->active)
+            rc = wait_step(b->group, &w, why);
+    }
+    b->awaited = 0;
+    board_look_away(b);
+    if (!rc)
+        wait_moved(b->group, &w);
+    return rc;
+}
+
+static int board_wait(struct shm_board *b, struct fault *why)
+{
+    const struct group *g = b->group;
+    int looks = 0, rc = 0;
+
+    for (int i = 0; i < g->size && !rc; i++) {
+        if (i == g->rank)
+            continue;
+        while (!has_posted(b, i) && looks < LOOKS)
+            looks++;
+        if (!has_posted(b, i))
+            rc = board_await(b, i, why);
+    }
+    return rc;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------
+ */
+
+int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struct fault *why)
+{
+    const struct group *g = b->group;
+    struct board_line *mine = line_of(b, g->rank, b->posted + 1);
+    struct transfer t = {.size = g->call.count};
+    int rc;
+
+    message_fill(&mine->call, &g->call, &t);
+    if (size)
+        memcpy(mine->payload, payload, size);
+    board_post(b, mine);
+    rc = board_wait(b, why);
+    for (t.peer = 0; t.peer < g->size && !rc; t.peer++)
+        rc = message_check(g, &line_of(b, t.peer, b->posted)->call, &t, why);
+    return rc;
+}
+
+int shm_board_round(struct shm_board *b, struct fault *why)
+{
+    board_post(b, line_of(b, b->group->rank, b->posted + 1));
+    return board_wait(b, why);
+}

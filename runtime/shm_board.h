@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm_board.h: where a group whose members all share memory meets. Each member has two lines, used in
+ * turn, on which it posts "I have come this far", the call that it is in and a few bytes, and two cells
+ * for more bytes. A post costs no system call, and everybody reads everybody's line: one hop of a cache
+ * line, whatever the number of members.
+ *
+ * A call on the board is a sequence of rounds, the same on all members: write, post, wait for all, read.
+ * A line or cell is written again two rounds, or turns, later: by then each other member has posted once
+ * more, and so has read what it posts behind.
+ *
+ *     member 0: │ line 0 │ line 1 │      cell 0 │ cell 1
+ *     member 1: │ line 0 │ line 1 │      cell 0 │ cell 1
+ */
+#ifndef RUNTIME_SHM_BOARD_H
+#define RUNTIME_SHM_BOARD_H
+
+#include "runtime/message.h"
+#include "runtime/processor.h"
+
+#include <stdatomic.h>
+
+enum { BOARD_LINES = 2, BOARD_CELLS = 2, BOARD_PAYLOAD = 88 };
+
+struct board_line {
+    _Alignas(PROCESSOR_LINE) _Atomic uint64_t at; /* the post's number, from 1; written last */
+    struct message call;                          /* of a call's first post */
+    unsigned char payload[BOARD_PAYLOAD];
+};
+_Static_assert(sizeof(struct board_line) == PROCESSOR_LINE, "fetched as one");
+
+struct shm_board {
+    struct group *group;
+    struct board_line *lines; /* BOARD_LINES of each member, by rank in the group */
+    unsigned char *cells;     /* BOARD_CELLS of each, 64-byte aligned */
+    size_t cell_size;
+    uint64_t posted;  /* this rank's posts so far */
+    uint64_t turns;   /* shm_board_turn so far */
+    uint64_t awaited; /* the post that this rank waits for; 0: it doesn't */
+};
+
+/* Begins a call: the first round. Up to BOARD_PAYLOAD bytes go on the line. Returns once all members have
+ * posted theirs; ML_ERR_MISMATCH if they are in another call, or what wait.h says. */
+int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struct fault *why);
+
+/* Another round. */
+int shm_board_round(struct shm_board *b, struct fault *why);
+
+/* What a member has put on its line, until the next round. */
+static inline const unsigned char *shm_board_payload(const struct shm_board *b, int rank)
+{
+    return b->lines[BOARD_LINES * rank + (int)(b->posted % BOARD_LINES)].payload;
+}
+
+/* Goes on to the other cells. At least one round must follow before the next turn. */
+static inline void shm_board_turn(struct shm_board *b)
+{
+    b->turns++;
+}
+
+/* A member's cell of this turn: its own to write before a round, the others' to read after it. */
+static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank)
+{
+    size_t number = (size_t)(BOARD_CELLS * rank) + b->turns % BOARD_CELLS;
+
+    return b->cells + number * b->cell_size;
+}
+
+/* For links: whether `rank` waits in a call that this rank has not come to: it sends and receives nothing
+ * else until then. *call: which. */
+bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call);
+
+/* For links: whether this rank waits for a post that `rank` has made. */
+bool shm_board_has_come(const struct shm_board *b, int rank);
+
+#endif
