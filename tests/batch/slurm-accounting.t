@@ -3,7 +3,7 @@
 # Slurm accounts for every rank: the processes of each, daemons too, belong to the job's step on their node, whose
 # memory and CPU time sstat tells. Slurm knows a step's processes by descent here, in slurm-cgroup.t by cgroups.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
-TEST_LIMIT=90
+TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # mlaunch under a real Slurm: three nodes, a login host that is none of them, and no SSH between them.
-TEST_LIMIT=240
+TEST_LIMIT=400
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"

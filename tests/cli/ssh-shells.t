@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Whatever the login shell on a host is, and whatever its start-up files print, the agent starts; and if
 # the shell runs nothing, that is said.
-TEST_LIMIT=60
+TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 1

@@ -3,7 +3,7 @@
 # Where mlaunch may make a control group for the ranks, it does: whoever is in it is known and ended, whatever he has done
 # to his environment and his parents. Expected: one a job, gone with the job; one of a dead job is mlaunch clean's.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
-TEST_LIMIT=90
+TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
 

@@ -4,7 +4,7 @@
 # by their mark alone, job directories, segments, sockets, half copies of agents. Expected: gone, and told; what lives,
 # what is another user's, what is young, and what only looks alike stays.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
-TEST_LIMIT=90
+TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
 inside container

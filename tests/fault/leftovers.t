@@ -3,7 +3,7 @@
 # What ranks leave behind when a job ends as it should: a daemon, a child deaf to SIGTERM, a stopped one, 1,000 children in
 # sessions of their own; after a good end, a failure, Ctrl-C, and --timeout. Expected: gone when mlaunch returns.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
-TEST_LIMIT=90
+TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"
