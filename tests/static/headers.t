@@ -5,8 +5,21 @@
 cd "$SOURCE" || exit 1
 
 read -ra flags < <(make -s --no-print-directory -C "$BUILD" print-flags)
+# needs_verbs HEADER: libibverbs's, itself or by one of ours.
+needs_verbs() {
+    local other
+    grep -q '^#include <infiniband/' "$1" && return
+    while IFS= read -r other; do
+        needs_verbs "$other" && return
+    done < <(sed -n 's/^#include "\(rdma\/.*\)"$/\1/p' "$1")
+    return 1
+}
 for header in common/*.h coordinator/*.h launcher/*.h launcher/agent/*.h runtime/*.h rdma/*.h; do
     [ -e "$header" ] || continue
+    if ! grep -q '^#define HAVE_RDMA' "$BUILD/config.h" && needs_verbs "$header"; then
+        skip "$header compiles alone" "built without RDMA"
+        continue
+    fi
     echo "#include \"$header\"" > "$T/alone.c"
     check "$header compiles alone" "$CC" -fsyntax-only -Wall -Wextra -Werror -I"$SOURCE" -I"$BUILD" \
         -D_GNU_SOURCE -std=gnu11 "${flags[@]}" "$T/alone.c"
