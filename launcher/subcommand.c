@@ -10,8 +10,7 @@ const struct subcommand subcommand_table[] = {
     {"ps", ps_run, "the jobs on hosts: who, what, how many ranks, live or dead"},
     {"kill", kill_run, "end a job by its id, on whatever terminal it was started"},
     {"clean", clean_run, "remove what dead jobs have left"},
-    {"hosts", hosts_run,
-     "the hosts, and with --probe how their RDMA devices are wired, as a hostfile"},
+    {"hosts", hosts_run, "the hosts, and with --probe how their RDMA devices are wired"},
     {"batch", batch_main, "write a job script for Slurm, PBS, LSF or SGE, and submit it"},
     {NULL, NULL, NULL},
 };
