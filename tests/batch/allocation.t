@@ -26,6 +26,10 @@ check_error 0 '^mlaunch: warning: --hosts: host x is not in the allocation \(Slu
     "a host outside" "$MLAUNCH" --dry-run -H n1,x -- true
 check_match '^host 1: x ' "$OUT" "is used"
 check_no_match 'n2' "$OUT" "and no other"
+echo y slots=2 > "$T/hostfile"
+check_error 0 '^mlaunch: warning: .*hostfile: host y is not in the allocation \(Slurm job 7\): it is used all the same' \
+    "a host of a hostfile outside" "$MLAUNCH" --dry-run --hostfile "$T/hostfile" -- true
+check_match '^host 0: y ' "$OUT" "is used too"
 check "hosts inside" "$MLAUNCH" --dry-run -H n2 -- true
 check_output "" "need no warning" cat "$ERR"
 check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent "$MLAUNCH" --dry-run -- true

@@ -130,6 +130,16 @@ wait_for 'running "sleep 1006" 2' 30 || fail "ranks start" "$(survivors "$mark")
 on_login scontrol requeue "$job"
 requeued=$job requeued_out=$out requeued_mark=$mark # Slurm would wait two minutes
 
+# Suspended, for longer than the silence after which a channel counts as dead; the next jobs run meanwhile.
+fresh_mark
+batch --nodes 2 -x "$mark" run --output raw -- sh -c 'echo ready; while [ ! -e '"$T"'/resumed ]; do sleep 0.1; done; echo went on'
+wait_for '[ "$(grep -c ready "$out" 2> /dev/null)" = 2 ]' 30 || fail "ranks start" "$(cat "$out")"
+check "a job is suspended" on_login scontrol suspend "$job"
+suspended=$job suspended_out=$out since=$EPOCHSECONDS
+stopped() { for pid in $(survivors "$mark" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done 2> /dev/null | sort -u | tr -d '\n'; }
+wait_for '[ "$(stopped)" = T ]' 20
+check_output T "all of it is stopped" stopped
+
 # Two jobs of an array on one node: the end of one doesn't touch the other.
 fresh_mark
 batch --nodes 1 --ntasks 1 --extra --array=1-2 --extra "--nodelist=$N3" --extra "--output=$T/array.%a" -x "$mark" -x SLURM_ARRAY_TASK_ID run --output raw -- \
@@ -164,6 +174,13 @@ touch "$T/end.1"
 job=${array}_1
 ends COMPLETED 0:0 "and goes on to its own end"
 nothing_left "an array"
+
+job=$suspended out=$suspended_out
+wait_for '[ $((EPOCHSECONDS - since)) -gt 12 ]' 20
+check "it is resumed" on_login scontrol resume "$job"
+touch "$T/resumed"
+ends COMPLETED 0:0 "and comes to a good end"
+check_output 2 "with its ranks" grep -c 'went on' "$out"
 
 job=$requeued out=$requeued_out mark=$requeued_mark
 # Its start can't be set while the nodes still report the end of the run before: Slurm refuses that in words.
