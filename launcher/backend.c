@@ -176,6 +176,7 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     p->rdma_port = o->rdma_port;
     p->gid_index = o->gid_index;
     p->mtu = o->mtu;
+    p->qp = o->qp;
     if (o->rdma_device)
         rc = string_copy(&p->rdma_device, o->rdma_device, why);
     if (!rc && choice < 0)

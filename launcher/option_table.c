@@ -242,6 +242,7 @@ static const struct option_choice backends[] = {
     {"auto", BACKEND_AUTO},  {"tcp", BACKEND_TCP}, {"ring", BACKEND_TCP},  {"rdma", BACKEND_RDMA},
     {"jaccl", BACKEND_RDMA}, {"shm", BACKEND_SHM}, {"none", BACKEND_NONE}, {NULL, 0}};
 static const struct option_choice locals[] = {{"shm", 0}, {"net", 1}, {NULL, 0}};
+static const struct option_choice queue_pairs[] = {{"auto", 0}, {"rc", 1}, {"uc", 2}, {NULL, 0}};
 static const struct option_choice failures[] = {{"stop", 0}, {"continue", 1}, {NULL, 0}};
 static const struct option_choice maps[] = {{"slot", 0}, {"host", 1}, {NULL, 0}};
 static const struct option_choice launchers[] = {
@@ -304,6 +305,8 @@ const struct option option_table[] = {
      .set = set_number, .min = 0, .max = 255, OF(gid_index)},
     {"mtu", NULL, 0, "N", "RDMA path MTU in bytes, at most (default: the smaller of both ports')",
      .set = set_number, .min = 256, .max = 4096, OF(mtu)},
+    {"qp", NULL, 0, "auto|rc|uc", "RDMA queue pairs: reliable, or unreliable connections; auto: rc where it is offered",
+     .set = set_choice, .choices = queue_pairs, OF(qp)},
 
     {.help = "Output"},
     {"output", NULL, 0, "label|raw|DIR", "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
@@ -369,7 +372,7 @@ static const struct section_key {
 
 /* Known to people who have read of them, and not here yet. */
 static const char *const future[] = {
-    "mpi", "qp", NULL};
+    "mpi", NULL};
 /* clang-format on */
 
 const struct option *option_find(const char *name)

@@ -42,6 +42,7 @@ struct options {
     int port, starting_port;
     char *rdma_device;             /* or NULL */
     int rdma_port, gid_index, mtu; /* 0, -1, 0: not said */
+    int qp;                        /* 0: as offered, 1: RC, 2: UC */
     int agent_launcher;            /* enum launcher_choice */
     char *agent_command;
     char *ssh_config, *agent, *events, *config, *profile;

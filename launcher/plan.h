@@ -58,6 +58,7 @@ struct plan {
     int port, starting_port;       /* 0: any */
     char *rdma_device;             /* --rdma-device, or NULL */
     int rdma_port, gid_index, mtu; /* 0, -1, 0: as found */
+    int qp;                        /* 0: as offered, 1: RC, 2: UC */
     bool eager;
     int init_timeout_s;
     int stall_s;               /* MLAUNCH_STALL of the caller, or 30 */

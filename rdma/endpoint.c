@@ -15,6 +15,8 @@
 
 enum {
     SIGN_SECONDS = 2, /* of sleep between two signs of life */
+    ASK_SECONDS = 1,  /* of sleep without a chunk, over UC, before the peer is asked */
+    LATE_TICKS = 2,   /* seconds after its answer, when what it had sent must be here */
     EVENTS = 2 * ENDPOINT_RAILS + 1,
     NAME = 320,
 };
@@ -35,6 +37,14 @@ struct lost_rail {
     uint64_t next;  /* of the chunks that go again, by their number on this rail */
 };
 
+/* Of a rail over UC. */
+struct doubt {
+    bool asks, answers;  /* words to be said */
+    bool has_answer;     /* the peer said that it had sent `sent` */
+    int ticks;           /* since then */
+    uint64_t sent, seen; /* seen: what had arrived at the last tick */
+};
+
 /* A chunk that came before its turn. */
 struct parked {
     struct parked *next;
@@ -48,8 +58,10 @@ struct endpoint {
     struct rail *live[ENDPOINT_RAILS]; /* those that are not dropped */
     int live_count;
     struct lost_rail lost[ENDPOINT_RAILS];
+    struct doubt doubts[ENDPOINT_RAILS];
     uint64_t gap_end; /* up to this chunk, some may come again, behind later ones */
     struct parked *parked;
+    bool has_doubts;               /* words of struct doubt are to be said */
     struct rail *taking;           /* whose chunk endpoint_chunk gave; NULL: a parked one */
     struct parked **taking_parked; /* which one */
     struct fault failed;           /* code != 0: this side can't go on */
@@ -58,8 +70,9 @@ struct endpoint {
     int rank, peer;
     char name[NAME];
     int epoll, timer;
-    bool has_said; /* its checks */
-    int heard;     /* rails on which the peer's check came */
+    unsigned ticks; /* of the timer */
+    bool has_said;  /* its checks */
+    int heard;      /* rails on which the peer's check came */
     struct rail_end *published;
 };
 
@@ -80,7 +93,7 @@ static int watch(struct endpoint *e, int fd)
 
 static int watches_open(struct endpoint *e, struct fault *why)
 {
-    struct itimerspec every = {{SIGN_SECONDS, 0}, {SIGN_SECONDS, 0}};
+    struct itimerspec every = {{ASK_SECONDS, 0}, {ASK_SECONDS, 0}};
     bool good;
 
     e->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -113,7 +126,8 @@ int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct
                                      .peer = e->name,
                                      .port = c->port,
                                      .gid_index = c->gid_index,
-                                     .mtu = c->mtu};
+                                     .mtu = c->mtu,
+                                     .kind = (enum queue_pair_kind)c->kind};
 
         rc = rail_open(&e->rails[i], &config, why);
         if (!rc)
@@ -324,6 +338,64 @@ static int drop_failed(struct endpoint *e)
     return dropped;
 }
 
+static bool say_doubt(struct endpoint *e, struct endpoint_word *word)
+{
+    for (int i = 0; i < e->rail_count; i++) {
+        struct doubt *d = &e->doubts[i];
+        bool *what = d->asks ? &d->asks : &d->answers;
+
+        if (!*what || e->lost[i].is_dropped)
+            continue;
+        *word = (struct endpoint_word){.kind = d->asks ? ENDPOINT_ASKS : ENDPOINT_SENT,
+                                       .rail = i,
+                                       .count = e->rails[i]->posted};
+        *what = false;
+        return true;
+    }
+    e->has_doubts = false;
+    return false;
+}
+
+/* A second of sleep is over: what was sent well before must be here, and where nothing came, is there
+ * something on the way? */
+static void doubt(struct endpoint *e)
+{
+    for (int i = 0; i < e->rail_count; i++) {
+        struct doubt *d = &e->doubts[i];
+        struct rail *r = e->rails[i];
+
+        if (e->lost[i].is_dropped || !r->is_connected || rail_is_reliable(r))
+            continue;
+        rail_poll(r);
+        if (d->has_answer && d->ticks++ >= LATE_TICKS) {
+            rail_expect(r, d->sent);
+            d->has_answer = false;
+        }
+        d->asks = r->arrived == d->seen;
+        d->seen = r->arrived;
+        e->has_doubts |= d->asks;
+    }
+}
+
+static void hear_doubt(struct endpoint *e, const struct endpoint_word *word)
+{
+    struct doubt *d = &e->doubts[word->rail];
+
+    if (e->lost[word->rail].is_dropped)
+        return;
+    if (word->kind == ENDPOINT_ASKS) {
+        d->answers = e->has_doubts = true;
+        /* It may be a free slot that it waits for. */
+        rail_repeat_credit(e->rails[word->rail]);
+    } else if (!d->has_answer) {
+        *d = (struct doubt){.asks = d->asks,
+                            .answers = d->answers,
+                            .has_answer = true,
+                            .sent = word->count,
+                            .seen = d->seen};
+    }
+}
+
 bool endpoint_say(struct endpoint *e, struct endpoint_word *word)
 {
     for (int i = 0; i < e->rail_count; i++) {
@@ -332,10 +404,11 @@ bool endpoint_say(struct endpoint *e, struct endpoint_word *word)
         if (!l->is_dropped || l->has_said)
             continue;
         l->has_said = true;
-        *word = (struct endpoint_word){.rail = i, .arrived = e->rails[i]->arrived, .out = e->out};
+        *word = (struct endpoint_word){
+            .kind = ENDPOINT_DROPPED, .rail = i, .count = e->rails[i]->arrived, .out = e->out};
         return true;
     }
-    return false;
+    return e->has_doubts && say_doubt(e, word);
 }
 
 int endpoint_hear(struct endpoint *e, const struct endpoint_word *word, struct fault *why)
@@ -343,6 +416,10 @@ int endpoint_hear(struct endpoint *e, const struct endpoint_word *word, struct f
     struct lost_rail *l;
     struct rail *r;
 
+    if (word->rail >= 0 && word->rail < e->rail_count && word->kind != ENDPOINT_DROPPED) {
+        hear_doubt(e, word);
+        return 0;
+    }
     if (word->rail < 0 || word->rail >= e->rail_count || e->lost[word->rail].has_heard)
         return fault_set(why, ML_ERR_REFUSED, "%s drops a rail %d that it can't drop", e->name,
                          word->rail);
@@ -355,11 +432,11 @@ int endpoint_hear(struct endpoint *e, const struct endpoint_word *word, struct f
         drop(e, word->rail);
         l->is_told = true;
     }
-    if (word->arrived > r->posted || r->posted - word->arrived > MEMORY_SLOTS)
+    if (word->count > r->posted || r->posted - word->count > MEMORY_SLOTS)
         return fault_set(why, ML_ERR_REFUSED,
                          "what %s tells of a rail that it has dropped makes no sense", e->name);
     l->has_heard = true;
-    l->next = word->arrived;
+    l->next = word->count;
     if (word->out > e->gap_end)
         e->gap_end = word->out;
     return 0;
@@ -562,14 +639,21 @@ int endpoint_sleep(struct endpoint *e, bool sends)
     return sends && endpoint_slot(e, &room) ? -1 : 0;
 }
 
+static void endpoint_tick(struct endpoint *e)
+{
+    if (e->ticks++ % SIGN_SECONDS == 0)
+        for (int i = 0; i < e->rail_count; i++)
+            rail_sign(e->rails[i]);
+    doubt(e);
+}
+
 static void endpoint_take_event(struct endpoint *e, int fd)
 {
     uint64_t expirations;
 
     if (fd == e->timer) {
         if (read(fd, &expirations, sizeof(expirations)) > 0)
-            for (int i = 0; i < e->rail_count; i++)
-                rail_sign(e->rails[i]);
+            endpoint_tick(e);
         return;
     }
     for (int i = 0; i < e->rail_count; i++) {

@@ -27,6 +27,7 @@ struct endpoint_config {
     int port;              /* 0: the first that is active */
     int gid_index;         /* -1: the best one */
     int mtu;               /* bytes, 0: what the port has */
+    int kind;              /* enum queue_pair_kind */
     uint64_t tag;          /* the same for all of a group and nobody else: part of the check */
     int rank, peer;        /* world ranks */
     const char *peer_name; /* "rank 3 on host b", copied */
@@ -53,11 +54,15 @@ void endpoint_send(struct endpoint *e, size_t size);
 const void *endpoint_chunk(struct endpoint *e, size_t *size);
 void endpoint_release(struct endpoint *e);
 
-/* What one side tells the other of a rail that it has dropped. */
+/*
+ * What one side tells the other of a rail: that it is dropped; over UC, a waiter also asks how far the
+ * other has sent, so that what was sent last can't be lost unnoticed.
+ */
+enum endpoint_word_kind { ENDPOINT_DROPPED, ENDPOINT_ASKS, ENDPOINT_SENT };
 struct endpoint_word {
-    int rail;
-    uint64_t arrived; /* chunks that came over it */
-    uint64_t out;     /* chunks this side has sent so far, over all rails */
+    int kind, rail;
+    uint64_t count; /* DROPPED: chunks that came over it; SENT: chunks that went into it */
+    uint64_t out;   /* DROPPED: chunks this side has sent so far, over all rails */
 };
 /* The next word that the peer must get, if there is one; and what came from it. ML_ERR_REFUSED if
  * that makes no sense. */

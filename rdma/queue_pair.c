@@ -10,8 +10,8 @@
 enum { TIMEOUT = 19, RETRIES = 4, RNR_RETRIES_INFINITE = 7, RNR_TIMER = 12 /* 0.64 ms */ };
 enum { PSN_MASK = 0xffffff, HOPS = 64 };
 
-static struct ibv_qp *create(struct ibv_pd *domain, struct ibv_cq *sends, struct ibv_cq *receives,
-                             uint32_t max_inline, uint32_t *got_inline)
+static struct ibv_qp *create(enum queue_pair_kind kind, struct ibv_pd *domain, struct ibv_cq *sends,
+                             struct ibv_cq *receives, uint32_t max_inline, uint32_t *got_inline)
 {
     struct ibv_qp_init_attr attr = {.send_cq = sends,
                                     .recv_cq = receives,
@@ -20,7 +20,7 @@ static struct ibv_qp *create(struct ibv_pd *domain, struct ibv_cq *sends, struct
                                             .max_send_sge = 1,
                                             .max_recv_sge = 1,
                                             .max_inline_data = max_inline},
-                                    .qp_type = IBV_QPT_RC,
+                                    .qp_type = kind == QUEUE_PAIR_UC ? IBV_QPT_UC : IBV_QPT_RC,
                                     .sq_sig_all = 1};
     struct ibv_qp *qp = ibv_create_qp(domain, &attr);
 
@@ -28,9 +28,25 @@ static struct ibv_qp *create(struct ibv_pd *domain, struct ibv_cq *sends, struct
     return qp;
 }
 
-int queue_pair_create(struct queue_pair *out, const struct port *p, struct ibv_pd *domain,
-                      struct ibv_cq *sends, struct ibv_cq *receives, const struct explain_place *at,
-                      struct fault *why)
+static bool create_either(struct queue_pair *q, enum queue_pair_kind kind, struct ibv_pd *domain,
+                          struct ibv_cq *sends, struct ibv_cq *receives)
+{
+    q->kind = kind;
+    q->qp = create(kind, domain, sends, receives, QUEUE_PAIR_INLINE, &q->max_inline);
+    if (!q->qp)
+        q->qp = create(kind, domain, sends, receives, 0, &q->max_inline);
+    return q->qp != NULL;
+}
+
+/* Out of something: another kind would get no more of it. */
+static bool is_shortage(int err)
+{
+    return err == ENOMEM || err == EAGAIN || err == ENOSPC || err == EBUSY;
+}
+
+int queue_pair_create(struct queue_pair *out, enum queue_pair_kind kind, const struct port *p,
+                      struct ibv_pd *domain, struct ibv_cq *sends, struct ibv_cq *receives,
+                      const struct explain_place *at, struct fault *why)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
                                .port_num = (uint8_t)p->number,
@@ -38,11 +54,14 @@ int queue_pair_create(struct queue_pair *out, const struct port *p, struct ibv_p
     struct queue_pair q = {0};
     int err;
 
-    q.qp = create(domain, sends, receives, QUEUE_PAIR_INLINE, &q.max_inline);
-    if (!q.qp)
-        q.qp = create(domain, sends, receives, 0, &q.max_inline);
-    if (!q.qp)
-        return explain(why, EXPLAIN_PAIR, errno, at);
+    if (!create_either(&q, kind == QUEUE_PAIR_UC ? QUEUE_PAIR_UC : QUEUE_PAIR_RC, domain, sends,
+                       receives)) {
+        int refusal = errno;
+
+        if (kind != QUEUE_PAIR_AUTO || is_shortage(refusal) ||
+            !create_either(&q, QUEUE_PAIR_UC, domain, sends, receives))
+            return explain(why, EXPLAIN_PAIR, refusal, at);
+    }
     err = ibv_modify_qp(q.qp, &attr,
                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (err) {
@@ -79,9 +98,10 @@ static int to_rtr(struct queue_pair *q, const struct port *p, const struct gid *
         attr.ah_attr.grh.sgid_index = (uint8_t)gid->index;
         attr.ah_attr.grh.hop_limit = HOPS;
     }
-    return ibv_modify_qp(q->qp, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    return ibv_modify_qp(
+        q->qp, &attr,
+        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+            (q->kind == QUEUE_PAIR_RC ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
 }
 
 int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct gid *gid,
@@ -98,9 +118,12 @@ int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct 
 
     if (err)
         return explain(why, EXPLAIN_TO_RTR, err, at);
-    err = ibv_modify_qp(q->qp, &attr,
-                        IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                            IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+    err =
+        ibv_modify_qp(q->qp, &attr,
+                      IBV_QP_STATE | IBV_QP_SQ_PSN |
+                          (q->kind == QUEUE_PAIR_RC ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                                          IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+                                                    : 0));
     return err ? explain(why, EXPLAIN_TO_RTS, err, at) : 0;
 }
 

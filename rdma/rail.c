@@ -113,7 +113,8 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
     if (!rc)
         rc = memory_create(&r->memory, r->domain, &at, why);
     if (!rc)
-        rc = queue_pair_create(&r->pair, r->port, r->domain, r->sends, r->receives, &at, why);
+        rc = queue_pair_create(&r->pair, c->kind, r->port, r->domain, r->sends, r->receives, &at,
+                               why);
     if (rc)
         return rc;
     for (int i = 0; i + 1 < RAIL_BATCH; i++)
@@ -170,8 +171,11 @@ void rail_close(struct rail *r)
 void rail_publish(const struct rail *r, struct rail_end *out)
 {
     memset(out, 0, sizeof(*out));
-    out->pair = (struct queue_pair_end){
-        .number = r->pair.qp->qp_num, .psn = r->pair.psn, .lid = r->port->attr.lid, .mtu = r->mtu};
+    out->pair = (struct queue_pair_end){.number = r->pair.qp->qp_num,
+                                        .psn = r->pair.psn,
+                                        .lid = r->port->attr.lid,
+                                        .mtu = r->mtu,
+                                        .kind = (uint8_t)r->pair.kind};
     out->address = (uintptr_t)r->memory.bytes;
     out->key = r->memory.region->rkey;
     out->gid_index = r->gid_index;
@@ -221,6 +225,12 @@ int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, stru
                          "%s port %d and %s's %s port %d are of different kinds (InfiniBand and "
                          "Ethernet): the hostfile's wiring can't be right",
                          r->port->device, r->port->number, r->peer, other->device, other->port);
+    if (end.kind != (uint8_t)r->pair.kind)
+        return fault_set(
+            why, ML_ERR_LINK,
+            "%s offers only unreliable connections (UC) and %s's %s reliable ones, or the "
+            "other way round: --qp uc where both have them",
+            r->port->device, r->peer, other->device);
     if (r->port->attr.link_layer == IBV_LINK_LAYER_ETHERNET)
         rc = gids_settle(r, other, is_low, why);
     if (rc)
@@ -343,6 +353,32 @@ void rail_sign(struct rail *r)
         return;
     work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
     write_post(r, &work, &piece);
+}
+
+bool rail_is_reliable(const struct rail *r)
+{
+    return r->pair.kind == QUEUE_PAIR_RC;
+}
+
+void rail_repeat_credit(struct rail *r)
+{
+    if (r->failed.code)
+        return;
+    sends_poll(r);
+    credit_post(r);
+}
+
+void rail_expect(struct rail *r, uint64_t sent)
+{
+    struct explain_place at = rail_place(r);
+    char place[EXPLAIN_PLACE];
+
+    if (r->arrived >= sent || r->failed.code)
+        return;
+    fault_set(&r->failed, ML_ERR_LINK,
+              "the link%s has lost something: %s has sent %llu chunks, and only %llu have come",
+              explain_place(&at, place), r->peer, (unsigned long long)sent,
+              (unsigned long long)r->arrived);
 }
 
 bool rail_is_flushed(struct rail *r)

@@ -75,6 +75,7 @@ struct rail_config {
     int port;      /* 0: the first that is active */
     int gid_index; /* -1: the best one */
     int mtu;       /* bytes, 0: what the port has */
+    enum queue_pair_kind kind;
 };
 
 int rail_open(struct rail **out, const struct rail_config *c, struct fault *why);
@@ -101,6 +102,11 @@ void rail_arm(struct rail *r, bool sends);
 void rail_disarm(struct rail *r);
 /* The device's own news: a port that went down. */
 void rail_look(struct rail *r);
+/* Tells the peer of its free slots once more: on UC an earlier word may have been lost. */
+void rail_repeat_credit(struct rail *r);
+/* UC: the peer had sent `sent` chunks a while ago. Fails the rail if they have not come. */
+void rail_expect(struct rail *r, uint64_t sent);
+bool rail_is_reliable(const struct rail *r);
 /* Writes a word to the peer if nothing is under way: a dead cable shows only to one who sends. */
 void rail_sign(struct rail *r);
 

@@ -127,7 +127,7 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
     return 1;
 }
 
-/* --- rails that are dropped -------------------------------------------------------------------
+/* --- words about rails ------------------------------------------------------------------------
  */
 
 static int rdma_say(struct rdma_link *s, struct fault *why)
@@ -139,9 +139,9 @@ static int rdma_say(struct rdma_link *s, struct fault *why)
 
     while (!rc && s->verbs->say(s->endpoint, &w))
         rc = news_tell(g->world->news, COORD_RELAY,
-                       json_pack("{s:I, s:i, s:{s:i, s:I, s:I}}", "group", (json_int_t)g->id, "to",
-                                 g->members[s->base.peer], "word", "rail", w.rail, "arrived",
-                                 (json_int_t)w.arrived, "out", (json_int_t)w.out),
+                       json_pack("{s:I, s:i, s:{s:i, s:i, s:I, s:I}}", "group", (json_int_t)g->id,
+                                 "to", g->members[s->base.peer], "word", "kind", w.kind, "rail",
+                                 w.rail, "count", (json_int_t)w.count, "out", (json_int_t)w.out),
                        why);
     while ((dropped = s->verbs->dropped(s->endpoint, &left)))
         fprintf(stderr, "mlaunch: warning: rank %d: %s; going on over the other %d of its rails\n",
@@ -153,14 +153,15 @@ static int rdma_hear(struct link *l, json_t *word, struct fault *why)
 {
     struct rdma_link *s = rdma_of(l);
     struct endpoint_word w;
-    json_int_t arrived, out;
+    json_int_t count, out;
     int rc;
 
-    if (json_unpack(word, "{s:i, s:I, s:I}", "rail", &w.rail, "arrived", &arrived, "out", &out) ||
-        arrived < 0 || out < 0)
-        return fault_set(why, ML_ERR_REFUSED, "what rank %d says of a lost rail is damaged",
+    if (json_unpack(word, "{s:i, s:i, s:I, s:I}", "kind", &w.kind, "rail", &w.rail, "count", &count,
+                    "out", &out) ||
+        w.kind < ENDPOINT_DROPPED || w.kind > ENDPOINT_SENT || count < 0 || out < 0)
+        return fault_set(why, ML_ERR_REFUSED, "what rank %d says of a rail is damaged",
                          l->group->members[l->peer]);
-    w.arrived = (uint64_t)arrived;
+    w.count = (uint64_t)count;
     w.out = (uint64_t)out;
     rc = s->verbs->hear(s->endpoint, &w, why);
     return rc ? rc : rdma_say(s, why);

@@ -16,7 +16,7 @@ void wiring_destroy(struct wiring *w); /* takes NULL */
 int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
                    struct fault *why);
 
-/* "port", "gid_index", "mtu": `otherwise` where the user has not chosen. */
+/* "port", "gid_index", "mtu", "qp": `otherwise` where the user has not chosen. */
 int wiring_choice(const struct wiring *w, const char *name, int otherwise);
 
 #endif

@@ -289,10 +289,10 @@ static int rdma_read(struct job_message *m, struct fault *why)
     m->gid_index = -1;
     if (!rdma)
         return 0;
-    if (json_unpack((json_t *)(uintptr_t)rdma, "{s?i, s?i, s?i}", "port", &m->rdma_port,
-                    "gid_index", &m->gid_index, "mtu", &m->mtu) ||
+    if (json_unpack((json_t *)(uintptr_t)rdma, "{s?i, s?i, s?i, s?i}", "port", &m->rdma_port,
+                    "gid_index", &m->gid_index, "mtu", &m->mtu, "qp", &m->qp) ||
         m->rdma_port < 0 || m->rdma_port > 255 || m->gid_index < -1 || m->gid_index > 255 ||
-        m->mtu < 0 || m->mtu > 4096)
+        m->mtu < 0 || m->mtu > 4096 || m->qp < 0 || m->qp > 2)
         return refused(why, "makes no sense", "rdma");
     return 0;
 }

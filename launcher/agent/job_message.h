@@ -54,6 +54,7 @@ struct job_message {
     int rdma_port;              /* 0: the first that is active */
     int gid_index;              /* -1: the best one */
     int mtu;                    /* 0: the port's */
+    int qp;                     /* 0: as offered, 1: RC, 2: UC */
     struct job_app *apps;
     int app_count;
     struct job_rank *ranks; /* those of this host */

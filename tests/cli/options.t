@@ -18,7 +18,7 @@ check_match '^mlaunch [0-9]+\.[0-9]+\.[0-9]+ \(build [0-9a-f]{16}\)$' "$OUT" "pr
 check "--help" "$MLAUNCH" --help
 cp "$OUT" "$T/help"
 check_match '--hostfile FILE' "$T/help" "--help lists options"
-check_no_match '--(mpi|qp)' "$T/help" \
+check_no_match '--mpi' "$T/help" \
     "--help lists nothing that isn't there"
 check_no_match '.{101}' "$T/help" "no line of --help is wider than 100"
 check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk "$MLAUNCH" --help

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs on host 0 of three VMs (tests/vm); its TAP is that of hosts.t.
-TEST_LIMIT=580
+TEST_LIMIT=880
 . "${0%/*}/../lib/test.sh"
 
 COLLECTIVES=$BUILD/tests/runtime/collectives
@@ -42,6 +42,15 @@ sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_
 check "two rails, named in another order at each end" \
     timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" --random 9 40
 
+# --- unreliable connections: what is lost is an error
+check "2 hosts, UC queue pairs: random collectives" job 2 --qp uc -- "$COLLECTIVES" --random 13 60
+check_match '^2 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
+tc qdisc add dev p1 root netem loss 3%
+run job 2 --qp uc --on-failure continue -- "$BUILD/tests/rdma/checked" 20000 400
+check_match 'checked: rank [01], round .*(something was lost on the way|has lost something)' "$ERR" "UC, a lossy link: an error in words"
+check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "… and never a wrong number"
+tc qdisc del dev p1 root
+
 # --- one of two rails fails, and the job goes on
 # while_running COMMAND… -- PROGRAM ARG…: two ranks over two rails; the command when they are running.
 while_running() {
@@ -49,7 +58,8 @@ while_running() {
     while [ "$1" != -- ]; do what+=("$1") && shift; done
     shift
     coproc JOB {
-        timeout -k 5 120 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma --output raw -n 2 -- "$@" 2> "$ERR"
+        timeout -k 5 120 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma --output raw -n 2 \
+            ${QP:+--qp "$QP"} --on-failure continue -- "$@" 2> "$ERR"
         echo "status $?"
     }
     pid=$JOB_PID
@@ -93,6 +103,9 @@ while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
 went_on 30000 "two rails, a far cable is cut: the job goes on over the other, nothing is lost"
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" "… with a warning"
 mend
+QP=uc while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
+went_on 20000 "two rails over UC, one is cut: the job goes on over the other, nothing is lost"
+mend
 rdma link delete rxe_m
 ssh host1 rdma link delete rxe_m
 
@@ -111,7 +124,7 @@ next "the next job after a killed rank"
 
 # --- a local port goes down
 down() { # down COMMAND…: when the job is running
-    coproc JOB { job 2 --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
+    coproc JOB { job 2 ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
     # bash forgets both as soon as it has noticed the end.
     local line pid=$JOB_PID from
     exec {from}<&"${JOB[0]}"
@@ -186,4 +199,13 @@ for rank in 0 1; do
 done
 mend
 next "the next job after that"
+QP=uc down cut
+ms=$(sed -n 's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost something: .*/\1/p' "$OUT" | sort -n | head -n 1)
+if [ "${ms:-0}" -ge 1000 ] && [ "$ms" -le 15000 ]; then
+    pass "UC, a far cable that is cut: who waits asks, and it is an error ($ms ms)"
+else
+    fail "UC, a far cable that is cut: who waits asks, and it is an error"
+    diag_run
+fi
+mend
 done_testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # RDMA on three hosts that are virtual machines: what works, and what every failure says (hosts.sh).
-TEST_LIMIT=600
+TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
 
 [ -e "$BUILD/rdma/.libs/mlaunch-rdma.so" ] || skip_all "built without RDMA"
@@ -15,7 +15,7 @@ for dir in "$SOURCE" "$BUILD"; do
     case $dir/ in /tmp/* | /run/* | /dev/*) shares+=(--share "$dir") ;; esac
 done
 cd "$SOURCE" || exit 1
-"$SOURCE/tests/vm/run" -n 3 -t 590 -e "BUILD=$BUILD" -e "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" "${shares[@]}" \
+"$SOURCE/tests/vm/run" -n 3 -t 890 -e "BUILD=$BUILD" -e "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" "${shares[@]}" \
     -- bash tests/rdma/hosts.sh
 code=$?
 TEST_DONE=1

@@ -129,7 +129,7 @@ static void test_values(void **state)
                "\xef\xbb\xbf; comment\r\n[defaults]\r\nnp = 3\r\n   grace=0.5 ; inline\r\n"
                "oversubscribe = yes\r\nenv = A=1\r\nenv = B=x=y\r\nhosts: a,b:2\r\nverbose = 2\r\n"
                "repeat-hosts = 5\r\n[ssh]\r\nconnect-timeout = 3\r\nconfig = /c\r\n"
-               "[rdma]\r\ndevice = mlx5_1\r\nport = 2\r\ngid-index = 0\r\nmtu = 1024\r\n");
+               "[rdma]\r\ndevice = mlx5_1\r\nport = 2\r\ngid-index = 0\r\nmtu = 1024\r\nqp = uc\r\n");
     assert_int_equal(parse(&o, one, NULL, NULL, plain, &why), 0);
     assert_int_equal(o->apps[0].np, 3);
     assert_int_equal(o->grace_ms, 500);
@@ -145,6 +145,7 @@ static void test_values(void **state)
     assert_int_equal(o->rdma_port, 2);
     assert_int_equal(o->gid_index, 0);
     assert_int_equal(o->mtu, 1024);
+    assert_int_equal(o->qp, 2);
     options_destroy(o);
 }
 

@@ -57,7 +57,7 @@ static const struct {
     {"-Z|prog", "there is no option -Z"},
     {"-vZ|prog", "there is no option -Z in '-vZ'"},
     {"--mpi|auto|prog", "--mpi is not in this version"},
-    {"--qp=uc|prog", "--qp is not in this version"},
+    {"--qp=ud|prog", "--qp: 'ud' is not auto, rc or uc"},
     {"--gid-index|256|prog", "--gid-index: '256' is not"},
     {"--backend|mpi|prog", "--backend: 'mpi' is not auto, tcp, ring, rdma, jaccl, shm or none"},
     {"sync", "mlaunch sync is not in this version (a program of that name: mlaunch -- sync)"},
