@@ -125,11 +125,11 @@ static void test_values(void **state)
     struct fault why;
 
     (void)state;
-    write_file(one,
-               "\xef\xbb\xbf; comment\r\n[defaults]\r\nnp = 3\r\n   grace=0.5 ; inline\r\n"
-               "oversubscribe = yes\r\nenv = A=1\r\nenv = B=x=y\r\nhosts: a,b:2\r\nverbose = 2\r\n"
-               "repeat-hosts = 5\r\n[ssh]\r\nconnect-timeout = 3\r\nconfig = /c\r\n"
-               "[rdma]\r\ndevice = mlx5_1\r\nport = 2\r\ngid-index = 0\r\nmtu = 1024\r\nqp = uc\r\n");
+    write_file(
+        one, "\xef\xbb\xbf; comment\r\n[defaults]\r\nnp = 3\r\n   grace=0.5 ; inline\r\n"
+             "oversubscribe = yes\r\nenv = A=1\r\nenv = B=x=y\r\nhosts: a,b:2\r\nverbose = 2\r\n"
+             "repeat-hosts = 5\r\n[ssh]\r\nconnect-timeout = 3\r\nconfig = /c\r\n"
+             "[rdma]\r\ndevice = mlx5_1\r\nport = 2\r\ngid-index = 0\r\nmtu = 1024\r\nqp = uc\r\n");
     assert_int_equal(parse(&o, one, NULL, NULL, plain, &why), 0);
     assert_int_equal(o->apps[0].np, 3);
     assert_int_equal(o->grace_ms, 500);
