@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of four VMs (tests/vm); its TAP is that of mesh.t.
+TEST_LIMIT=390
+. "${0%/*}/../lib/test.sh"
+
+COLLECTIVES=$BUILD/tests/runtime/collectives
+CYCLES=$BUILD/tests/rdma/cycles
+cycles=50
+limit=150 # seconds for one job
+if is_long; then cycles=1000 limit=3000; fi
+
+# job N ARG…: N ranks, one a host.
+job() {
+    local n=$1
+    shift
+    timeout -k 5 $limit "$MLAUNCH" --hostfile "$RDMA_HOSTFILE" --backend rdma --output raw -n "$n" "$@"
+}
+
+check "4 hosts: random collectives" job 4 -- "$COLLECTIVES" --random 17 60
+check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
+
+# --- nothing is left behind
+run job 2 -- "$CYCLES" "$cycles" "rdma resource"
+# shellcheck disable=SC2154 # status is run's
+if [ "$status" = 0 ] && [ "$(grep -c "^rank [01]: $cycles cycles" "$OUT")" = 2 ]; then
+    pass "$cycles times ml_init and ml_finalize: no descriptor is left open"
+else
+    fail "$cycles times ml_init and ml_finalize: no descriptor is left open"
+    diag_run
+fi
+sed -n '/^then$/,/^now$/p' "$OUT" | grep -E '^[0-9]+:' > "$T/then"
+sed -n '/^now$/,$p' "$OUT" | grep -E '^[0-9]+:' > "$T/now"
+check "… and the device has what it had" diff "$T/then" "$T/now"
+check_match 'rxe_p1: .*qp [0-9]+ .*mr 0' "$T/now" "… no memory that is registered"
+
+# --- a cable that is dead before the job
+tc qdisc add dev p1 root netem loss 100%
+run job 2 --init-timeout 6 -- "$BUILD/examples/hello"
+check_match 'rxe_p[01] port 1.* (rank|host) ?[^ ]*' "$ERR" "a cable that carries nothing: the pair is named"
+check_no_match '^we are' "$OUT" "… and nobody gets a group"
+tc qdisc del dev p1 root
+done_testing

@@ -1,0 +1,22 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: MIT
+# For *.t that run in virtual machines: run_in_vms N SCRIPT runs tests/rdma/SCRIPT, whose TAP becomes this file's,
+# on host 0 of N of them.
+run_in_vms() {
+    [ -e "$BUILD/rdma/.libs/mlaunch-rdma.so" ] || skip_all "built without RDMA"
+    if ! "$SOURCE/tests/vm/prepare" > "$T/prepare" 2>&1; then
+        # Where tests are compulsory, a machine without qemu is no excuse.
+        [ -z "${CI:-}" ] || { fail "tests/vm/prepare" "$(cat "$T/prepare")"; done_testing; }
+        skip_all "no virtual machines here: $(tail -n 1 "$T/prepare")"
+    fi
+    local shares=() dir
+    for dir in "$SOURCE" "$BUILD"; do
+        case $dir/ in /tmp/* | /run/* | /dev/*) shares+=(--share "$dir") ;; esac
+    done
+    cd "$SOURCE" || exit 1
+    "$SOURCE/tests/vm/run" -n "$1" -t $((TEST_LIMIT - 10)) -e "BUILD=$BUILD" -e "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" \
+        -e MLAUNCH_TEST_LONG "${shares[@]}" -- bash "tests/rdma/$2"
+    local code=$?
+    TEST_DONE=1
+    exit "$code"
+}
