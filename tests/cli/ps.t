@@ -54,6 +54,7 @@ check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each p
 check_match "nanosleep" "$OUT" "… and where it waits"
 # shellcheck disable=SC2046
 kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
+wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]' 20 # a signal takes effect when its process runs
 check_output stopped "all ranks stopped" ps_json 'job["state"]'
 check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
 # shellcheck disable=SC2046

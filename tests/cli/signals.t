@@ -99,6 +99,9 @@ mlaunch=$!
 set +m
 has_said ready 1
 wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
+# Beyond what mlaunch and the agent keep in memory it stays in the rank's pipe.
+rank=$(sed -n 's/.*"event":"started".*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | tail -n 1)
+wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]' 20
 kill -INT "$mlaunch"
 has_said interrupted 1
 kill -TERM "$mlaunch"
