@@ -123,6 +123,26 @@ static const char *stdin_name(const struct plan *p, char text[32])
     return p->stdin_mode == STDIN_NONE ? "none" : p->stdin_mode == STDIN_ALL ? "all ranks" : text;
 }
 
+/* What the user has chosen, and what will be chosen when the hosts are reached. */
+static void print_rdma(const struct plan *p)
+{
+    bool is_stated = false;
+    char port[16], gid[16], mtu[16];
+
+    for (int i = 0; i < p->host_count; i++)
+        is_stated |= p->list->hosts[p->hosts[i]].rdma != NULL;
+    snprintf(port, sizeof(port), "%d", p->rdma_port);
+    snprintf(gid, sizeof(gid), "%d", p->gid_index);
+    snprintf(mtu, sizeof(mtu), "%d", p->mtu);
+    printf("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s\n",
+           p->rdma_device ? p->rdma_device
+           : is_stated    ? "as the hostfile says"
+                          : "found at the start",
+           p->rdma_port ? port : "the first that is up",
+           p->gid_index >= 0 ? gid : "what fits each pair best",
+           p->mtu ? mtu : "the smaller of both ports'");
+}
+
 static void print_job(const struct plan *p)
 {
     static const char *const binds[] = {
@@ -134,6 +154,8 @@ static void print_job(const struct plan *p)
     printf("backend: %s%s%s%s%s\n", p->backend, p->local_net ? ", also inside a host" : "",
            p->backend_reason ? " (" : "", p->backend_reason ? p->backend_reason : "",
            p->backend_reason ? ")" : "");
+    if (strcmp(p->backend, "rdma") == 0)
+        print_rdma(p);
     printf("stdin: %s; output: %s%s%s\n", stdin_name(p, text),
            p->output == OUTPUT_LABEL ? "label"
            : p->output == OUTPUT_RAW ? "raw"
