@@ -11,6 +11,8 @@ static const char continued[] = "… "; /* stands before the rest of a line that
  * is no prompt: its writer has lost the processor for a moment, and the line is torn if it is shown. */
 enum { FULL_BUFFER = 4096, SILENCES_IF_CUT = 20 };
 
+enum { PREFIX = 96, SHORT_PREFIX = 16 /* bytes; "[1234] " is one, with the time it isn't */ };
+
 struct line {
     char *held; /* what has come of the current line and isn't shown yet */
     size_t size, capacity;
@@ -92,7 +94,7 @@ static size_t prefix_format(struct label *l, char *out, size_t size, int rank, i
 static void line_begin(struct label *l, struct output_buffer *b, struct output_file *f,
                        struct line *line, int rank)
 {
-    char prefix[96];
+    char prefix[PREFIX];
 
     if (f->open_line != line) {
         if (f->open_line)
@@ -126,22 +128,54 @@ static void line_hold(struct label *l, struct line *line, const char *bytes, siz
     line->size += size;
 }
 
+/* The usual case in one tight loop: whole lines, each behind its label, as far as the buffer reaches. Where it stopped. */
+static const char *whole_lines_put(struct output_buffer *b, const struct output_file *f,
+                                   const char prefix[PREFIX], size_t prefix_size, const char *bytes,
+                                   const char *end)
+{
+    char *to = b->bytes + b->used;
+    const char *limit = b->bytes + OUTPUT_BUFFER;
+    const char *newline;
+
+    if (b->file != f || prefix_size > SHORT_PREFIX)
+        return bytes;
+    while ((newline = memchr(bytes, '\n', (size_t)(end - bytes)))) {
+        size_t take = (size_t)(newline - bytes) + 1;
+
+        if (take > LABEL_LINE_MAX || take + SHORT_PREFIX > (size_t)(limit - to))
+            break;
+        /* Of a size that the compiler knows: two instructions. The line overwrites what is too much. */
+        memcpy(to, prefix, SHORT_PREFIX);
+        memcpy(to + prefix_size, bytes, take);
+        to += prefix_size + take;
+        bytes += take;
+    }
+    b->used = (size_t)(to - b->bytes);
+    return bytes;
+}
+
 void label_write(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
                  int rank, int64_t at_ns, const char *bytes, size_t size)
 {
     struct line *line = &l->lines[stream];
     const char *end = bytes + size;
-    char prefix[96];
+    char prefix[PREFIX] = "";
     size_t prefix_size = prefix_format(l, prefix, sizeof(prefix), rank, at_ns, false);
     bool fresh = line->size == 0 && f->open_line == NULL && !line->is_rest;
 
     line->is_cut = size >= FULL_BUFFER;
     line->silences = 0;
     while (bytes < end) {
-        size_t left = (size_t)(end - bytes);
-        const char *newline = memchr(bytes, '\n', left);
-        size_t take = newline ? (size_t)(newline - bytes) + 1 : left;
+        const char *newline;
+        size_t left, take;
 
+        if (fresh)
+            bytes = whole_lines_put(b, f, prefix, prefix_size, bytes, end);
+        if (bytes == end)
+            break;
+        left = (size_t)(end - bytes);
+        newline = memchr(bytes, '\n', left);
+        take = newline ? (size_t)(newline - bytes) + 1 : left;
         if (line->size + take > LABEL_LINE_MAX)
             newline = NULL; /* held and cut below */
         if (newline && fresh) {
