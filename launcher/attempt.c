@@ -330,10 +330,12 @@ static void tell_failure(struct attempt *a, bool is_certain)
     if (a->failure.rank >= 0)
         file = output_last_words(a->config.output, a->failure.rank, words, sizeof(words));
     output_say(a->config.output, "%s", a->failure.text);
-    if (words[0])
-        output_say(a->config.output, "the end of %s:\n%s", file, words);
-    else if (file)
+    if (file && !words[0])
         output_say(a->config.output, "%s is empty", file);
+    else if (file)
+        output_say(a->config.output, "the end of %s:\n%s", file, words);
+    else if (words[0] && a->plan->size > 1) /* of a single rank they stand above the sentence */
+        output_say(a->config.output, "its last words on standard error:\n%s", words);
 }
 
 static void send_bye(struct attempt *a)

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "launcher/output_dir.h"
 #include "launcher/output_label.h"
+#include "launcher/output_tail.h"
 #include "launcher/writer.h"
 
 #include <errno.h>
@@ -34,8 +35,9 @@ struct output {
     struct output_file out, err;
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
-    struct lane lanes[3];         /* standard output, standard error, directory */
-    struct lane *err_lane;        /* where standard error goes: its own lane or the first */
+    struct output_tail *tail;
+    struct lane lanes[3];  /* standard output, standard error, directory */
+    struct lane *err_lane; /* where standard error goes: its own lane or the first */
 
     int bell; /* eventfd: the writers have news for the loop */
     struct event *on_bell;
@@ -312,9 +314,10 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));
+    o->tail = output_tail_create(p->size);
     if (o->bell >= 0)
         o->on_bell = event_new(base, o->bell, EV_READ | EV_PERSIST, on_bell, o);
-    if (!o->written || !o->on_bell || event_add(o->on_bell, NULL)) {
+    if (!o->written || !o->tail || !o->on_bell || event_add(o->on_bell, NULL)) {
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
     }
@@ -337,6 +340,7 @@ void output_close(struct output *o)
     for (int i = 0; i < 3; i++)
         lane_stop(&o->lanes[i]);
     output_dir_close(o->dir);
+    output_tail_destroy(o->tail);
     if (o->on_bell)
         event_free(o->on_bell);
     if (o->bell >= 0)
@@ -350,8 +354,8 @@ void output_write(struct output *o, int host, int rank, int stream, const void *
 {
     struct lane *lane = lane_of(o, stream);
 
-    if (o->dir && stream == 2)
-        output_dir_note(o->dir, rank, bytes, size);
+    if (stream == 2)
+        output_tail_note(o->tail, rank, bytes, size);
     push(lane, host, rank, stream, bytes, size);
 }
 
@@ -410,8 +414,6 @@ bool output_is_idle(struct output *o)
 
 const char *output_last_words(struct output *o, int rank, char *text, size_t size)
 {
-    if (!o->dir)
-        return NULL;
-    output_dir_tail(o->dir, rank, text, size);
-    return output_dir_file(o->dir, rank, 2)->name;
+    output_tail_text(o->tail, rank, text, size);
+    return o->dir ? output_dir_file(o->dir, rank, 2)->name : NULL;
 }

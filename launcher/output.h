@@ -53,8 +53,8 @@ bool output_has_terminal(const struct output *o);
 /* Everything has been written. Loop callbacks come whenever this may have become true. */
 bool output_is_idle(struct output *o);
 
-/* OUTPUT_DIR: the path of a rank's .err file (valid until close) and the last lines written to it,
- * at most `size` - 1 bytes, terminated. NULL in the other modes: then they have been seen. */
+/* The last lines that a rank wrote to standard error, at most `size` - 1 bytes, terminated; and OUTPUT_DIR: the path of
+ * the file where they are (valid until close), NULL in the other modes. */
 const char *output_last_words(struct output *o, int rank, char *text, size_t size);
 
 #endif

@@ -8,16 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct tail {
-    size_t size;
-    char bytes[OUTPUT_TAIL];
-};
-
 struct output_dir {
     int ranks;
     struct output_file *files; /* rank 0's out and err, rank 1's out and err, … */
     char **names;              /* theirs */
-    struct tail *tails;        /* a rank */
 };
 
 /* As mkdir -p. */
@@ -65,8 +59,7 @@ int output_dir_open(struct output_dir **out, const char *path, int ranks, struct
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     d->files = calloc((size_t)ranks * 2, sizeof(*d->files));
     d->names = calloc((size_t)ranks * 2, sizeof(*d->names));
-    d->tails = calloc((size_t)ranks, sizeof(*d->tails));
-    if (!d->files || !d->names || !d->tails) {
+    if (!d->files || !d->names) {
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         goto fail;
     }
@@ -96,46 +89,10 @@ void output_dir_close(struct output_dir *d)
     }
     free(d->files);
     free(d->names);
-    free(d->tails);
     free(d);
 }
 
 struct output_file *output_dir_file(struct output_dir *d, int rank, int stream)
 {
     return &d->files[2 * rank + stream - 1];
-}
-
-void output_dir_note(struct output_dir *d, int rank, const char *bytes, size_t size)
-{
-    struct tail *t = &d->tails[rank];
-    size_t keep;
-
-    if (size > OUTPUT_TAIL) {
-        bytes += size - OUTPUT_TAIL;
-        size = OUTPUT_TAIL;
-    }
-    keep = t->size < OUTPUT_TAIL - size ? t->size : OUTPUT_TAIL - size;
-    memmove(t->bytes, t->bytes + t->size - keep, keep);
-    if (size)
-        memcpy(t->bytes + keep, bytes, size);
-    t->size = keep + size;
-}
-
-void output_dir_tail(const struct output_dir *d, int rank, char *text, size_t size)
-{
-    const struct tail *t = &d->tails[rank];
-    size_t take = t->size < size - 1 ? t->size : size - 1;
-    const char *from = t->bytes + t->size - take, *newline;
-
-    if (t->size == OUTPUT_TAIL || take < t->size) {
-        newline = memchr(from, '\n', take); /* the first line may be cut: leave it out */
-        if (newline && newline + 1 < from + take) {
-            take -= (size_t)(newline + 1 - from);
-            from = newline + 1;
-        }
-    }
-    memcpy(text, from, take);
-    while (take > 0 && text[take - 1] == '\n')
-        take--;
-    text[take] = 0;
 }

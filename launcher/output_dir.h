@@ -5,8 +5,6 @@
 
 #include "launcher/output_file.h"
 
-enum { OUTPUT_TAIL = 1024 /* bytes of each rank's stderr that are kept for the user */ };
-
 struct output_dir;
 
 /* Makes the directory (parents too) and two empty files a rank; files that are there are emptied.
@@ -16,9 +14,5 @@ void output_dir_close(struct output_dir *d); /* takes NULL */
 
 /* stream: 1 or 2. */
 struct output_file *output_dir_file(struct output_dir *d, int rank, int stream);
-
-/* Remembers the end of what a rank wrote to stderr; tells it, whole lines if there are any. */
-void output_dir_note(struct output_dir *d, int rank, const char *bytes, size_t size);
-void output_dir_tail(const struct output_dir *d, int rank, char *text, size_t size);
 
 #endif

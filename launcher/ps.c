@@ -93,6 +93,11 @@ static void print_stacks(const char *host, json_t *rank)
     json_t *process, *line;
     size_t i, k;
 
+    json_array_foreach(json_object_get(rank, "waits"), i, line)
+    {
+        printf("\nrank %lld on host %s waits in %s\n", whole(rank, "rank"), host,
+               json_string_value(line) ? json_string_value(line) : "");
+    }
     json_array_foreach(json_object_get(rank, "stacks"), i, process)
     {
         printf("\nrank %lld on host %s, pid %lld (%s):\n", whole(rank, "rank"), host,
@@ -272,7 +277,7 @@ int ps_run(int argc, char **argv)
 
     flags[0] = (struct query_flag){
         .name = "stacks",
-        .help = "with JOB: where each rank waits, by gdb or as the kernel tells",
+        .help = "with JOB: which call each rank waits in, and where, by gdb or as the kernel tells",
         .value = &stacks};
     flags[1] = (struct query_flag){.name = "json", .help = "the answer as JSON", .value = &c.json};
     if (query_command_open(&c, argc, argv, &why))

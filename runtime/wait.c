@@ -7,6 +7,7 @@
 #include "runtime/message.h"
 #include "runtime/news.h"
 #include "runtime/processor.h"
+#include "runtime/wait_note.h"
 #include "runtime/world.h"
 
 #include <errno.h>
@@ -160,6 +161,7 @@ static void wait_report_stall(struct group *g)
                         (json_int_t)g->call.seq, "call", g->call_name, "signature", signature,
                         "peers", peers),
               NULL);
+    wait_note_leave(g, signature);
     g->stall_told = true;
 }
 
@@ -168,6 +170,7 @@ void wait_over(struct group *g)
     if (!g->stall_told)
         return;
     g->stall_told = false;
+    wait_note_remove(g);
     news_tell(g->world->news, COORD_MOVING, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
 }
 

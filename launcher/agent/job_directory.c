@@ -115,18 +115,16 @@ void job_directory_add_rank(const char *path, int rank, pid_t pid)
     close(fd);
 }
 
-bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size)
+/* A rank's own words, in one line. O_NONBLOCK: the directory is the rank's to write, and a FIFO there must not stop
+ * the agent. False, and errno: it can't be opened. */
+static bool words_read(int dir, const char *file, char *text, size_t size)
 {
-    char file[JOB_DIRECTORY_PATH + 64];
+    int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n;
-    int fd;
 
-    snprintf(file, sizeof(file), "%s/rank.%d.broken", path, rank);
     text[0] = '\0';
-    /* O_NONBLOCK: the directory is the rank's to write, and a FIFO there must not stop the agent. */
-    fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        return errno != ENOENT;
+        return false;
     n = read(fd, text, size - 1);
     close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -135,6 +133,34 @@ bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t
             *at = ' ';
     }
     return true;
+}
+
+bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size)
+{
+    char file[JOB_DIRECTORY_PATH + 64];
+
+    snprintf(file, sizeof(file), "%s/rank.%d.broken", path, rank);
+    return words_read(AT_FDCWD, file, text, size) || errno != ENOENT;
+}
+
+void job_directory_each_wait(const char *path, int rank, void (*found)(const char *text, void *arg),
+                             void *arg)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    char prefix[48], text[512];
+    struct dirent *entry;
+
+    if (!dir && fd >= 0)
+        close(fd);
+    snprintf(prefix, sizeof(prefix), "rank.%d.waiting.", rank);
+    while (dir && (entry = readdir(dir))) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+            words_read(fd, entry->d_name, text, sizeof(text)) && text[0])
+            found(text, arg);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 void job_directory_sweep_shm(const char *job, int host)

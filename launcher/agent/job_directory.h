@@ -39,6 +39,10 @@ void job_directory_add_rank(const char *path, int rank, pid_t pid);
  * then its sentence, or "". */
 bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size);
 
+/* Calls `found` with each call of rank N's runtime that waits, as rank.N.waiting.GROUP has it in words. */
+void job_directory_each_wait(const char *path, int rank, void (*found)(const char *text, void *arg),
+                             void *arg);
+
 /* Unlinks what ranks of this job and host left in /dev/shm (names begin "mlaunch-UID-JOB.HOST.").
  */
 void job_directory_sweep_shm(const char *job, int host);

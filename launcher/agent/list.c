@@ -92,6 +92,11 @@ static json_t *rank_stacks(const struct survey *s, int job, int rank, int64_t de
     return list;
 }
 
+static void wait_add(const char *text, void *arg)
+{
+    json_array_append_new(arg, query_text(text));
+}
+
 static json_t *rank_describe(const struct survey *s, int job, const struct survey_rank *r,
                              const struct query *q, int64_t deadline_ms)
 {
@@ -108,6 +113,12 @@ static json_t *rank_describe(const struct survey *s, int job, const struct surve
     usage_put(&u, one);
     if (p)
         json_object_set_new(one, "name", query_text(p->name));
+    if (q->stacks && p) {
+        json_t *waits = json_array();
+
+        job_directory_each_wait(s->jobs[job].dir, r->rank, wait_add, waits);
+        json_object_set_new(one, "waits", waits);
+    }
     if (q->stacks)
         json_object_set_new(one, "stacks", rank_stacks(s, job, r->rank, deadline_ms));
     return one;

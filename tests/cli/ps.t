@@ -119,6 +119,21 @@ if os.environ["MLAUNCH_RANK"] == "2":
     time.sleep(4)
 world.barrier()
 PY
+cat > "$T/wait.py" << 'PY'
+import mlaunch, os, time
+world = mlaunch.init()
+if world.rank == 2:
+    time.sleep(300)
+world.barrier()
+PY
+job_begin -n 3 "${STRANGER[@]}" -- python3 "$T/wait.py"
+says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" && [ "$(grep -c 'waits in barrier' "$T/waits")" = 2 ]; }
+wait_for says_who_waits 60
+check_match "^rank 0 on host .* waits in barrier.*, call 1, waits for ranks? .*2" "$T/waits" "--stacks: which call a rank waits in, and for whom"
+check_no_match "^rank 2 on host .* waits in" "$T/waits" "… and who waits in none"
+kill -TERM "$PID"
+wait "$PID"
+
 # The time in which the others wait is the subject.
 keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- python3 "$T/stall.py"
 job_judge 0 "a job that stalls for a while" "mlaunch"

@@ -132,14 +132,16 @@ wait ended 130' bash --norc -c 'set -m; "$@"; echo stopped $?; fg; echo ended $?
     "${JOB[@]}" -n 1 -- python3 -c "$counting"
 job_judge 0 "Ctrl-Z stops mlaunch, fg lets it go on" "terminal"
 
-# The ranks stop with it: seen from /proc.
+# The ranks stop with it, and so does who has left a rank's process group: seen from /proc.
 : > "$T/out"
 set -m
-"${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank; echo ready; while :; do sleep 0.05; done' > "$T/out" 2> "$T/err" &
+"${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank
+    setsid sh -c "echo \$\$ > '"$T"'/far; echo ready; while :; do sleep 0.05; done" & while :; do sleep 0.05; done' > "$T/out" 2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 1
 rank=$(cat "$T/rank")
+far=$(cat "$T/far")
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
 kill -TSTP "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" = T ]' 10 && [ "$(state_of "$rank")" = T ]; then
@@ -147,12 +149,14 @@ if wait_for '[ "$(state_of "$mlaunch")" = T ]' 10 && [ "$(state_of "$rank")" = T
 else
     fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of "$mlaunch"), rank $(state_of "$rank")"
 fi
+check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
 kill -CONT "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]' 10; then
     pass "SIGCONT: both go on"
 else
     fail "SIGCONT: both go on"
 fi
+if wait_for '[ "$(state_of "$far")" != T ]' 10; then pass "SIGCONT: so does that process"; else fail "SIGCONT: so does that process"; fi
 run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
 

@@ -20,6 +20,9 @@ for where in "localhost:4" "$H1:2,$H2:2"; do
         "$where: a signal" -H "$where" -n 4 -- "$FAULTY" call 2 kill:11
     job_says 9 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) aborted the job: as asked" "$where: ml_abort" \
         -H "$where" -n 4 -- "$FAULTY" call 2 abort
+    job_says 6 "^the reason$" "$where: its last words on stderr, without a label, below the sentence" -H "$where" -n 4 -- \
+        sh -c '[ $MLAUNCH_RANK = 2 ] || exec sleep 60; echo the reason >&2; exit 6'
+    check_match '^mlaunch: its last words on standard error:$' "$ERR" "$where: … and what they are"
     # Status 0 is no failure: the first consequence is named, with what it had lost.
     job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 after it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\)" \
         "$where: status 0 in mid-collective" -H "$where" -n 4 -- "$FAULTY" call 2 exit:0
