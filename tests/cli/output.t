@@ -30,6 +30,8 @@ echo bob > "$T/go"
 wait "$mlaunch"
 check_output "[0] name? hello bob" "and is continued" cat "$T/prompt"
 
+# Emptied here: the job in the background may open it only after the first look.
+: > "$T/prompt"
 "${JOB[@]}" -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
     else while [ ! -e '"$T"'/other ]; do sleep 0.02; done; echo other; fi' > "$T/prompt" &
 mlaunch=$!
