@@ -67,7 +67,8 @@ has_said ready 2
 kill -TSTP "$mlaunch"
 is_stopped() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$mlaunch/stat")" = T ]; }
 check "Ctrl-Z stops mlaunch" wait_for is_stopped 10
-ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | sort -u | tr -d '\n'; }
+# A shell whose child was stopped between vfork and exec waits for it in state D.
+ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | sort -u | tr -d 'D\n'; }
 check "… and the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]' 10
 : > "$T/go"
 since=$(milliseconds)

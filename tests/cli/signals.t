@@ -136,7 +136,7 @@ job_judge 0 "Ctrl-Z stops mlaunch, fg lets it go on" "terminal"
 : > "$T/out"
 set -m
 "${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank
-    setsid sh -c "echo \$\$ > '"$T"'/far; echo ready; while :; do sleep 0.05; done" & while :; do sleep 0.05; done' > "$T/out" 2> "$T/err" &
+    setsid sh -c "echo \$\$ > '"$T"'/far; echo ready; exec sleep 1000" & exec sleep 1000' > "$T/out" 2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 1
