@@ -144,11 +144,12 @@ rank=$(cat "$T/rank")
 far=$(cat "$T/far")
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
 kill -TSTP "$mlaunch"
-if wait_for '[ "$(state_of "$mlaunch")" = T ]' 10 && [ "$(state_of "$rank")" = T ]; then
+if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]' 10; then
     pass "SIGTSTP: mlaunch and its rank are stopped"
 else
     fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of "$mlaunch"), rank $(state_of "$rank")"
 fi
+wait_for '[ "$(state_of "$far")" = T ]' 10
 check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
 kill -CONT "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]' 10; then
