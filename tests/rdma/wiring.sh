@@ -73,6 +73,7 @@ ip link set p1 down
 refused "no device that is up" 'host host0: no RDMA device reaches host host1: here .*rxe_p1 .down.*; there .*rxe_p0 .10.78.1.2/24' \
     --hosts host0,host1
 ip link set p1 up
+wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state' 20
 
 # As an ordinary user, of this host alone.
 other() { setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp "$@"; }
@@ -99,6 +100,10 @@ ip addr flush dev p2
 far host1 'ip addr flush dev p0; ip addr flush dev p2; ip addr add 10.99.0.2/24 dev p2; ip addr add 10.99.0.12/24 dev p0'
 ip addr add 10.99.0.1/24 dev p1
 ip addr add 10.99.0.11/24 dev p2
+# The kernel changes GID tables in its own time.
+gids="$BUILD/rdma/mlaunch-probe | grep -o '\"ipv4\": \"[0-9.]*' | grep -o '[0-9.]*$' | sort | paste -sd ' '"
+wait_for '[ "$(eval "$gids")" = "10.99.0.1 10.99.0.11" ]' 20
+wait_for '[ "$(ssh host1 "$gids")" = "10.99.0.12 10.99.0.2" ]' 20
 check "two cables in one subnet" probe --hosts host0,host1 -o "$T/two.json"
 check_output "[[None, ['rxe_p1', 'rxe_p2']], [['rxe_p0', 'rxe_p2'], None]]" "… are told apart by traffic" devices "$T/two.json"
 cat > "$T/crossed.json" << 'END'
