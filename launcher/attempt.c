@@ -213,7 +213,8 @@ static int survey_open(struct attempt *a, struct fault *why)
                                           .local_net = p->local_net,
                                           .port = p->rdma_port,
                                           .gid_index = p->gid_index,
-                                          .mtu = p->mtu};
+                                          .mtu = p->mtu,
+                                          .qp = p->qp};
 
     a->names = calloc((size_t)p->host_count, sizeof(*a->names));
     if (!a->names)

@@ -214,7 +214,8 @@ static int survey_open(struct hosts *h, struct fault *why)
                                           .source = h->c.hosts->source,
                                           .port = o->rdma_port,
                                           .gid_index = o->gid_index,
-                                          .mtu = o->mtu};
+                                          .mtu = o->mtu,
+                                          .qp = o->qp};
 
     randombytes_buf(&config.tag, sizeof(config.tag));
     config.tag &= INT64_MAX; /* it travels as JSON */

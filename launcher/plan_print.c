@@ -127,6 +127,7 @@ static const char *stdin_name(const struct plan *p, char text[32])
 static void print_rdma(const struct plan *p)
 {
     bool is_stated = false;
+    static const char *const kinds[] = {"RC where it is offered, else UC", "RC", "UC"};
     char port[16], gid[16], mtu[16];
 
     for (int i = 0; i < p->host_count; i++)
@@ -134,13 +135,13 @@ static void print_rdma(const struct plan *p)
     snprintf(port, sizeof(port), "%d", p->rdma_port);
     snprintf(gid, sizeof(gid), "%d", p->gid_index);
     snprintf(mtu, sizeof(mtu), "%d", p->mtu);
-    printf("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s\n",
+    printf("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s; queue pairs: %s\n",
            p->rdma_device ? p->rdma_device
            : is_stated    ? "as the hostfile says"
                           : "found at the start",
            p->rdma_port ? port : "the first that is up",
            p->gid_index >= 0 ? gid : "what fits each pair best",
-           p->mtu ? mtu : "the smaller of both ports'");
+           p->mtu ? mtu : "the smaller of both ports'", kinds[p->qp]);
 }
 
 static void print_job(const struct plan *p)

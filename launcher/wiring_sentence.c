@@ -303,6 +303,8 @@ void wiring_sentence_link(const struct wiring_survey *s, char text[WIRING_TEXT],
                           const char *device, int j, const char *peer)
 {
     const json_t *try = wiring_try(s, i, device, j, peer);
+    static const char *const kinds[] = {"RC where it is offered, else UC", "RC (--qp)",
+                                        "UC (--qp)"};
     const char *stated = s->config.stated ? s->config.source : NULL;
     char mine[END_TEXT], theirs[END_TEXT];
 
@@ -316,10 +318,11 @@ void wiring_sentence_link(const struct wiring_survey *s, char text[WIRING_TEXT],
     snprintf(
         text, WIRING_TEXT,
         "host %s: %s to %s of host %s: %s%s%s, and traffic comes through; port: %s; GID: %s; path "
-        "MTU %d: %s; queue pairs: RC",
+        "MTU %d: %s; queue pairs: %s",
         s->config.names[i], end_format(s, mine, i, device, json_object_get(try, "gid")),
         end_format(s, theirs, j, peer, json_object_get(try, "peer_gid")), s->config.names[j],
         stated ? "as " : "found", stated ? stated : "", stated ? " says" : "",
         s->config.port ? "--rdma-port" : "the first that is up", gid_reason(s, try),
-        whole(try, "mtu"), s->config.mtu ? "--mtu" : "the smaller of both ports'");
+        whole(try, "mtu"), s->config.mtu ? "--mtu" : "the smaller of both ports'",
+        kinds[s->config.qp]);
 }

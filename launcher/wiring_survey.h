@@ -20,11 +20,11 @@ struct wiring_survey;
 struct wiring_survey_config {
     const char *const *names; /* of the hosts */
     int count;
-    const char *source;       /* "hostfile h.json": in sentences */
-    json_t *stated;           /* [host][host]: list of devices or null; NULL: nothing is stated */
-    bool local_net;           /* ranks of one host meet over a device, too */
-    int port, gid_index, mtu; /* the user's, or 0, -1, 0 */
-    uint64_t tag;             /* nobody else's */
+    const char *source; /* "hostfile h.json": in sentences */
+    json_t *stated;     /* [host][host]: list of devices or null; NULL: nothing is stated */
+    bool local_net;     /* ranks of one host meet over a device, too */
+    int port, gid_index, mtu, qp; /* the user's, or 0, -1, 0, 0 */
+    uint64_t tag;                 /* nobody else's */
 };
 
 int wiring_survey_create(struct wiring_survey **out, const struct wiring_survey_config *c,

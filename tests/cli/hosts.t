@@ -28,8 +28,8 @@ check_error 125 '-o lacks its value: -o FILE' "no file" "$MLAUNCH" hosts -o
 check_error 125 "mlaunch hosts: 'x' is one word too many" "a word" "$MLAUNCH" hosts x
 check_error 125 'has no option --prob; the nearest that it has: --probe' "a slip" "$MLAUNCH" hosts --prob
 if grep -q '^#define HAVE_RDMA' "$BUILD/config.h"; then
-    check_match '^RDMA: devices: found at the start; port: 2; GID index: what fits each pair best; MTU: 1024$' \
-        <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 -- true) "a wiring that is not stated is not missing"
+    check_match '^RDMA: devices: found at the start; port: 2; GID index: what fits each pair best; MTU: 1024; queue pairs: UC$' \
+        <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 --qp uc -- true) "a wiring that is not stated is not missing"
     check "--probe of a host alone" "$MLAUNCH" hosts --probe -o "$T/alone.json"
     check_output '[{"ssh": "localhost", "rdma": [null]}]' "… has no wires" cat "$T/alone.json"
 else
