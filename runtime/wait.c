@@ -243,7 +243,7 @@ static int64_t wait_spin_ns(const struct group *g)
  * yielding: whoever is woken goes to a free processor, if there is one. */
 static bool wait_has_yielded_enough(struct group *g)
 {
-    if (g->world->is_crowded || ++g->yields < YIELDS_MOST)
+    if (!g->segment || g->world->is_crowded || ++g->yields < YIELDS_MOST)
         return false;
     g->yields = 0;
     return true;
