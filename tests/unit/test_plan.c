@@ -247,6 +247,11 @@ static void test_backend(void **state)
     assert_int_equal(make_hostfile(&p, "", &why), 0);
     assert_string_equal(p->backend, "rdma");
     plan_destroy(p);
+    /* Where nothing is stated devices are found when the host is reached; a row without one is wrong. */
+    assert_int_equal(make_hostfile(&p, " --local net", &why), 0);
+    assert_string_equal(p->backend, "rdma");
+    plan_destroy(p);
+    write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\", \"rdma\": [null]}]}");
     assert_int_equal(make_hostfile(&p, " --local net", &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "names no RDMA device of host a"));
     write_hostfile(

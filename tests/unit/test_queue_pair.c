@@ -82,7 +82,7 @@ static int pair_connect(const struct port *p, struct fault *why)
     const struct queue_pair_end peer = {
         .number = 0x1a2, .psn = 0x333, .lid = 42, .mtu = IBV_MTU_2048, .gid = theirs};
     struct queue_pair q;
-    int rc = queue_pair_create(&q, p, NULL, NULL, NULL, &place, why);
+    int rc = queue_pair_create(&q, QUEUE_PAIR_RC, p, NULL, NULL, NULL, &place, why);
 
     if (rc)
         return rc;
