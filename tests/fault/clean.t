@@ -38,6 +38,7 @@ user_events=$T/user.events
 mkdir -m 777 "$T/user" && chmod 755 "$T"
 user_job() {
     : > "$user_events" && chmod 666 "$user_events"
+    : > "$T/user/out" # the last job's "ready" must not count
     as_ordinary "$MLAUNCH" --events "$user_events" -n 1 -- sh -c "echo ready; exec sleep $1" > "$T/user/out" 2>&1 &
     user=$!
     wait_for 'grep -qs ready "$T/user/out"' 20 || diag "$(cat "$T/user/out")"
