@@ -234,7 +234,7 @@ memory:
     return fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-int job_file_parse(const char *dir, const char *text, struct job_file *out, struct fault *why)
+int job_file_parse(const char *name, const char *text, struct job_file *out, struct fault *why)
 {
     struct job_file j = {0};
     json_error_t error;
@@ -242,12 +242,12 @@ int job_file_parse(const char *dir, const char *text, struct job_file *out, stru
     int rc = 0;
 
     if (!json_is_object(object))
-        rc = fault_set(why, ML_ERR_SYSTEM, "%.200s/job.json is malformed: %s", dir,
+        rc = fault_set(why, ML_ERR_SYSTEM, "%.220s is malformed: %s", name,
                        object ? "not an object" : error.text);
     for (int i = 0; i < MEMBERS && !rc; i++) {
         if (!set_member(&j, &members[i], json_object_get(object, members[i].name)))
-            rc = fault_set(why, ML_ERR_SYSTEM, "%.200s/job.json: \"%s\" is missing or malformed",
-                           dir, members[i].name);
+            rc = fault_set(why, ML_ERR_SYSTEM, "%.220s: \"%s\" is missing or malformed", name,
+                           members[i].name);
     }
     json_decref(object);
     if (!rc)
@@ -258,7 +258,7 @@ int job_file_parse(const char *dir, const char *text, struct job_file *out, stru
 int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
                   struct fault *why)
 {
-    char hex[SECRET_TEXT + 1], *text;
+    char hex[SECRET_TEXT + 1], name[256], *text;
     uint8_t bytes[AUTH_SECRET];
     int rc;
 
@@ -271,8 +271,9 @@ int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SEC
     if (!text)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = read_file(dir, "job.json", text, FILE_LIMIT, why);
+    snprintf(name, sizeof(name), "%.200s/job.json", dir);
     if (!rc)
-        rc = job_file_parse(dir, text, out, why);
+        rc = job_file_parse(name, text, out, why);
     if (!rc)
         memcpy(secret, bytes, AUTH_SECRET);
     explicit_bzero(hex, sizeof(hex));
@@ -301,7 +302,7 @@ int job_file_look(int dir_fd, struct job_file *out, struct fault *why)
     }
     rc = read_all(fd, "its job.json", text, FILE_LIMIT, why);
     if (!rc)
-        rc = job_file_parse("it", text, out, why);
+        rc = job_file_parse("its job.json", text, out, why);
     free(text);
     return rc;
 }

@@ -49,7 +49,7 @@ int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SEC
  * build's, and `dir_fd` any directory. Refused unless it is a plain file. */
 int job_file_look(int dir_fd, struct job_file *out, struct fault *why);
 
-/* The text of a job.json; `dir` for messages. */
-int job_file_parse(const char *dir, const char *text, struct job_file *out, struct fault *why);
+/* The text of a job.json; `name`: the file's, for messages. */
+int job_file_parse(const char *name, const char *text, struct job_file *out, struct fault *why);
 
 #endif

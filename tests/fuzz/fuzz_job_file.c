@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(text, data, size);
     text[size] = '\0';
-    if (job_file_parse("it", text, &j, &why) == 0)
+    if (job_file_parse("its job.json", text, &j, &why) == 0)
         check(&j);
     else if (j.size != -7 || why.code >= 0 || !why.text[0])
         abort();

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,6 +21,8 @@ static int masks[4];
 static int create_error, modify_error;
 static enum ibv_qp_state modify_fails_at;
 static int destroyed;
+static bool offers_rc;
+static enum ibv_qp_type created;
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
@@ -28,7 +31,11 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         errno = create_error;
         return NULL;
     }
-    assert_int_equal(attr->qp_type, IBV_QPT_RC);
+    if (attr->qp_type == IBV_QPT_RC && !offers_rc) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    created = attr->qp_type;
     return &the_pair;
 }
 
@@ -74,15 +81,16 @@ static int setup(void **state)
     (void)state;
     memset(told, 0, sizeof(told));
     create_error = modify_error = destroyed = 0;
+    offers_rc = true;
     return 0;
 }
 
-static int pair_connect(const struct port *p, struct fault *why)
+static int kind_connect(enum queue_pair_kind kind, const struct port *p, struct fault *why)
 {
     const struct queue_pair_end peer = {
         .number = 0x1a2, .psn = 0x333, .lid = 42, .mtu = IBV_MTU_2048, .gid = theirs};
     struct queue_pair q;
-    int rc = queue_pair_create(&q, QUEUE_PAIR_RC, p, NULL, NULL, NULL, &place, why);
+    int rc = queue_pair_create(&q, kind, p, NULL, NULL, NULL, &place, why);
 
     if (rc)
         return rc;
@@ -90,6 +98,11 @@ static int pair_connect(const struct port *p, struct fault *why)
     queue_pair_destroy(&q);
     assert_int_equal(destroyed, 1);
     return rc;
+}
+
+static int pair_connect(const struct port *p, struct fault *why)
+{
+    return kind_connect(QUEUE_PAIR_RC, p, why);
 }
 
 static void test_lid(void **state)
@@ -166,12 +179,40 @@ static void test_refusals(void **state)
     }
 }
 
+/* A device without reliable connections, as over Thunderbolt. */
+static void test_unreliable(void **state)
+{
+    struct port p = port_of(IBV_LINK_LAYER_ETHERNET, IBV_MTU_1024);
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(kind_connect(QUEUE_PAIR_AUTO, &p, &why), 0);
+    assert_int_equal(created, IBV_QPT_RC);
+
+    setup(state);
+    offers_rc = false;
+    assert_int_equal(kind_connect(QUEUE_PAIR_AUTO, &p, &why), 0);
+    assert_int_equal(created, IBV_QPT_UC);
+    assert_false(masks[IBV_QPS_RTR] & IBV_QP_MIN_RNR_TIMER); /* the kernel refuses it for UC */
+
+    setup(state);
+    offers_rc = false;
+    assert_int_equal(pair_connect(&p, &why), ML_ERR_DEVICE); /* asked for by name */
+    assert_int_equal(destroyed, 0);
+
+    setup(state);
+    create_error = ENOMEM; /* of either kind */
+    assert_int_equal(kind_connect(QUEUE_PAIR_AUTO, &p, &why), ML_ERR_MEMORY);
+    assert_non_null(strstr(why.text, "Cannot allocate memory"));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lid, setup),
         cmocka_unit_test_setup(test_gid, setup),
         cmocka_unit_test_setup(test_refusals, setup),
+        cmocka_unit_test_setup(test_unreliable, setup),
     };
 
     return cmocka_run_group_tests_name("queue_pair", tests, NULL, NULL);
