@@ -34,12 +34,16 @@ inside() {
     TEST_DONE=1
     # shellcheck disable=SC2016 # expanded in there
     MLAUNCH_TEST_INSIDE=1 "${make[@]}" bash -c '
-        user=$1 container=$2 file=$3
+        user=$1 container=$2 file=$3 source=$SOURCE build=$BUILD
         shift 3
         mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir /mnt/source /mnt/build && mkdir -m 1777 /mnt/tmp &&
             mount --bind "$SOURCE" /mnt/source && mount --bind "$BUILD" /mnt/build || exit 1
         if [ -n "$container" ]; then
             mount --bind /mnt/tmp /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1
+            # A build knows where it lies: that may be below what has just been covered.
+            for dir in source build; do
+                [ -d "${!dir}" ] || { mkdir -p "${!dir}" && mount --bind "/mnt/$dir" "${!dir}"; } || exit 1
+            done
         fi
         cd / && export SOURCE=/mnt/source BUILD=/mnt/build
         unset XDG_CONFIG_HOME TMPDIR
