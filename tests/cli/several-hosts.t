@@ -40,10 +40,7 @@ job_prints "[0] $H1
 [5] $H3" "six ranks on three hosts" -H "$ALL" --ppn 2 -- uname -n
 job_says 7 "rank 2 on host $H3 \(pid [0-9]+\) exited with status 7$" "a rank's failure names its host" \
     -H "$ALL" -- sh -c '[ $MLAUNCH_RANK = 2 ] && exit 7; sleep 60'
-case $SANITIZE in
-*thread*) skip "no such program" "the thread sanitizer makes a fork of vfork, whose child can't tell why" ;;
-*) job_says 127 "rank [0-2] on host [^ ]+ could not be started" "no such program" -H "$ALL" -- no-such-program ;;
-esac
+job_says 127 "rank [0-2] on host [^ ]+ could not be started" "no such program" -H "$ALL" -- no-such-program
 job_prints "[0] local
 [1] $H1" "a local and a remote host" -H "localhost,$H1" -- \
     sh -c '[ $MLAUNCH_RANK = 0 ] && echo local || uname -n'
