@@ -107,6 +107,7 @@ void bench_command_print_help(void)
          "1\n"
          "      --csv, --json           for programs\n"
          "      --stress ROUNDS         ROUNDS iterations a size, each printed, outliers flagged\n"
+         "      --plot FILE.svg         a picture too, on rank 0's host\n"
          "\n"
          "And run's options: -n, -H, --hostfile, --backend and all others (mlaunch --help).");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: mlaunch-bench, the program whose ranks `mlaunch bench` starts. Rank 0 prints. */
+#include "launcher/bench/plot.h"
 #include "launcher/bench/report.h"
 
 #include <stdio.h>
@@ -14,6 +15,10 @@ static int measure_all(const struct bench_options *o, ml_group *world, struct be
     int ranks = ml_size(world), rc = 0;
     bool prints = ml_rank(world) == 0;
 
+    if (prints && o->plot)
+        rc = plot_check(o->plot, why);
+    if (rc)
+        ml_abort(STATUS_FAILED, why->text); /* the others have begun */
     if (prints)
         report_begin(o, ranks);
     for (int i = 0; i < o->size_count && !rc; i++) {
@@ -26,6 +31,8 @@ static int measure_all(const struct bench_options *o, ml_group *world, struct be
     }
     if (prints && !rc)
         report_end(o, all, o->size_count);
+    if (prints && !rc && o->plot)
+        rc = plot_write(o->plot, o, ranks, all, o->size_count, why);
     return rc;
 }
 

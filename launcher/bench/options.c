@@ -192,6 +192,14 @@ static int set_stress(struct reading *r, const char *name, const char *value, st
     return 0;
 }
 
+static int set_plot(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    if (!*value)
+        return bad_value(name, value, "a file's name", why);
+    r->out->plot = value;
+    return 0;
+}
+
 static const struct bench_option {
     const char *name;
     bool takes_value;
@@ -200,7 +208,7 @@ static const struct bench_option {
     {"-b", true, set_first},        {"-e", true, set_last},      {"-f", true, set_factor},
     {"--sizes", true, set_sizes},   {"--type", true, set_type},  {"--op", true, set_op},
     {"--check", false, set_check},  {"--json", false, set_form}, {"--csv", false, set_form},
-    {"--stress", true, set_stress}, {NULL, false, NULL},
+    {"--stress", true, set_stress}, {"--plot", true, set_plot},  {NULL, false, NULL},
 };
 
 static bool is_named(const struct bench_option *s, const char *word)
@@ -294,6 +302,8 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
         rc = list_sizes(&r, why);
     if (!rc && o.stress && o.form != BENCH_TABLE)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--stress prints rounds, not --json or --csv");
+    if (!rc && o.plot && o.kind == BENCH_BARRIER)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--plot draws by size, and a barrier has none");
     if (!rc)
         *out = o;
     return rc;

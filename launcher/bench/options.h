@@ -33,7 +33,8 @@ struct bench_options {
     ml_op op;
     bool check;
     enum bench_form form;
-    int stress; /* rounds; 0: no */
+    int stress;       /* rounds; 0: no */
+    const char *plot; /* a file's path, one of the words; or NULL */
 };
 
 /* Whether `word` is an option of bench; *takes_value: the next word is its value, unless "=" is in it. */

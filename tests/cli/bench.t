@@ -74,6 +74,16 @@ check_match '^ +4096 +1024 .* -$' "$T/result" "a row"
 check_match '^# +4096 \|#' "$T/result" "and a bar"
 bench -n 2 --sizes 64 --stress 7
 check_output 7 "--stress prints every round" grep -c '^  round [1-7]: [0-9.]* us' "$T/result"
+bench -n 2 --sizes 0,64,4K,1M --plot "$T/times.svg"
+ends 0 "--plot"
+check_output "3 3" "draws a point a size in each curve" python3 -c '
+import sys, xml.etree.ElementTree as tree
+paths = {p.get("class"): p.get("d") for p in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}path")}
+print(*[len(paths[name].replace("L", "M").split("M")) - 1 for name in ("time", "bandwidth")])' "$T/times.svg"
+bench -n 2 --sizes 64 --plot "$T/nowhere/times.svg"
+ends 2 "--plot into a directory that isn't there"
+check_match "cannot make a file in $T/nowhere: No such file or directory" "$ERR" "says so"
+check_output "" "before anything is measured" cat "$T/result"
 bench -n 1 --sizes 8 --check
 ends 0 "one rank alone"
 
@@ -92,6 +102,7 @@ refused 'exclude each other' --sizes 8 -e 16
 refused 'exclude each other' --csv --json
 refused '-b is larger than -e' -b 16 -e 8
 refused '--stress prints rounds' --stress 3 --csv
+refused 'a barrier has none' barrier --plot "$T/no.svg"
 refused 'error: --sise is not known' --sise=4
 bench lat -n 1
 ends 2 "lat alone"

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/bench/plot.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WIDTH = 760, HEIGHT = 440, LEFT = 70, RIGHT = 690, TOP = 60, BOTTOM = 380 };
+enum { LABELS = 9 /* along an axis, at most */ };
+
+/* Sizes are drawn by their binary logarithm, times by their decimal one, bandwidths from 0 on. */
+struct plot {
+    FILE *file;
+    double first, last;     /* log2 of bytes */
+    double lowest, highest; /* whole numbers: log10 of us */
+    double most;            /* GB/s; 0: none to draw */
+};
+
+static double x_of(const struct plot *p, double bytes)
+{
+    return LEFT + (log2(bytes) - p->first) / (p->last - p->first) * (RIGHT - LEFT);
+}
+
+static double y_of(const struct plot *p, double us)
+{
+    return BOTTOM - (log10(us) - p->lowest) / (p->highest - p->lowest) * (BOTTOM - TOP);
+}
+
+static double bandwidth_y_of(const struct plot *p, double gbps)
+{
+    return BOTTOM - gbps / p->most * (BOTTOM - TOP);
+}
+
+static bool is_drawn(const struct bench_result *r)
+{
+    return r->bytes > 0 && r->min_us > 0;
+}
+
+/* False: there is nothing to draw. */
+static bool scale(struct plot *p, const struct bench_result *all, int count)
+{
+    bool has_any = false;
+
+    *p = (struct plot){.first = 64, .lowest = 20, .highest = -20};
+    for (int i = 0; i < count; i++) {
+        if (!is_drawn(&all[i]))
+            continue;
+        has_any = true;
+        p->first = fmin(p->first, floor(log2((double)all[i].bytes)));
+        p->last = fmax(p->last, ceil(log2((double)all[i].bytes)));
+        p->lowest = fmin(p->lowest, floor(log10(all[i].min_us)));
+        p->highest = fmax(p->highest, ceil(log10(all[i].p99_us)));
+        p->most = fmax(p->most, all[i].bus_gbps);
+    }
+    if (p->last <= p->first)
+        p->last = p->first + 1;
+    if (p->highest <= p->lowest)
+        p->highest = p->lowest + 1;
+    if (p->most > 0) { /* up to a round number */
+        double unit = pow(10, floor(log10(p->most)));
+
+        p->most = ceil(p->most / unit) * unit;
+    }
+    return has_any;
+}
+
+/* --- axes --------------------------------------------------------------------------------------- */
+
+static void text(const struct plot *p, double x, double y, const char *anchor, const char *words)
+{
+    fprintf(p->file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y, anchor,
+            words);
+}
+
+static void line(const struct plot *p, double x1, double y1, double x2, double y2)
+{
+    fprintf(p->file, "<path class=\"grid\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x1, y1, x2, y2);
+}
+
+static void draw_sizes(const struct plot *p)
+{
+    static const char *const units[] = {"", "K", "M", "G", "T"};
+    int step = ((int)(p->last - p->first) + LABELS - 1) / LABELS;
+
+    for (int power = (int)p->first; power <= (int)p->last; power += step) {
+        double x = x_of(p, exp2(power));
+        char words[32];
+
+        snprintf(words, sizeof(words), "%d%s", 1 << power % 10, units[power / 10]);
+        line(p, x, TOP, x, BOTTOM);
+        text(p, x, BOTTOM + 20, "middle", words);
+    }
+    text(p, (LEFT + RIGHT) / 2.0, BOTTOM + 44, "middle", "bytes");
+}
+
+static void draw_times(const struct plot *p)
+{
+    for (int power = (int)p->lowest; power <= (int)p->highest; power++) {
+        double y = y_of(p, pow(10, power));
+        char words[32];
+
+        snprintf(words, sizeof(words), "%g", pow(10, power));
+        line(p, LEFT, y, RIGHT, y);
+        text(p, LEFT - 8, y + 4, "end", words);
+    }
+    text(p, LEFT - 8, TOP - 14, "end", "us");
+}
+
+static void draw_bandwidths(const struct plot *p)
+{
+    for (int i = 0; i <= 4 && p->most > 0; i++) {
+        char words[32];
+
+        snprintf(words, sizeof(words), "%.3g", p->most * i / 4);
+        text(p, RIGHT + 8, bandwidth_y_of(p, p->most * i / 4) + 4, "start", words);
+    }
+    if (p->most > 0)
+        text(p, RIGHT + 8, TOP - 14, "start", "GB/s");
+}
+
+/* --- curves ------------------------------------------------------------------------------------- */
+
+/* There along the 99th percentiles, back along the least. */
+static void draw_span(const struct plot *p, const struct bench_result *all, int count)
+{
+    fputs("<path class=\"span\" d=\"", p->file);
+    for (int i = 0, points = 0; i < count; i++) {
+        if (is_drawn(&all[i]))
+            fprintf(p->file, "%c%.1f %.1f", points++ ? 'L' : 'M', x_of(p, (double)all[i].bytes),
+                    y_of(p, all[i].p99_us));
+    }
+    for (int i = count - 1; i >= 0; i--) {
+        if (is_drawn(&all[i]))
+            fprintf(p->file, "L%.1f %.1f", x_of(p, (double)all[i].bytes), y_of(p, all[i].min_us));
+    }
+    fputs("Z\"/>\n", p->file);
+}
+
+static void draw_curve(const struct plot *p, const char *name, const struct bench_result *all,
+                       int count, bool is_time)
+{
+    fprintf(p->file, "<path class=\"%s\" d=\"", name);
+    for (int i = 0, points = 0; i < count; i++) {
+        double y;
+
+        if (!is_drawn(&all[i]))
+            continue;
+        y = is_time ? y_of(p, all[i].median_us) : bandwidth_y_of(p, all[i].bus_gbps);
+        fprintf(p->file, "%c%.1f %.1f", points++ ? 'L' : 'M', x_of(p, (double)all[i].bytes), y);
+    }
+    fputs("\"/>\n", p->file);
+}
+
+static void draw(const struct plot *p, const struct bench_options *o, int ranks,
+                 const struct bench_result *all, int count)
+{
+    fprintf(p->file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+            "viewBox=\"0 0 %d %d\">\n"
+            "<style>text{font:13px sans-serif;fill:#333}path{fill:none}.grid{stroke:#ddd}"
+            ".span{fill:#1f77b4;opacity:.2}.time{stroke:#1f77b4;stroke-width:2}"
+            ".bandwidth{stroke:#d95f02;stroke-width:2}</style>\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT);
+    fprintf(p->file, "<text x=\"%d\" y=\"24\" text-anchor=\"middle\">%s, %d %s", WIDTH / 2,
+            bench_kind_name(o->kind), ranks, ranks == 1 ? "rank" : "ranks");
+    if (bench_kind_reduces(o->kind))
+        fprintf(p->file, ", %s of %s", bench_op_name(o->op), bench_type_name(o->type));
+    fprintf(p->file,
+            ": <tspan fill=\"#1f77b4\">median time, least to 99th percentile</tspan>%s</text>\n",
+            p->most > 0 ? "; <tspan fill=\"#d95f02\">bus bandwidth</tspan>" : "");
+    draw_sizes(p);
+    draw_times(p);
+    draw_bandwidths(p);
+    draw_span(p, all, count);
+    draw_curve(p, "time", all, count, true);
+    if (p->most > 0)
+        draw_curve(p, "bandwidth", all, count, false);
+    fputs("</svg>\n", p->file);
+}
+
+/* --- the file ----------------------------------------------------------------------------------- */
+
+int plot_check(const char *path, struct fault *why)
+{
+    char copy[PATH_MAX];
+    struct stat st;
+
+    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+        return fault_set(why, ML_ERR_ARGUMENT, "--plot: the path is too long");
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return fault_set(why, ML_ERR_ARGUMENT, "--plot: %.200s is not a plain file", path);
+    if (access(dirname(copy), W_OK))
+        return fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot make a file in %.200s", copy);
+    return 0;
+}
+
+/* Beside it, under a name of its own, so that nobody sees a half. */
+static int draft_open(char *draft, size_t size, const char *path, FILE **out, struct fault *why)
+{
+    mode_t mask = umask(0);
+    int fd;
+
+    umask(mask);
+    if (snprintf(draft, size, "%s.XXXXXX", path) >= (int)size)
+        return fault_set(why, ML_ERR_ARGUMENT, "--plot: the path is too long");
+    fd = mkstemp(draft);
+    if (fd < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot make %.200s", draft);
+    *out = fdopen(fd, "w");
+    if (!*out || fchmod(fd, 0666 & ~mask)) {
+        fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot write %.200s", draft);
+        if (*out)
+            fclose(*out);
+        else
+            close(fd);
+        unlink(draft);
+        return ML_ERR_SYSTEM;
+    }
+    return 0;
+}
+
+int plot_write(const char *path, const struct bench_options *o, int ranks,
+               const struct bench_result *all, int count, struct fault *why)
+{
+    char draft[PATH_MAX];
+    struct plot p;
+    bool is_bad;
+    int rc;
+
+    if (!scale(&p, all, count))
+        return fault_set(why, ML_ERR_ARGUMENT, "--plot: no size above 0 was measured");
+    rc = draft_open(draft, sizeof(draft), path, &p.file, why);
+    if (rc)
+        return rc;
+    draw(&p, o, ranks, all, count);
+    is_bad = ferror(p.file) != 0;
+    if (fclose(p.file) || is_bad || rename(draft, path)) {
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot write %.200s", path);
+        unlink(draft);
+    }
+    return rc;
+}
