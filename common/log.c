@@ -78,6 +78,15 @@ static void log_line(enum log_level level, const char *format, va_list args)
     errno = saved;
 }
 
+void log_at(enum log_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_line(level, format, args);
+    va_end(args);
+}
+
 #define LOG_FUNCTION(name, level)                                                                  \
     void name(const char *format, ...)                                                             \
     {                                                                                              \

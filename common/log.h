@@ -18,6 +18,8 @@ enum log_level log_level(void);
 /* Where lines go instead of stderr (the agent sends them to the launcher); NULL: stderr. */
 void log_to(void (*sink)(enum log_level level, const char *text, void *arg), void *arg);
 
+/* At a level that is known only now. */
+void log_at(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,6 +2,7 @@
 /* connection.c: from accept() to the end of a socket: handshake, frames in, frames out. */
 #include "coordinator/server_state.h"
 
+#include "common/json_text.h"
 #include "coordinator/protocol.h"
 
 #include <event2/buffer.h>
@@ -188,8 +189,8 @@ void connection_send_json(struct connection *c, uint8_t type, json_t *message)
 static void refuse(struct connection *c, uint8_t type, const char *text)
 {
     report_refused(c, text);
-    connection_send_json(
-        c, type, json_pack("{s:i, s:o}", "code", ML_ERR_REFUSED, "text", sentence_json(text)));
+    connection_send_json(c, type,
+                         json_pack("{s:i, s:o}", "code", ML_ERR_REFUSED, "text", json_text(text)));
     linger(c);
 }
 

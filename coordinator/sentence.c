@@ -54,18 +54,3 @@ void sentence_add_ranks(char *out, size_t size, const int *ranks, int count)
         sentence_add(out, size, "%d", ranks[i]);
     }
 }
-
-json_t *sentence_json(const char *text)
-{
-    json_t *value = json_string(text);
-    char *plain = value ? NULL : strdup(text);
-
-    for (char *at = plain; at && *at; at++) {
-        if (*at & 0x80)
-            *at = '?';
-    }
-    if (plain)
-        value = json_string(plain);
-    free(plain);
-    return value;
-}

@@ -3,7 +3,6 @@
 #ifndef COORDINATOR_SENTENCE_H
 #define COORDINATOR_SENTENCE_H
 
-#include <jansson.h>
 #include <stddef.h>
 
 struct server;
@@ -16,7 +15,5 @@ void sentence_add_rank(const struct server *s, char *out, size_t size, int rank)
 void sentence_add_hosts(const struct server *s, char *out, size_t size, const int *ranks,
                         int count);
 void sentence_add_ranks(char *out, size_t size, const int *ranks, int count);
-/* As a JSON string; a character that has been cut in two, which JSON can't hold, becomes '?'. */
-json_t *sentence_json(const char *text);
 
 #endif

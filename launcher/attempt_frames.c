@@ -305,8 +305,6 @@ static void on_stdin_credit(struct attempt *a, struct member *m, const struct fr
 
 static void on_note(struct attempt *a, struct member *m, const struct frame *f)
 {
-    static void (*const says[])(const char *format, ...) = {log_error, log_warn, log_info,
-                                                            log_debug, log_trace};
     struct note_report note;
     struct fault why;
 
@@ -314,25 +312,35 @@ static void on_note(struct attempt *a, struct member *m, const struct frame *f)
     if (note_report_parse(&note, f, &why))
         nonsense(m, why.text);
     else
-        says[note.level]("host %s: %s", m->host->name, note.text);
+        log_at(note.level, "host %s: %s", m->host->name, note.text);
+}
+
+/* An agent's word that ends the job: reads it, and tells `event` of it. False: it is dealt with already. */
+static bool end_word(struct attempt *a, struct member *m, const struct frame *f, const char *event,
+                     char *text, size_t size)
+{
+    struct fault why;
+
+    if (text_report_parse(text, size, f, &why)) {
+        nonsense(m, why.text);
+        return false;
+    }
+    if (a->state <= ATTEMPT_PREPARING) {
+        member_failed(m, text);
+        return false;
+    }
+    events_file_write(a->config.events, event, a->identity.id,
+                      json_pack("{s:s, s:s}", "host", m->host->name, "text", text));
+    return true;
 }
 
 /* Its agent still speaks, but can't hold the job together any more. */
 static void on_lost(struct attempt *a, struct member *m, const struct frame *f)
 {
     char text[512];
-    struct fault why;
 
-    if (text_report_parse(text, sizeof(text), f, &why)) {
-        nonsense(m, why.text);
+    if (!end_word(a, m, f, "lost", text, sizeof(text)))
         return;
-    }
-    if (a->state <= ATTEMPT_PREPARING) {
-        member_failed(m, text);
-        return;
-    }
-    events_file_write(a->config.events, "lost", a->identity.id,
-                      json_pack("{s:s, s:s}", "host", m->host->name, "text", text));
     first_failure_lost(&a->failure, m->host->name, text);
     attempt_failed(a, false);
 }
@@ -341,18 +349,9 @@ static void on_lost(struct attempt *a, struct member *m, const struct frame *f)
 static void on_killed(struct attempt *a, struct member *m, const struct frame *f)
 {
     char text[512];
-    struct fault why;
 
-    if (text_report_parse(text, sizeof(text), f, &why)) {
-        nonsense(m, why.text);
+    if (!end_word(a, m, f, "killed", text, sizeof(text)))
         return;
-    }
-    if (a->state <= ATTEMPT_PREPARING) {
-        member_failed(m, text);
-        return;
-    }
-    events_file_write(a->config.events, "killed", a->identity.id,
-                      json_pack("{s:s, s:s}", "host", m->host->name, "text", text));
     first_failure_killed(&a->failure, text);
     attempt_failed(a, false);
 }

@@ -11,23 +11,7 @@
 static void pass_on(enum log_level level, const char *text, void *arg)
 {
     (void)arg;
-    switch (level) {
-    case LOG_ERROR:
-        log_error("%s", text);
-        break;
-    case LOG_WARN:
-        log_warn("%s", text);
-        break;
-    case LOG_INFO:
-        log_info("%s", text);
-        break;
-    case LOG_DEBUG:
-        log_debug("%s", text);
-        break;
-    case LOG_TRACE:
-        log_trace("%s", text);
-        break;
-    }
+    log_at(level, "%s", text);
 }
 
 /* Never closed: libcrypto cleans up when the process exits. */

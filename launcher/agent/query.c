@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/query.h"
 
+#include "common/json_text.h"
 #include "launcher/agent/clean.h"
 #include "launcher/agent/kill.h"
 #include "launcher/agent/list.h"
@@ -8,21 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-json_t *query_text(const char *text)
-{
-    json_t *value = json_string(text);
-    char *plain = value ? NULL : strdup(text);
-
-    for (char *at = plain; at && *at; at++) {
-        if (*at & 0x80)
-            *at = '?';
-    }
-    if (plain)
-        value = json_string(plain);
-    free(plain);
-    return value;
-}
 
 static int devices_answer(const struct query *q, json_t *out, struct fault *why)
 {
@@ -60,7 +46,7 @@ json_t *query_answer(const char *text, size_t size, struct wires *wires)
             rc = questions[i].answer(&q, out, &why);
     }
     if (rc)
-        json_object_set_new(out, "error", query_text(why.text));
+        json_object_set_new(out, "error", json_text(why.text));
     json_decref(root);
     return out;
 }

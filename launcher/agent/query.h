@@ -26,7 +26,4 @@ struct query {
  * memory. */
 json_t *query_answer(const char *text, size_t size, struct wires *wires);
 
-/* A string from this host, which may hold bytes that are not UTF-8. */
-json_t *query_text(const char *text);
-
 #endif

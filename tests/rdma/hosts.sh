@@ -52,9 +52,24 @@ check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "… and never a wrong number"
 tc qdisc del dev p1 root
 
 # --- one of two rails fails, and the job goes on
+# job_read SECONDS COMMAND…: what the coprocess JOB prints goes to $OUT, each line within that time; the command when
+# the job says that it is running.
+job_read() {
+    # bash forgets both as soon as it has noticed the end.
+    local limit=$1 line pid=$JOB_PID from
+    shift
+    exec {from}<&"${JOB[0]}"
+    : > "$OUT"
+    while read -r -t "$limit" line <&"$from"; do
+        echo "$line" >> "$OUT"
+        if [ "$line" = running ]; then "$@"; fi
+    done
+    exec {from}<&-
+    wait "$pid"
+}
 # while_running COMMAND… -- PROGRAM ARG…: two ranks over two rails; the command when they are running.
 while_running() {
-    local line pid from what=()
+    local what=()
     while [ "$1" != -- ]; do what+=("$1") && shift; done
     shift
     coproc JOB {
@@ -62,15 +77,7 @@ while_running() {
             ${QP:+--qp "$QP"} --on-failure continue -- "$@" 2> "$ERR"
         echo "status $?"
     }
-    pid=$JOB_PID
-    exec {from}<&"${JOB[0]}"
-    : > "$OUT"
-    while read -r -t 100 line <&"$from"; do
-        echo "$line" >> "$OUT"
-        if [ "$line" = running ]; then "${what[@]}"; fi
-    done
-    exec {from}<&-
-    wait "$pid"
+    job_read 100 "${what[@]}"
 }
 # went_on MS WHAT: after while_running with `checked`.
 went_on() {
@@ -125,16 +132,7 @@ next "the next job after a killed rank"
 # --- a local port goes down
 down() { # down COMMAND…: when the job is running
     coproc JOB { job 2 ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
-    # bash forgets both as soon as it has noticed the end.
-    local line pid=$JOB_PID from
-    exec {from}<&"${JOB[0]}"
-    : > "$OUT"
-    while read -r -t 60 line <&"$from"; do
-        echo "$line" >> "$OUT"
-        if [ "$line" = running ]; then "$@"; fi
-    done
-    exec {from}<&-
-    wait "$pid"
+    job_read 60 "$@"
 }
 down ip link set p1 down
 ms=$(sed -n 's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p' "$OUT")
