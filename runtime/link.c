@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/link.h"
 
+#include "runtime/group.h"
+#include "runtime/reduce_op.h"
+
+#include <string.h>
+
 void link_init(struct link *l, const struct link_ops *ops, struct group *g, int peer)
 {
     l->ops = ops;
@@ -29,4 +34,26 @@ void link_pop_send(struct link *l)
 void link_pop_recv(struct link *l)
 {
     link_pop(&l->recvs, &l->recvs_end);
+}
+
+void link_take(const struct link *l, struct transfer *t, const void *from, size_t size)
+{
+    unsigned char *to = (unsigned char *)t->buf + t->moved;
+
+    if (!size)
+        return; /* the buffers may be NULL */
+    if (t->what == TRANSFER_REDUCE) {
+        const struct call *c = &l->group->call;
+        const unsigned char *with = (const unsigned char *)t->with + t->moved;
+        reduce_fn *reduce_them = reduce_op(c->type, c->op);
+        size_t count = size / type_size(c->type);
+
+        if (t->incoming_first)
+            reduce_them(to, from, with, count);
+        else
+            reduce_them(to, with, from, count);
+    } else {
+        memmove(to, from, size); /* a rank's message to itself may overlap */
+    }
+    t->moved += size;
 }

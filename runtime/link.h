@@ -118,5 +118,8 @@ struct link {
 void link_init(struct link *l, const struct link_ops *ops, struct group *g, int peer);
 void link_pop_send(struct link *l); /* the first send is done */
 void link_pop_recv(struct link *l); /* the first receive is done */
+/* The next `size` payload bytes of a receive (whole elements, if it reduces) are copied, or reduced,
+ * into its buffer, and counted. */
+void link_take(const struct link *l, struct transfer *t, const void *from, size_t size);
 
 #endif

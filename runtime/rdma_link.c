@@ -12,7 +12,6 @@
 #include "runtime/group.h"
 #include "runtime/message.h"
 #include "runtime/news.h"
-#include "runtime/reduce_op.h"
 #include "runtime/wait.h"
 #include "runtime/world.h"
 
@@ -72,27 +71,6 @@ static int rdma_send(struct rdma_link *s)
     return 1;
 }
 
-static void rdma_take(const struct rdma_link *s, struct transfer *t, const unsigned char *from,
-                      size_t size)
-{
-    unsigned char *to = (unsigned char *)t->buf + t->moved;
-
-    if (t->what == TRANSFER_REDUCE) {
-        const struct call *c = &s->base.group->call;
-        const unsigned char *with = (const unsigned char *)t->with + t->moved;
-        reduce_fn *reduce_them = reduce_op(c->type, c->op);
-        size_t count = size / type_size(c->type);
-
-        if (t->incoming_first)
-            reduce_them(to, from, with, count);
-        else
-            reduce_them(to, with, from, count);
-    } else {
-        memcpy(to, from, size);
-    }
-    t->moved += size;
-}
-
 /* 1 if a chunk was taken, 0 if none is there, ML_ERR_*. */
 static int rdma_receive(struct rdma_link *s, struct fault *why)
 {
@@ -120,7 +98,7 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
         return fault_set(why, ML_ERR_LINK, "a message from rank %d is longer than it said",
                          s->base.group->members[s->base.peer]);
     if (size > used)
-        rdma_take(s, t, chunk + used, size - used);
+        link_take(&s->base, t, chunk + used, size - used);
     s->verbs->release(s->endpoint);
     if (t->moved == t->size)
         link_pop_recv(&s->base);

@@ -3,7 +3,6 @@
 
 #include "runtime/group.h"
 #include "runtime/message.h"
-#include "runtime/reduce_op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,22 +24,6 @@ static struct self_link *self_of(struct link *l)
     return (struct self_link *)l;
 }
 
-static void self_deliver(const struct group *g, struct transfer *to, const void *payload)
-{
-    if (to->size == 0)
-        return;
-    if (to->what != TRANSFER_REDUCE) {
-        memmove(to->buf, payload, to->size);
-        return;
-    }
-    if (to->incoming_first)
-        reduce_op(g->call.type, g->call.op)(to->buf, payload, to->with,
-                                            to->size / type_size(g->call.type));
-    else
-        reduce_op(g->call.type, g->call.op)(to->buf, to->with, payload,
-                                            to->size / type_size(g->call.type));
-}
-
 static int self_receive_mail(struct self_link *s, struct fault *why)
 {
     struct mail *m = s->first;
@@ -48,7 +31,7 @@ static int self_receive_mail(struct self_link *s, struct fault *why)
 
     if (rc)
         return rc;
-    self_deliver(s->base.group, s->base.recvs, m->payload);
+    link_take(&s->base, s->base.recvs, m->payload, s->base.recvs->size);
     s->first = m->next;
     if (!s->first)
         s->end = &s->first;
@@ -87,7 +70,7 @@ static int self_match(struct self_link *s, struct fault *why)
     rc = message_check(s->base.group, &header, s->base.recvs, why);
     if (rc)
         return rc;
-    self_deliver(s->base.group, s->base.recvs, s->base.sends->buf);
+    link_take(&s->base, s->base.recvs, s->base.sends->buf, s->base.recvs->size);
     link_pop_send(&s->base);
     link_pop_recv(&s->base);
     return 1;

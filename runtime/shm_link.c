@@ -14,7 +14,6 @@
 #include "runtime/fork_guard.h"
 #include "runtime/group.h"
 #include "runtime/message.h"
-#include "runtime/reduce_op.h"
 #include "runtime/shm_board.h"
 #include "runtime/world.h"
 
@@ -141,35 +140,14 @@ static int shm_send(struct shm_link *s)
 /* --- receiving ---------------------------------------------------------------------------------
  */
 
-static void shm_take(const struct shm_link *s, struct transfer *t, const unsigned char *from,
-                     size_t size)
-{
-    unsigned char *to = (unsigned char *)t->buf + t->moved;
-
-    if (t->what == TRANSFER_REDUCE) {
-        const struct call *c = &s->base.group->call;
-        const unsigned char *with = (const unsigned char *)t->with + t->moved;
-        reduce_fn *reduce_them = reduce_op(c->type, c->op);
-        size_t count = size / type_size(c->type);
-
-        if (t->incoming_first)
-            reduce_them(to, from, with, count);
-        else
-            reduce_them(to, with, from, count);
-    } else {
-        memcpy(to, from, size);
-    }
-    t->moved += size;
-}
-
 static void shm_copy_out(struct shm_link *s, struct transfer *t, size_t size)
 {
     size_t at = (size_t)s->in_tail & (s->ring_size - 1);
     size_t first = smaller(size, s->ring_size - at);
 
-    shm_take(s, t, s->in->bytes + at, first);
+    link_take(&s->base, t, s->in->bytes + at, first);
     if (size > first)
-        shm_take(s, t, s->in->bytes, size - first);
+        link_take(&s->base, t, s->in->bytes, size - first);
     s->in_tail += size;
 }
 

@@ -91,19 +91,12 @@ static int tcp_send(struct tcp_link *s)
  * rest. */
 static void tcp_reduce(struct tcp_link *s, struct transfer *t, size_t size)
 {
-    const struct call *c = &s->base.group->call;
-    size_t element = type_size(c->type), whole = size - size % element;
-    unsigned char *to = (unsigned char *)t->buf + t->moved;
-    const unsigned char *with = (const unsigned char *)t->with + t->moved;
+    size_t whole = size - size % type_size(s->base.group->call.type);
 
     if (whole) {
-        if (t->incoming_first)
-            reduce_op(c->type, c->op)(to, s->bounce, with, whole / element);
-        else
-            reduce_op(c->type, c->op)(to, with, s->bounce, whole / element);
+        link_take(&s->base, t, s->bounce, whole);
         memmove(s->bounce, s->bounce + whole, size - whole);
     }
-    t->moved += whole;
     s->bounce_have = size - whole;
 }
 
