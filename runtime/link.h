@@ -86,6 +86,7 @@ struct link;
 struct link_ops {
     const char *name; /* "tcp", "shm", "self", "rdma" */
     int spin_ns;      /* to spin for a short message before sleeping; 0: as everywhere */
+    bool asks_kernel; /* progress is a system call, which a yield costs no more than */
     int drain_ms;     /* how long what a peer sent before its end may still be under way */
     /* Move bytes of the transfers at the head of l->sends / l->recvs; each finished one is marked
      * done and taken off its queue (link_pop_send, link_pop_recv). Returns > 0 if anything moved, 0

@@ -214,6 +214,8 @@ static void tcp_close(struct link *l)
 
 static const struct link_ops tcp_ops = {
     .name = "tcp",
+    .spin_ns = 500 * 1000,
+    .asks_kernel = true,
     .drain_ms = 300,
     .progress = tcp_progress,
     .sleep = tcp_sleep,

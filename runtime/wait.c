@@ -224,18 +224,30 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
 /* --- steps -------------------------------------------------------------------------------------
  */
 
-/* How long to spin: a link whose wake-ups are dear asks for more where a short message is awaited. */
+/* How long to spin: a link whose wake-ups are dear asks for more where a short message is awaited; one that
+ * asks the kernel always does, because it yields meanwhile. */
 static int64_t wait_spin_ns(const struct group *g)
 {
     int64_t most = SPIN_NS;
 
-    for (int i = 0; i < g->active_count && !g->world->is_crowded; i++) {
+    for (int i = 0; i < g->active_count; i++) {
         const struct link *l = g->active[i];
+        bool is_short = l->recvs && l->recvs->size <= SHORT && !g->world->is_crowded;
 
-        if (l->ops->spin_ns > most && l->recvs && l->recvs->size <= SHORT)
+        if (l->ops->spin_ns > most && (l->ops->asks_kernel || is_short))
             most = l->ops->spin_ns;
     }
     return most;
+}
+
+/* How many times to look again at once. Ranks of several "hosts" may share a processor and can't know it: where a
+ * look is a system call, whoever is awaited had better run instead, and if nobody wants to, it costs no more. */
+static unsigned wait_pauses(const struct group *g)
+{
+    for (int i = 0; i < g->active_count; i++)
+        if (g->active[i]->ops->asks_kernel)
+            return 0;
+    return g->world->is_crowded ? SPIN_PAUSES_CROWDED : SPIN_PAUSES;
 }
 
 /* Two ranks on one processor that take turns by yielding look to the scheduler like two that don't need
@@ -253,7 +265,7 @@ bool wait_spin(struct group *g, struct waiting *w)
 {
     int64_t now, most;
 
-    if (w->steps++ < (g->world->is_crowded ? SPIN_PAUSES_CROWDED : SPIN_PAUSES)) {
+    if (w->steps++ < wait_pauses(g)) {
         processor_pause();
         return true;
     }
