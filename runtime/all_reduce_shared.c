@@ -4,9 +4,14 @@
  * once, into its rank's cell, and read there by whoever reduces it.
  *
  * Short: everyone reduces everything itself: one round. Long: everyone reduces its piece of each cell,
- * then takes the others' results: two rounds a cell, the fewest bytes. R. Rabenseifner's two halves again
+ * then takes the others' results, the fewest bytes. R. Rabenseifner's two halves again
  * (all_reduce_direct.c), with one copy where links make one for each peer. Cells fit in a second-level
  * cache, so that a vector of any length goes through memory once in and once out.
+ *
+ * Three cells are under way, so that a round serves them all and nobody waits for a rank that is late
+ * by less than a cell's work:
+ *
+ *     round n: give cell n, reduce my piece of cell n - 1, post, take cell n - 2, wait for all
  *
  * Operands meet in the order of ranks everywhere: the same bits.
  */
@@ -20,9 +25,10 @@
 
 enum { GRAIN = 8192 /* bytes that are reduced by all ranks' operands before the next: L1 */ };
 
-/* Where rank's operand is; NULL: of all ranks where shm_board_begin put it. */
+/* Where the ranks' operands are. */
 struct operands {
     const struct shm_board *board;
+    unsigned back;    /* turns since the cells were this turn's */
     size_t offset;    /* in the cells */
     const char *mine; /* this rank's, not in its cell; or NULL */
 };
@@ -31,7 +37,7 @@ static const void *operand_of(const struct operands *o, int rank, size_t offset)
 {
     if (o->mine && rank == o->board->group->rank)
         return o->mine + offset;
-    return shm_board_cell(o->board, rank) + o->offset + offset;
+    return shm_board_cell(o->board, rank, o->back) + o->offset + offset;
 }
 
 /* sum = operand 0 op operand 1 op … of `size` bytes. `sum` may lie over this rank's operand if that is in
@@ -83,7 +89,7 @@ static int reduce_cells(struct group *g, const void *in, void *out, size_t size,
     for (size_t done = 0, n; done < size && !rc; done += n) {
         n = size - done < b->cell_size ? size - done : b->cell_size;
         shm_board_turn(b);
-        memcpy(shm_board_cell(b, g->rank), at(in, done), n);
+        memcpy(shm_board_cell(b, g->rank, 0), at(in, done), n);
         rc = done ? shm_board_round(b, why) : shm_board_begin(b, NULL, 0, why);
         if (!rc)
             combine(&all, at(out, done), n);
@@ -101,55 +107,104 @@ int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t si
 /* --- long --------------------------------------------------------------------------------------
  */
 
-/* The operands of the others' pieces, which is all that they will look at. */
-static void give(const struct shm_board *b, const struct blocks *pieces, const char *in)
+/* A vector on its way through the cells. */
+struct passage {
+    struct shm_board *board;
+    const char *in;
+    char *out;
+    size_t size, cells; /* bytes; cells that they fill */
+};
+
+/* Of cell `n`: where its bytes stand in the vector, and which piece of them is whose. */
+static size_t passage_cut(const struct passage *p, size_t n, struct blocks *pieces)
 {
-    struct piece mine = blocks_block(pieces, b->group->rank);
-    unsigned char *cell = shm_board_cell(b, b->group->rank);
+    size_t offset = n * p->board->cell_size, left = p->size - offset;
+
+    blocks_cut(pieces, left < p->board->cell_size ? left : p->board->cell_size,
+               p->board->group->size);
+    return offset;
+}
+
+/* The operands of the others' pieces, which is all that they will look at. */
+static void give(const struct passage *p, size_t n)
+{
+    const struct shm_board *b = p->board;
+    struct blocks pieces;
+    const char *in = at(p->in, passage_cut(p, n, &pieces));
+    struct piece mine = blocks_block(&pieces, b->group->rank);
+    unsigned char *cell = shm_board_cell(b, b->group->rank, 0);
     size_t behind = mine.offset + mine.size;
 
     if (mine.offset)
         memcpy(cell, in, mine.offset);
-    if (pieces->size > behind)
-        memcpy(cell + behind, in + behind, pieces->size - behind);
+    if (pieces.size > behind)
+        memcpy(cell + behind, in + behind, pieces.size - behind);
 }
 
-/* All ranks' results, from the cells in which they were reduced. */
-static void take(const struct shm_board *b, const struct blocks *pieces, char *out)
+/* This rank's piece, for the others and for itself; `back` turns ago its cells were given. */
+static void reduce_piece(const struct passage *p, size_t n, unsigned back)
 {
-    for (int r = 0; r < b->group->size; r++) {
-        struct piece p = blocks_block(pieces, r);
-        const unsigned char *from = shm_board_cell(b, r) + p.offset;
+    const struct shm_board *b = p->board;
+    struct blocks pieces;
+    size_t offset = passage_cut(p, n, &pieces);
+    struct piece mine = blocks_block(&pieces, b->group->rank);
+    char *sum = (char *)shm_board_cell(b, b->group->rank, back) + mine.offset;
+    struct operands all = {
+        .board = b, .back = back, .offset = mine.offset, .mine = at(p->in, offset + mine.offset)};
 
-        if (p.size)
-            memcpy(out + p.offset, from, p.size);
+    if (!mine.size)
+        return;
+    combine(&all, sum, mine.size);
+    memcpy(at(p->out, offset + mine.offset), sum, mine.size);
+}
+
+/* The others' results. Not all from the same rank at once. */
+static void take(const struct passage *p, size_t n, unsigned back)
+{
+    const struct group *g = p->board->group;
+    struct blocks pieces;
+    char *out = at(p->out, passage_cut(p, n, &pieces));
+
+    for (int j = 1; j < g->size; j++) {
+        int from = rank_after(g, j);
+        struct piece theirs = blocks_block(&pieces, from);
+
+        if (theirs.size)
+            memcpy(out + theirs.offset, shm_board_cell(p->board, from, back) + theirs.offset,
+                   theirs.size);
     }
+}
+
+/* Round n, as drawn above. In the last two nothing is given any more: the turn stays where it was. */
+static int passage_round(const struct passage *p, size_t n, struct fault *why)
+{
+    unsigned late = n < p->cells ? 0 : (unsigned)(n - p->cells + 1);
+    int rc = 0;
+
+    if (n < p->cells) {
+        shm_board_turn(p->board);
+        give(p, n);
+    }
+    if (n == 0)
+        return shm_board_begin(p->board, NULL, 0, why);
+    if (n <= p->cells) {
+        reduce_piece(p, n - 1, 1 - late);
+        shm_board_post(p->board);
+    }
+    if (n >= 2)
+        take(p, n - 2, 2 - late);
+    if (n <= p->cells)
+        rc = shm_board_wait(p->board, why);
+    return rc;
 }
 
 int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    struct shm_board *b = g->board;
-    int rc = size ? 0 : shm_board_begin(b, NULL, 0, why);
+    struct passage p = {.board = g->board, .in = in, .out = out, .size = size};
+    int rc = size ? 0 : shm_board_begin(g->board, NULL, 0, why);
 
-    for (size_t done = 0, n; done < size && !rc; done += n) {
-        struct operands mine = {.board = b};
-        struct blocks pieces;
-        struct piece p;
-
-        n = size - done < b->cell_size ? size - done : b->cell_size;
-        blocks_cut(&pieces, n, g->size);
-        p = blocks_block(&pieces, g->rank);
-        mine.offset = p.offset;
-        mine.mine = at(in, done + p.offset);
-        shm_board_turn(b);
-        give(b, &pieces, at(in, done));
-        rc = done ? shm_board_round(b, why) : shm_board_begin(b, NULL, 0, why);
-        if (rc)
-            break;
-        combine(&mine, (char *)shm_board_cell(b, g->rank) + p.offset, p.size);
-        rc = shm_board_round(b, why);
-        if (!rc)
-            take(b, &pieces, at(out, done));
-    }
+    p.cells = size / p.board->cell_size + (size % p.board->cell_size != 0);
+    for (size_t n = 0; size && n < p.cells + 2 && !rc; n++)
+        rc = passage_round(&p, n, why);
     return rc;
 }

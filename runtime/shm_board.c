@@ -101,7 +101,7 @@ static __attribute__((noinline)) int board_await(struct shm_board *b, int rank, 
     return rc;
 }
 
-static int board_wait(struct shm_board *b, struct fault *why)
+int shm_board_wait(struct shm_board *b, struct fault *why)
 {
     const struct group *g = b->group;
     int looks = 0, rc = 0;
@@ -131,14 +131,19 @@ int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struc
     if (size)
         memcpy(mine->payload, payload, size);
     board_post(b, mine);
-    rc = board_wait(b, why);
+    rc = shm_board_wait(b, why);
     for (t.peer = 0; t.peer < g->size && !rc; t.peer++)
         rc = message_check(g, &line_of(b, t.peer, b->posted)->call, &t, why);
     return rc;
 }
 
-int shm_board_round(struct shm_board *b, struct fault *why)
+void shm_board_post(struct shm_board *b)
 {
     board_post(b, line_of(b, b->group->rank, b->posted + 1));
-    return board_wait(b, why);
+}
+
+int shm_board_round(struct shm_board *b, struct fault *why)
+{
+    shm_board_post(b);
+    return shm_board_wait(b, why);
 }

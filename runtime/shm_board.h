@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shm_board.h: where a group whose members all share memory meets. Each member has two lines, used in
- * turn, on which it posts "I have come this far", the call that it is in and a few bytes, and two cells
+ * turn, on which it posts "I have come this far", the call that it is in and a few bytes, and four cells
  * for more bytes. A post costs no system call, and everybody reads everybody's line: one hop of a cache
  * line, whatever the number of members.
  *
  * A call on the board is a sequence of rounds, the same on all members: write, post, wait for all, read.
- * A line or cell is written again two rounds, or turns, later: by then each other member has posted once
- * more, and so has read what it posts behind.
+ * A line is written again two rounds later: by then each other member has posted once more, and so has
+ * read what it posts behind. A cell is written again four turns later, of which there is at most one a
+ * round: what is written before post n may be read by others as long as they have not made post n + 3.
  *
- *     member 0: │ line 0 │ line 1 │      cell 0 │ cell 1
- *     member 1: │ line 0 │ line 1 │      cell 0 │ cell 1
+ *     member 0: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
+ *     member 1: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
  */
 #ifndef RUNTIME_SHM_BOARD_H
 #define RUNTIME_SHM_BOARD_H
@@ -20,7 +21,7 @@
 
 #include <stdatomic.h>
 
-enum { BOARD_LINES = 2, BOARD_CELLS = 2, BOARD_PAYLOAD = 88 };
+enum { BOARD_LINES = 2, BOARD_CELLS = 4, BOARD_PAYLOAD = 88 };
 
 struct board_line {
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t at; /* the post's number, from 1; written last */
@@ -43,8 +44,10 @@ struct shm_board {
  * posted theirs; ML_ERR_MISMATCH if they are in another call, or what wait.h says. */
 int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struct fault *why);
 
-/* Another round. */
+/* Another round; or its two halves, between which there is time for work of one's own. */
 int shm_board_round(struct shm_board *b, struct fault *why);
+void shm_board_post(struct shm_board *b);
+int shm_board_wait(struct shm_board *b, struct fault *why);
 
 /* What a member has put on its line, until the next round. */
 static inline const unsigned char *shm_board_payload(const struct shm_board *b, int rank)
@@ -58,10 +61,11 @@ static inline void shm_board_turn(struct shm_board *b)
     b->turns++;
 }
 
-/* A member's cell of this turn: its own to write before a round, the others' to read after it. */
-static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank)
+/* A member's cell of `back` turns before this one: its own to write before a round, the others' to read
+ * after it. */
+static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank, unsigned back)
 {
-    size_t number = (size_t)(BOARD_CELLS * rank) + b->turns % BOARD_CELLS;
+    size_t number = (size_t)(BOARD_CELLS * rank) + (b->turns - back) % BOARD_CELLS;
 
     return b->cells + number * b->cell_size;
 }
