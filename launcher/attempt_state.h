@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_state.h: the inside of a run, shared by attempt.c (its life cycle) and attempt_frames.c
- * (what the agents say). */
+/* attempt_state.h: the inside of a run, shared by attempt.c (its life cycle), attempt_steps.c (what
+ * is done at each step), attempt_frames.c (what the agents say) and attempt_pulse.c (heartbeats). */
 #ifndef LAUNCHER_ATTEMPT_STATE_H
 #define LAUNCHER_ATTEMPT_STATE_H
 
@@ -88,11 +88,18 @@ struct attempt {
 void attempt_on_frame(int host, const struct frame *f, void *arg);
 void attempt_on_stream_end(int host, const char *text, void *arg);
 
-/* attempt.c, for attempt_frames.c: looks whether what has just been noted moves the run on. */
+/* attempt_pulse.c: timers' callbacks, with the attempt as `arg`; and after each PONG. */
+void attempt_on_heartbeat(evutil_socket_t fd, short what, void *arg);
+void attempt_on_pause_limit(evutil_socket_t fd, short what, void *arg);
+void attempt_check_paused(struct attempt *a);
+
+/* attempt.c: looks whether what has just been noted moves the run on. */
 void attempt_advance(struct attempt *a);
 /* A failure has been noted in a->failure: the run is stopped, unless the user wants the others to
  * go on (and they can); it is told as soon as it is certain. */
 void attempt_failed(struct attempt *a, bool others_may_go_on);
-void attempt_check_paused(struct attempt *a);
+/* Until when the state may last; the next one starts without. */
+enum { ATTEMPT_STOP_MARGIN_MS = 10000 /* beyond the grace, for an agent to say that it is done */ };
+void attempt_set_deadline(struct attempt *a, int ms);
 
 #endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_pulse.c: heartbeats, and the pauses (SIGTSTP, SIGCONT) that suspend them. */
+#include "launcher/attempt_state.h"
+
+#include "common/clock.h"
+#include "launcher/agent_protocol.h"
+
+#include <event2/event.h>
+
+enum {
+    PAUSE_MS = 1000, /* for agents to confirm a pause */
+    GAP_MS = 3000,   /* a heartbeat that much late: we were stopped, or the machine slept */
+};
+
+void attempt_on_heartbeat(evutil_socket_t fd, short what, void *arg)
+{
+    struct attempt *a = arg;
+    int64_t now = clock_ms();
+    bool gap = now - a->beat_ms > AGENT_HEARTBEAT_MS + GAP_MS;
+
+    (void)fd;
+    (void)what;
+    a->beat_ms = now;
+    for (int i = 0; i < a->plan->host_count; i++) {
+        struct member *m = &a->members[i];
+
+        if (!m->stream || m->state == MEMBER_GONE)
+            continue;
+        if (gap || a->paused)
+            agent_channel_reset_silence(m->stream);
+        agent_channel_check_silence(m->stream);
+        if (m->state >= MEMBER_CONNECTED && m->state < MEMBER_GONE) {
+            m->pings++;
+            agent_channel_send(m->stream, LAUNCH_PING, NULL, 0);
+        }
+    }
+}
+
+void attempt_reset_silence(struct attempt *a)
+{
+    a->beat_ms = clock_ms();
+    for (int i = 0; i < a->plan->host_count; i++) {
+        if (a->members[i].stream)
+            agent_channel_reset_silence(a->members[i].stream);
+    }
+}
+
+static void pause_over(struct attempt *a)
+{
+    void (*on_paused)(void *arg) = a->on_paused;
+
+    evtimer_del(a->pause_limit);
+    a->on_paused = NULL;
+    if (on_paused)
+        on_paused(a->paused_arg);
+}
+
+void attempt_on_pause_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    pause_over(arg);
+}
+
+/* Before it has its job, an agent takes nothing but PING. */
+static bool has_job(const struct member *m)
+{
+    return m->attempt->state >= ATTEMPT_PREPARING && m->state < MEMBER_GONE && !m->failed;
+}
+
+void attempt_check_paused(struct attempt *a)
+{
+    for (int i = 0; a->on_paused && i < a->plan->host_count; i++) {
+        if (a->members[i].state < MEMBER_GONE && a->members[i].pings > 0)
+            return;
+    }
+    pause_over(a);
+}
+
+void attempt_pause(struct attempt *a, void (*on_paused)(void *arg), void *arg)
+{
+    const struct timeval limit = {PAUSE_MS / 1000, 0};
+
+    if (a->paused)
+        return;
+    a->paused = true;
+    a->on_paused = on_paused;
+    a->paused_arg = arg;
+    evtimer_add(a->pause_limit, &limit);
+    for (int i = 0; i < a->plan->host_count; i++) {
+        struct member *m = &a->members[i];
+
+        /* The PONG says that the PAUSE has arrived: an SSH channel is carried by a thread of ours,
+         * which stops with us. */
+        if (!has_job(m))
+            continue;
+        m->pings++;
+        agent_channel_send(m->stream, LAUNCH_PAUSE, NULL, 0);
+        agent_channel_send(m->stream, LAUNCH_PING, NULL, 0);
+    }
+    attempt_check_paused(a);
+}
+
+void attempt_resume(struct attempt *a)
+{
+    attempt_reset_silence(a);
+    if (!a->paused)
+        return;
+    a->paused = false;
+    for (int i = 0; i < a->plan->host_count; i++) {
+        if (has_job(&a->members[i]))
+            agent_channel_send(a->members[i].stream, LAUNCH_RESUME, NULL, 0);
+    }
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_steps.c: what is done at each step of a run; attempt.c says when. */
+#include "launcher/attempt_steps.h"
+
+#include "common/log.h"
+#include "launcher/agent_protocol.h"
+#include "launcher/job_message.h"
+#include "launcher/wiring_stated.h"
+
+#include <event2/event.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAVE_MS = 3000 /* for agents to go once they have been told */ };
+
+static int survey_open(struct attempt *a, struct fault *why)
+{
+    const struct plan *p = a->plan;
+    struct wiring_survey_config config = {.count = p->host_count,
+                                          .source =
+                                              p->rdma_device ? "--rdma-device" : p->list->source,
+                                          .stated = a->wiring,
+                                          .local_net = p->local_net,
+                                          .port = p->rdma_port,
+                                          .gid_index = p->gid_index,
+                                          .mtu = p->mtu,
+                                          .qp = p->qp};
+
+    a->names = calloc((size_t)p->host_count, sizeof(*a->names));
+    if (!a->names)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < p->host_count; i++)
+        a->names[i] = a->members[i].host->name;
+    config.names = a->names;
+    randombytes_buf(&config.tag, sizeof(config.tag));
+    config.tag &= INT64_MAX; /* it travels as JSON */
+    return wiring_survey_create(&a->survey, &config, why);
+}
+
+static void ask_all(struct attempt *a, enum wiring_round round)
+{
+    for (int i = 0; i < a->plan->host_count && a->survey; i++)
+        agent_channel_send_json(a->members[i].stream, LAUNCH_QUERY,
+                                wiring_survey_question(a->survey, i, round));
+}
+
+/* Bad wiring is said before anything runs; what is not stated is found. */
+void step_look(struct attempt *a)
+{
+    const struct plan *p = a->plan;
+    struct fault why;
+
+    progress_stop(a->progress);
+    a->progress = NULL;
+    a->wiring = wiring_stated(p);
+    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->local_net))
+        return;
+    if (survey_open(a, &why)) {
+        log_error("%s", why.text);
+        a->stop_wanted = true;
+    }
+    ask_all(a, WIRING_LOOK);
+}
+
+void step_try(struct attempt *a)
+{
+    ask_all(a, WIRING_TRY);
+}
+
+void step_prepare(struct attempt *a)
+{
+    const char **addresses = calloc((size_t)a->plan->host_count, sizeof(*addresses));
+    struct fault why = {0};
+    int rc = 0;
+
+    if (!addresses)
+        rc = fault_set(&why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < a->plan->host_count && !rc; i++)
+        addresses[i] = a->members[i].address;
+    for (int i = 0; i < a->plan->host_count && !rc; i++) {
+        char *text = NULL;
+
+        rc = job_message_create(&text, a->plan, &a->identity, i, addresses, a->wiring,
+                                a->config.stdin_mode, &why);
+        if (!rc)
+            agent_channel_send(a->members[i].stream, LAUNCH_JOB, text, strlen(text));
+        job_message_destroy(text);
+    }
+    free(addresses);
+    if (rc) {
+        log_error("%s", why.text);
+        a->stop_wanted = true;
+    }
+}
+
+void step_start(struct attempt *a)
+{
+    char command[256];
+
+    a->has_run = true;
+    job_command_line(command, sizeof(command), a->plan);
+    log_info("job %s: %d rank%s on %d host%s: %s", a->identity.id, a->plan->size,
+             a->plan->size == 1 ? "" : "s", a->plan->host_count,
+             a->plan->host_count == 1 ? "" : "s", command);
+    events_file_write(a->config.events, "launched", a->identity.id,
+                      json_pack("{s:i, s:i, s:s}", "ranks", a->plan->size, "hosts",
+                                a->plan->host_count, "command", command));
+    for (int i = 0; i < a->plan->host_count; i++) {
+        a->members[i].state = MEMBER_STARTED;
+        agent_channel_send_json(a->members[i].stream, LAUNCH_START,
+                                json_pack("{s:s}", "coordinator", a->coordinator));
+    }
+    input_start(a->config.input);
+}
+
+void step_stop(struct attempt *a)
+{
+    const uint32_t words[] = {(uint32_t)a->stop_signal, (uint32_t)a->stop_grace_ms};
+
+    log_info("stopping the job: signal %d, SIGKILL after %d ms", a->stop_signal, a->stop_grace_ms);
+    events_file_write(
+        a->config.events, "stopped", a->identity.id,
+        json_pack("{s:i, s:i}", "signal", a->stop_signal, "grace_ms", a->stop_grace_ms));
+    for (int i = 0; i < a->plan->host_count; i++) {
+        if (a->members[i].state < MEMBER_DONE)
+            agent_channel_send_words(a->members[i].stream, LAUNCH_STOP, words, 2);
+    }
+    attempt_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
+}
+
+void attempt_tell_failure(struct attempt *a, bool is_certain)
+{
+    char words[1024] = "";
+    const char *file = NULL;
+
+    if (a->failure_told || a->cause != STOP_NONE || a->failure.blame == BLAME_NONE ||
+        (a->failure.blame < BLAME_CAUSE && !is_certain))
+        return;
+    a->failure_told = true;
+    if (a->failure.rank >= 0)
+        file = output_last_words(a->config.output, a->failure.rank, words, sizeof(words));
+    output_say(a->config.output, "%s", a->failure.text);
+    if (file && !words[0])
+        output_say(a->config.output, "%s is empty", file);
+    else if (file)
+        output_say(a->config.output, "the end of %s:\n%s", file, words);
+    else if (words[0] && a->plan->size > 1) /* of a single rank they stand above the sentence */
+        output_say(a->config.output, "its last words on standard error:\n%s", words);
+}
+
+void step_bye(struct attempt *a)
+{
+    attempt_tell_failure(a, true);
+    for (int i = 0; i < a->plan->host_count; i++)
+        agent_channel_send(a->members[i].stream, LAUNCH_BYE, NULL, 0);
+    attempt_set_deadline(a, LEAVE_MS);
+}
+
+static void shut_all(struct attempt *a)
+{
+    progress_stop(a->progress);
+    a->progress = NULL;
+    attempt_set_deadline(a, LEAVE_MS);
+    for (int i = 0; i < a->plan->host_count; i++) {
+        if (a->members[i].state < MEMBER_GONE)
+            agent_channel_shut(a->members[i].stream);
+    }
+}
+
+void step_report(struct attempt *a)
+{
+    int failed = 0;
+
+    progress_stop(a->progress);
+    a->progress = NULL;
+    for (int i = 0; i < a->plan->host_count; i++) {
+        const struct member *m = &a->members[i];
+
+        if (!m->failed)
+            continue;
+        if (failed++ == 0)
+            a->status = m->status;
+        output_say(a->config.output, "host %s: %s", m->host->name, m->reason);
+        events_file_write(a->config.events, "lost", a->identity.id,
+                          json_pack("{s:s, s:s}", "host", m->host->name, "text", m->reason));
+    }
+    if (a->plan->host_count > 1)
+        output_say(a->config.output, "%d of %d hosts failed; nothing was started", failed,
+                   a->plan->host_count);
+    shut_all(a);
+}
+
+void step_abandon(struct attempt *a)
+{
+    shut_all(a);
+}
+
+void step_give_up(struct attempt *a)
+{
+    attempt_tell_failure(a, true);
+    for (int i = 0; i < a->plan->host_count; i++) {
+        if (a->members[i].state < MEMBER_DONE)
+            log_error("host %s: its agent has not ended the ranks in time; processes of job %s "
+                      "may be left there",
+                      a->members[i].host->name, a->identity.id);
+    }
+    shut_all(a);
+}
+
+void step_end(struct attempt *a)
+{
+    evtimer_del(a->heartbeat);
+    evtimer_del(a->pause_limit);
+    a->config.on_end(a->config.arg);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_steps.h: what the table in attempt.c does when a run goes from one state to the next. */
+#ifndef LAUNCHER_ATTEMPT_STEPS_H
+#define LAUNCHER_ATTEMPT_STEPS_H
+
+#include "launcher/attempt_state.h"
+
+void step_look(struct attempt *a); /* all hosts are there: what devices have they? */
+void step_try(struct attempt *a);  /* and whom do these reach? */
+void step_prepare(struct attempt *a);
+void step_start(struct attempt *a);
+void step_stop(struct attempt *a);
+void step_bye(struct attempt *a);     /* nothing runs any more: the agents may go */
+void step_report(struct attempt *a);  /* before the start: every host that failed, and why */
+void step_abandon(struct attempt *a); /* before the start: the user wants no more */
+void step_give_up(struct attempt *a); /* some agent has not ended its ranks in time */
+void step_end(struct attempt *a);
+
+/* Names what is to blame, once it is certain: a cause has been found, or nothing else will come. */
+void attempt_tell_failure(struct attempt *a, bool is_certain);
+
+#endif
