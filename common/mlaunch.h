@@ -7,7 +7,7 @@
  * started by mlaunch is a group of one rank, and every call works.
  *
  * Threads: one thread at a time may use a group; different groups may be used at the same time.
- * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call.
+ * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call but ml_alloc.
  *
  * Buffers belong to the caller, who may free or reuse them as soon as the call has returned. `count`
  * is in elements, `size` in bytes; both may be 0 and beyond 4 GiB. Buffers need no alignment beyond
@@ -148,6 +148,14 @@ ML_EXPORT int ml_sendrecv(ml_group *g, const void *out, size_t out_size, int to,
 
 /* Returns once every rank of g has called it. */
 ML_EXPORT int ml_barrier(ml_group *g);
+
+/* Memory for any call: *out is `size` bytes of zeros, page-aligned, at any time, before ml_init too; it
+ * is the program's until ml_free, whatever becomes of groups and of the job. RDMA devices register it
+ * when they first use it and keep it so: long messages then go from it and into it without a copy.
+ * Everywhere else it is memory like any other. Any thread may call both. ml_free ignores NULL; no call
+ * may be using the memory. ML_ERR_MEMORY, ML_ERR_ARGUMENT (out is NULL). */
+ML_EXPORT int ml_alloc(size_t size, void **out);
+ML_EXPORT void ml_free(void *memory);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include "common/build_id.h"
 #include "runtime/abort.h"
 #include "runtime/algorithm_table.h"
+#include "runtime/alloc.h"
 #include "runtime/check.h"
 #include "runtime/collectives.h"
 #include "runtime/fork_guard.h"
@@ -348,6 +349,14 @@ static int api_barrier(ml_group *handle)
     return rc ? rc : call_end(g, barrier(g, &last), &last);
 }
 
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+static int api_alloc(size_t size, void **out)
+{
+    return alloc_take(size, out, &last);
+}
+
 const struct runtime_table api_table = {
     .build = build_id,
     .init = api_init,
@@ -372,4 +381,6 @@ const struct runtime_table api_table = {
     .recv = api_recv,
     .sendrecv = api_sendrecv,
     .barrier = api_barrier,
+    .alloc = api_alloc,
+    .free = alloc_give,
 };

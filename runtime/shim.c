@@ -159,6 +159,14 @@ void ml_group_free(ml_group *g)
         table->group_free(g);
 }
 
+void ml_free(void *memory)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    if (table)
+        table->free(memory);
+}
+
 /* The rest is alike: forward, or say why there is no runtime. */
 #define FORWARD(call, parameters, arguments)                                                       \
     int ml_##call parameters                                                                       \
@@ -195,3 +203,4 @@ FORWARD(sendrecv,
          int from),
         (g, out, out_size, to, in, in_size, from))
 FORWARD(barrier, (ml_group * g), (g))
+FORWARD(alloc, (size_t size, void **out), (size, out))

@@ -35,6 +35,8 @@ struct runtime_table {
     int (*sendrecv)(ml_group *g, const void *out, size_t out_size, int to, void *in, size_t in_size,
                     int from);
     int (*barrier)(ml_group *g);
+    int (*alloc)(size_t size, void **out);
+    void (*free)(void *memory);
 };
 
 /* The module's only export. */

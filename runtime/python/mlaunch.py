@@ -23,7 +23,7 @@ import sys
 import weakref
 
 __all__ = [
-    "init", "finalize", "abort", "version", "Group", "Error", "NOBODY",
+    "init", "finalize", "abort", "alloc", "version", "Group", "Error", "NOBODY",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -96,7 +96,9 @@ for _name, _result, _arguments in (
         ("send", _int, [_pointer, _pointer, _size, _int]),
         ("recv", _int, [_pointer, _pointer, _size, _int]),
         ("sendrecv", _int, [_pointer, _pointer, _size, _int, _pointer, _size, _int]),
-        ("barrier", _int, [_pointer])):
+        ("barrier", _int, [_pointer]),
+        ("alloc", _int, [_size, ctypes.POINTER(_pointer)]),
+        ("free", None, [_pointer])):
     _function = getattr(_lib, "ml_" + _name)
     _function.restype = _result
     _function.argtypes = _arguments
@@ -176,6 +178,19 @@ class _Buffer:
 
     def __exit__(self, *_):
         self.release()
+
+
+def alloc(size, format="B"):
+    """A memoryview of `size` bytes of zeros as elements of `format`, in memory that RDMA devices keep registered:
+    long messages go from it and into it without a copy. It is freed with the last thing that uses it, such as
+    numpy.frombuffer(mlaunch.alloc(8000), "f8")."""
+    address = _pointer()
+    _check(_lib.ml_alloc(size, ctypes.byref(address)))
+    memory = (ctypes.c_ubyte * size).from_address(address.value)
+    # Not at the interpreter's exit: something may still look at it then.
+    weakref.finalize(memory, _lib.ml_free, address.value).atexit = False
+    view = memoryview(memory).cast("B")
+    return view if format == "B" else view.cast(format)
 
 
 def _need(condition, text, *values):

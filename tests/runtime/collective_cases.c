@@ -330,6 +330,23 @@ static void *must(void *p)
     return p;
 }
 
+static void *room_take(const struct subject *s, size_t size)
+{
+    void *room = NULL;
+
+    if (!s->alloc)
+        return must(malloc(size));
+    return must(s->alloc(size, &room) == 0 ? room : NULL);
+}
+
+static void room_give(const struct subject *s, void *room)
+{
+    if (s->alloc)
+        s->free(room);
+    else
+        free(room);
+}
+
 static void buffers_make(const struct subject *s, const struct collective_case *c,
                          struct buffers *b)
 {
@@ -338,8 +355,8 @@ static void buffers_make(const struct subject *s, const struct collective_case *
     memset(b, 0, sizeof(*b));
     sizes_of(s, c, &b->in_size, &b->out_size);
     room = 2 * GUARD + 3 + (b->in_size > b->out_size ? b->in_size : b->out_size);
-    b->in_room = must(malloc(room));
-    b->out_room = must(malloc(room));
+    b->in_room = room_take(s, room);
+    b->out_room = room_take(s, room);
     b->in_copy = must(malloc(b->in_size + 1));
     memset(b->in_room, 0x5a, room);
     memset(b->out_room, 0x5a, room);
@@ -356,10 +373,10 @@ static void buffers_make(const struct subject *s, const struct collective_case *
     memcpy(b->in_copy, b->in, b->in_size);
 }
 
-static void buffers_free(struct buffers *b)
+static void buffers_free(const struct subject *s, struct buffers *b)
 {
-    free(b->in_room);
-    free(b->out_room);
+    room_give(s, b->in_room);
+    room_give(s, b->out_room);
     free(b->in_copy);
 }
 
@@ -479,7 +496,7 @@ int case_run(const struct subject *s, const struct collective_case *c)
     rc = call_make(s, c, &b);
     if (rc) {
         complain(s, c, s->error());
-        buffers_free(&b);
+        buffers_free(s, &b);
         return -1;
     }
     if (!result_ok(s, c, &b, &wrong)) {
@@ -494,7 +511,7 @@ int case_run(const struct subject *s, const struct collective_case *c)
                (!b.is_shared && !is_guard(b.out + b.out_size, GUARD))) {
         trouble = "bytes around the output were changed";
     }
-    buffers_free(&b);
+    buffers_free(s, &b);
     if (trouble)
         complain(s, c, trouble);
     return trouble != NULL;

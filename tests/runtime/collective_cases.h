@@ -27,6 +27,8 @@ struct subject {
     int (*sendrecv)(ml_group *, const void *, size_t, int, void *, size_t, int); /* may be NULL */
     int (*barrier)(ml_group *);
     const char *(*error)(void);
+    int (*alloc)(size_t, void **); /* the buffers'; NULL: malloc and free */
+    void (*free)(void *);
 };
 
 enum case_call {

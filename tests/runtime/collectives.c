@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives [--long | --huge | --random SEED CASES]: one rank's program: all collectives, types and ops, of many
- * sizes, in place and not, against a plain reference. A line on stderr for each failing case, rank 0's
+ * collectives [--long | --huge | [--alloc] --random SEED CASES]: one rank's program: all collectives, types and ops,
+ * of many sizes, with --alloc in memory of ml_alloc, in place and not, against a plain reference. A line on stderr for each failing case, rank 0's
  * summary on stdout; status 1 if anything failed on any rank.
  */
 #include "tests/runtime/collective_cases.h"
@@ -162,6 +162,12 @@ int main(int argc, char **argv)
     s.size = ml_size(s.group);
     run.subject = &s;
     run.is_long = argc == 2 && strcmp(argv[1], "--long") == 0;
+    if (argc == 5 && strcmp(argv[1], "--alloc") == 0) {
+        s.alloc = ml_alloc;
+        s.free = ml_free;
+        argc--;
+        argv++;
+    }
     if (argc == 4 && strcmp(argv[1], "--random") == 0)
         random_cases(strtoull(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
     else if (argc == 2 && strcmp(argv[1], "--huge") == 0)

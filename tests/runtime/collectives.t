@@ -49,6 +49,8 @@ for seed in 1 $((RANDOM * 32768 + RANDOM)); do
     calls "random calls, shm, 5 ranks, seed $seed" -n 5 --oversubscribe --output raw --backend shm -- --program --random $seed $cases
     calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --random $seed $cases
 done
+calls "random calls in memory of ml_alloc, shm, 3 ranks" -n 3 --oversubscribe --output raw --backend shm -- --program --alloc --random 3 $cases
+calls "random calls in memory of ml_alloc, tcp, 3 ranks" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --alloc --random 3 $cases
 if is_long; then
     if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 14 ] && [ "$SANITIZE" = no ]; then
         calls "beyond 4 GiB, shm" -n 2 --output raw --backend shm -- --program --huge

@@ -122,7 +122,27 @@ def arrays(w):
     refused(mlaunch.ERR_ARGUMENT, "no type for elements of format 'Zd'", w.all_reduce, np.zeros(3, "c16"))
 
 
+def memory(w):
+    a, b = mlaunch.alloc(8 * 100000, "d"), mlaunch.alloc(8 * 100000)
+    assert len(a) == 100000 and a[0] == 0 and len(b) == 800000 and not b.readonly
+    a[0], a[99999] = w.rank, 1.5
+    w.all_reduce(a, b.cast("d"))
+    assert b.cast("d")[0] == sum(range(w.size)) and b.cast("d")[99999] == 1.5 * w.size
+    part = b.cast("d")[99990:]
+    del a, b  # what uses it keeps it
+    assert part[9] == 1.5 * w.size
+    assert len(mlaunch.alloc(0)) == 0
+    refused(mlaunch.ERR_MEMORY, "bytes", mlaunch.alloc, 1 << 60)
+    if np:
+        c = np.frombuffer(mlaunch.alloc(4 * 6), "f4").reshape(2, 3)
+        c[:] = w.rank
+        assert (w.all_reduce(c) == sum(range(w.size))).all()
+    for _ in range(1000):  # freed: else 100 GB
+        mlaunch.alloc(100 << 20)
+
+
 world = mlaunch.init()
+memory(world)
 reductions(world)
 movements(world)
 groups(world)
