@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * collectives [--long | --huge | [--alloc] --random SEED CASES]: one rank's program: all collectives, types and ops,
- * of many sizes, with --alloc in memory of ml_alloc, in place and not, against a plain reference. A line on stderr for each failing case, rank 0's
- * summary on stdout; status 1 if anything failed on any rank.
+ * of many sizes, with --alloc in memory of ml_alloc, in place and not, against a plain reference. A line on stderr
+ * for each failing case, rank 0's summary on stdout; status 1 if anything failed on any rank.
  */
 #include "tests/runtime/collective_cases.h"
 
