@@ -72,10 +72,8 @@ void connection_drop(struct connection *c)
     /* Now, not when it is swept: a rank that still lives should see it at once. */
     shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
     event_active(c->server->sweeper, 0, 0);
-    if (was == CONNECTION_RANK)
-        liveness_on_rank_closed(c);
-    else if (was == CONNECTION_AGENT)
-        liveness_on_agent_closed(c);
+    if (was == CONNECTION_RANK || was == CONNECTION_AGENT)
+        c->server->on_closed(c, was);
 }
 
 static void report_refused(struct connection *c, const char *text)
@@ -240,71 +238,6 @@ static void take_handshake(struct connection *c, const struct frame *f)
     }
 }
 
-/* Frames of members: what comes from one that has left, or whose generation failed, is too late. */
-static int take_member(struct connection *c, const struct frame *f, json_t *message,
-                       struct fault *why)
-{
-    struct generation *g = c->generation;
-    struct member *m = g ? &g->members[c->rank] : NULL;
-
-    if (!m && f->type == COORD_LEAVE) { /* its join has failed */
-        connection_send_json(c, COORD_LEFT, json_pack("{s:i}", "rank", c->rank));
-        return 0;
-    }
-    if (!m)
-        return fault_set(why, ML_ERR_REFUSED, "it sent message %u before it had joined", f->type);
-    if (f->type == COORD_LEAVE && m->state == MEMBER_JOINED)
-        return liveness_receive_leave(m, why);
-    if (m->state != MEMBER_JOINED || !g->is_complete)
-        return 0;
-    switch (f->type) {
-    case COORD_EXCHANGE:
-        return exchange_receive(m, f, why);
-    case COORD_SPLIT:
-        return split_receive(m, message, why);
-    case COORD_BREAK:
-        return group_receive_break(m, message, why);
-    case COORD_FREE:
-        return group_receive_free(m, message, why);
-    case COORD_RELAY:
-        return relay_receive(m, message, why);
-    case COORD_WAITING:
-        return stall_receive_waiting(m, message, why);
-    case COORD_MOVING:
-        return stall_receive_moving(m, message, why);
-    }
-    return f->type == COORD_LEAVE ? 0
-                                  : fault_set(why, ML_ERR_REFUSED, "unknown message %u", f->type);
-}
-
-static int take_known(struct connection *c, const struct frame *f, struct fault *why)
-{
-    json_t *message = NULL;
-    int rc;
-
-    if (f->type != COORD_EXCHANGE) {
-        message = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
-        if (!json_is_object(message)) {
-            json_decref(message);
-            return fault_set(why, ML_ERR_REFUSED, "message %u is not a JSON object", f->type);
-        }
-    }
-    if (c->state == CONNECTION_AGENT && f->type == COORD_AGENT)
-        rc = liveness_receive_agent(c, message, why);
-    else if (c->state == CONNECTION_AGENT && f->type == COORD_EXITED)
-        rc = liveness_receive_exited(c, message, why);
-    else if (c->state == CONNECTION_AGENT)
-        rc = fault_set(why, ML_ERR_REFUSED, "message %u does not come from agents", f->type);
-    else if (f->type == COORD_JOIN)
-        rc = join_receive(c, message, why);
-    else if (f->type == COORD_ABORT)
-        rc = liveness_receive_abort(c, message, why);
-    else
-        rc = take_member(c, f, message, why);
-    json_decref(message);
-    return rc;
-}
-
 /* Feeds what has come, piece by piece, to the reader: strangers get no more memory than one small
  * frame takes, for what they sent behind it is only looked at once they are known. */
 static int feed(struct connection *c, struct fault *why)
@@ -365,7 +298,7 @@ static void on_read(struct bufferevent *stream, void *arg)
         if (c->state == CONNECTION_HANDSHAKE)
             take_handshake(c, &f);
         else
-            rc = take_known(c, &f, &why);
+            rc = c->server->on_frame(c, &f, &why);
         if (c->state == CONNECTION_LINGER || c->state == CONNECTION_CLOSED)
             return;
     }

@@ -25,15 +25,6 @@ static void put_u32(uint8_t *at, uint32_t value)
     memcpy(at, &value, sizeof(value));
 }
 
-void exchange_clear(struct group *p)
-{
-    for (int i = 0; i < p->count; i++) {
-        free(p->seats[i].blobs);
-        p->seats[i].blobs = NULL;
-    }
-    p->exchanged = 0;
-}
-
 /* The blobs' lengths must fill the payload exactly. */
 static bool is_well_formed(const uint8_t *at, size_t size, uint32_t count)
 {
@@ -124,7 +115,7 @@ static void complete(struct group *p)
     }
     free(payload);
     free(at);
-    exchange_clear(p);
+    group_clear_exchange(p);
 }
 
 int exchange_receive(struct member *m, const struct frame *f, struct fault *why)
@@ -136,12 +127,11 @@ int exchange_receive(struct member *m, const struct frame *f, struct fault *why)
 
     if (f->size < EXCHANGE_HEADER)
         return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
-    p = group_find(m->generation, get_u32(f->payload));
-    seat = p ? group_seat(p, m->rank) : NULL;
+    p = group_of_member(m, get_u32(f->payload), &seat);
     seq = get_u32(f->payload + 4);
     count = get_u32(f->payload + 8);
     size = f->size - EXCHANGE_HEADER;
-    if (!seat || seat->blobs || (count != 1 && count != (uint32_t)p->count) ||
+    if (!p || seat->blobs || (count != 1 && count != (uint32_t)p->count) ||
         !is_well_formed(f->payload + EXCHANGE_HEADER, size, count))
         return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
     if (group_answers_broken(p, m))

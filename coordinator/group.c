@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct group *group_create(struct generation *g, const int *ranks, int count)
 {
@@ -30,6 +31,30 @@ struct group *group_create(struct generation *g, const int *ranks, int count)
     return p;
 }
 
+void wait_clear(struct wait *w)
+{
+    free(w->call);
+    free(w->signature);
+    free(w->peers);
+    memset(w, 0, sizeof(*w));
+}
+
+void group_clear_exchange(struct group *p)
+{
+    for (int i = 0; i < p->count; i++) {
+        free(p->seats[i].blobs);
+        p->seats[i].blobs = NULL;
+    }
+    p->exchanged = 0;
+}
+
+void group_clear_split(struct group *p)
+{
+    for (int i = 0; i < p->count; i++)
+        p->seats[i].has_split = false;
+    p->splitted = 0;
+}
+
 void group_destroy(struct group *p)
 {
     struct group **at = &p->generation->groups;
@@ -37,14 +62,14 @@ void group_destroy(struct group *p)
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
-    exchange_clear(p);
+    group_clear_exchange(p);
     for (int i = 0; i < p->count; i++)
-        stall_clear(&p->seats[i].wait);
+        wait_clear(&p->seats[i].wait);
     free(p->seats);
     free(p);
 }
 
-struct group *group_find(struct generation *g, json_int_t id)
+static struct group *group_find(struct generation *g, json_int_t id)
 {
     struct group *p = g->groups;
 
@@ -62,6 +87,14 @@ struct seat *group_seat(struct group *p, int rank)
             return &p->seats[i];
     }
     return NULL;
+}
+
+struct group *group_of_member(struct member *m, json_int_t id, struct seat **seat)
+{
+    struct group *p = group_find(m->generation, id);
+
+    *seat = p ? group_seat(p, m->rank) : NULL;
+    return *seat ? p : NULL;
 }
 
 const char *group_name(const struct group *p, char out[32])
@@ -86,10 +119,10 @@ static struct connection *seat_connection(const struct group *p, int seat)
 void group_break(struct group *p, int code, const char *text)
 {
     fault_set(&p->broken, code, "%s", text);
-    exchange_clear(p);
-    split_clear(p);
+    group_clear_exchange(p);
+    group_clear_split(p);
     for (int i = 0; i < p->count; i++) {
-        stall_clear(&p->seats[i].wait);
+        wait_clear(&p->seats[i].wait);
         connection_send_json(seat_connection(p, i), COORD_BROKEN, make_broken(p, &p->broken));
     }
 }
@@ -111,7 +144,7 @@ void group_on_lost(struct generation *g, int rank, const char *text)
 
         if (!seat)
             continue;
-        stall_clear(&seat->wait);
+        wait_clear(&seat->wait);
         if (p->lost.code)
             continue;
         fault_set(&p->lost, ML_ERR_PEER, "%s", text);
@@ -119,8 +152,8 @@ void group_on_lost(struct generation *g, int rank, const char *text)
             if (p->seats[i].blobs || p->seats[i].has_split)
                 connection_send_json(seat_connection(p, i), COORD_BROKEN, make_broken(p, &p->lost));
         }
-        exchange_clear(p);
-        split_clear(p);
+        group_clear_exchange(p);
+        group_clear_split(p);
     }
 }
 
@@ -128,13 +161,14 @@ int group_receive_break(struct member *m, json_t *message, struct fault *why)
 {
     json_int_t id, code;
     const char *text;
+    struct seat *seat;
     struct group *p;
 
     if (json_unpack(message, "{s:I, s:I, s:s}", "group", &id, "code", &code, "text", &text) ||
         code >= 0 || code < INT_MIN)
         return fault_set(why, ML_ERR_REFUSED, "its BREAK is malformed");
-    p = group_find(m->generation, id);
-    if (!p || !group_seat(p, m->rank))
+    p = group_of_member(m, id, &seat);
+    if (!p)
         return fault_set(why, ML_ERR_REFUSED, "it breaks a group that it isn't in");
     if (p->broken.code)
         group_answers_broken(p, m);
@@ -151,12 +185,11 @@ int group_receive_free(struct member *m, json_t *message, struct fault *why)
 
     if (json_unpack(message, "{s:I}", "group", &id))
         return fault_set(why, ML_ERR_REFUSED, "its FREE is malformed");
-    p = group_find(m->generation, id);
-    seat = p ? group_seat(p, m->rank) : NULL;
-    if (!seat || seat->has_freed || p->id == COORD_WORLD)
+    p = group_of_member(m, id, &seat);
+    if (!p || seat->has_freed || p->id == COORD_WORLD)
         return fault_set(why, ML_ERR_REFUSED, "it frees a group that it isn't in");
     seat->has_freed = true;
-    stall_clear(&seat->wait);
+    wait_clear(&seat->wait);
     if (++p->freed == p->count)
         group_destroy(p);
     return 0;

@@ -66,7 +66,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (m->state == MEMBER_JOINED && m->connection)
-        connection_drop(m->connection); /* comes back to liveness_on_rank_closed */
+        connection_drop(m->connection); /* comes back to on_rank_closed */
     else if (m->state == MEMBER_DYING)
         die(m);
 }
@@ -80,7 +80,7 @@ static int start_timer(struct member *m)
     return m->timer ? event_add(m->timer, &time) : -1;
 }
 
-void liveness_on_rank_closed(struct connection *c)
+static void on_rank_closed(struct connection *c)
 {
     struct generation *g = c->generation;
     struct member *m;
@@ -154,7 +154,7 @@ void server_rank_exited(struct server *s, int rank, int64_t pid, const char *tex
         set_exited(s, rank, pid, text, false);
 }
 
-void liveness_on_agent_closed(struct connection *c)
+static void on_agent_closed(struct connection *c)
 {
     struct server *s = c->server;
     char text[SENTENCE] = "";
@@ -165,6 +165,14 @@ void liveness_on_agent_closed(struct connection *c)
         if (s->host_of[i] == c->host)
             set_exited(s, i, 0, text, true);
     }
+}
+
+void liveness_on_closed(struct connection *c, enum connection_state was)
+{
+    if (was == CONNECTION_RANK)
+        on_rank_closed(c);
+    else
+        on_agent_closed(c);
 }
 
 int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why)

@@ -8,13 +8,14 @@ int relay_receive(struct member *m, json_t *message, struct fault *why)
 {
     json_int_t id, to;
     json_t *word;
+    struct seat *seat;
     struct group *p;
 
     if (json_unpack(message, "{s:I, s:I, s:o}", "group", &id, "to", &to, "word", &word) ||
         !json_is_object(word) || to < 0 || to >= m->generation->server->size)
         return fault_set(why, ML_ERR_REFUSED, "its RELAY is malformed");
-    p = group_find(m->generation, id);
-    if (!p || !group_seat(p, m->rank) || !group_seat(p, (int)to))
+    p = group_of_member(m, id, &seat);
+    if (!p || !group_seat(p, (int)to))
         return fault_set(why, ML_ERR_REFUSED,
                          "it sends a RELAY in a group that it or rank %d isn't in", (int)to);
     connection_send_json(m->generation->members[to].connection, COORD_RELAYED,

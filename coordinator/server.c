@@ -84,6 +84,8 @@ int server_open(struct server **out, struct event_base *base, const struct serve
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->base = base;
     s->events = *events;
+    s->on_frame = receive_frame;
+    s->on_closed = liveness_on_closed;
     s->listener = -1;
     TAILQ_INIT(&s->strangers);
     TAILQ_INIT(&s->known);

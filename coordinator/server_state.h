@@ -152,6 +152,10 @@ struct server {
     int exited; /* ranks with has_exited */
     struct generation *generations;
     struct connection_list strangers, known, closed;
+    /* What connection.c hands on: a frame of a rank or agent (receive_frame), and the end of its
+     * connection, which `was` a RANK or AGENT (liveness_on_closed). */
+    int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
+    void (*on_closed)(struct connection *c, enum connection_state was);
     int stranger_count;
     unsigned refused;
 };
@@ -163,9 +167,10 @@ void connection_send_json(struct connection *c, uint8_t type, json_t *message); 
 void connection_drop(struct connection *c);
 void connection_free_all(struct connection_list *list);
 
-/* Handlers of the frames that ranks and agents send. A negative return: what came makes no sense,
+/* receive.c and the handlers of the frames that ranks and agents send. A negative return: what came makes no sense,
  * `why` says so, and the connection is dropped. `m` is the sender's member; `message` the JSON,
  * NULL if raw. */
+int receive_frame(struct connection *c, const struct frame *f, struct fault *why);
 int join_receive(struct connection *c, json_t *message, struct fault *why);
 int exchange_receive(struct member *m, const struct frame *f, struct fault *why);
 int split_receive(struct member *m, json_t *message, struct fault *why);
@@ -182,8 +187,7 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
 /* liveness.c */
 /* Fails the waiting joiners because `rank`, which has not joined, has ended. */
 void liveness_fail_join(struct generation *g, int rank);
-void liveness_on_rank_closed(struct connection *c);
-void liveness_on_agent_closed(struct connection *c);
+void liveness_on_closed(struct connection *c, enum connection_state was);
 
 /* generation.c */
 struct generation *generation_find(struct server *s, uint32_t number);
@@ -195,17 +199,21 @@ void generation_destroy(struct generation *g);
 
 /* group.c */
 struct group *group_create(struct generation *g, const int *ranks, int count); /* NULL: no memory */
-struct group *group_find(struct generation *g, json_int_t id);
 struct seat *group_seat(struct group *p, int rank); /* NULL: not a member */
+/* The group of that number and the seat of `m` in it; NULL: there is none, or `m` isn't in it. */
+struct group *group_of_member(struct member *m, json_int_t id, struct seat **seat);
 void group_break(struct group *p, int code, const char *text);
 void group_on_lost(struct generation *g, int rank, const char *text); /* all groups it is in */
 /* Answers with BROKEN if nothing can complete in the group any more. */
 bool group_answers_broken(struct group *p, struct member *m);
 void group_destroy(struct group *p);
 const char *group_name(const struct group *p, char out[32]); /* "the world group", "group 3" */
-void exchange_clear(struct group *p);
-void split_clear(struct group *p);
-void stall_clear(struct wait *w);
+/* Forget what has come of it. */
+void group_clear_exchange(struct group *p);
+void group_clear_split(struct group *p);
+void wait_clear(struct wait *w);
+
+/* stall.c */
 void stall_on_timer(evutil_socket_t fd, short what, void *arg);
 
 #endif

@@ -7,13 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-void split_clear(struct group *p)
-{
-    for (int i = 0; i < p->count; i++)
-        p->seats[i].has_split = false;
-    p->splitted = 0;
-}
-
 struct choice {
     int color, key, place; /* place: rank in the old group */
     int rank;
@@ -72,7 +65,7 @@ static void complete(struct group *p)
     }
     if (ok)
         qsort(choices, (size_t)p->count, sizeof(*choices), compare);
-    split_clear(p);
+    group_clear_split(p);
     for (start = 0; start < p->count && ok; start = end) {
         for (end = start + 1; end < p->count && choices[end].color == choices[start].color;)
             end++;
@@ -98,9 +91,8 @@ int split_receive(struct member *m, json_t *message, struct fault *why)
                     "key", &key) ||
         seq < 0 || seq > UINT32_MAX || !is_int(color) || !is_int(key))
         return fault_set(why, ML_ERR_REFUSED, "its SPLIT is malformed");
-    p = group_find(m->generation, id);
-    seat = p ? group_seat(p, m->rank) : NULL;
-    if (!seat || seat->has_split)
+    p = group_of_member(m, id, &seat);
+    if (!p || seat->has_split)
         return fault_set(why, ML_ERR_REFUSED,
                          "its SPLIT is of a group that it isn't in, or comes twice");
     if (group_answers_broken(p, m))

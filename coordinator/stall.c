@@ -14,14 +14,6 @@
 
 enum { TEXT = 1024, NAME = 128 };
 
-void stall_clear(struct wait *w)
-{
-    free(w->call);
-    free(w->signature);
-    free(w->peers);
-    memset(w, 0, sizeof(*w));
-}
-
 /* Sets the one timer to `due_ms` unless it goes off before. */
 static void arm(struct server *s, int64_t due_ms)
 {
@@ -92,17 +84,16 @@ int stall_receive_waiting(struct member *m, json_t *message, struct fault *why)
                     "signature", &signature, "peers", &peers) ||
         seq < 0 || seq > UINT32_MAX || !json_is_array(peers))
         return fault_set(why, ML_ERR_REFUSED, "its WAITING is malformed");
-    p = group_find(m->generation, id);
-    seat = p ? group_seat(p, m->rank) : NULL;
-    if (!seat)
+    p = group_of_member(m, id, &seat);
+    if (!p)
         return fault_set(why, ML_ERR_REFUSED, "it waits in a group that it isn't in");
     if (p->broken.code)
         return 0; /* it has been told */
-    stall_clear(&seat->wait);
+    wait_clear(&seat->wait);
     seat->wait.call = strdup(call);
     seat->wait.signature = strdup(signature);
     if (!seat->wait.call || !seat->wait.signature || !take_peers(p, peers, &seat->wait)) {
-        stall_clear(&seat->wait);
+        wait_clear(&seat->wait);
         return fault_set(why, ML_ERR_REFUSED, "its WAITING names ranks that are not in the group");
     }
     seat->wait.is_waiting = true;
@@ -123,11 +114,10 @@ int stall_receive_moving(struct member *m, json_t *message, struct fault *why)
 
     if (json_unpack(message, "{s:I}", "group", &id))
         return fault_set(why, ML_ERR_REFUSED, "its MOVING is malformed");
-    p = group_find(m->generation, id);
-    seat = p ? group_seat(p, m->rank) : NULL;
-    if (!seat)
+    p = group_of_member(m, id, &seat);
+    if (!p)
         return fault_set(why, ML_ERR_REFUSED, "it moves in a group that it isn't in");
-    stall_clear(&seat->wait);
+    wait_clear(&seat->wait);
     return 0;
 }
 
