@@ -54,24 +54,29 @@ bool op_is_valid(int type, int op)
 }
 
 #if defined(__x86_64__)
-static bool cpu_has_avx2(void)
+/* The builtins also ask whether the system saves the wide registers; they don't know f16c on clang 14. */
+static bool cpu_has(enum reduce_cpu cpu)
 {
     unsigned a, b, c, d;
 
-    /* The builtin also asks whether the system saves the wide registers; it doesn't know f16c on
-     * clang 14. */
-    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    if (cpu == CPU_ANY)
+        return true;
+    if (!__builtin_cpu_supports("avx2") || !__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C))
+        return false;
+    return cpu == CPU_AVX2 ||
+           (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
 }
 #else
-static bool cpu_has_avx2(void)
+static bool cpu_has(enum reduce_cpu cpu)
 {
-    return false;
+    return cpu == CPU_ANY;
 }
 #endif
 
 reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op)
 {
-    if (!op_is_valid(type, op) || (cpu == CPU_AVX2 && !cpu_has_avx2()))
+    if (!op_is_valid(type, op) || !cpu_has(cpu))
         return NULL;
     return (*types[type].kernels)[cpu][op];
 }
@@ -84,7 +89,8 @@ reduce_fn *reduce_op(int type, int op)
     int best = __atomic_load_n(&cpu, __ATOMIC_RELAXED);
 
     if (best < 0) {
-        best = cpu_has_avx2() ? CPU_AVX2 : CPU_ANY;
+        for (best = REDUCE_CPUS - 1; !cpu_has(best); best--)
+            ;
         __atomic_store_n(&cpu, best, __ATOMIC_RELAXED);
     }
     return op_is_valid(type, op) ? (*types[type].kernels)[best][op] : NULL;

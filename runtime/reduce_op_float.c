@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_op_float.c: float32, float64, complex64. */
-#include "runtime/reduce_kernels.h"
+#include "runtime/reduce_vectors.h"
 
-REDUCE_LOOP(sum32, any_f32, float_sum)
-REDUCE_LOOP(prod32, any_f32, float_prod)
-REDUCE_LOOP(min32, any_f32, float_min)
-REDUCE_LOOP(max32, any_f32, float_max)
+#if defined(__x86_64__)
+#define KERNELS_OF(op, bits, combine)                                                              \
+    REDUCE_LOOP_FOR(, op##bits##_any, any_f##bits, combine)                                        \
+    VECTOR_LOOPS(op##bits, (bits) / 8, (bits) / 8, f##bits, op##_f##bits)
+#else
+#define KERNELS_OF(op, bits, combine) REDUCE_LOOP_FOR(, op##bits##_any, any_f##bits, combine)
+#endif
+
+KERNELS_OF(sum, 32, float_sum)
+KERNELS_OF(prod, 32, float_prod)
+KERNELS_OF(min, 32, float_min)
+KERNELS_OF(max, 32, float_max)
 
 INLINE uint64_t bits_of_double(double d)
 {
@@ -58,54 +66,51 @@ INLINE double double_max(double a, double b)
     return nan_first64(a, nan_first64(b, double_of_bits(most)));
 }
 
-REDUCE_LOOP(sum64, any_f64, double_sum)
-REDUCE_LOOP(prod64, any_f64, double_prod)
-REDUCE_LOOP(min64, any_f64, double_min)
-REDUCE_LOOP(max64, any_f64, double_max)
+KERNELS_OF(sum, 64, double_sum)
+KERNELS_OF(prod, 64, double_prod)
+KERNELS_OF(min, 64, double_min)
+KERNELS_OF(max, 64, double_max)
 
 /* Two float32, real and imaginary. */
-#define COMPLEX_SUM(target, name)                                                                  \
-    target static void name(void *out, const void *a, const void *b, size_t count)                 \
+#define COMPLEX_SUM(cpu)                                                                           \
+    static void sum_complex_##cpu(void *out, const void *a, const void *b, size_t count)           \
     {                                                                                              \
-        any_f32 *o = out;                                                                          \
-        const any_f32 *x = a, *y = b;                                                              \
-        _Pragma("omp simd") for (size_t i = 0; i < 2 * count; i++) o[i] = float_sum(x[i], y[i]);   \
+        sum32_##cpu(out, a, b, 2 * count);                                                         \
     }
-COMPLEX_SUM(, sum_complex_any)
-COMPLEX_SUM(TARGET_AVX2, sum_complex_avx2)
 
 /* The schoolbook product; C's annex G would repair infinities, which no peer does. */
-#define COMPLEX_PROD(target, name)                                                                 \
-    target static void name(void *out, const void *a, const void *b, size_t count)                 \
-    {                                                                                              \
-        any_f32 *o = out;                                                                          \
-        const any_f32 *x = a, *y = b;                                                              \
-        _Pragma("omp simd") for (size_t i = 0; i < count; i++)                                     \
-        {                                                                                          \
-            float re = x[2 * i], im = x[2 * i + 1], re2 = y[2 * i], im2 = y[2 * i + 1];            \
-                                                                                                   \
-            o[2 * i] = float_difference(float_prod(re, re2), float_prod(im, im2));                 \
-            o[2 * i + 1] = float_sum(float_prod(re, im2), float_prod(im, re2));                    \
-        }                                                                                          \
-    }
-COMPLEX_PROD(, prod_complex_any)
-COMPLEX_PROD(TARGET_AVX2, prod_complex_avx2)
+static void prod_complex_any(void *out, const void *a, const void *b, size_t count)
+{
+    any_f32 *o = out;
+    const any_f32 *x = a, *y = b;
 
-#define KERNELS(cpu, bits)                                                                         \
+    _Pragma("omp simd") for (size_t i = 0; i < count; i++)
+    {
+        float re = x[2 * i], im = x[2 * i + 1], re2 = y[2 * i], im2 = y[2 * i + 1];
+
+        o[2 * i] = float_difference(float_prod(re, re2), float_prod(im, im2));
+        o[2 * i + 1] = float_sum(float_prod(re, im2), float_prod(im, re2));
+    }
+}
+
+COMPLEX_SUM(any)
+#if defined(__x86_64__)
+COMPLEX_SUM(avx2)
+COMPLEX_SUM(avx512)
+VECTOR_LOOPS(prod_complex, 8, 8, f32, prod_c64)
+#endif
+
+#define KERNELS(bits, cpu)                                                                         \
     {                                                                                              \
         [ML_SUM] = sum##bits##_##cpu, [ML_PROD] = prod##bits##_##cpu,                              \
         [ML_MIN] = min##bits##_##cpu, [ML_MAX] = max##bits##_##cpu,                                \
     }
+const reduce_table reduce_float32 = REDUCE_TABLE(32);
+const reduce_table reduce_float64 = REDUCE_TABLE(64);
 
-const reduce_table reduce_float32 = {
-    [CPU_ANY] = KERNELS(any, 32),
-    [CPU_AVX2] = KERNELS(avx2, 32),
-};
-const reduce_table reduce_float64 = {
-    [CPU_ANY] = KERNELS(any, 64),
-    [CPU_AVX2] = KERNELS(avx2, 64),
-};
-const reduce_table reduce_complex64 = {
-    [CPU_ANY] = {[ML_SUM] = sum_complex_any, [ML_PROD] = prod_complex_any},
-    [CPU_AVX2] = {[ML_SUM] = sum_complex_avx2, [ML_PROD] = prod_complex_avx2},
-};
+#undef KERNELS
+#define KERNELS(type, cpu)                                                                         \
+    {                                                                                              \
+        [ML_SUM] = sum_##type##_##cpu, [ML_PROD] = prod_##type##_##cpu,                            \
+    }
+const reduce_table reduce_complex64 = REDUCE_TABLE(complex);

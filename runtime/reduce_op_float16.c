@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_op_float16.c: float16 (IEEE 754 binary16) and bfloat16. A block of either operand is
- * widened to float32, combined there, and rounded to nearest, ties to even. The software
+ * reduce_op_float16.c: float16 (IEEE 754 binary16) and bfloat16. Either operand is widened to float32,
+ * combined there, and rounded to nearest, ties to even: a block at a time, or on x86 a vector. The software
  * conversions give the same bits as x86's F16C: a NaN keeps its sign and the payload's upper bits
  * and becomes quiet.
  *
  * float16's conversions follow F. Giesen, "float->half variants" (public domain, 2012).
  */
-#include "runtime/reduce_kernels.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "runtime/reduce_vectors.h"
 
 INLINE uint32_t choose(uint32_t condition, uint32_t yes, uint32_t no)
 {
@@ -63,90 +59,58 @@ INLINE uint16_t narrow_bfloat16(float wide)
 
 enum { BLOCK = 256 }; /* elements at a time: three float32 blocks stay in the first-level cache */
 
-#define WIDEN(target, name, convert)                                                               \
-    target static void name(float *out, const any_u16 *in, size_t count)                           \
+#define WIDEN(name, convert)                                                                       \
+    static void name(float *out, const any_u16 *in, size_t count)                                  \
     {                                                                                              \
         _Pragma("omp simd") for (size_t i = 0; i < count; i++) out[i] = convert(in[i]);            \
     }
-#define NARROW(target, name, convert)                                                              \
-    target static void name(any_u16 *out, const float *in, size_t count)                           \
+#define NARROW(name, convert)                                                                      \
+    static void name(any_u16 *out, const float *in, size_t count)                                  \
     {                                                                                              \
         _Pragma("omp simd") for (size_t i = 0; i < count; i++) out[i] = convert(in[i]);            \
     }
 
-WIDEN(, widen_float16_any, widen_float16)
-NARROW(, narrow_float16_any, narrow_float16)
-WIDEN(, widen_bfloat16_any, widen_bfloat16)
-NARROW(, narrow_bfloat16_any, narrow_bfloat16)
-WIDEN(TARGET_AVX2, widen_bfloat16_avx2, widen_bfloat16)
-NARROW(TARGET_AVX2, narrow_bfloat16_avx2, narrow_bfloat16)
+WIDEN(widen_float16_all, widen_float16)
+NARROW(narrow_float16_all, narrow_float16)
+WIDEN(widen_bfloat16_all, widen_bfloat16)
+NARROW(narrow_bfloat16_all, narrow_bfloat16)
 
-#if defined(__x86_64__)
-TARGET_AVX2 static void widen_float16_avx2(float *out, const any_u16 *in, size_t count)
-{
-    size_t i;
-
-    for (i = 0; i + 8 <= count; i += 8) {
-        __m128i halves = _mm_loadu_si128((const __m128i *)(in + i));
-
-        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(halves));
-    }
-    widen_float16_any(out + i, in + i, count - i);
-}
-
-TARGET_AVX2 static void narrow_float16_avx2(any_u16 *out, const float *in, size_t count)
-{
-    size_t i;
-
-    for (i = 0; i + 8 <= count; i += 8) {
-        __m256 wide = _mm256_loadu_ps(in + i);
-
-        _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(wide, _MM_FROUND_TO_NEAREST_INT));
-    }
-    narrow_float16_any(out + i, in + i, count - i);
-}
-#else
-WIDEN(, widen_float16_avx2, widen_float16)
-NARROW(, narrow_float16_avx2, narrow_float16)
-#endif
-
-#define COMBINE(target, type, op, cpu)                                                             \
-    target static void op##_##type##_##cpu(void *out, const void *a, const void *b, size_t count)  \
+#define COMBINE(type, op)                                                                          \
+    static void op##_##type##_any(void *out, const void *a, const void *b, size_t count)           \
     {                                                                                              \
         float x[BLOCK], y[BLOCK];                                                                  \
                                                                                                    \
         for (size_t done = 0, n; done < count; done += n) {                                        \
             n = count - done < BLOCK ? count - done : BLOCK;                                       \
-            widen_##type##_##cpu(x, (const any_u16 *)a + done, n);                                 \
-            widen_##type##_##cpu(y, (const any_u16 *)b + done, n);                                 \
+            widen_##type##_all(x, (const any_u16 *)a + done, n);                                   \
+            widen_##type##_all(y, (const any_u16 *)b + done, n);                                   \
             _Pragma("omp simd") for (size_t i = 0; i < n; i++) x[i] = float_##op(x[i], y[i]);      \
-            narrow_##type##_##cpu((any_u16 *)out + done, x, n);                                    \
+            narrow_##type##_all((any_u16 *)out + done, x, n);                                      \
         }                                                                                          \
     }
-#define COMBINE_ALL(type)                                                                          \
-    COMBINE(, type, sum, any)                                                                      \
-    COMBINE(, type, prod, any)                                                                     \
-    COMBINE(, type, min, any)                                                                      \
-    COMBINE(, type, max, any)                                                                      \
-    COMBINE(TARGET_AVX2, type, sum, avx2)                                                          \
-    COMBINE(TARGET_AVX2, type, prod, avx2)                                                         \
-    COMBINE(TARGET_AVX2, type, min, avx2)                                                          \
-    COMBINE(TARGET_AVX2, type, max, avx2)
 
-COMBINE_ALL(float16)
-COMBINE_ALL(bfloat16)
+#if defined(__x86_64__)
+#define KERNELS_OF(type, op, wide, format, computed_in)                                            \
+    COMBINE(type, op)                                                                              \
+    VECTOR_LOOPS(op##_##type, 2, wide, format, op##_##computed_in)
+#else
+#define KERNELS_OF(type, op, wide, format, computed_in) COMBINE(type, op)
+#endif
 
-#define KERNELS(cpu, type)                                                                         \
+KERNELS_OF(float16, sum, 4, f16, f32)
+KERNELS_OF(float16, prod, 4, f16, f32)
+KERNELS_OF(float16, min, 4, f16, f32)
+KERNELS_OF(float16, max, 4, f16, f32)
+KERNELS_OF(bfloat16, sum, 2, bits, bf16)
+KERNELS_OF(bfloat16, prod, 2, bits, bf16)
+KERNELS_OF(bfloat16, min, 2, bits, bf16)
+KERNELS_OF(bfloat16, max, 2, bits, bf16)
+
+#define KERNELS(type, cpu)                                                                         \
     {                                                                                              \
         [ML_SUM] = sum_##type##_##cpu, [ML_PROD] = prod_##type##_##cpu,                            \
         [ML_MIN] = min_##type##_##cpu, [ML_MAX] = max_##type##_##cpu,                              \
     }
 
-const reduce_table reduce_float16 = {
-    [CPU_ANY] = KERNELS(any, float16),
-    [CPU_AVX2] = KERNELS(avx2, float16),
-};
-const reduce_table reduce_bfloat16 = {
-    [CPU_ANY] = KERNELS(any, bfloat16),
-    [CPU_AVX2] = KERNELS(avx2, bfloat16),
-};
+const reduce_table reduce_float16 = REDUCE_TABLE(float16);
+const reduce_table reduce_bfloat16 = REDUCE_TABLE(bfloat16);
