@@ -22,10 +22,10 @@
 #include "launcher/agent/stream.h"
 #include "launcher/agent/wires.h"
 
+#include <event2/event.h>
 #include <sys/types.h>
 
 struct coordination;
-struct event;
 struct event_base;
 
 enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
@@ -72,11 +72,19 @@ struct agent {
     struct rank *ranks; /* job->rank_count of them */
     int spawned;        /* the first so many have been started, or have failed to */
     int ended;          /* ranks that run no more or never will */
+    int unreported;     /* ranks in RANK_ENDED */
     struct output_window window;
     struct stop stop;
     bool is_paused;
     struct event *spawn_event, *child_event, *heartbeat_event, *guard_event, *term_event;
+    struct event *check_event; /* done.h */
     int silent_ticks;
 };
+
+/* Something has happened after which the job may be over. */
+static inline void agent_check_soon(struct agent *a)
+{
+    event_active(a->check_event, 0, 0);
+}
 
 #endif

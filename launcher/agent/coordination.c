@@ -5,7 +5,7 @@
 #include "coordinator/agent_link.h"
 #include "coordinator/server.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/worker.h"
+#include "launcher/agent/report.h"
 #include "launcher/agent_protocol.h"
 
 #include <stdio.h>
@@ -32,14 +32,14 @@ static void on_stall(const char *text, void *arg)
 {
     struct coordination *c = arg;
 
-    worker_note(c->agent, "warn", text);
+    report_note(c->agent, "warn", text);
 }
 
 static void on_refused(const char *text, void *arg)
 {
     struct coordination *c = arg;
 
-    worker_note(c->agent, "warn", text);
+    report_note(c->agent, "warn", text);
 }
 
 /* Once this host's ranks are through nobody here needs the coordinator. */
@@ -48,7 +48,7 @@ static void on_lost(const char *text, void *arg)
     struct coordination *c = arg;
 
     if (c->agent->state == AGENT_IS_RUNNING && c->agent->ended < c->agent->job->rank_count)
-        worker_lost(c->agent, text);
+        report_lost(c->agent, text);
 }
 
 static int service_open(struct coordination *c, char *address, struct fault *why)

@@ -2,7 +2,6 @@
 #include "launcher/agent/output.h"
 
 #include "launcher/agent/agent.h"
-#include "launcher/agent/reap.h"
 #include "launcher/agent_protocol.h"
 
 #include <errno.h>
@@ -108,7 +107,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
         o->due = 0;
     else
         output_send(o, buffer, n > 0 ? (size_t)n : 0);
-    rank_on_output(o->rank);
+    agent_check_soon(a);
 }
 
 static int output_open_one(struct rank *r, struct output *o, int fd, uint8_t stream)

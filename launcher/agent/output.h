@@ -36,7 +36,7 @@ int output_open(struct rank *r, int out, int err);
 void output_close(struct rank *r);
 
 /* The rank has ended: note what of it is still in the pipes. output_has_due tells whether that has
- * not been sent yet; rank_on_output is called when it has. */
+ * not been sent yet. */
 void output_rank_ended(struct rank *r);
 bool output_has_due(const struct rank *r);
 

@@ -6,7 +6,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/reap.h"
-#include "launcher/agent/worker.h"
+#include "launcher/agent/report.h"
 #include "launcher/agent_protocol.h"
 
 #include <errno.h>
@@ -183,7 +183,7 @@ static void on_spawn(evutil_socket_t fd, short what, void *arg)
         spawn_next(a);
     }
     job_start_resume(a);
-    rank_check_done(a);
+    agent_check_soon(a);
 }
 
 void job_start_resume(struct agent *a)
@@ -223,7 +223,7 @@ void job_start(struct agent *a, const char *text, size_t size)
         rc = job_begin(a, coordinator, &why);
     json_decref(start);
     if (rc) {
-        worker_lost(a, why.text);
+        report_lost(a, why.text);
         stop_start(a, SIGTERM, FAILED_GRACE_MS);
         return;
     }

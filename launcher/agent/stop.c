@@ -89,7 +89,7 @@ static void step(struct agent *a)
         timer_set(a, s->term_at >= 0 ? s->term_at : s->kill_at);
     else if (is_needed)
         timer_set(a, now + PASS_MS);
-    rank_check_done(a);
+    agent_check_soon(a);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

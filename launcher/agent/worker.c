@@ -5,12 +5,13 @@
 #include "common/log.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/coordination.h"
+#include "launcher/agent/done.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/heartbeat.h"
 #include "launcher/agent/own_address.h"
 #include "launcher/agent/query.h"
 #include "launcher/agent/reap.h"
+#include "launcher/agent/report.h"
 #include "launcher/agent/start.h"
 #include "launcher/agent_protocol.h"
 
@@ -25,39 +26,10 @@
 #include <unistd.h>
 
 enum {
-    CGROUP_WAIT_MS = 200,
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
     STATUS_LOST = 1,
     STATUS_FAILED = 125,
 };
-
-void worker_note(struct agent *a, const char *level, const char *text)
-{
-    stream_send_json(a->stream, AGENT_NOTE, json_pack("{ss ss}", "level", level, "text", text));
-}
-
-void worker_lost(struct agent *a, const char *text)
-{
-    stream_send_json(a->stream, AGENT_LOST, json_pack("{ss}", "text", text));
-}
-
-void worker_done(struct agent *a, json_t *survivors)
-{
-    a->state = AGENT_IS_DONE;
-    event_del(a->stop.timer);
-    output_close_all(a);
-    cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
-    a->cgroup[0] = '\0';
-    if (a->dir[0]) {
-        job_directory_sweep_shm(a->job->job, a->job->host);
-        job_directory_remove(a->dir);
-        a->dir[0] = '\0';
-    }
-    guard_tell(a->guard_fd, "", "", "", 0);
-    stream_send_json(a->stream, AGENT_DONE, json_pack("{so}", "survivors", survivors));
-    if (stream_has_ended(a->stream))
-        event_base_loopbreak(a->base);
-}
 
 /* Nobody is there to report to: everything is ended, quickly. */
 static void on_channel_end(const char *why, void *arg)
@@ -98,7 +70,7 @@ static void on_guard_end(evutil_socket_t fd, short what, void *arg)
     snprintf(text, sizeof(text),
              "the agent's guard process (pid %d) on host %s was killed; its ranks are ended",
              (int)a->guard, a->job ? a->job->host_name : "(not told yet)");
-    worker_lost(a, text);
+    report_lost(a, text);
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else
@@ -111,7 +83,7 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     reap_all(a);
-    rank_check_done(a);
+    agent_check_soon(a);
 }
 
 /* `mlaunch kill` says in the job directory that it is about to ask. */
@@ -142,7 +114,7 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
         grace_ms = a->job->grace_ms;
         stream_send_json(a->stream, AGENT_KILLED, json_pack("{ss}", "text", text));
     } else {
-        worker_lost(a,
+        report_lost(a,
                     getenv("SLURM_STEP_ID")
                         ? "the agent was told to end by SIGTERM: by scancel or Slurm's time limit"
                         : "the agent was told to end by SIGTERM");
@@ -327,8 +299,8 @@ static int events_open(struct agent *a, struct fault *why)
     a->child_event = evsignal_new(a->base, SIGCHLD, on_child, a);
     a->term_event = evsignal_new(a->base, SIGTERM, on_term, a);
     a->guard_event = event_new(a->base, a->guard_fd, EV_READ, on_guard_end, a);
-    if (!a->child_event || !a->term_event || !a->guard_event || stop_open(a) || heartbeat_open(a) ||
-        event_add(a->child_event, NULL) || event_add(a->term_event, NULL) ||
+    if (!a->child_event || !a->term_event || !a->guard_event || done_open(a) || stop_open(a) ||
+        heartbeat_open(a) || event_add(a->child_event, NULL) || event_add(a->term_event, NULL) ||
         event_add(a->guard_event, NULL))
         return fault_set(why, ML_ERR_SYSTEM, "cannot watch children and signals");
     return 0;
@@ -336,8 +308,8 @@ static int events_open(struct agent *a, struct fault *why)
 
 static void worker_close(struct agent *a)
 {
-    struct event *events[] = {a->child_event, a->term_event, a->guard_event, a->spawn_event,
-                              a->heartbeat_event};
+    struct event *events[] = {a->child_event, a->term_event,      a->guard_event,
+                              a->spawn_event, a->heartbeat_event, a->check_event};
 
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         if (events[i])

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/done.h"
+
+#include "launcher/agent/agent.h"
+#include "launcher/agent/descendants_linux.h"
+#include "launcher/agent/guard.h"
+#include "launcher/agent/report.h"
+#include "launcher/agent_protocol.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+
+enum { CGROUP_WAIT_MS = 200 };
+
+/* EXITED waits for the rank's last words. */
+static void report_ended(struct agent *a)
+{
+    for (int i = 0; i < a->spawned && a->unreported > 0; i++) {
+        if (a->ranks[i].state == RANK_ENDED && !output_has_due(&a->ranks[i]))
+            report_exited(&a->ranks[i]);
+    }
+}
+
+static json_t *survivors_describe(struct agent *a)
+{
+    struct process_list found = {0};
+    json_t *list = json_array();
+
+    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, a->guard_fd >= 0 ? a->guard : 0, NULL))
+        return list;
+    for (size_t i = 0; i < found.count; i++) {
+        char text[160];
+
+        descendant_describe(&found.list[i], text, sizeof(text));
+        json_array_append_new(list,
+                              json_pack("{si ss}", "pid", (int)found.list[i].pid, "text", text));
+    }
+    process_list_free(&found);
+    return list;
+}
+
+/* Ranks that outlive SIGKILL are as ended as they get. */
+static void ranks_give_up(struct agent *a)
+{
+    char text[128];
+    size_t dropped;
+
+    for (int i = 0; i < a->spawned; i++) {
+        struct rank *r = &a->ranks[i];
+
+        if (r->state == RANK_RUNNING) {
+            r->status = SIGKILL;
+            r->state = RANK_ENDED;
+            a->unreported++;
+            input_close(r);
+        }
+    }
+    dropped = output_close_all(a);
+    if (dropped) {
+        snprintf(text, sizeof(text),
+                 "%zu bytes that ranks have written, and nobody has taken, are dropped", dropped);
+        report_note(a, "warn", text);
+    }
+    for (int i = 0; i < a->spawned; i++) {
+        if (a->ranks[i].state == RANK_ENDED)
+            report_exited(&a->ranks[i]);
+    }
+}
+
+/* All is over: cleans up and says so; takes over `survivors`. */
+static void job_end(struct agent *a, json_t *survivors)
+{
+    a->state = AGENT_IS_DONE;
+    event_del(a->stop.timer);
+    output_close_all(a);
+    cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
+    a->cgroup[0] = '\0';
+    if (a->dir[0]) {
+        job_directory_sweep_shm(a->job->job, a->job->host);
+        job_directory_remove(a->dir);
+        a->dir[0] = '\0';
+    }
+    guard_tell(a->guard_fd, "", "", "", 0);
+    stream_send_json(a->stream, AGENT_DONE, json_pack("{so}", "survivors", survivors));
+    if (stream_has_ended(a->stream))
+        event_base_loopbreak(a->base);
+}
+
+static void check(struct agent *a)
+{
+    json_t *survivors;
+
+    if (a->state == AGENT_IS_DONE || !a->job)
+        return;
+    /* Ranks that have not been started never will be, once it is being stopped. */
+    if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
+        return;
+    if (descendants_exist() && !a->stop.has_given_up) {
+        if (!a->stop.is_active)
+            stop_start(a, SIGTERM, a->job->grace_ms);
+        return;
+    }
+    if (!a->stop.has_given_up && !output_finish(a))
+        return; /* more output comes, and we come back here */
+    survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
+    if (a->stop.has_given_up)
+        ranks_give_up(a);
+    job_end(a, survivors);
+}
+
+static void on_check(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    report_ended(a);
+    check(a);
+}
+
+int done_open(struct agent *a)
+{
+    a->check_event = event_new(a->base, -1, 0, on_check, a);
+    return a->check_event ? 0 : -1;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/report.h"
+
+#include "launcher/agent/agent.h"
+#include "launcher/agent/core_file.h"
+#include "launcher/agent_protocol.h"
+
+#include <sys/wait.h>
+
+void report_note(struct agent *a, const char *level, const char *text)
+{
+    stream_send_json(a->stream, AGENT_NOTE, json_pack("{ss ss}", "level", level, "text", text));
+}
+
+void report_lost(struct agent *a, const char *text)
+{
+    stream_send_json(a->stream, AGENT_LOST, json_pack("{ss}", "text", text));
+}
+
+void report_exited(struct rank *r)
+{
+    bool has_exited = WIFEXITED(r->status);
+    char core[1024];
+    json_t *said = json_pack("{si si si sb sb sb}", "rank", r->job->rank, "pid", (int)r->pid,
+                             has_exited ? "status" : "signal",
+                             has_exited ? WEXITSTATUS(r->status) : WTERMSIG(r->status), "core",
+                             !has_exited && WCOREDUMP(r->status), "consequence", (int)r->is_broken,
+                             "ended_by_us", (int)r->is_signalled);
+
+    if (!has_exited && WCOREDUMP(r->status) &&
+        core_file_find(core, sizeof(core), r->pid, WTERMSIG(r->status),
+                       r->agent->cwds[r->job->app]))
+        json_object_set_new(said, "core_file", json_string(core));
+    if (r->lost[0])
+        json_object_set_new(said, "lost", json_string(r->lost)); /* no UTF-8: left out */
+    r->state = RANK_REPORTED;
+    r->agent->unreported--;
+    stream_send_json(r->agent->stream, AGENT_EXITED, said);
+}
+
+void report_failed(struct rank *r, int status, const struct fault *why)
+{
+    r->state = RANK_REPORTED;
+    stream_send_json(r->agent->stream, AGENT_EXITED,
+                     json_pack("{si si si sb sb sb ss}", "rank", r->job->rank, "pid", 0, "status",
+                               status, "core", 0, "consequence", 0, "ended_by_us", 0, "error",
+                               why->text));
+}
