@@ -21,8 +21,10 @@ static const struct {
     enum algorithm algorithm;
     bool needs_board; /* all members share memory */
 } table[] = {
-    /* One round for everything; or two rounds, but each byte reduced once and not by everyone. */
-    {CALL_ALL_REDUCE, 16 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT, true},
+    /* One round for everything; or three rounds, but each byte reduced once and not by everyone, which with two
+     * ranks only counts once there are several cells. */
+    {CALL_ALL_REDUCE, 256 * KIB, 2, ALGORITHM_SHARED_FLAT, true},
+    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT, true},
     {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED, true},
 
     /* The first row that fits counts. Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds

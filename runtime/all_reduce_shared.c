@@ -62,31 +62,41 @@ static void combine(const struct operands *o, char *sum, size_t size)
 /* --- short -------------------------------------------------------------------------------------
  */
 
+/* A line or cell that others read just then is slower to read than the vector itself, which may be written
+ * before this rank's turn if `out` is `in` and there are more than two. */
+static const void *own_operand(const struct group *g, const void *in, const void *out)
+{
+    return in != out || g->size == 2 ? in : NULL;
+}
+
 static int reduce_lines(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     struct shm_board *b = g->board;
     reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
     size_t count = size / type_size(g->call.type);
-    const void *left;
+    const void *own = own_operand(g, in, out), *left = NULL;
     int rc = shm_board_begin(b, in, size, why);
 
-    if (rc || !size)
-        return rc;
-    left = shm_board_payload(b, 0);
-    for (int r = 1; r < g->size; r++) {
-        reduce_them(out, left, shm_board_payload(b, r), count);
-        left = out;
+    for (int r = 0; r < g->size && !rc && size; r++) {
+        const void *right = own && r == g->rank ? own : shm_board_payload(b, r);
+
+        if (r)
+            reduce_them(out, left, right, count);
+        left = r ? out : right;
     }
-    return 0;
+    return rc;
 }
 
 static int reduce_cells(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     struct shm_board *b = g->board;
     struct operands all = {.board = b};
+    const void *own = own_operand(g, in, out);
     int rc = 0;
 
     for (size_t done = 0, n; done < size && !rc; done += n) {
+        if (own)
+            all.mine = at(own, done);
         n = size - done < b->cell_size ? size - done : b->cell_size;
         shm_board_turn(b);
         memcpy(shm_board_cell(b, g->rank, 0), at(in, done), n);
