@@ -7,6 +7,7 @@
  * started by mlaunch is a group of one rank, and every call works.
  *
  * Threads: one thread at a time may use a group; different groups may be used at the same time.
+ * (ml_test and ml_wait, below, may be called at any time.)
  * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call but ml_alloc.
  *
  * Buffers belong to the caller, who may free or reuse them as soon as the call has returned. `count`
@@ -148,6 +149,67 @@ ML_EXPORT int ml_sendrecv(ml_group *g, const void *out, size_t out_size, int to,
 
 /* Returns once every rank of g has called it. */
 ML_EXPORT int ml_barrier(ml_group *g);
+
+/*
+ * Calls that are started: ml_start_X makes the call ml_X with the same arguments, but returns at once;
+ * *request stands for it. A thread of the library carries it out while the program computes, whether
+ * the program makes calls meanwhile or not. Another rank may make the same call in the blocking form.
+ *
+ *   Buffers     in must not be written, out neither read nor written, until the request is done.
+ *   Requests    belong to the caller and are freed by ml_wait: exactly one for each. They may be waited
+ *               for in any order, by any thread, also after their group was freed.
+ *   Order       A group's calls, started or not, are made in the program's order, and all ranks must
+ *               make them in the same order. Collective calls are carried out one after the other, and
+ *               after the messages before them; a blocking call, ml_split too, comes after what was
+ *               started before it. But messages (send, recv, sendrecv) that follow each other are in
+ *               flight together: only those to the same rank, and those from the same rank, go in
+ *               order. So two ranks may both start a receive before they send, and none waits for
+ *               another one's peer.
+ *   Errors      Arguments are checked at once; then *request is NULL, which ml_wait and ml_test take
+ *               for one that is done. What fails later is told by ml_test and ml_wait, in the thread
+ *               that calls them. After ML_ERR_PEER or ML_ERR_MISMATCH the group is broken, and all that
+ *               was started on it ends with that error. No request is done, in error either, while
+ *               its buffers can still be written.
+ *   Threads     One thread at a time may start calls on a group or use it otherwise; ml_test and
+ *               ml_wait may be called by others at the same time, but one thread a request.
+ *   The end     ml_group_free and ml_finalize wait for what was started as for a blocking call, and no
+ *               thread may be in ml_wait for it then. The requests are still to be waited for, which
+ *               then costs nothing. ml_abort waits for nothing. A forked child gets ML_ERR_STATE.
+ *
+ * The thread is made by a group's first start, blocks all signals, and ends with the group; while
+ * nothing is under way it sleeps. Programs that start nothing have none.
+ */
+typedef struct ml_request ml_request;
+
+ML_EXPORT int ml_start_all_reduce(ml_group *g, const void *in, void *out, size_t count,
+                                  ml_type type, ml_op op, ml_request **request);
+ML_EXPORT int ml_start_reduce_scatter(ml_group *g, const void *in, void *out, size_t count,
+                                      ml_type type, ml_op op, ml_request **request);
+ML_EXPORT int ml_start_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                              ml_op op, int root, ml_request **request);
+ML_EXPORT int ml_start_all_gather(ml_group *g, const void *in, void *out, size_t size,
+                                  ml_request **request);
+ML_EXPORT int ml_start_all_to_all(ml_group *g, const void *in, void *out, size_t size,
+                                  ml_request **request);
+ML_EXPORT int ml_start_broadcast(ml_group *g, void *buf, size_t size, int root,
+                                 ml_request **request);
+ML_EXPORT int ml_start_gather(ml_group *g, const void *in, void *out, size_t size, int root,
+                              ml_request **request);
+ML_EXPORT int ml_start_scatter(ml_group *g, const void *in, void *out, size_t size, int root,
+                               ml_request **request);
+ML_EXPORT int ml_start_send(ml_group *g, const void *buf, size_t size, int to,
+                            ml_request **request);
+ML_EXPORT int ml_start_recv(ml_group *g, void *buf, size_t size, int from, ml_request **request);
+ML_EXPORT int ml_start_sendrecv(ml_group *g, const void *out, size_t out_size, int to, void *in,
+                                size_t in_size, int from, ml_request **request);
+ML_EXPORT int ml_start_barrier(ml_group *g, ml_request **request);
+
+/* Whether the request is done: *done is 1 or 0; never waits. Once it is done, returns what the call
+ * has: 0 or its error. It frees nothing: ml_wait is still to be called. */
+ML_EXPORT int ml_test(ml_request *request, int *done);
+
+/* Waits until the request is done, frees it, and returns what the call has: 0 or its error. */
+ML_EXPORT int ml_wait(ml_request *request);
 
 /* Memory for any call: *out is `size` bytes of zeros, page-aligned, at any time, before ml_init too; it
  * is the program's until ml_free, whatever becomes of groups and of the job. RDMA devices register it

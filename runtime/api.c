@@ -8,13 +8,12 @@
 #include "runtime/algorithm_table.h"
 #include "runtime/alloc.h"
 #include "runtime/check.h"
-#include "runtime/collectives.h"
 #include "runtime/fork_guard.h"
-#include "runtime/self_link.h"
+#include "runtime/progress.h"
+#include "runtime/request.h"
 #include "runtime/split.h"
+#include "runtime/task.h"
 #include "runtime/world.h"
-
-#include <string.h>
 
 /* ml_error's. */
 static _Thread_local struct fault last;
@@ -104,6 +103,7 @@ static int api_split(ml_group *handle, int color, int key, ml_group **out)
         return rc;
     if (!out)
         return fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    progress_settle(g);
     rc = call_begin(g, CALL_SPLIT, "split", 0, 0, 0, -1, &last);
     if (!rc)
         rc = split_run(g, color, key, &made, &last);
@@ -120,233 +120,304 @@ static void api_group_free(ml_group *handle)
         group_free(g);
 }
 
-/* --- reductions --------------------------------------------------------------------------------
+/* --- calls -------------------------------------------------------------------------------------
+ * Each as data, made from its arguments: the blocking form and the one that is started share it.
  */
 
-static int check_in_out(const void *in, size_t in_size, const void *out, size_t out_size,
-                        size_t offset)
+static struct task reducing(enum call_kind kind, const char *name, const void *in, void *out,
+                            size_t count, ml_type type, ml_op op, int root)
 {
-    int rc = check_buffer(in, in_size, "in", &last);
-
-    if (!rc)
-        rc = check_buffer(out, out_size, "out", &last);
-    return rc ? rc : check_overlap(in, in_size, out, out_size, offset, &last);
+    return (struct task){.kind = kind,
+                         .name = name,
+                         .in = in,
+                         .out = out,
+                         .count = count,
+                         .type = type,
+                         .op = op,
+                         .root = root};
 }
 
-static int api_all_reduce(ml_group *handle, const void *in, void *out, size_t count, ml_type type,
-                          ml_op op)
+static struct task moving(enum call_kind kind, const char *name, const void *in, void *out,
+                          size_t size, int root)
+{
+    return (struct task){
+        .kind = kind, .name = name, .in = in, .out = out, .count = size, .root = root};
+}
+
+static struct task messaging(const char *name, const void *out, size_t out_size, int to, void *in,
+                             size_t in_size, int from)
+{
+    return (struct task){.kind = CALL_SEND,
+                         .name = name,
+                         .in = out,
+                         .out = in,
+                         .count = out_size,
+                         .root = -1,
+                         .to = to,
+                         .from = from,
+                         .out_size = in_size};
+}
+
+/* Collective: what was started before comes first. */
+static int api_do(ml_group *handle, const struct task *t)
 {
     struct group *g = group_of(handle);
-    size_t size;
-    int rc = check_group(g, &last);
+    int rc = task_check(g, t, &last);
 
-    if (!rc)
-        rc = check_reduction(count, type, op, 1, &size, &last);
-    if (!rc)
-        rc = check_in_out(in, size, out, size, SIZE_MAX);
-    if (!rc)
-        rc = call_begin(g, CALL_ALL_REDUCE, "all_reduce", count, (int)type, (int)op, -1, &last);
-    return rc ? rc : call_end(g, all_reduce(g, in, out, count, type, op, &last), &last);
-}
-
-static int api_reduce_scatter(ml_group *handle, const void *in, void *out, size_t count,
-                              ml_type type, ml_op op)
-{
-    struct group *g = group_of(handle);
-    size_t size;
-    int rc = check_group(g, &last);
-
-    if (!rc)
-        rc = check_reduction(count, type, op, (size_t)g->size, &size, &last);
-    if (!rc)
-        rc = check_in_out(in, size * (size_t)g->size, out, size, SIZE_MAX);
-    if (!rc)
-        rc = call_begin(g, CALL_REDUCE_SCATTER, "reduce_scatter", count, (int)type, (int)op, -1,
-                        &last);
-    return rc ? rc : call_end(g, reduce_scatter(g, in, out, count, type, op, &last), &last);
-}
-
-static int api_reduce(ml_group *handle, const void *in, void *out, size_t count, ml_type type,
-                      ml_op op, int root)
-{
-    struct group *g = group_of(handle);
-    size_t size;
-    int rc = check_group(g, &last);
-
-    if (!rc)
-        rc = check_reduction(count, type, op, 1, &size, &last);
-    if (!rc)
-        rc = check_rank(g, root, "root", &last);
-    if (!rc)
-        rc = check_in_out(in, size, out, g->rank == root ? size : 0, SIZE_MAX);
-    if (!rc)
-        rc = call_begin(g, CALL_REDUCE, "reduce", count, (int)type, (int)op, root, &last);
-    return rc ? rc : call_end(g, reduce(g, in, out, count, type, op, root, &last), &last);
-}
-
-/* --- movements ---------------------------------------------------------------------------------
- */
-
-static int api_all_gather(ml_group *handle, const void *in, void *out, size_t size)
-{
-    struct group *g = group_of(handle);
-    int rc = check_group(g, &last);
-
-    if (!rc)
-        rc = check_blocks((size_t)g->size, size, &last);
-    if (!rc)
-        rc = check_in_out(in, size, out, size * (size_t)g->size, size * (size_t)g->rank);
-    if (!rc)
-        rc = call_begin(g, CALL_ALL_GATHER, "all_gather", size, 0, 0, -1, &last);
-    return rc ? rc : call_end(g, all_gather(g, in, out, size, &last), &last);
-}
-
-static int api_all_to_all(ml_group *handle, const void *in, void *out, size_t size)
-{
-    struct group *g = group_of(handle);
-    int rc = check_group(g, &last);
-
-    if (!rc)
-        rc = check_blocks((size_t)g->size, size, &last);
-    if (!rc)
-        rc = check_in_out(in, size * (size_t)g->size, out, size * (size_t)g->size, SIZE_MAX);
-    if (!rc)
-        rc = call_begin(g, CALL_ALL_TO_ALL, "all_to_all", size, 0, 0, -1, &last);
-    return rc ? rc : call_end(g, all_to_all(g, in, out, size, &last), &last);
-}
-
-static int api_broadcast(ml_group *handle, void *buf, size_t size, int root)
-{
-    struct group *g = group_of(handle);
-    int rc = check_group(g, &last);
-
-    if (!rc)
-        rc = check_rank(g, root, "root", &last);
-    if (!rc)
-        rc = check_blocks(1, size, &last);
-    if (!rc)
-        rc = check_buffer(buf, size, "buf", &last);
-    if (!rc)
-        rc = call_begin(g, CALL_BROADCAST, "broadcast", size, 0, 0, root, &last);
-    return rc ? rc : call_end(g, broadcast(g, buf, size, root, &last), &last);
-}
-
-static int api_gather(ml_group *handle, const void *in, void *out, size_t size, int root)
-{
-    struct group *g = group_of(handle);
-    int rc = check_group(g, &last);
-
-    if (!rc)
-        rc = check_rank(g, root, "root", &last);
-    if (!rc)
-        rc = check_blocks((size_t)g->size, size, &last);
-    if (!rc)
-        rc = check_in_out(in, size, out, g->rank == root ? size * (size_t)g->size : 0,
-                          size * (size_t)g->rank);
-    if (!rc)
-        rc = call_begin(g, CALL_GATHER, "gather", size, 0, 0, root, &last);
-    return rc ? rc : call_end(g, gather(g, in, out, size, root, &last), &last);
-}
-
-static int api_scatter(ml_group *handle, const void *in, void *out, size_t size, int root)
-{
-    struct group *g = group_of(handle);
-    int rc = check_group(g, &last);
-
-    if (!rc)
-        rc = check_rank(g, root, "root", &last);
-    if (!rc)
-        rc = check_blocks((size_t)g->size, size, &last);
-    if (!rc)
-        rc = check_in_out(in, g->rank == root ? size * (size_t)g->size : 0, out, size, SIZE_MAX);
-    if (!rc)
-        rc = call_begin(g, CALL_SCATTER, "scatter", size, 0, 0, root, &last);
-    return rc ? rc : call_end(g, scatter(g, in, out, size, root, &last), &last);
-}
-
-/* --- point to point ----------------------------------------------------------------------------
- */
-
-static int check_peer(const struct group *g, int peer, const void *buf, size_t size,
-                      const char *what)
-{
-    int rc;
-
-    if (peer == ML_NOBODY)
-        return 0;
-    rc = check_rank(g, peer, what, &last);
-    if (!rc)
-        rc = check_blocks(1, size, &last);
-    return rc ? rc : check_buffer(buf, size, what, &last);
+    if (rc)
+        return rc;
+    if (progress_is_busy(g))
+        progress_settle(g);
+    return task_run(g, t, &last);
 }
 
 /* Nobody else can send it while this thread waits: refused instead of waiting for ever. */
-static int check_self_receive(const struct group *g, int to, int from)
+static int check_self_receive(const struct group *g, const struct task *t)
 {
-    if (from != g->rank || to == g->rank || self_link_has_mail(g->links[g->rank]))
+    if (t->from != g->rank || t->to == g->rank || g->sent_itself > 0)
         return 0;
     return fault_set(&last, ML_ERR_ARGUMENT,
                      "rank %d receives from itself, but has sent itself nothing", g->rank);
 }
 
-static int api_exchange(struct group *g, const char *name, const void *out, size_t out_size, int to,
-                        void *in, size_t in_size, int from)
+static void count_self(struct group *g, const struct task *t)
 {
-    struct transfer t[2];
-    int n = 0, rc = check_group(g, &last);
+    g->sent_itself += (t->to == g->rank) - (t->from == g->rank);
+}
+
+/* Point to point: together with the messages that were started before. */
+static int api_exchange(ml_group *handle, const struct task *t)
+{
+    struct group *g = group_of(handle);
+    int rc = task_check(g, t, &last);
 
     if (!rc)
-        rc = check_peer(g, to, out, out_size, "to");
-    if (!rc)
-        rc = check_peer(g, from, in, in_size, "from");
-    if (!rc && to != ML_NOBODY && from != ML_NOBODY)
-        rc = check_overlap(out, out_size, in, in_size, SIZE_MAX, &last);
-    if (!rc)
-        rc = check_self_receive(g, to, from);
-    if (!rc)
-        rc = call_begin(g, CALL_SEND, name, 0, 0, 0, -1, &last);
+        rc = check_self_receive(g, t);
     if (rc)
         return rc;
-    /* In place: what is received must not overwrite what is still to be sent. */
-    if (to != ML_NOBODY && from != ML_NOBODY && out == in && out_size) {
-        void *copy = group_scratch(g, out_size);
+    count_self(g, t);
+    return progress_is_busy(g) ? request_run(g, t, &last) : task_run(g, t, &last);
+}
 
-        if (!copy)
-            return call_end(g, fault_set(&last, ML_ERR_MEMORY, "out of memory"), &last);
-        out = memcpy(copy, out, out_size);
-    }
-    if (to != ML_NOBODY)
-        t[n++] = (struct transfer){
-            .what = TRANSFER_SEND, .peer = to, .buf = (void *)(uintptr_t)out, .size = out_size};
-    if (from != ML_NOBODY)
-        t[n++] = (struct transfer){.what = TRANSFER_RECV, .peer = from, .buf = in, .size = in_size};
-    return call_end(g, transfer_run(g, t, n, &last), &last);
+static int api_start(ml_group *handle, const struct task *t, ml_request **out)
+{
+    struct group *g = group_of(handle);
+    struct request *made = NULL;
+    int rc;
+
+    if (!out)
+        return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
+    rc = task_check(g, t, &last);
+    if (!rc)
+        rc = request_start(&made, g, t, &last);
+    if (!rc && t->kind == CALL_SEND)
+        count_self(g, t);
+    *out = (ml_request *)made;
+    return rc;
+}
+
+static int api_all_reduce(ml_group *handle, const void *in, void *out, size_t count, ml_type type,
+                          ml_op op)
+{
+    struct task t = reducing(CALL_ALL_REDUCE, "all_reduce", in, out, count, type, op, -1);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_all_reduce(ml_group *handle, const void *in, void *out, size_t count,
+                                ml_type type, ml_op op, ml_request **request)
+{
+    struct task t = reducing(CALL_ALL_REDUCE, "all_reduce", in, out, count, type, op, -1);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_reduce_scatter(ml_group *handle, const void *in, void *out, size_t count,
+                              ml_type type, ml_op op)
+{
+    struct task t = reducing(CALL_REDUCE_SCATTER, "reduce_scatter", in, out, count, type, op, -1);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_reduce_scatter(ml_group *handle, const void *in, void *out, size_t count,
+                                    ml_type type, ml_op op, ml_request **request)
+{
+    struct task t = reducing(CALL_REDUCE_SCATTER, "reduce_scatter", in, out, count, type, op, -1);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_reduce(ml_group *handle, const void *in, void *out, size_t count, ml_type type,
+                      ml_op op, int root)
+{
+    struct task t = reducing(CALL_REDUCE, "reduce", in, out, count, type, op, root);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_reduce(ml_group *handle, const void *in, void *out, size_t count, ml_type type,
+                            ml_op op, int root, ml_request **request)
+{
+    struct task t = reducing(CALL_REDUCE, "reduce", in, out, count, type, op, root);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_all_gather(ml_group *handle, const void *in, void *out, size_t size)
+{
+    struct task t = moving(CALL_ALL_GATHER, "all_gather", in, out, size, -1);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_all_gather(ml_group *handle, const void *in, void *out, size_t size,
+                                ml_request **request)
+{
+    struct task t = moving(CALL_ALL_GATHER, "all_gather", in, out, size, -1);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_all_to_all(ml_group *handle, const void *in, void *out, size_t size)
+{
+    struct task t = moving(CALL_ALL_TO_ALL, "all_to_all", in, out, size, -1);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_all_to_all(ml_group *handle, const void *in, void *out, size_t size,
+                                ml_request **request)
+{
+    struct task t = moving(CALL_ALL_TO_ALL, "all_to_all", in, out, size, -1);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_broadcast(ml_group *handle, void *buf, size_t size, int root)
+{
+    struct task t = moving(CALL_BROADCAST, "broadcast", NULL, buf, size, root);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_broadcast(ml_group *handle, void *buf, size_t size, int root,
+                               ml_request **request)
+{
+    struct task t = moving(CALL_BROADCAST, "broadcast", NULL, buf, size, root);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_gather(ml_group *handle, const void *in, void *out, size_t size, int root)
+{
+    struct task t = moving(CALL_GATHER, "gather", in, out, size, root);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_gather(ml_group *handle, const void *in, void *out, size_t size, int root,
+                            ml_request **request)
+{
+    struct task t = moving(CALL_GATHER, "gather", in, out, size, root);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_scatter(ml_group *handle, const void *in, void *out, size_t size, int root)
+{
+    struct task t = moving(CALL_SCATTER, "scatter", in, out, size, root);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_scatter(ml_group *handle, const void *in, void *out, size_t size, int root,
+                             ml_request **request)
+{
+    struct task t = moving(CALL_SCATTER, "scatter", in, out, size, root);
+
+    return api_start(handle, &t, request);
+}
+
+static int api_barrier(ml_group *handle)
+{
+    struct task t = moving(CALL_BARRIER, "barrier", NULL, NULL, 0, -1);
+
+    return api_do(handle, &t);
+}
+
+static int api_start_barrier(ml_group *handle, ml_request **request)
+{
+    struct task t = moving(CALL_BARRIER, "barrier", NULL, NULL, 0, -1);
+
+    return api_start(handle, &t, request);
 }
 
 static int api_send(ml_group *handle, const void *buf, size_t size, int to)
 {
-    return api_exchange(group_of(handle), "send", buf, size, to, NULL, 0, ML_NOBODY);
+    struct task t = messaging("send", buf, size, to, NULL, 0, ML_NOBODY);
+
+    return api_exchange(handle, &t);
+}
+
+static int api_start_send(ml_group *handle, const void *buf, size_t size, int to,
+                          ml_request **request)
+{
+    struct task t = messaging("send", buf, size, to, NULL, 0, ML_NOBODY);
+
+    return api_start(handle, &t, request);
 }
 
 static int api_recv(ml_group *handle, void *buf, size_t size, int from)
 {
-    return api_exchange(group_of(handle), "recv", NULL, 0, ML_NOBODY, buf, size, from);
+    struct task t = messaging("recv", NULL, 0, ML_NOBODY, buf, size, from);
+
+    return api_exchange(handle, &t);
+}
+
+static int api_start_recv(ml_group *handle, void *buf, size_t size, int from, ml_request **request)
+{
+    struct task t = messaging("recv", NULL, 0, ML_NOBODY, buf, size, from);
+
+    return api_start(handle, &t, request);
 }
 
 static int api_sendrecv(ml_group *handle, const void *out, size_t out_size, int to, void *in,
                         size_t in_size, int from)
 {
-    return api_exchange(group_of(handle), "sendrecv", out, out_size, to, in, in_size, from);
+    struct task t = messaging("sendrecv", out, out_size, to, in, in_size, from);
+
+    return api_exchange(handle, &t);
 }
 
-static int api_barrier(ml_group *handle)
+static int api_start_sendrecv(ml_group *handle, const void *out, size_t out_size, int to, void *in,
+                              size_t in_size, int from, ml_request **request)
 {
-    struct group *g = group_of(handle);
-    int rc = check_group(g, &last);
+    struct task t = messaging("sendrecv", out, out_size, to, in, in_size, from);
 
-    if (!rc)
-        rc = call_begin(g, CALL_BARRIER, "barrier", 0, 0, 0, -1, &last);
-    return rc ? rc : call_end(g, barrier(g, &last), &last);
+    return api_start(handle, &t, request);
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+static int api_test(ml_request *handle, int *done)
+{
+    const struct request *r = (const struct request *)handle;
+    bool is_done = true;
+    int rc = 0;
+
+    if (!done)
+        return fault_set(&last, ML_ERR_ARGUMENT, "done is NULL");
+    if (r)
+        rc = request_test(r, &is_done, &last);
+    *done = is_done;
+    return rc;
+}
+
+static int api_wait(ml_request *handle)
+{
+    return handle ? request_wait((struct request *)handle, &last) : 0;
 }
 
 /* --- memory ------------------------------------------------------------------------------------
@@ -383,4 +454,18 @@ const struct runtime_table api_table = {
     .barrier = api_barrier,
     .alloc = api_alloc,
     .free = alloc_give,
+    .start_all_reduce = api_start_all_reduce,
+    .start_reduce_scatter = api_start_reduce_scatter,
+    .start_reduce = api_start_reduce,
+    .start_all_gather = api_start_all_gather,
+    .start_all_to_all = api_start_all_to_all,
+    .start_broadcast = api_start_broadcast,
+    .start_gather = api_start_gather,
+    .start_scatter = api_start_scatter,
+    .start_send = api_start_send,
+    .start_recv = api_start_recv,
+    .start_sendrecv = api_start_sendrecv,
+    .start_barrier = api_start_barrier,
+    .test = api_test,
+    .wait = api_wait,
 };

@@ -10,6 +10,7 @@
 #include "runtime/bell.h"
 #include "runtime/exchange.h"
 #include "runtime/news.h"
+#include "runtime/progress.h"
 #include "runtime/rdma_mesh.h"
 #include "runtime/self_link.h"
 #include "runtime/shm_link.h"
@@ -182,7 +183,7 @@ static int group_allocate(struct group *g, const int *members, struct fault *why
     g->host_of = calloc(n, sizeof(*g->host_of));
     g->links = calloc(n, sizeof(*g->links));
     g->active = calloc(n, sizeof(*g->active));
-    g->polls = calloc(2 * n + 2, sizeof(*g->polls));
+    g->polls = calloc(2 * n + 3, sizeof(*g->polls));
     if (!g->members || !g->host_of || !g->links || !g->active || !g->polls)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size; i++) {
@@ -216,6 +217,7 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     g->id = id;
     g->size = size;
     g->bell = -1;
+    g->waker = -1;
     rc = group_allocate(g, members, why);
     if (!rc && w->is_launched)
         rc = bell_make(&g->bell, w->dir, w->generation, id, w->rank, why);
@@ -244,6 +246,7 @@ void group_free(struct group *g)
 
     if (!g)
         return;
+    progress_stop(g);
     w = g->world;
     if (g->id != COORD_WORLD && g->size > 1)
         news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);

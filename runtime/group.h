@@ -5,6 +5,8 @@
 
 #include "runtime/link.h"
 
+#include <stdatomic.h>
+
 struct world;
 
 struct group {
@@ -26,12 +28,19 @@ struct group {
     uint32_t exchanges;   /* EXCHANGE and SPLIT so far */
     struct link **active; /* links on which something is queued */
     int active_count;
-    struct pollfd *polls;        /* room for every link's and two more */
+    struct pollfd *polls;        /* room for every link's and three more */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct shm_board *board;     /* where all members share memory, else NULL */
     unsigned yields;             /* waits that yielded the processor, of late (wait.c) */
     bool stall_told;             /* COORD_WAITING was sent for this call */
     int64_t looked_ms;           /* when news were last read at the beginning of a call */
+    int waker;                   /* ends a sleep too: more was started (progress.c), or -1 */
+    bool is_patient;             /* nobody waits for what is under way: it can't be a stall */
+
+    /* progress.c: what was started. While under_way the group is its thread's. */
+    struct progress *progress; /* NULL: nothing ever was */
+    _Atomic unsigned under_way;
+    int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
 
     /* news.c, under its lock: */
     struct fault reported; /* the coordinator said BROKEN */

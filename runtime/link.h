@@ -78,6 +78,15 @@ int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)
 /* Moves what can be moved without waiting; *all_done tells whether all n are done. */
 int transfer_test(struct group *g, struct transfer *t, int n, bool *all_done, struct fault *why);
 
+/* Moves what can be moved, on all links; if that is nothing, waits a little or until something may
+ * have happened: for whoever waits for more than one array of transfers. `w` as in wait.h. > 0 if
+ * anything moved; in error as transfer_wait. */
+struct waiting;
+int transfer_step(struct group *g, struct waiting *w, struct fault *why);
+
+/* Forgets all transfers: nothing touches their buffers any more. The group must be broken. */
+void transfer_drop(struct group *g);
+
 /* Both: the common case. */
 int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why);
 

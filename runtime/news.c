@@ -5,6 +5,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/bell.h"
 #include "runtime/fork_guard.h"
+#include "runtime/progress.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -120,6 +121,17 @@ struct group *news_other_group(struct news *n, const struct group *than)
 
     pthread_mutex_lock(&n->lock);
     for (g = n->groups; g && g == than; g = g->next)
+        continue;
+    pthread_mutex_unlock(&n->lock);
+    return g;
+}
+
+struct group *news_busy_group(struct news *n)
+{
+    struct group *g;
+
+    pthread_mutex_lock(&n->lock);
+    for (g = n->groups; g && !progress_is_busy(g); g = g->next)
         continue;
     pthread_mutex_unlock(&n->lock);
     return g;

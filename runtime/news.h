@@ -28,6 +28,7 @@ uint32_t news_serial(const struct news *n); /* changes with every piece of news 
 void news_add(struct news *n, struct group *g);
 void news_remove(struct news *n, struct group *g);
 struct group *news_other_group(struct news *n, const struct group *than); /* any, or NULL */
+struct group *news_busy_group(struct news *n); /* any on which something started is under way */
 
 /* Takes in whatever is there, without waiting. `reader` (or NULL) needs no ringing. */
 void news_read(struct news *n, const struct group *reader);

@@ -139,8 +139,3 @@ int self_link_open(struct link **out, struct group *g, struct fault *why)
     *out = &s->base;
     return 0;
 }
-
-bool self_link_has_mail(const struct link *l)
-{
-    return ((const struct self_link *)l)->first != NULL;
-}

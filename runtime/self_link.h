@@ -7,8 +7,4 @@
 
 int self_link_open(struct link **out, struct group *g, struct fault *why);
 
-/* Whether something sent waits for its receiver: a receive without it could never end, because only
- * one thread at a time may use the group. */
-bool self_link_has_mail(const struct link *l);
-
 #endif

@@ -204,3 +204,52 @@ FORWARD(sendrecv,
         (g, out, out_size, to, in, in_size, from))
 FORWARD(barrier, (ml_group * g), (g))
 FORWARD(alloc, (size_t size, void **out), (size, out))
+FORWARD(test, (ml_request * request, int *done), (request, done))
+FORWARD(wait, (ml_request * request), (request))
+
+/* In error there is no request, which ml_wait takes for one that is done. */
+#define START(call, parameters, arguments)                                                         \
+    int ml_start_##call parameters                                                                 \
+    {                                                                                              \
+        const struct runtime_table *table = shim_runtime();                                        \
+                                                                                                   \
+        if (table)                                                                                 \
+            return table->start_##call arguments;                                                  \
+        if (request)                                                                               \
+            *request = NULL;                                                                       \
+        return ML_ERR_SYSTEM;                                                                      \
+    }
+
+START(all_reduce,
+      (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+       ml_request **request),
+      (g, in, out, count, type, op, request))
+START(reduce_scatter,
+      (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+       ml_request **request),
+      (g, in, out, count, type, op, request))
+START(reduce,
+      (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op, int root,
+       ml_request **request),
+      (g, in, out, count, type, op, root, request))
+START(all_gather, (ml_group * g, const void *in, void *out, size_t size, ml_request **request),
+      (g, in, out, size, request))
+START(all_to_all, (ml_group * g, const void *in, void *out, size_t size, ml_request **request),
+      (g, in, out, size, request))
+START(broadcast, (ml_group * g, void *buf, size_t size, int root, ml_request **request),
+      (g, buf, size, root, request))
+START(gather,
+      (ml_group * g, const void *in, void *out, size_t size, int root, ml_request **request),
+      (g, in, out, size, root, request))
+START(scatter,
+      (ml_group * g, const void *in, void *out, size_t size, int root, ml_request **request),
+      (g, in, out, size, root, request))
+START(send, (ml_group * g, const void *buf, size_t size, int to, ml_request **request),
+      (g, buf, size, to, request))
+START(recv, (ml_group * g, void *buf, size_t size, int from, ml_request **request),
+      (g, buf, size, from, request))
+START(sendrecv,
+      (ml_group * g, const void *out, size_t out_size, int to, void *in, size_t in_size, int from,
+       ml_request **request),
+      (g, out, out_size, to, in, in_size, from, request))
+START(barrier, (ml_group * g, ml_request **request), (g, request))

@@ -37,6 +37,28 @@ struct runtime_table {
     int (*barrier)(ml_group *g);
     int (*alloc)(size_t size, void **out);
     void (*free)(void *memory);
+    int (*start_all_reduce)(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                            ml_op op, ml_request **request);
+    int (*start_reduce_scatter)(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                                ml_op op, ml_request **request);
+    int (*start_reduce)(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                        ml_op op, int root, ml_request **request);
+    int (*start_all_gather)(ml_group *g, const void *in, void *out, size_t size,
+                            ml_request **request);
+    int (*start_all_to_all)(ml_group *g, const void *in, void *out, size_t size,
+                            ml_request **request);
+    int (*start_broadcast)(ml_group *g, void *buf, size_t size, int root, ml_request **request);
+    int (*start_gather)(ml_group *g, const void *in, void *out, size_t size, int root,
+                        ml_request **request);
+    int (*start_scatter)(ml_group *g, const void *in, void *out, size_t size, int root,
+                         ml_request **request);
+    int (*start_send)(ml_group *g, const void *buf, size_t size, int to, ml_request **request);
+    int (*start_recv)(ml_group *g, void *buf, size_t size, int from, ml_request **request);
+    int (*start_sendrecv)(ml_group *g, const void *out, size_t out_size, int to, void *in,
+                          size_t in_size, int from, ml_request **request);
+    int (*start_barrier)(ml_group *g, ml_request **request);
+    int (*test)(ml_request *request, int *done);
+    int (*wait)(ml_request *request);
 };
 
 /* The module's only export. */

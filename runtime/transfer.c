@@ -46,8 +46,7 @@ static int transfer_progress(struct group *g, struct fault *why)
     return moved;
 }
 
-/* The group is broken: nothing may touch the caller's buffers any more. */
-static int transfer_cancel(struct group *g, int code)
+void transfer_drop(struct group *g)
 {
     for (int i = 0; i < g->active_count; i++) {
         struct link *l = g->active[i];
@@ -58,6 +57,11 @@ static int transfer_cancel(struct group *g, int code)
         l->active = false;
     }
     g->active_count = 0;
+}
+
+static int transfer_cancel(struct group *g, int code)
+{
+    transfer_drop(g);
     return code;
 }
 
@@ -69,6 +73,17 @@ int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why
         transfer_queue(g, &t[i]);
     rc = transfer_progress(g, why);
     return rc < 0 ? transfer_cancel(g, rc) : 0;
+}
+
+int transfer_step(struct group *g, struct waiting *w, struct fault *why)
+{
+    int rc = transfer_progress(g, why);
+
+    if (rc > 0)
+        wait_moved(g, w);
+    else if (rc == 0)
+        rc = wait_step(g, w, why);
+    return rc < 0 ? transfer_cancel(g, rc) : rc;
 }
 
 int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)

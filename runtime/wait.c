@@ -144,6 +144,11 @@ int wait_look(struct group *g, struct fault *why)
 /* --- stalls ------------------------------------------------------------------------------------
  */
 
+static bool wait_may_stall(const struct group *g)
+{
+    return g->world->is_launched && !g->stall_told && !g->is_patient;
+}
+
 static void wait_report_stall(struct group *g)
 {
     char signature[MESSAGE_TEXT];
@@ -180,7 +185,7 @@ void wait_over(struct group *g)
 /* Milliseconds for poll(): to the moment the stall is due or `deadline`, whichever comes first. */
 static int wait_timeout(const struct group *g, const struct waiting *w, int64_t deadline)
 {
-    if (!g->stall_told && g->world->is_launched)
+    if (wait_may_stall(g))
         deadline = earlier(deadline, w->since_ns / 1000000 + STALL_MS + 1);
     return deadline == INT64_MAX ? -1 : clock_left_ms(deadline);
 }
@@ -205,7 +210,8 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
 
     g->polls[0] = (struct pollfd){.fd = g->bell, .events = POLLIN};
     g->polls[1] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
-    count = wait_gather(g, 2);
+    g->polls[2] = (struct pollfd){.fd = g->waker, .events = POLLIN};
+    count = wait_gather(g, 3);
     if (count > 0 && news_serial(n) == g->news_seen)
         rc = poll(g->polls, (nfds_t)count, timeout_ms);
     else
@@ -296,7 +302,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
         rc = wait_check_links(g, &deadline, why);
     if (rc)
         return rc;
-    if (!g->stall_told && g->world->is_launched && clock_ns() - w->since_ns >= STALL_MS * 1000000ll)
+    if (wait_may_stall(g) && clock_ns() - w->since_ns >= STALL_MS * 1000000ll)
         wait_report_stall(g);
     return wait_sleep(g, wait_timeout(g, w, deadline), why);
 }

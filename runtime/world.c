@@ -7,6 +7,7 @@
 #include "runtime/claim.h"
 #include "runtime/fork_guard.h"
 #include "runtime/news.h"
+#include "runtime/progress.h"
 #include "runtime/stdio_guard.h"
 
 #include <pthread.h>
@@ -250,7 +251,7 @@ static void world_leave(struct world *w)
 
 int world_finalize(struct fault *why)
 {
-    struct group *other;
+    struct group *other, *busy;
     struct world *w;
     int rc = 0;
 
@@ -261,6 +262,8 @@ int world_finalize(struct fault *why)
     } else if (--users == 0) {
         current = NULL;
         eager_is_free = false;
+        while ((busy = news_busy_group(w->news)))
+            progress_settle(busy); /* before the good-bye: the others still need this rank */
         world_leave(w);
         while ((other = news_other_group(w->news, w->group)))
             group_free(other);

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/progress.h"
+
+#include "runtime/bell.h"
+#include "runtime/fork_guard.h"
+#include "runtime/stdio_guard.h"
+#include "runtime/wait.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Requests in order. */
+struct list {
+    struct request *first, **end;
+};
+
+struct progress {
+    struct group *group;
+    pthread_t thread;
+    int waker[2]; /* a pipe: the thread sleeps in poll() with what is in flight */
+
+    pthread_mutex_t lock; /* over all of the below */
+    pthread_cond_t more;  /* the thread's, while nothing is under way */
+    pthread_cond_t done;  /* the others': something is done */
+    struct list queue;    /* started, but the thread has not come to it */
+    int waiters;          /* threads that wait for what is under way */
+    bool may_sleep;       /* in poll(): the waker must be rung, */
+    bool has_rung;        /* and has been */
+    bool ends;
+
+    struct list flying; /* the thread's own: messages */
+};
+
+static void list_clear(struct list *l)
+{
+    l->first = NULL;
+    l->end = &l->first;
+}
+
+static void list_add(struct list *l, struct request *r)
+{
+    r->next = NULL;
+    *l->end = r;
+    l->end = &r->next;
+}
+
+static struct request *list_take(struct list *l)
+{
+    struct request *r = l->first;
+
+    l->first = r->next;
+    if (!l->first)
+        l->end = &l->first;
+    return r;
+}
+
+/* --- the thread --------------------------------------------------------------------------------
+ */
+
+/* After this the group may be another thread's, and the requests gone. */
+static void progress_complete(struct progress *p, struct list *l, const struct fault *result)
+{
+    if (!l->first)
+        return;
+    pthread_mutex_lock(&p->lock);
+    while (l->first) {
+        struct request *r = list_take(l);
+
+        if (result)
+            r->result = *result;
+        atomic_fetch_sub_explicit(&p->group->under_way, 1, memory_order_release);
+        atomic_store_explicit(&r->is_done, true, memory_order_release);
+    }
+    pthread_cond_broadcast(&p->done);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void progress_collective(struct progress *p, struct request *r)
+{
+    struct list one;
+    struct fault why = {0};
+
+    list_clear(&one);
+    list_add(&one, r);
+    progress_complete(p, &one, task_run(p->group, &r->task, &why) ? &why : NULL);
+}
+
+/* The next message, unless a collective call comes first; NULL: sleep, the waker will be rung. */
+static struct request *progress_next_message(struct progress *p)
+{
+    struct request *r = NULL;
+
+    pthread_mutex_lock(&p->lock);
+    if (p->has_rung)
+        bell_silence(p->waker[0]);
+    p->has_rung = false;
+    if (p->queue.first && p->queue.first->task.kind == CALL_SEND)
+        r = list_take(&p->queue);
+    p->may_sleep = !r;
+    p->group->is_patient = !p->waiters;
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+static int progress_take_off(struct progress *p, struct request *r, struct fault *why)
+{
+    int rc = call_begin(p->group, CALL_SEND, r->task.name, 0, 0, 0, -1, why);
+
+    list_add(&p->flying, r);
+    return rc ? rc : transfer_start(p->group, r->transfers, r->transfer_count, why);
+}
+
+static bool has_landed(const struct request *r)
+{
+    for (int i = 0; i < r->transfer_count; i++)
+        if (!r->transfers[i].done)
+            return false;
+    return true;
+}
+
+/* Moves those that are done from `flying` to `landed`. */
+static void progress_land(struct progress *p, struct list *landed)
+{
+    struct list still;
+
+    list_clear(&still);
+    while (p->flying.first) {
+        struct request *r = list_take(&p->flying);
+
+        list_add(has_landed(r) ? landed : &still, r);
+    }
+    list_clear(&p->flying);
+    while (still.first)
+        list_add(&p->flying, list_take(&still));
+}
+
+/* One message and all that come to the queue behind it, until none is in flight. */
+static void progress_messages(struct progress *p, struct request *r)
+{
+    struct group *g = p->group;
+    struct waiting w = {0};
+    struct list landed;
+    struct fault why = {0};
+    int rc = 0;
+
+    list_clear(&landed);
+    g->waker = p->waker[0];
+    for (;;) {
+        for (; r; r = rc < 0 ? NULL : progress_next_message(p))
+            rc = progress_take_off(p, r, &why);
+        progress_land(p, &landed);
+        if (rc < 0 || !p->flying.first)
+            break;
+        progress_complete(p, &landed, NULL);
+        rc = transfer_step(g, &w, &why);
+        if (rc >= 0)
+            r = progress_next_message(p);
+    }
+    g->waker = -1;
+    g->is_patient = false;
+    if (rc < 0)
+        transfer_drop(g);
+    call_end(g, rc < 0 ? rc : 0, &why);
+    progress_complete(p, &landed, NULL);
+    progress_complete(p, &p->flying, &why);
+}
+
+/* What comes next; NULL: the end. */
+static struct request *progress_next(struct progress *p)
+{
+    struct request *r = NULL;
+
+    pthread_mutex_lock(&p->lock);
+    p->may_sleep = false;
+    while (!p->queue.first && !p->ends)
+        pthread_cond_wait(&p->more, &p->lock);
+    if (p->queue.first)
+        r = list_take(&p->queue);
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+static void *progress_main(void *arg)
+{
+    struct progress *p = arg;
+    struct request *r;
+
+    while ((r = progress_next(p))) {
+        if (r->task.kind == CALL_SEND)
+            progress_messages(p, r);
+        else
+            progress_collective(p, r);
+    }
+    return NULL;
+}
+
+/* --- its beginning and end ---------------------------------------------------------------------
+ */
+
+static void progress_free(struct progress *p)
+{
+    fork_guard_close(p->waker[0]);
+    fork_guard_close(p->waker[1]);
+    pthread_cond_destroy(&p->done);
+    pthread_cond_destroy(&p->more);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* Signals are the program's affair, and for its threads. */
+static int start_thread(struct progress *p)
+{
+    sigset_t all, before;
+    int err;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    err = pthread_create(&p->thread, NULL, progress_main, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!err)
+        pthread_setname_np(p->thread, "mlaunch"); /* as ps -T and debuggers show it */
+    return err;
+}
+
+static int make_waker(int waker[2])
+{
+    int held[STDIO_GUARD], rc;
+
+    stdio_guard_begin(held);
+    rc = pipe2(waker, O_CLOEXEC | O_NONBLOCK);
+    stdio_guard_end(held);
+    if (rc != 0)
+        return errno;
+    fork_guard_add(waker[0]);
+    fork_guard_add(waker[1]);
+    return 0;
+}
+
+static int progress_begin(struct group *g, struct fault *why)
+{
+    struct progress *p = calloc(1, sizeof(*p));
+    int err;
+
+    if (!p)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    err = make_waker(p->waker);
+    if (err) {
+        free(p);
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make a pipe for what is started");
+    }
+    p->group = g;
+    list_clear(&p->queue);
+    list_clear(&p->flying);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->more, NULL);
+    pthread_cond_init(&p->done, NULL);
+    err = start_thread(p);
+    if (err) {
+        progress_free(p);
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for what is started");
+    }
+    g->progress = p;
+    return 0;
+}
+
+void progress_stop(struct group *g)
+{
+    struct progress *p = g->progress;
+
+    if (!p)
+        return;
+    progress_settle(g);
+    pthread_mutex_lock(&p->lock);
+    p->ends = true;
+    pthread_cond_signal(&p->more);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    progress_free(p);
+    g->progress = NULL;
+}
+
+/* --- the other threads -------------------------------------------------------------------------
+ */
+
+/* Under the lock: the thread has something new to see. */
+static void progress_rouse(struct progress *p)
+{
+    if (p->may_sleep && !p->has_rung) {
+        bell_ring(p->waker[1]);
+        p->has_rung = true;
+    }
+    pthread_cond_signal(&p->more);
+}
+
+int progress_add(struct request *r, struct fault *why)
+{
+    struct group *g = r->group;
+    int rc = g->progress ? 0 : progress_begin(g, why);
+
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&g->progress->lock);
+    list_add(&g->progress->queue, r);
+    atomic_fetch_add_explicit(&g->under_way, 1, memory_order_relaxed);
+    progress_rouse(g->progress);
+    pthread_mutex_unlock(&g->progress->lock);
+    return 0;
+}
+
+void progress_await(struct request *r)
+{
+    struct progress *p = r->group->progress;
+
+    pthread_mutex_lock(&p->lock);
+    p->waiters++;
+    progress_rouse(p);
+    while (!atomic_load_explicit(&r->is_done, memory_order_relaxed))
+        pthread_cond_wait(&p->done, &p->lock);
+    p->waiters--;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void progress_settle(struct group *g)
+{
+    struct progress *p = g->progress;
+
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->waiters++;
+    progress_rouse(p);
+    while (progress_is_busy(g))
+        pthread_cond_wait(&p->done, &p->lock);
+    p->waiters--;
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/request.h"
+
+#include "runtime/fork_guard.h"
+#include "runtime/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void request_free(struct request *r)
+{
+    free(r->copy);
+    free(r);
+}
+
+static int request_create(struct request **out, struct group *g, const struct task *t,
+                          struct fault *why)
+{
+    struct request *r = calloc(1, sizeof(*r));
+    const void *in = t->in;
+
+    if (!r)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    r->task = *t;
+    r->group = g;
+    if (t->kind == CALL_SEND && task_is_in_place(t)) {
+        r->copy = malloc(t->count);
+        if (!r->copy) {
+            free(r);
+            return fault_set(why, ML_ERR_MEMORY,
+                             "out of memory: no %zu bytes for a copy of what is sent", t->count);
+        }
+        in = memcpy(r->copy, in, t->count);
+    }
+    if (t->kind == CALL_SEND)
+        r->transfer_count = task_transfers(t, in, r->transfers);
+    *out = r;
+    return 0;
+}
+
+int request_start(struct request **out, struct group *g, const struct task *t, struct fault *why)
+{
+    struct request *r = NULL;
+    int rc = progress_is_busy(g) ? 0 : g->broken.code;
+
+    if (rc) {
+        *why = g->broken;
+        return rc;
+    }
+    rc = request_create(&r, g, t, why);
+    if (rc)
+        return rc;
+    rc = progress_add(r, why);
+    if (rc)
+        request_free(r);
+    else
+        *out = r;
+    return rc;
+}
+
+/* In a forked child what the parent's thread does to a request can't be seen. */
+static int request_check(struct fault *why)
+{
+    if (!fork_guard_is_child)
+        return 0;
+    return fault_set(why, ML_ERR_STATE,
+                     "a forked child can't wait for what its parent has started");
+}
+
+int request_test(const struct request *r, bool *done, struct fault *why)
+{
+    int rc = request_check(why);
+
+    *done = !rc && atomic_load_explicit(&r->is_done, memory_order_acquire);
+    if (!*done || !r->result.code)
+        return rc;
+    *why = r->result;
+    return why->code;
+}
+
+int request_wait(struct request *r, struct fault *why)
+{
+    int rc = request_check(why);
+
+    if (rc)
+        return rc;
+    if (!atomic_load_explicit(&r->is_done, memory_order_acquire))
+        progress_await(r);
+    rc = r->result.code;
+    if (rc)
+        *why = r->result;
+    request_free(r);
+    return rc;
+}
+
+int request_run(struct group *g, const struct task *t, struct fault *why)
+{
+    struct request *r = NULL;
+    int rc = request_start(&r, g, t, why);
+
+    return rc ? rc : request_wait(r, why);
+}

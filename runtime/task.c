@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/task.h"
+
+#include "runtime/check.h"
+#include "runtime/collectives.h"
+
+#include <string.h>
+
+/* --- arguments ---------------------------------------------------------------------------------
+ */
+
+static int check_in_out(const struct task *t, size_t in_size, size_t out_size, size_t offset,
+                        struct fault *why)
+{
+    int rc = check_buffer(t->in, in_size, "in", why);
+
+    if (!rc)
+        rc = check_buffer(t->out, out_size, "out", why);
+    return rc ? rc : check_overlap(t->in, in_size, t->out, out_size, offset, why);
+}
+
+static int check_reducing(const struct group *g, const struct task *t, struct fault *why)
+{
+    bool scatters = t->kind == CALL_REDUCE_SCATTER;
+    size_t size, blocks = scatters ? (size_t)g->size : 1;
+    int rc = check_reduction(t->count, t->type, t->op, blocks, &size, why);
+
+    if (!rc && t->kind == CALL_REDUCE)
+        rc = check_rank(g, t->root, "root", why);
+    if (rc)
+        return rc;
+    if (t->kind == CALL_REDUCE && g->rank != t->root)
+        return check_in_out(t, size, 0, SIZE_MAX, why);
+    return check_in_out(t, size * blocks, size, SIZE_MAX, why);
+}
+
+static int check_moving(const struct group *g, const struct task *t, struct fault *why)
+{
+    size_t ranks = (size_t)g->size, mine = t->count * (size_t)g->rank;
+    int rc = check_blocks(ranks, t->count, why);
+
+    if (rc)
+        return rc;
+    if (t->kind == CALL_ALL_GATHER)
+        return check_in_out(t, t->count, t->count * ranks, mine, why);
+    return check_in_out(t, t->count * ranks, t->count * ranks, SIZE_MAX, why);
+}
+
+static int check_rooted(const struct group *g, const struct task *t, struct fault *why)
+{
+    bool is_root = g->rank == t->root;
+    size_t all = is_root ? t->count * (size_t)g->size : 0;
+    int rc = check_rank(g, t->root, "root", why);
+
+    if (!rc)
+        rc = check_blocks(t->kind == CALL_BROADCAST ? 1 : (size_t)g->size, t->count, why);
+    if (rc)
+        return rc;
+    if (t->kind == CALL_BROADCAST)
+        return check_buffer(t->out, t->count, "buf", why);
+    if (t->kind == CALL_GATHER)
+        return check_in_out(t, t->count, all, t->count * (size_t)g->rank, why);
+    return check_in_out(t, all, t->count, SIZE_MAX, why);
+}
+
+static int check_peer(const struct group *g, int peer, const void *buf, size_t size,
+                      const char *what, struct fault *why)
+{
+    int rc;
+
+    if (peer == ML_NOBODY)
+        return 0;
+    rc = check_rank(g, peer, what, why);
+    if (!rc)
+        rc = check_blocks(1, size, why);
+    return rc ? rc : check_buffer(buf, size, what, why);
+}
+
+static int check_message(const struct group *g, const struct task *t, struct fault *why)
+{
+    int rc = check_peer(g, t->to, t->in, t->count, "to", why);
+
+    if (!rc)
+        rc = check_peer(g, t->from, t->out, t->out_size, "from", why);
+    if (!rc && t->to != ML_NOBODY && t->from != ML_NOBODY)
+        rc = check_overlap(t->in, t->count, t->out, t->out_size, SIZE_MAX, why);
+    return rc;
+}
+
+int task_check(const struct group *g, const struct task *t, struct fault *why)
+{
+    int rc = check_group(g, why);
+
+    if (rc)
+        return rc;
+    switch (t->kind) {
+    case CALL_ALL_REDUCE:
+    case CALL_REDUCE_SCATTER:
+    case CALL_REDUCE:
+        return check_reducing(g, t, why);
+    case CALL_ALL_GATHER:
+    case CALL_ALL_TO_ALL:
+        return check_moving(g, t, why);
+    case CALL_BROADCAST:
+    case CALL_GATHER:
+    case CALL_SCATTER:
+        return check_rooted(g, t, why);
+    case CALL_SEND:
+        return check_message(g, t, why);
+    default:
+        return 0;
+    }
+}
+
+/* --- running -----------------------------------------------------------------------------------
+ */
+
+int task_transfers(const struct task *t, const void *in, struct transfer transfers[2])
+{
+    int n = 0;
+
+    if (t->to != ML_NOBODY)
+        transfers[n++] = (struct transfer){
+            .what = TRANSFER_SEND, .peer = t->to, .buf = (void *)(uintptr_t)in, .size = t->count};
+    if (t->from != ML_NOBODY)
+        transfers[n++] = (struct transfer){
+            .what = TRANSFER_RECV, .peer = t->from, .buf = t->out, .size = t->out_size};
+    return n;
+}
+
+static int exchange_messages(struct group *g, const struct task *t, struct fault *why)
+{
+    struct transfer transfers[2];
+    const void *in = t->in;
+
+    if (task_is_in_place(t)) {
+        void *copy = group_scratch(g, t->count);
+
+        if (!copy)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        in = memcpy(copy, in, t->count);
+    }
+    return transfer_run(g, transfers, task_transfers(t, in, transfers), why);
+}
+
+static int task_carry_out(struct group *g, const struct task *t, struct fault *why)
+{
+    switch (t->kind) {
+    case CALL_ALL_REDUCE:
+        return all_reduce(g, t->in, t->out, t->count, t->type, t->op, why);
+    case CALL_REDUCE_SCATTER:
+        return reduce_scatter(g, t->in, t->out, t->count, t->type, t->op, why);
+    case CALL_REDUCE:
+        return reduce(g, t->in, t->out, t->count, t->type, t->op, t->root, why);
+    case CALL_ALL_GATHER:
+        return all_gather(g, t->in, t->out, t->count, why);
+    case CALL_ALL_TO_ALL:
+        return all_to_all(g, t->in, t->out, t->count, why);
+    case CALL_BROADCAST:
+        return broadcast(g, t->out, t->count, t->root, why);
+    case CALL_GATHER:
+        return gather(g, t->in, t->out, t->count, t->root, why);
+    case CALL_SCATTER:
+        return scatter(g, t->in, t->out, t->count, t->root, why);
+    case CALL_SEND:
+        return exchange_messages(g, t, why);
+    default:
+        return barrier(g, why);
+    }
+}
+
+int task_run(struct group *g, const struct task *t, struct fault *why)
+{
+    int rc = call_begin(g, t->kind, t->name, t->kind == CALL_SEND ? 0 : t->count, (int)t->type,
+                        (int)t->op, t->root, why);
+
+    return rc ? rc : call_end(g, task_carry_out(g, t, why), why);
+}
