@@ -156,13 +156,6 @@ void attempt_advance(struct attempt *a)
     a->is_advancing = false;
 }
 
-void attempt_set_deadline(struct attempt *a, int ms)
-{
-    const struct timeval t = {ms / 1000, ms % 1000 * 1000};
-
-    evtimer_add(a->deadline, &t);
-}
-
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct attempt *a = arg;

@@ -98,8 +98,5 @@ void attempt_advance(struct attempt *a);
 /* A failure has been noted in a->failure: the run is stopped, unless the user wants the others to
  * go on (and they can); it is told as soon as it is certain. */
 void attempt_failed(struct attempt *a, bool others_may_go_on);
-/* Until when the state may last; the next one starts without. */
-enum { ATTEMPT_STOP_MARGIN_MS = 10000 /* beyond the grace, for an agent to say that it is done */ };
-void attempt_set_deadline(struct attempt *a, int ms);
 
 #endif

@@ -14,6 +14,13 @@
 
 enum { LEAVE_MS = 3000 /* for agents to go once they have been told */ };
 
+void attempt_set_deadline(struct attempt *a, int ms)
+{
+    const struct timeval t = {ms / 1000, ms % 1000 * 1000};
+
+    evtimer_add(a->deadline, &t);
+}
+
 static int survey_open(struct attempt *a, struct fault *why)
 {
     const struct plan *p = a->plan;

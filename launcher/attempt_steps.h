@@ -16,6 +16,10 @@ void step_abandon(struct attempt *a); /* before the start: the user wants no mor
 void step_give_up(struct attempt *a); /* some agent has not ended its ranks in time */
 void step_end(struct attempt *a);
 
+/* Until when the state may last; the next one starts without. */
+enum { ATTEMPT_STOP_MARGIN_MS = 10000 /* beyond the grace, for an agent to say that it is done */ };
+void attempt_set_deadline(struct attempt *a, int ms);
+
 /* Names what is to blame, once it is certain: a cause has been found, or nothing else will come. */
 void attempt_tell_failure(struct attempt *a, bool is_certain);
 
