@@ -10,52 +10,71 @@
 
 #define ANY_SIZE SIZE_MAX
 #define KIB      ((size_t)1024)
+#define MIB      (1024 * KIB)
 
 enum { ANY_RANKS = 1 << 30 };
 
-/* Calls with one algorithm only (barrier, all_to_all, gather, scatter) don't ask. */
+enum medium {
+    ANY,
+    BOARD, /* all members share memory */
+    TCP,   /* not all of them do, and the others are reached over TCP */
+};
+
+/* The first row that fits counts. Calls with one algorithm only (barrier, all_to_all, gather, scatter) don't
+ * ask. */
 static const struct {
     enum call_kind kind;
     size_t bytes; /* up to */
     int ranks;    /* up to */
     enum algorithm algorithm;
-    bool needs_board; /* all members share memory */
+    enum medium medium;
 } table[] = {
     /* One round for everything; or three rounds, but each byte reduced once and not by everyone, which with two
      * ranks only counts once there are several cells. */
-    {CALL_ALL_REDUCE, 256 * KIB, 2, ALGORITHM_SHARED_FLAT, true},
-    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT, true},
-    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED, true},
+    {CALL_ALL_REDUCE, 256 * KIB, 2, ALGORITHM_SHARED_FLAT, BOARD},
+    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT, BOARD},
+    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED, BOARD},
 
-    /* The first row that fits counts. Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds
+    /* Over TCP a message costs microseconds of processor time at both ends, and one look for many bytes
+     * little: fewer messages win until some 64 KiB, and chunks until some MiB cost more than they hide.
+     * Measured by bench --tune with 2, 4 and 8 ranks (doc/performance.md). */
+    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, TCP},
+    {CALL_ALL_REDUCE, 1 * MIB, 2, ALGORITHM_FLAT, TCP},
+    {CALL_ALL_REDUCE, ANY_SIZE, 2, ALGORITHM_DIRECT, TCP},
+    {CALL_ALL_REDUCE, 4 * MIB, 16, ALGORITHM_FLAT, TCP},
+    {CALL_REDUCE_SCATTER, 128 * KIB, 16, ALGORITHM_FLAT, TCP},
+    {CALL_ALL_GATHER, 16 * KIB, ANY_RANKS, ALGORITHM_BRUCK, TCP},
+    {CALL_BROADCAST, 256 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, TCP},
+
+    /* Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds
      * to fewer bytes; with few ranks and a full mesh the flat and the direct exchange have the fewest
      * bytes, flat in two rounds, direct in chunks. */
-    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, false},
-    {CALL_ALL_REDUCE, 256 * KIB, 16, ALGORITHM_FLAT, false},
-    {CALL_ALL_REDUCE, ANY_SIZE, 16, ALGORITHM_DIRECT, false},
+    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, ANY},
+    {CALL_ALL_REDUCE, 256 * KIB, 16, ALGORITHM_FLAT, ANY},
+    {CALL_ALL_REDUCE, ANY_SIZE, 16, ALGORITHM_DIRECT, ANY},
     /* Many ranks: 2 (n - 1) rounds with neighbours only pay once the blocks are long. */
-    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, false},
-    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, false},
+    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, ANY},
+    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, ANY},
 
     /* Flat: all messages at once, and n shares in scratch. */
-    {CALL_REDUCE_SCATTER, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT, false},
-    {CALL_REDUCE_SCATTER, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, false},
+    {CALL_REDUCE_SCATTER, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT, ANY},
+    {CALL_REDUCE_SCATTER, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, ANY},
 
     /* Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
-    {CALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, false},
-    {CALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, false},
+    {CALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, ANY},
+    {CALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, ANY},
 
     /* Bruck et al. 1997: few rounds for short shares of many ranks. */
-    {CALL_ALL_GATHER, ANY_SIZE, 8, ALGORITHM_DIRECT, false},
-    {CALL_ALL_GATHER, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK, false},
-    {CALL_ALL_GATHER, ANY_SIZE, 16, ALGORITHM_DIRECT, false},
-    {CALL_ALL_GATHER, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, false},
+    {CALL_ALL_GATHER, ANY_SIZE, 8, ALGORITHM_DIRECT, ANY},
+    {CALL_ALL_GATHER, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK, ANY},
+    {CALL_ALL_GATHER, ANY_SIZE, 16, ALGORITHM_DIRECT, ANY},
+    {CALL_ALL_GATHER, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, ANY},
 
     /* Van de Geijn's scatter + all-gather for long ones; MPICH switches at 12 KiB. With one
      * receiver there is nothing to share. */
-    {CALL_BROADCAST, ANY_SIZE, 2, ALGORITHM_BINOMIAL, false},
-    {CALL_BROADCAST, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, false},
-    {CALL_BROADCAST, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER, false},
+    {CALL_BROADCAST, ANY_SIZE, 2, ALGORITHM_BINOMIAL, ANY},
+    {CALL_BROADCAST, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, ANY},
+    {CALL_BROADCAST, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER, ANY},
 };
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
@@ -161,9 +180,16 @@ int algorithm_check(struct fault *why)
     return 0;
 }
 
+/* Whether g has what the row's algorithm needs: what only TCP wants to use, all can. */
 static bool is_possible(int row, const struct group *g)
 {
-    return row >= 0 && (!table[row].needs_board || g->board);
+    return row >= 0 && (table[row].medium != BOARD || g->board);
+}
+
+static bool fits(int row, enum call_kind kind, size_t bytes, const struct group *g)
+{
+    return table[row].kind == kind && bytes <= table[row].bytes && g->size <= table[row].ranks &&
+           is_possible(row, g) && (table[row].medium != TCP || g->uses_tcp);
 }
 
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
@@ -177,8 +203,7 @@ int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, e
         *out = (enum algorithm)(overrides[kind] - 1);
         return 0;
     }
-    while (table[row].kind != kind || bytes > table[row].bytes || g->size > table[row].ranks ||
-           !is_possible(row, g))
+    while (!fits(row, kind, bytes, g))
         row++; /* each call's last row fits all */
     *out = table[row].algorithm;
     return 0;

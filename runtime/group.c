@@ -90,7 +90,8 @@ static int prepare_links(struct bring_up *b, struct fault *why)
     }
     if (rc || b->local_count == g->size)
         return rc;
-    if (strcmp(g->world->job.backend, "rdma") == 0)
+    g->uses_tcp = strcmp(g->world->job.backend, "rdma") != 0;
+    if (!g->uses_tcp)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_create frees uses_net. */
         rc = rdma_mesh_open(&b->rdma, g, b->uses_net, why);
     else

@@ -20,6 +20,9 @@
 
 enum {
     BOUNCE = 256 * 1024, /* bytes: what is to be reduced comes through here, in the L2 cache */
+    PART =
+        512 *
+        1024, /* bytes a system call: it holds the socket's lock, and acknowledgements wait for it */
 };
 
 struct tcp_link {
@@ -36,8 +39,7 @@ static struct tcp_link *tcp_of(struct link *l)
     return (struct tcp_link *)l;
 }
 
-/* The parts of header and payload that are still to go; payload may be empty. Returns their number.
- */
+/* What may go next of header and payload, which may be empty. Returns the number of parts. */
 static int tcp_parts(struct iovec part[2], struct message *header, size_t header_moved,
                      void *payload, size_t size)
 {
@@ -46,7 +48,7 @@ static int tcp_parts(struct iovec part[2], struct message *header, size_t header
     if (header_moved < sizeof(*header))
         part[n++] = (struct iovec){(char *)header + header_moved, sizeof(*header) - header_moved};
     if (size)
-        part[n++] = (struct iovec){payload, size};
+        part[n++] = (struct iovec){payload, size < PART ? size : PART};
     return n;
 }
 
