@@ -60,4 +60,12 @@ void remote_config_destroy(struct remote_config *c); /* takes NULL */
 int remote_config_expand(char **out, const struct remote_config *c, const char *text,
                          struct fault *why);
 
+/* The directory that ~ and %d stand for; valid as long as the process. */
+const char *remote_config_home(void);
+/* The user who runs this process. */
+const char *remote_config_local_user(void);
+
+/* "ssh -F FILE user@host": what the user would type to get there. */
+void remote_config_command(const struct remote_config *c, char *text, size_t size);
+
 #endif

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <pthread.h>
-#include <pwd.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,33 +23,6 @@ struct file {
     int depth;
     bool applies; /* the block that we are in concerns this host */
 };
-
-static pthread_once_t identity_once = PTHREAD_ONCE_INIT;
-static char *identity_home, *identity_user;
-
-/* As ssh does: the user data base, not $HOME. */
-static void identity_find(void)
-{
-    char buf[4096];
-    struct passwd entry, *found = NULL;
-    const char *home = getenv("HOME"), *user = getenv("USER");
-
-    getpwuid_r(getuid(), &entry, buf, sizeof(buf), &found);
-    identity_home = strdup(found ? found->pw_dir : home ? home : "/");
-    identity_user = strdup(found ? found->pw_name : user ? user : "");
-}
-
-const char *remote_config_home(void)
-{
-    pthread_once(&identity_once, identity_find);
-    return identity_home ? identity_home : "/";
-}
-
-const char *remote_config_local_user(void)
-{
-    pthread_once(&identity_once, identity_find);
-    return identity_user ? identity_user : "";
-}
 
 char *remote_config_word(char **rest)
 {

@@ -20,9 +20,4 @@ int remote_config_file_read(struct remote_config *c, const char *path, bool must
 /* The next word of a value, quotes removed, in place; *rest moves on. NULL: no more. */
 char *remote_config_word(char **rest);
 
-/* The directory that ~ and %d stand for; valid as long as the process. */
-const char *remote_config_home(void);
-/* The user who runs this process. */
-const char *remote_config_local_user(void);
-
 #endif

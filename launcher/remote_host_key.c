@@ -148,7 +148,7 @@ static int refuse(const struct finding *f, const struct remote_config *c, const 
     char name[300], command[200];
 
     name_known_as(c, true, name, sizeof(name));
-    remote_session_command(c, command, sizeof(command));
+    remote_config_command(c, command, sizeof(command));
     if (f->revoked_file)
         return fault_set(why, ML_ERR_REFUSED, "its host key %s is revoked in %s line %d", print,
                          f->revoked_file, f->revoked_line);

@@ -184,12 +184,6 @@ int remote_session_open(struct remote_session *s, const struct remote_config *c,
     return rc;
 }
 
-void remote_session_command(const struct remote_config *c, char *text, size_t size)
-{
-    snprintf(text, size, "ssh%s%s %s@%s", c->file ? " -F " : "", c->file ? c->file : "",
-             c->option[REMOTE_USER], c->name);
-}
-
 void remote_session_close(struct remote_session *s)
 {
     session_drop(s);

@@ -32,9 +32,6 @@ int remote_session_open(struct remote_session *s, const struct remote_config *c,
  */
 int remote_session_wait(struct remote_session *s, struct fault *why);
 
-/* "ssh -F FILE user@host": what the user would type to get there. */
-void remote_session_command(const struct remote_config *c, char *text, size_t size);
-
 void remote_session_close(struct remote_session *s); /* takes half-open ones */
 
 #endif
