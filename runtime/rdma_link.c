@@ -26,6 +26,8 @@ enum {
     DESCRIPTORS = 32,
     /* To arm, sleep and wake takes six system calls, and an interrupt on the way. */
     SPIN_NS = 500 * 1000,
+    /* Of one chunk: a multiple of each path MTU, so that no chunk ends in a packet of a few bytes. */
+    PAYLOAD_MOST = 64 * 1024,
 };
 
 struct rdma_link {
@@ -61,7 +63,7 @@ static int rdma_send(struct rdma_link *s)
         used = sizeof(m);
         t->header_moved = true;
     }
-    size = smaller(t->size - t->moved, room - used);
+    size = smaller(t->size - t->moved, smaller(room - used, PAYLOAD_MOST));
     if (size)
         memcpy(slot + used, (const unsigned char *)t->buf + t->moved, size);
     t->moved += size;
