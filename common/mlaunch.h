@@ -213,8 +213,8 @@ ML_EXPORT int ml_wait(ml_request *request);
 
 /* Memory for any call: *out is `size` bytes of zeros, page-aligned, at any time, before ml_init too; it
  * is the program's until ml_free, whatever becomes of groups and of the job. RDMA devices register it
- * when they first use it and keep it so: long messages then go from it and into it without a copy.
- * Everywhere else it is memory like any other. Any thread may call both. ml_free ignores NULL; no call
+ * when they first use it and keep it so: long messages then go from it, and into it where they are not
+ * reduced, without a copy. Everywhere else it is memory like any other. Any thread may call both. ml_free ignores NULL; no call
  * may be using the memory. ML_ERR_MEMORY, ML_ERR_ARGUMENT (out is NULL). */
 ML_EXPORT int ml_alloc(size_t size, void **out);
 ML_EXPORT void ml_free(void *memory);

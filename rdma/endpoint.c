@@ -3,6 +3,7 @@
 
 #include "rdma/explain.h"
 #include "rdma/rail.h"
+#include "rdma/zero_copy.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -55,6 +56,7 @@ struct parked {
 struct endpoint {
     struct rail *rails[ENDPOINT_RAILS]; /* connected ones in the lower rank's order */
     int rail_count;
+    size_t room;                       /* bytes of a chunk that every rail can take */
     struct rail *live[ENDPOINT_RAILS]; /* those that are not dropped */
     int live_count;
     struct lost_rail lost[ENDPOINT_RAILS];
@@ -74,7 +76,13 @@ struct endpoint {
     bool has_said;  /* its checks */
     int heard;      /* rails on which the peer's check came */
     struct rail_end *published;
+    struct zero_copy zero_copy;
+    uint64_t
+        unread_end; /* behind the last chunk that the device reads outside the slots; 0: it has */
 };
+_Static_assert((int)ENDPOINT_RAILS == (int)RAILS_MOST &&
+                   (int)ENDPOINT_AHEAD == (int)MEMORY_ANNOUNCEMENTS,
+               "each rail has its key, and each message its place");
 
 int endpoint_fd(const struct endpoint *e)
 {
@@ -114,6 +122,7 @@ int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct
     if (!e)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     e->epoll = e->timer = -1;
+    e->room = MEMORY_SLOT;
     e->tag = c->tag;
     e->rank = c->rank;
     e->peer = c->peer;
@@ -130,8 +139,11 @@ int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct
                                      .kind = (enum queue_pair_kind)c->kind};
 
         rc = rail_open(&e->rails[i], &config, why);
-        if (!rc)
-            rail_publish(e->rails[e->rail_count++], &e->published[i]);
+        if (rc)
+            break;
+        rail_publish(e->rails[e->rail_count++], &e->published[i]);
+        if (e->rails[i]->room < e->room)
+            e->room = e->rails[i]->room;
     }
     if (!rc)
         rc = watches_open(e, why);
@@ -230,12 +242,15 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
         int me = is_low ? i : match[i], them = is_low ? match[i] : i;
 
         e->rails[i] = mine[me];
+        e->rails[i]->index = i;
         rc = rail_connect(e->rails[i], &ends[them], is_low, why);
     }
     if (rc)
         memcpy(e->rails, mine, sizeof(mine));
     memcpy(e->live, e->rails, sizeof(e->live));
     e->live_count = e->rail_count;
+    e->zero_copy.rails = e->rails;
+    e->zero_copy.rail_count = e->rail_count;
     return rc;
 }
 
@@ -279,7 +294,8 @@ int endpoint_check(struct endpoint *e, bool *done, struct fault *why)
     }
     while (e->heard < e->rail_count) {
         size_t size;
-        const struct check *c = endpoint_chunk(e, &size);
+        bool is_direct;
+        const struct check *c = endpoint_chunk(e, &size, &is_direct);
         int rc;
 
         if (!c)
@@ -478,7 +494,7 @@ static void send_again(struct endpoint *e, int index)
             return;
         bytes = rail_posted(from, e->lost[index].next++, &what);
         memcpy(slot, bytes, what.size);
-        rail_post(to, what.size, what.number);
+        rail_post(to, what.size, what.number, NULL);
     }
 }
 
@@ -527,13 +543,14 @@ static void park(struct endpoint *e)
             bytes = rail_next(e->rails[i], &what);
             if (!bytes)
                 continue;
-            p = malloc(sizeof(*p) + what.size);
+            p = malloc(sizeof(*p) + (what.is_direct ? 0 : what.size));
             if (!p) {
                 fault_set(&e->failed, ML_ERR_MEMORY, "out of memory for what came out of order");
                 return;
             }
             p->what = what;
-            memcpy(p->bytes, bytes, what.size);
+            if (!what.is_direct)
+                memcpy(p->bytes, bytes, what.size);
             p->next = e->parked;
             e->parked = p;
             rail_release(e->rails[i]);
@@ -547,19 +564,97 @@ static void park(struct endpoint *e)
 
 void *endpoint_slot(struct endpoint *e, size_t *room)
 {
-    *room = MEMORY_SLOT;
     if (e->live_count < e->rail_count && (e->live_count == 0 || !is_sent_again(e)))
         return NULL;
+    *room = e->room;
     return rail_slot(e->live[e->out % (unsigned)e->live_count]);
 }
 
 void endpoint_send(struct endpoint *e, size_t size)
 {
-    rail_post(e->live[e->out % (unsigned)e->live_count], size, e->out);
+    rail_post(e->live[e->out % (unsigned)e->live_count], size, e->out, NULL);
     e->out++;
 }
 
-const void *endpoint_chunk(struct endpoint *e, size_t *size)
+bool endpoint_begin(struct endpoint *e, uint32_t message, const void *bytes, size_t size)
+{
+    return zero_copy_begin(&e->zero_copy, message, bytes, size);
+}
+
+size_t endpoint_part(struct endpoint *e, size_t offset)
+{
+    size_t room, size = e->zero_copy.size - offset;
+    void *slot = endpoint_slot(e, &room);
+    struct rail *r;
+    struct rail_way way;
+
+    if (!slot)
+        return 0;
+    r = e->live[e->out % (unsigned)e->live_count];
+    way = zero_copy_way(&e->zero_copy, r, offset);
+    if ((way.from || way.is_direct) && room > ZERO_COPY_PART)
+        room = ZERO_COPY_PART;
+    if (size > room)
+        size = room;
+    if (!way.from)
+        memcpy(slot, e->zero_copy.bytes + offset, size);
+    rail_post(r, size, e->out, &way);
+    e->out++;
+    if (way.from)
+        e->unread_end = e->out;
+    return size;
+}
+
+uint64_t endpoint_mark(const struct endpoint *e)
+{
+    return e->out;
+}
+
+bool endpoint_has_read(struct endpoint *e, uint64_t mark)
+{
+    for (int i = 0; i < e->rail_count && e->unread_end; i++) {
+        struct lost_rail *l = &e->lost[i];
+
+        /* Of a dropped one nothing is sent twice but what its peer has not got, which is not known yet, or
+         * has to be copied into other rails' slots first. */
+        if (!rail_has_read(e->rails[i], l->has_heard ? l->next : 0, mark))
+            return false;
+    }
+    if (mark >= e->unread_end)
+        e->unread_end = 0;
+    return true;
+}
+
+bool endpoint_announce(struct endpoint *e, uint32_t message, void *at, size_t size)
+{
+    return e->live_count == 0 || zero_copy_announce(&e->zero_copy, e->live[0], message, at, size);
+}
+
+void endpoint_stop(struct endpoint *e)
+{
+    for (int i = 0; i < e->rail_count; i++) {
+        struct rail *r = e->rails[i];
+
+        if (e->lost[i].is_dropped)
+            continue; /* it was stopped then */
+        if (!r->failed.code)
+            fault_set(&r->failed, ML_ERR_LINK, "the link to %s was stopped after an error",
+                      e->name);
+        rail_stop(r);
+    }
+}
+
+const struct fault *endpoint_trouble(struct endpoint *e)
+{
+    struct zero_copy *z = &e->zero_copy;
+
+    if (!z->trouble.code || z->is_told)
+        return NULL;
+    z->is_told = true;
+    return &z->trouble;
+}
+
+const void *endpoint_chunk(struct endpoint *e, size_t *size, bool *is_direct)
 {
     struct rail_chunk what;
     const void *bytes;
@@ -570,12 +665,14 @@ const void *endpoint_chunk(struct endpoint *e, size_t *size)
         e->taking = NULL;
         e->taking_parked = p;
         *size = (*p)->what.size;
+        *is_direct = (*p)->what.is_direct;
         return (*p)->bytes;
     }
     e->taking = rail_with(e, e->in, &what, &bytes);
     if (!e->taking)
         return NULL;
     *size = what.size;
+    *is_direct = what.is_direct;
     return bytes;
 }
 
@@ -627,14 +724,14 @@ const struct fault *endpoint_failed(const struct endpoint *e)
 /* --- sleep -------------------------------------------------------------------------------------
  */
 
-int endpoint_sleep(struct endpoint *e, bool sends)
+int endpoint_sleep(struct endpoint *e, bool sends, uint64_t mark)
 {
     /* Armed first, looked at afterwards: what comes in between is either seen or an event. */
     size_t room;
 
     for (int i = 0; i < e->live_count; i++)
-        rail_arm(e->live[i], sends || !is_sent_again(e));
-    if (endpoint_poll(e) > 0 || endpoint_failed(e))
+        rail_arm(e->live[i], sends || mark || !is_sent_again(e));
+    if (endpoint_poll(e) > 0 || endpoint_failed(e) || (mark && endpoint_has_read(e, mark)))
         return -1;
     return sends && endpoint_slot(e, &room) ? -1 : 0;
 }

@@ -50,9 +50,34 @@ int endpoint_check_late(struct endpoint *e, struct fault *why);
 void *endpoint_slot(struct endpoint *e, size_t *room);
 void endpoint_send(struct endpoint *e, size_t size);
 
-/* The next chunk that came, *size bytes, or NULL; it stays until endpoint_release. */
-const void *endpoint_chunk(struct endpoint *e, size_t *size);
+/* The next chunk that came, *size bytes, or NULL; it stays until endpoint_release. is_direct: it lies
+ * where it was announced to be, and what is returned is of no use. */
+const void *endpoint_chunk(struct endpoint *e, size_t *size, bool *is_direct);
 void endpoint_release(struct endpoint *e);
+
+/*
+ * Zero-copy (zero_copy.h). Messages are counted from 0 in each direction by whoever calls: endpoint_begin
+ * for each one that is sent; true: its first chunk must hold the header alone. The rest goes by
+ * endpoint_part, which takes the next bytes of it and returns how many, 0: not now.
+ */
+bool endpoint_begin(struct endpoint *e, uint32_t message, const void *bytes, size_t size);
+size_t endpoint_part(struct endpoint *e, size_t offset);
+/* A mark behind what has been sent so far; and whether the devices need nothing any more of the memory of
+ * what was sent before the mark: until then it must not change. */
+uint64_t endpoint_mark(const struct endpoint *e);
+bool endpoint_has_read(struct endpoint *e, uint64_t mark);
+
+/* Message `message`, which is to come, may be written to `at` from now on, and until it has come or
+ * endpoint_stop. False: try again later. At most ENDPOINT_AHEAD messages ahead of the next to come. */
+enum { ENDPOINT_AHEAD = 4 };
+bool endpoint_announce(struct endpoint *e, uint32_t message, void *at, size_t size);
+
+/* After an error: once this returns no device reads or writes any memory for this endpoint, and nothing
+ * more goes or comes. */
+void endpoint_stop(struct endpoint *e);
+
+/* What couldn't be registered, and so is copied; once. NULL: nothing new. */
+const struct fault *endpoint_trouble(struct endpoint *e);
 
 /*
  * What one side tells the other of a rail: that it is dropped; over UC, a waiter also asks how far the
@@ -78,9 +103,9 @@ int endpoint_poll(struct endpoint *e);
 const struct fault *endpoint_failed(const struct endpoint *e);
 
 /* A sleeper polls endpoint_fd for POLLIN. endpoint_sleep: -1: don't, something has come; `sends`:
- * it waits for a slot. endpoint_wake: after the sleep. */
+ * it waits for a slot; mark: or until it has read (0: no). endpoint_wake: after the sleep. */
 int endpoint_fd(const struct endpoint *e);
-int endpoint_sleep(struct endpoint *e, bool sends);
+int endpoint_sleep(struct endpoint *e, bool sends, uint64_t mark);
 void endpoint_wake(struct endpoint *e);
 
 /* Waits up to timeout_ms until everything sent has arrived in the peer's memory, or never will. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * memory.h: what a rail's device reads and writes: a ring that the peer writes into, the ring that
- * this side sends from, and two words for signs of life. User memory is never the device's: so no
- * call can return while a device still writes there.
+ * this side sends from, two words for signs of life, and places for announcements (rail.h). User
+ * memory is the device's only where it is ml_alloc's (region.h).
  */
 #ifndef RDMA_MEMORY_H
 #define RDMA_MEMORY_H
@@ -17,6 +17,8 @@ enum {
     /* 64 KiB of payload and room for a header; a cache line's multiple. */
     MEMORY_SLOT = 64 * 1024 + 64,
     MEMORY_SIGN = 64, /* bytes for a sign of life */
+    MEMORY_ANNOUNCEMENTS = 4,
+    MEMORY_ANNOUNCEMENT = 64,
 };
 
 /* Offsets from the start. */
@@ -25,7 +27,9 @@ enum {
     MEMORY_OUT = MEMORY_SLOTS * MEMORY_SLOT,
     MEMORY_SIGN_IN = 2 * MEMORY_SLOTS * MEMORY_SLOT,
     MEMORY_SIGN_OUT = MEMORY_SIGN_IN + MEMORY_SIGN,
-    MEMORY_SIZE = MEMORY_SIGN_OUT + MEMORY_SIGN,
+    MEMORY_ANNOUNCED = MEMORY_SIGN_OUT + MEMORY_SIGN, /* by the peer, and to it */
+    MEMORY_ANNOUNCE = MEMORY_ANNOUNCED + MEMORY_ANNOUNCEMENTS * MEMORY_ANNOUNCEMENT,
+    MEMORY_SIZE = MEMORY_ANNOUNCE + MEMORY_ANNOUNCEMENTS * MEMORY_ANNOUNCEMENT,
 };
 
 struct memory {

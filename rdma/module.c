@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* module.c: mlaunch-rdma.so's one export. */
 #include "common/build_id.h"
+#include "rdma/region.h"
 #include "rdma/table.h"
 
 static const struct endpoint_table table = {
@@ -13,6 +14,13 @@ static const struct endpoint_table table = {
     .check_late = endpoint_check_late,
     .slot = endpoint_slot,
     .send = endpoint_send,
+    .begin = endpoint_begin,
+    .part = endpoint_part,
+    .mark = endpoint_mark,
+    .has_read = endpoint_has_read,
+    .announce = endpoint_announce,
+    .stop = endpoint_stop,
+    .trouble = endpoint_trouble,
     .chunk = endpoint_chunk,
     .release = endpoint_release,
     .say = endpoint_say,
@@ -25,6 +33,8 @@ static const struct endpoint_table table = {
     .wake = endpoint_wake,
     .flush = endpoint_flush,
     .descriptors = endpoint_descriptors,
+    .memory_add = region_add,
+    .memory_drop = region_drop,
 };
 
 const struct endpoint_table *mlaunch_rdma_table(void)

@@ -2,6 +2,7 @@
 #include "rdma/rail.h"
 
 #include "rdma/explain.h"
+#include "rdma/region.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +12,8 @@
 #include <string.h>
 
 enum {
-    DATA_BIT = RAIL_NUMBER_MASK + 1,
+    DIRECT_BIT = RAIL_NUMBER_MASK + 1,
+    DATA_BIT = DIRECT_BIT << 1,
     INDEX_SHIFT = 16,
     TAKEN_SHIFT = 24,
     BYTE_MASK = 0xff,
@@ -21,7 +23,7 @@ enum {
     STOP_STEP_MS = 50,
 };
 /* What a send was, in its wr_id. */
-enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_SIGN };
+enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_SIGN, SENT_ANNOUNCEMENT };
 
 struct explain_place rail_place(const struct rail *r)
 {
@@ -100,13 +102,24 @@ static int queues_create(struct rail *r, struct fault *why)
     return 0;
 }
 
+/* Whole lines, so that a chunk holds whole elements. */
+static size_t room_of(const struct port *p)
+{
+    enum { LINE = 64 };
+
+    return p->attr.max_msg_sz && p->attr.max_msg_sz < MEMORY_SLOT ? p->attr.max_msg_sz / LINE * LINE
+                                                                  : MEMORY_SLOT;
+}
+
 static int rail_prepare(struct rail *r, const struct rail_config *c, struct fault *why)
 {
     struct explain_place at;
     int rc = port_open(&r->port, c->device, c->port, why);
 
-    if (!rc)
+    if (!rc) {
+        r->room = room_of(r->port);
         rc = mtu_settle(r, c->mtu, why);
+    }
     if (!rc)
         rc = queues_create(r, why);
     at = rail_place(r);
@@ -162,8 +175,10 @@ void rail_close(struct rail *r)
     }
     if (r->channel)
         ibv_destroy_comp_channel(r->channel);
-    if (r->domain)
+    if (r->domain) {
+        region_forget(r->domain);
         ibv_dealloc_pd(r->domain);
+    }
     port_close(r->port);
     free(r);
 }
@@ -266,7 +281,6 @@ static void write_post(struct rail *r, struct ibv_send_wr *work, struct ibv_sge 
         work->send_flags |= IBV_SEND_INLINE;
     work->sg_list = piece;
     work->num_sge = piece->length ? 1 : 0;
-    work->wr.rdma.rkey = r->peer_key;
     err = ibv_post_send(r->pair.qp, work, &bad);
     if (err)
         rail_fail(r, EXPLAIN_POST, err);
@@ -283,6 +297,7 @@ static void credit_post(struct rail *r)
         return; /* the next poll tries again */
     work.imm_data = immediate(r, 0);
     work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    work.wr.rdma.rkey = r->peer_key;
     write_post(r, &work, &none);
 }
 
@@ -295,6 +310,7 @@ static void sends_poll(struct rail *r)
         count = ibv_poll_cq(r->sends, RAIL_BATCH, done);
         for (int i = 0; i < count; i++) {
             r->under_way--;
+            r->announcing -= done[i].wr_id == SENT_ANNOUNCEMENT;
             if (done[i].status == IBV_WC_SUCCESS) {
                 r->sent += done[i].wr_id == SENT_CHUNK;
             } else if (!r->failed.code) {
@@ -322,9 +338,12 @@ void *rail_slot(struct rail *r)
     return r->memory.bytes + MEMORY_OUT + (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 
-void rail_post(struct rail *r, size_t size, uint64_t number)
+void rail_post(struct rail *r, size_t size, uint64_t number, const struct rail_way *way)
 {
-    struct rail_chunk what = {(uint32_t)size, (uint32_t)(number & RAIL_NUMBER_MASK)};
+    struct rail_chunk what = {.size = (uint32_t)size,
+                              .number = (uint32_t)(number & RAIL_NUMBER_MASK),
+                              .from = way ? way->from : NULL};
+    bool is_direct = way && way->is_direct;
     uint32_t index = (uint32_t)(r->posted & BYTE_MASK);
     size_t offset = (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
     struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_OUT + offset),
@@ -332,11 +351,60 @@ void rail_post(struct rail *r, size_t size, uint64_t number)
                             .lkey = r->memory.region->lkey};
     struct ibv_send_wr work = {.wr_id = SENT_CHUNK, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
 
-    work.imm_data = immediate(r, index << INDEX_SHIFT | DATA_BIT | what.number);
-    work.wr.rdma.remote_addr = r->peer_address + MEMORY_IN + offset;
+    if (what.from) {
+        piece.addr = (uintptr_t)what.from;
+        piece.lkey = way->key;
+    }
+    work.imm_data =
+        immediate(r, index << INDEX_SHIFT | DATA_BIT | (is_direct ? DIRECT_BIT : 0) | what.number);
+    work.wr.rdma.remote_addr = is_direct ? way->to : r->peer_address + MEMORY_IN + offset;
+    work.wr.rdma.rkey = is_direct ? way->peer_key : r->peer_key;
     write_post(r, &work, &piece);
     r->out[r->posted % MEMORY_SLOTS] = what;
     r->posted++;
+}
+
+bool rail_has_read(struct rail *r, uint64_t index, uint64_t number)
+{
+    sends_poll(r);
+    for (uint64_t i = index > r->sent ? index : r->sent; i < r->posted; i++) {
+        const struct rail_chunk *c = &r->out[i % MEMORY_SLOTS];
+
+        if (c->from && ((number - 1 - c->number) & RAIL_NUMBER_MASK) < RAIL_NUMBER_MASK / 2)
+            return false;
+    }
+    return true;
+}
+
+bool rail_announce(struct rail *r, const struct rail_announcement *a)
+{
+    uint32_t place = a->serial % MEMORY_ANNOUNCEMENTS;
+    unsigned char *at = r->memory.bytes + MEMORY_ANNOUNCE + place * MEMORY_ANNOUNCEMENT;
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)at, .length = sizeof(*a), .lkey = r->memory.region->lkey};
+    struct ibv_send_wr work = {.wr_id = SENT_ANNOUNCEMENT, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+
+    bool may_wait = sizeof(*a) > r->pair.max_inline; /* the device reads the place later */
+
+    if ((may_wait && r->announcing) || r->under_way >= QUEUE_PAIR_SENDS / 2)
+        sends_poll(r);
+    if (r->failed.code || (may_wait && r->announcing) || r->under_way >= QUEUE_PAIR_SENDS / 2)
+        return false;
+    memcpy(at, a, sizeof(*a));
+    work.imm_data = immediate(r, DIRECT_BIT | place);
+    work.wr.rdma.remote_addr =
+        r->peer_address + MEMORY_ANNOUNCED + (uint64_t)place * MEMORY_ANNOUNCEMENT;
+    work.wr.rdma.rkey = r->peer_key;
+    write_post(r, &work, &piece);
+    r->announcing++;
+    return true;
+}
+
+const struct rail_announcement *rail_announced(const struct rail *r, uint32_t serial)
+{
+    const struct rail_announcement *a = &r->announced[serial % MEMORY_ANNOUNCEMENTS];
+
+    return a->size && a->serial == serial ? a : NULL;
 }
 
 void rail_sign(struct rail *r)
@@ -352,6 +420,7 @@ void rail_sign(struct rail *r)
     if (r->under_way > 0 || r->failed.code)
         return;
     work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    work.wr.rdma.rkey = r->peer_key;
     write_post(r, &work, &piece);
 }
 
@@ -390,14 +459,25 @@ bool rail_is_flushed(struct rail *r)
 /* --- receiving ---------------------------------------------------------------------------------
  */
 
+static void announcement_take(struct rail *r, uint32_t place)
+{
+    if (place < MEMORY_ANNOUNCEMENTS)
+        memcpy(&r->announced[place],
+               r->memory.bytes + MEMORY_ANNOUNCED + (size_t)place * MEMORY_ANNOUNCEMENT,
+               sizeof(r->announced[place]));
+}
+
 /* An immediate with its chunk, or without. */
 static void receive_take(struct rail *r, const struct ibv_wc *done)
 {
     uint32_t word = ntohl(done->imm_data);
 
     r->peer_took += ((word >> TAKEN_SHIFT) - r->peer_took) & BYTE_MASK;
-    if (!(word & DATA_BIT))
+    if (!(word & DATA_BIT)) {
+        if (word & DIRECT_BIT)
+            announcement_take(r, word & RAIL_NUMBER_MASK);
         return;
+    }
     if ((word >> INDEX_SHIFT & BYTE_MASK) != (r->arrived & BYTE_MASK) ||
         r->arrived - r->taken >= MEMORY_SLOTS || done->byte_len > MEMORY_SLOT) {
         char place[EXPLAIN_PLACE];
@@ -410,7 +490,8 @@ static void receive_take(struct rail *r, const struct ibv_wc *done)
                       (unsigned)(r->arrived & BYTE_MASK));
         return;
     }
-    r->in[r->arrived % MEMORY_SLOTS] = (struct rail_chunk){done->byte_len, word & RAIL_NUMBER_MASK};
+    r->in[r->arrived % MEMORY_SLOTS] = (struct rail_chunk){
+        .size = done->byte_len, .number = word & RAIL_NUMBER_MASK, .is_direct = word & DIRECT_BIT};
     r->arrived++;
 }
 
@@ -506,6 +587,8 @@ void rail_stop(struct rail *r)
 const void *rail_posted(const struct rail *r, uint64_t index, struct rail_chunk *what)
 {
     *what = r->out[index % MEMORY_SLOTS];
+    if (what->from)
+        return what->from;
     return r->memory.bytes + MEMORY_OUT + (index % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * table.h: what the runtime finds in mlaunch-rdma.so, which alone links libibverbs: one exported
- * function that gives endpoint.h as a table. Hosts without libibverbs run all other backends.
+ * function that gives endpoint.h, and region.h's ends, as a table. Hosts without libibverbs run all other backends.
  */
 #ifndef RDMA_TABLE_H
 #define RDMA_TABLE_H
@@ -18,7 +18,14 @@ struct endpoint_table {
     int (*check_late)(struct endpoint *e, struct fault *why);
     void *(*slot)(struct endpoint *e, size_t *room);
     void (*send)(struct endpoint *e, size_t size);
-    const void *(*chunk)(struct endpoint *e, size_t *size);
+    bool (*begin)(struct endpoint *e, uint32_t message, const void *bytes, size_t size);
+    size_t (*part)(struct endpoint *e, size_t offset);
+    uint64_t (*mark)(const struct endpoint *e);
+    bool (*has_read)(struct endpoint *e, uint64_t mark);
+    bool (*announce)(struct endpoint *e, uint32_t message, void *at, size_t size);
+    void (*stop)(struct endpoint *e);
+    const struct fault *(*trouble)(struct endpoint *e);
+    const void *(*chunk)(struct endpoint *e, size_t *size, bool *is_direct);
     void (*release)(struct endpoint *e);
     bool (*say)(struct endpoint *e, struct endpoint_word *word);
     int (*hear)(struct endpoint *e, const struct endpoint_word *word, struct fault *why);
@@ -26,10 +33,12 @@ struct endpoint_table {
     int (*poll)(struct endpoint *e);
     const struct fault *(*failed)(const struct endpoint *e);
     int (*fd)(const struct endpoint *e);
-    int (*sleep)(struct endpoint *e, bool sends);
+    int (*sleep)(struct endpoint *e, bool sends, uint64_t mark);
     void (*wake)(struct endpoint *e);
     bool (*flush)(struct endpoint *e, int timeout_ms);
     int (*descriptors)(const struct endpoint *e, int *out, int most);
+    void (*memory_add)(void *base, size_t size); /* region.h */
+    void (*memory_drop)(void *base);
 };
 
 /* The module's only export. */

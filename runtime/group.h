@@ -33,8 +33,6 @@ struct group {
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct shm_board *board;     /* where all members share memory, else NULL */
     unsigned yields;             /* waits that yielded the processor, of late (wait.c) */
-    int long_lost;               /* waits that spun long in vain, as wait.c counts them */
-    unsigned long_skipped;       /* waits since that could have spun long */
     bool stall_told;             /* COORD_WAITING was sent for this call */
     int64_t looked_ms;           /* when news were last read at the beginning of a call */
     int waker;                   /* ends a sleep too: more was started (progress.c), or -1 */

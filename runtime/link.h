@@ -106,6 +106,9 @@ struct link_ops {
      * p. Returns how many; -1: something is ready now, don't sleep. */
     int (*sleep)(struct link *l, struct pollfd *p);
     void (*wake)(struct link *l); /* after the sleep */
+    /* The call has failed: once this returns no device touches a buffer of what is queued, which is then
+     * dropped. NULL: none does anyway. */
+    void (*cancel)(struct link *l);
     /* What the peer had the coordinator relay (COORD_RELAY), or NULL: this transport says nothing. */
     int (*hear)(struct link *l, struct json_t *word, struct fault *why);
     /* An ended link's own reason, once the coordinator has none for it; NULL: there is none. */

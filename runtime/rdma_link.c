@@ -25,15 +25,21 @@ enum {
     FLUSH_STEP_MS = 50,
     DESCRIPTORS = 32,
     /* To arm, sleep and wake takes six system calls, and an interrupt on the way. */
-    SPIN_NS = 1000 * 1000,
-    /* Of one chunk: a multiple of each path MTU, so that no chunk ends in a packet of a few bytes. */
-    PAYLOAD_MOST = 64 * 1024,
+    SPIN_NS = 500 * 1000,
+    UNREAD_MOST = 8,
 };
 
 struct rdma_link {
     struct link base;
     const struct endpoint_table *verbs;
     struct endpoint *endpoint;
+    /* Zero-copy: messages of this side are counted as they begin, those of the peer as they are through. */
+    uint32_t begun, received;
+    uint32_t looked;        /* up to here it has been looked at whether to announce them */
+    uint32_t announced_end; /* behind the last one that was */
+    /* Sends at the head of the queue that have gone, but may still be read by the device: behind each. */
+    uint64_t marks[UNREAD_MOST];
+    int unread;
 };
 
 static struct rdma_link *rdma_of(struct link *l)
@@ -46,31 +52,93 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* 1 if a chunk of the first send has gone, 0 if there is no room. */
-static int rdma_send(struct rdma_link *s)
+/* The first chunk of a message: its header, and what has room beside it; false: there is no room now. */
+static bool rdma_begin(struct rdma_link *s, struct transfer *t)
 {
-    struct transfer *t = s->base.sends;
-    size_t room, used = 0, size;
+    size_t room, size = 0;
     unsigned char *slot = s->verbs->slot(s->endpoint, &room);
+    struct message m;
 
     if (!slot)
-        return 0;
-    if (!t->header_moved) {
-        struct message m;
-
-        message_fill(&m, &s->base.group->call, t);
-        memcpy(slot, &m, sizeof(m));
-        used = sizeof(m);
-        t->header_moved = true;
-    }
-    size = smaller(t->size - t->moved, smaller(room - used, PAYLOAD_MOST));
+        return false;
+    message_fill(&m, &s->base.group->call, t);
+    memcpy(slot, &m, sizeof(m));
+    if (!s->verbs->begin(s->endpoint, s->begun++, t->buf, t->size))
+        size = smaller(t->size, room - sizeof(m));
     if (size)
-        memcpy(slot + used, (const unsigned char *)t->buf + t->moved, size);
-    t->moved += size;
-    s->verbs->send(s->endpoint, used + size);
-    if (t->moved == t->size)
-        link_pop_send(&s->base);
+        memcpy(slot + sizeof(m), t->buf, size);
+    s->verbs->send(s->endpoint, sizeof(m) + size);
+    t->header_moved = true;
+    t->moved = size;
+    return true;
+}
+
+static bool has_gone(const struct transfer *t)
+{
+    return t->header_moved && t->moved == t->size;
+}
+
+/* The first send that has not all gone, or NULL. */
+static struct transfer *rdma_to_send(const struct rdma_link *s)
+{
+    struct transfer *t = s->base.sends;
+
+    for (int i = 0; t && i < s->unread; i++)
+        t = t->next;
+    return s->unread < UNREAD_MOST ? t : NULL;
+}
+
+/* 1 if a chunk has gone, 0 if there is no room. */
+static int rdma_send(struct rdma_link *s, struct transfer *t)
+{
+    size_t part;
+
+    if (!t->header_moved) {
+        if (!rdma_begin(s, t))
+            return 0;
+    } else {
+        part = s->verbs->part(s->endpoint, t->moved);
+        if (!part)
+            return 0;
+        t->moved += part;
+    }
+    if (has_gone(t))
+        s->marks[s->unread++] = s->verbs->mark(s->endpoint);
     return 1;
+}
+
+/* Sends are done once the devices need their memory no more. */
+static int rdma_end_sends(struct rdma_link *s)
+{
+    int ended = 0;
+
+    while (ended < s->unread && s->verbs->has_read(s->endpoint, s->marks[ended])) {
+        link_pop_send(&s->base);
+        ended++;
+    }
+    s->unread -= ended;
+    memmove(s->marks, s->marks + ended, (size_t)s->unread * sizeof(*s->marks));
+    return ended > 0;
+}
+
+/* So that the peer's device can write what is to come where it belongs. */
+static void rdma_announce(struct rdma_link *s)
+{
+    uint32_t message = s->received;
+
+    if ((int32_t)(s->looked - s->received) < 0)
+        s->looked = s->received;
+    for (struct transfer *t = s->base.recvs; t && message - s->received < ENDPOINT_AHEAD;
+         t = t->next, message++) {
+        if ((int32_t)(message - s->looked) < 0)
+            continue;
+        if (t->what == TRANSFER_RECV && !t->header_moved) {
+            if (!s->verbs->announce(s->endpoint, message, t->buf, t->size))
+                return;
+            s->announced_end = message + 1;
+        }
+        s->looked = message + 1;
+    }
 }
 
 /* 1 if a chunk was taken, 0 if none is there, ML_ERR_*. */
@@ -78,11 +146,15 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
     size_t size, used = 0;
-    const unsigned char *chunk = s->verbs->chunk(s->endpoint, &size);
+    bool is_direct;
+    const unsigned char *chunk = s->verbs->chunk(s->endpoint, &size, &is_direct);
     int rc;
 
     if (!chunk)
         return 0;
+    if (is_direct && (!t->header_moved || t->what != TRANSFER_RECV))
+        return fault_set(why, ML_ERR_LINK, "rank %d has written where nothing was announced",
+                         s->base.group->members[s->base.peer]);
     if (!t->header_moved) {
         struct message m;
 
@@ -99,11 +171,15 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
     if (size - used > t->size - t->moved)
         return fault_set(why, ML_ERR_LINK, "a message from rank %d is longer than it said",
                          s->base.group->members[s->base.peer]);
-    if (size > used)
+    if (is_direct)
+        t->moved += size;
+    else if (size > used)
         link_take(&s->base, t, chunk + used, size - used);
     s->verbs->release(s->endpoint);
-    if (t->moved == t->size)
+    if (t->moved == t->size) {
         link_pop_recv(&s->base);
+        s->received++;
+    }
     return 1;
 }
 
@@ -114,7 +190,7 @@ static int rdma_say(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
     struct endpoint_word w;
-    const struct fault *dropped;
+    const struct fault *dropped, *trouble;
     int left, rc = 0;
 
     while (!rc && s->verbs->say(s->endpoint, &w))
@@ -123,6 +199,9 @@ static int rdma_say(struct rdma_link *s, struct fault *why)
                                  "to", g->members[s->base.peer], "word", "kind", w.kind, "rail",
                                  w.rail, "count", (json_int_t)w.count, "out", (json_int_t)w.out),
                        why);
+    trouble = s->verbs->trouble(s->endpoint);
+    if (trouble)
+        fprintf(stderr, "mlaunch: warning: rank %d: %s\n", g->members[g->rank], trouble->text);
     while ((dropped = s->verbs->dropped(s->endpoint, &left)))
         fprintf(stderr, "mlaunch: warning: rank %d: %s; going on over the other %d of its rails\n",
                 g->members[g->rank], dropped->text, left);
@@ -164,6 +243,7 @@ static int rdma_look(struct rdma_link *s, struct fault *why)
 static int rdma_progress(struct link *l, struct fault *why)
 {
     struct rdma_link *s = rdma_of(l);
+    struct transfer *t;
     int moved, rc = 1;
 
     moved = s->verbs->poll(s->endpoint) > 0;
@@ -171,8 +251,13 @@ static int rdma_progress(struct link *l, struct fault *why)
     if (rc)
         return rc;
     rc = 1;
-    while (l->sends && rdma_send(s))
+    if (l->recvs)
+        rdma_announce(s);
+    while ((t = rdma_to_send(s)) && rdma_send(s, t)) {
         moved = 1;
+        rdma_end_sends(s);
+    }
+    moved |= rdma_end_sends(s);
     while (l->recvs && rc > 0) {
         rc = rdma_receive(s, why);
         if (rc < 0)
@@ -189,7 +274,7 @@ static int rdma_sleep(struct link *l, struct pollfd *p)
 
     if (l->ended)
         return 0;
-    if (s->verbs->sleep(s->endpoint, l->sends != NULL) < 0)
+    if (s->verbs->sleep(s->endpoint, rdma_to_send(s) != NULL, s->unread ? s->marks[0] : 0) < 0)
         return -1;
     *p = (struct pollfd){.fd = s->verbs->fd(s->endpoint), .events = POLLIN};
     return 1;
@@ -200,6 +285,15 @@ static void rdma_wake(struct link *l)
     struct rdma_link *s = rdma_of(l);
 
     s->verbs->wake(s->endpoint);
+}
+
+static void rdma_cancel(struct link *l)
+{
+    struct rdma_link *s = rdma_of(l);
+
+    if ((int32_t)(s->announced_end - s->received) > 0 ||
+        !s->verbs->has_read(s->endpoint, s->verbs->mark(s->endpoint)))
+        s->verbs->stop(s->endpoint);
 }
 
 static const struct fault *rdma_reason(const struct link *l)
@@ -246,6 +340,7 @@ static const struct link_ops rdma_ops = {
     .progress = rdma_progress,
     .sleep = rdma_sleep,
     .wake = rdma_wake,
+    .cancel = rdma_cancel,
     .hear = rdma_hear,
     .reason = rdma_reason,
     .close = rdma_close,

@@ -154,7 +154,7 @@ static void mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadli
     for (int i = 0; i < m->group->size; i++) {
         if (!m->endpoints[i] || m->checked[i])
             continue;
-        is_ready |= m->verbs->sleep(m->endpoints[i], false) < 0;
+        is_ready |= m->verbs->sleep(m->endpoints[i], false, 0) < 0;
         polls[count++] = (struct pollfd){.fd = m->verbs->fd(m->endpoints[i]), .events = POLLIN};
     }
     if (!is_ready)

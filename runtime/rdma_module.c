@@ -2,6 +2,7 @@
 #include "runtime/rdma_module.h"
 
 #include "common/build_id.h"
+#include "runtime/alloc.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -40,6 +41,7 @@ static int module_find(char path[PATH_MAX], struct fault *why)
 static int module_load(struct fault *why)
 {
     char path[PATH_MAX];
+    struct alloc_watcher watcher;
     endpoint_table_fn *get;
     const struct endpoint_table *found;
     int rc = module_find(path, why);
@@ -61,6 +63,8 @@ static int module_load(struct fault *why)
                          build_id);
     }
     table = found;
+    watcher = (struct alloc_watcher){.add = table->memory_add, .drop = table->memory_drop};
+    alloc_watch(&watcher);
     return 0;
 }
 

@@ -51,6 +51,8 @@ void transfer_drop(struct group *g)
     for (int i = 0; i < g->active_count; i++) {
         struct link *l = g->active[i];
 
+        if (l->ops->cancel)
+            l->ops->cancel(l);
         l->sends = l->recvs = NULL;
         l->sends_end = &l->sends;
         l->recvs_end = &l->recvs;

@@ -20,9 +20,6 @@ job() {
 check "4 hosts: random collectives" job 4 -- "$COLLECTIVES" --random 17 60
 check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 
-check "4 hosts: calls that are started, among blocking ones" job 4 -- "$COLLECTIVES" --started --random 17 60
-check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
-
 # --- nothing is left behind
 run job 2 -- "$CYCLES" "$cycles" "rdma resource"
 # shellcheck disable=SC2154 # status is run's

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/zero_copy.h"
+
+#include "rdma/region.h"
+
+#include <string.h>
+
+static bool find_keys(struct zero_copy *z, const struct rail *r, const void *at, size_t size,
+                      struct region_keys *out)
+{
+    struct explain_place place = rail_place(r);
+
+    return region_find(r->domain, at, size, out, &place, &z->trouble);
+}
+
+bool zero_copy_announce(struct zero_copy *z, struct rail *over, uint32_t serial, void *at,
+                        size_t size)
+{
+    struct rail_announcement a = {.address = (uintptr_t)at, .size = size, .serial = serial};
+
+    if (size < ZERO_COPY_LEAST)
+        return true;
+    for (int i = 0; i < z->rail_count; i++) {
+        struct region_keys keys;
+
+        if (!find_keys(z, z->rails[i], at, size, &keys))
+            return true;
+        a.keys[i] = keys.remote;
+    }
+    return rail_announce(over, &a);
+}
+
+/* A device that acknowledges nothing (UC) is done with the bytes before they have arrived: where another
+ * rail could send them again, they must be kept, which is to say copied. */
+static bool is_readable(const struct zero_copy *z, const struct rail *r)
+{
+    return rail_is_reliable(r) || z->rail_count == 1;
+}
+
+static void look_for_announcement(struct zero_copy *z)
+{
+    for (int i = 0; i < z->rail_count && !z->announced; i++) {
+        const struct rail_announcement *a = rail_announced(z->rails[i], z->serial);
+
+        if (a && a->size == z->size)
+            z->announced = a;
+    }
+}
+
+bool zero_copy_begin(struct zero_copy *z, uint32_t serial, const void *bytes, size_t size)
+{
+    bool any = false;
+
+    z->serial = serial;
+    z->bytes = bytes;
+    z->size = size;
+    z->announced = NULL;
+    memset(z->is_read, 0, sizeof(z->is_read));
+    if (size < ZERO_COPY_LEAST)
+        return false;
+    for (int i = 0; i < z->rail_count; i++) {
+        struct region_keys keys;
+
+        if (!is_readable(z, z->rails[i]) || !find_keys(z, z->rails[i], bytes, size, &keys))
+            continue;
+        z->is_read[i] = any = true;
+        z->keys[i] = keys.local;
+    }
+    look_for_announcement(z);
+    return any || z->announced;
+}
+
+struct rail_way zero_copy_way(struct zero_copy *z, const struct rail *over, size_t offset)
+{
+    struct rail_way way = {0};
+
+    if (z->size < ZERO_COPY_LEAST)
+        return way;
+    if (!z->announced)
+        look_for_announcement(z);
+    if (z->is_read[over->index]) {
+        way.from = z->bytes + offset;
+        way.key = z->keys[over->index];
+    }
+    if (z->announced) {
+        way.is_direct = true;
+        way.to = z->announced->address + offset;
+        way.peer_key = z->announced->keys[over->index];
+    }
+    return way;
+}

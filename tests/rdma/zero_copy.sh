@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of two VMs (tests/vm); its TAP is that of zero_copy.t.
+TEST_LIMIT=390
+. "${0%/*}/../lib/test.sh"
+
+COLLECTIVES=$BUILD/tests/runtime/collectives
+ZERO_COPY=$BUILD/tests/rdma/zero_copy
+
+# job N ARG…: N ranks, one a host.
+job() {
+    local n=$1
+    shift
+    timeout -k 5 100 "$MLAUNCH" --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" --backend rdma --output raw -n "$n" "$@"
+}
+# random SEED WHAT ARG…: random collectives in memory of ml_alloc.
+random() {
+    local seed=$1 what=$2
+    shift 2
+    check "random collectives in memory of ml_alloc, $what" job 2 "$@" -- "$COLLECTIVES" --alloc --random "$seed" 60
+    check_match '^2 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
+}
+random 21 "over RC"
+random 22 "over UC" --qp uc
+
+# --- the device writes where the message belongs
+# stopped NAME ARG…: rank 1 waits for 512 KiB, and is stopped; they arrive all the same.
+stopped() {
+    local name=$1 line pid
+    shift
+    coproc JOB { job 2 "$@" -- "$ZERO_COPY" stopped 524288 2> "$ERR"; }
+    pid=$JOB_PID
+    : > "$OUT"
+    # shellcheck disable=SC2154
+    exec {from}<&"${JOB[0]}" {to}>&"${JOB[1]}"
+    while read -r -t 60 line <&"$from"; do
+        echo "$line" >> "$OUT"
+        if [ "$line" = running ]; then echo go >&"$to"; fi
+    done
+    exec {from}<&- {to}>&-
+    wait "$pid"
+    check_match '^524288 of 524288 bytes are there while their receiver is stopped$' "$OUT" "$name"
+    check_match '^0 wrong$' "$OUT" "… and all of them are right"
+}
+stopped "RC: what comes is written where it belongs by the device alone"
+stopped "UC: what comes is written where it belongs by the device alone" --qp uc
+
+# --- registered once, and no longer than ml_free and the job
+regions() { rdma resource | sed -n 's/.*rxe_p1: .* mr \([0-9]*\) .*/\1/p'; }
+before=$(regions)
+check "messages of 3 MB" job 2 -- "$ZERO_COPY" passed 3000001 20
+check_match '^rank 1: 20 rounds, 0 wrong' "$OUT" "… are right"
+check_output "$before" "… and no memory is registered any more" regions
+
+# --- no more memory may be locked: it is said, and goes on
+ulimit_job() { # as an ordinary user: root may lock what it likes
+    setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp sh -c 'ulimit -l 20000; exec "$@"' sh "$@"
+}
+check "more memory than may be locked" ulimit_job timeout -k 5 60 "$MLAUNCH" -n 2 --local net --backend rdma --rdma-device rxe_p1 \
+    --output raw -- "$ZERO_COPY" passed 30000000 2
+check_match '^rank 1: 2 rounds, 0 wrong' "$OUT" "… goes as it went"
+check_match 'warning: rank [01]: 29[0-9]* KiB of ml_alloc are copied instead: cannot register memory on rxe_p1 .*: Cannot allocate memory; the limit of locked memory is too low: raise it .ulimit -l.*\(the limit is 20000 KiB\)' \
+    "$ERR" "… with a warning that names limit and remedy"
+
+# --- rails
+rdma link add rxe_m type rxe netdev mgmt
+ssh host1 rdma link add rxe_m type rxe netdev mgmt
+sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" > "$T/rails.json"
+export HOSTFILE=$T/rails.json
+random 23 "over two rails"
+random 24 "over two rails of UC" --qp uc
+# while_running COMMAND SIZE ARG…: the command when a job passes SIZE bytes around.
+while_running() {
+    local what=$1 size=$2 line pid from
+    shift 2
+    coproc JOB { job 2 "$@" -- "$ZERO_COPY" passed "$size" 60 2> "$ERR"; echo "status $?"; }
+    pid=$JOB_PID
+    exec {from}<&"${JOB[0]}"
+    : > "$OUT"
+    while read -r -t 100 line <&"$from"; do
+        echo "$line" >> "$OUT"
+        if [ "$line" = running ]; then "$what"; fi
+    done
+    exec {from}<&-
+    wait "$pid"
+}
+went_on() {
+    check_match '^status 0$' "$OUT" "$1"
+    check_match '^rank 0: 60 rounds, 0 wrong' "$OUT" "… nothing is wrong at rank 0"
+    check_match '^rank 1: 60 rounds, 0 wrong' "$OUT" "… and at rank 1"
+    check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" "… with a warning"
+}
+down() { ip link set p1 down; }
+cut() {
+    tc qdisc add dev p1 root netem loss 100%
+    ssh host1 tc qdisc add dev p0 root netem loss 100%
+}
+mend() {
+    ssh host1 tc qdisc del dev p0 root
+    tc qdisc del dev p1 root
+}
+while_running down 3000001
+went_on "two rails, a port goes down: its chunks go again, over the other one"
+ip link set p1 up
+wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state' 20
+while_running cut 3000001
+went_on "two rails, a cable is cut: its chunks go again, over the other one"
+mend
+unset HOSTFILE
+
+# --- a call that fails: nothing is written any more when it returns
+sed '1s/"ssh"/"slots": 1, "ssh"/; 2s/"ssh"/"slots": 2, "ssh"/' "$RDMA_HOSTFILE" > "$T/slots.json"
+tc qdisc add dev p1 root netem rate 40mbit limit 100000
+run env HOSTFILE="$T/slots.json" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/slots.json" --backend rdma --output raw -n 3 \
+    --on-failure continue -- "$ZERO_COPY" broken 8000000
+tc qdisc del dev p1 root
+check_match '^rank 1: -5: .*rank 2.*' "$OUT" "a rank dies while another one's message comes: the call fails"
+check_match '^[1-9][0-9]* of 8000000 bytes had come; nothing has changed since$' "$OUT" "… and nothing is written any more"
+done_testing
