@@ -108,6 +108,8 @@ void bench_command_print_help(void)
          "      --csv, --json           for programs\n"
          "      --stress ROUNDS         ROUNDS iterations a size, each printed, outliers flagged\n"
          "      --plot FILE.svg         a picture too, on rank 0's host\n"
+         "      --tune                  every algorithm of the operation at every size, and where "
+         "each is the fastest\n"
          "\n"
          "And run's options: -n, -H, --hostfile, --backend and all others (mlaunch --help).");
 }

@@ -160,6 +160,8 @@ static void overrides_read(void)
 {
     const char *text = getenv("MLAUNCH_ALGO");
 
+    memset(overrides, 0, sizeof(overrides));
+    refusal.code = 0;
     if (!text || !*text)
         return;
     for (; !refusal.code; text++) {
@@ -172,12 +174,16 @@ static void overrides_read(void)
     }
 }
 
-int algorithm_check(struct fault *why)
+static int overrides_check(struct fault *why)
+{
+    return refusal.code ? fault_set(why, refusal.code, "%s", refusal.text) : 0;
+}
+
+int algorithm_read(struct fault *why)
 {
     pthread_once(&once, overrides_read);
-    if (refusal.code)
-        return fault_set(why, refusal.code, "%s", refusal.text);
-    return 0;
+    overrides_read();
+    return overrides_check(why);
 }
 
 /* Whether g has what the row's algorithm needs: what only TCP wants to use, all can. */
@@ -195,8 +201,10 @@ static bool fits(int row, enum call_kind kind, size_t bytes, const struct group 
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why)
 {
-    int row = 0, rc = algorithm_check(why);
+    int row = 0, rc;
 
+    pthread_once(&once, overrides_read);
+    rc = overrides_check(why);
     if (rc)
         return rc;
     if (overrides[kind] && is_possible(row_of(kind, overrides[kind] - 1), g)) {

@@ -22,11 +22,12 @@ enum algorithm {
  * its ranks, and whether all share memory; all of them are the same on every rank.
  * MLAUNCH_ALGO="all_reduce:ring,broadcast:binomial" overrides, where g has what the algorithm needs;
  * a name in it that doesn't exist is ML_ERR_ARGUMENT with a sentence, here and from
- * algorithm_check. */
+ * algorithm_read. */
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why);
 
-/* Whether MLAUNCH_ALGO makes sense: for ml_init, so that a slip is said at once. */
-int algorithm_check(struct fault *why);
+/* Reads MLAUNCH_ALGO, while no group is there: for ml_init, so that a slip is said at once, and who leaves the job and
+ * comes again may choose anew (bench --tune). */
+int algorithm_read(struct fault *why);
 
 #endif

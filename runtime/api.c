@@ -5,7 +5,6 @@
 
 #include "common/build_id.h"
 #include "runtime/abort.h"
-#include "runtime/algorithm_table.h"
 #include "runtime/alloc.h"
 #include "runtime/check.h"
 #include "runtime/fork_guard.h"
@@ -40,9 +39,7 @@ static int api_join(ml_group **out, bool eager)
         return fault_set(&last, ML_ERR_STATE,
                          "the process that forked this one holds rank; a forked child can't be a "
                          "rank, unless it executes another program after the parent has left");
-    rc = algorithm_check(&last);
-    if (!rc)
-        rc = world_init(&w, eager, &last);
+    rc = world_init(&w, eager, &last);
     if (!rc && out)
         *out = handle_of(w->group);
     return rc;

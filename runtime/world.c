@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/number.h"
 #include "coordinator/protocol.h"
+#include "runtime/algorithm_table.h"
 #include "runtime/claim.h"
 #include "runtime/fork_guard.h"
 #include "runtime/news.h"
@@ -226,10 +227,13 @@ int world_init(struct world **out, bool eager, struct fault *why)
 
     pthread_mutex_lock(&world_lock);
     w = current;
-    if (!w)
-        rc = world_open(&w, why);
-    else if (eager_is_free)
+    if (!w) {
+        rc = algorithm_read(why);
+        if (!rc)
+            rc = world_open(&w, why);
+    } else if (eager_is_free) {
         users--;
+    }
     if (!rc) {
         users++;
         eager_is_free = eager;

@@ -2,6 +2,7 @@
 /* main.c: mlaunch-bench, the program whose ranks `mlaunch bench` starts. Rank 0 prints. */
 #include "launcher/bench/plot.h"
 #include "launcher/bench/report.h"
+#include "launcher/bench/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,12 @@ int main(int argc, char **argv)
     uint64_t errors = 0;
     int rc = bench_options_parse(&o, argv + (argc > 0), &why);
 
+    if (!rc && o.tune) {
+        rc = bench_tune(&o, &why);
+        if (rc)
+            fprintf(stderr, "mlaunch-bench: %s\n", why.text);
+        return rc ? STATUS_FAILED : 0;
+    }
     if (!rc) {
         rc = ml_init(&world);
         if (rc)

@@ -171,6 +171,15 @@ static int set_check(struct reading *r, const char *name, const char *value, str
     return 0;
 }
 
+static int set_tune(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    (void)name;
+    (void)value;
+    (void)why;
+    r->out->tune = true;
+    return 0;
+}
+
 static int set_form(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     enum bench_form form = strcmp(name, "--csv") == 0 ? BENCH_CSV : BENCH_JSON;
@@ -205,10 +214,13 @@ static const struct bench_option {
     bool takes_value;
     int (*set)(struct reading *r, const char *name, const char *value, struct fault *why);
 } option_table[] = {
-    {"-b", true, set_first},        {"-e", true, set_last},      {"-f", true, set_factor},
-    {"--sizes", true, set_sizes},   {"--type", true, set_type},  {"--op", true, set_op},
-    {"--check", false, set_check},  {"--json", false, set_form}, {"--csv", false, set_form},
-    {"--stress", true, set_stress}, {"--plot", true, set_plot},  {NULL, false, NULL},
+    {"-b", true, set_first},       {"-e", true, set_last},
+    {"-f", true, set_factor},      {"--sizes", true, set_sizes},
+    {"--type", true, set_type},    {"--op", true, set_op},
+    {"--check", false, set_check}, {"--json", false, set_form},
+    {"--csv", false, set_form},    {"--stress", true, set_stress},
+    {"--plot", true, set_plot},    {"--tune", false, set_tune},
+    {NULL, false, NULL},
 };
 
 static bool is_named(const struct bench_option *s, const char *word)
@@ -275,6 +287,22 @@ static int list_sizes(struct reading *r, struct fault *why)
     return 0;
 }
 
+/* The algorithms are listed in tune.c. */
+static int check_tune(const struct bench_options *o, struct fault *why)
+{
+    if (o->form != BENCH_TABLE || o->stress || o->plot || o->check)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--tune prints a table of its own: it goes with none of --csv, --json, "
+                         "--stress, --plot and --check");
+    if (o->kind != BENCH_ALL_REDUCE && o->kind != BENCH_ALL_GATHER &&
+        o->kind != BENCH_REDUCE_SCATTER && o->kind != BENCH_BROADCAST)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--tune: %s has one algorithm only; all_reduce, all_gather, "
+                         "reduce_scatter and broadcast have several",
+                         bench_kind_name(o->kind));
+    return 0;
+}
+
 int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why)
 {
     struct bench_options o = {.type = ML_FLOAT32, .op = ML_SUM};
@@ -300,8 +328,8 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
     }
     if (!rc)
         rc = list_sizes(&r, why);
-    if (!rc && o.stress && o.form != BENCH_TABLE)
-        rc = fault_set(why, ML_ERR_ARGUMENT, "--stress prints rounds, not --json or --csv");
+    if (!rc && o.tune)
+        rc = check_tune(&o, why);
     if (!rc && o.plot && o.kind == BENCH_BARRIER)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--plot draws by size, and a barrier has none");
     if (!rc)

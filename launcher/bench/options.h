@@ -34,6 +34,7 @@ struct bench_options {
     bool check;
     enum bench_form form;
     int stress;       /* rounds; 0: no */
+    bool tune;        /* every algorithm of the operation instead of the one that the table has */
     const char *plot; /* a file's path, one of the words; or NULL */
 };
 

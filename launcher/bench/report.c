@@ -25,10 +25,16 @@ static void table_begin(const struct bench_options *o, int ranks)
            "bytes", "count", "min", "median", "p99", "algbw", "busbw", "errors");
 }
 
+/* How many times the median an iteration took. */
+static double times_median(const struct bench_result *r, int i)
+{
+    return r->median_us > 0 ? r->us[i] / r->median_us : 0;
+}
+
 static void table_rounds(const struct bench_options *o, const struct bench_result *r)
 {
     for (int i = 0; o->stress && i < r->iterations; i++) {
-        double times = r->median_us > 0 ? r->us[i] / r->median_us : 0;
+        double times = times_median(r, i);
 
         printf("  round %d: %.2f us", i + 1, r->us[i]);
         if (times >= outlier)
@@ -66,6 +72,14 @@ static void table_end(const struct bench_result *all, int count)
     }
 }
 
+/* With --stress: a row a round. */
+static void csv_rounds(const struct bench_options *o, int ranks, const struct bench_result *r)
+{
+    for (int i = 0; i < r->iterations; i++)
+        printf("%s,%zu,%zu,%s,%d,%d,%.3f,%d\n", bench_kind_name(o->kind), r->bytes, r->count,
+               type_of(o), ranks, i + 1, r->us[i], times_median(r, i) >= outlier);
+}
+
 static void csv_row(const struct bench_options *o, int ranks, const struct bench_result *r)
 {
     printf("%s,%zu,%zu,%s,%d,%.3f,%.3f,%.3f,%.6f,%.6f,", bench_kind_name(o->kind), r->bytes,
@@ -76,6 +90,24 @@ static void csv_row(const struct bench_options *o, int ranks, const struct bench
     puts("");
 }
 
+/* With --stress: every round, and the numbers of those that are outliers. */
+static void json_rounds(const struct bench_result *r)
+{
+    const char *comma = "";
+
+    printf(", \"rounds_us\": [");
+    for (int i = 0; i < r->iterations; i++)
+        printf("%s%.3f", i ? ", " : "", r->us[i]);
+    printf("], \"outliers\": [");
+    for (int i = 0; i < r->iterations; i++) {
+        if (times_median(r, i) < outlier)
+            continue;
+        printf("%s%d", comma, i + 1);
+        comma = ", ";
+    }
+    printf("]");
+}
+
 static void json_row(const struct bench_options *o, const struct bench_result *r, bool is_first)
 {
     printf("%s\n  {\"bytes\": %zu, \"count\": %zu, \"iterations\": %d, \"time_us_min\": %.3f, "
@@ -84,9 +116,12 @@ static void json_row(const struct bench_options *o, const struct bench_result *r
            is_first ? "" : ",", r->bytes, r->count, r->iterations, r->min_us, r->median_us,
            r->p99_us, r->algorithm_gbps, r->bus_gbps);
     if (o->check)
-        printf("%" PRIu64 "}", r->errors);
+        printf("%" PRIu64, r->errors);
     else
-        printf("null}");
+        printf("null");
+    if (o->stress)
+        json_rounds(r);
+    printf("}");
 }
 
 void report_begin(const struct bench_options *o, int ranks)
@@ -94,8 +129,9 @@ void report_begin(const struct bench_options *o, int ranks)
     if (o->form == BENCH_TABLE)
         table_begin(o, ranks);
     else if (o->form == BENCH_CSV)
-        puts("op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,busbw_GBps,"
-             "errors");
+        puts(o->stress ? "op,bytes,count,type,ranks,round,time_us,outlier"
+                       : "op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,"
+                         "busbw_GBps,errors");
     else
         printf("{\"op\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"results\": [",
                bench_kind_name(o->kind), type_of(o), ranks);
@@ -108,7 +144,7 @@ void report_add(const struct bench_options *o, int ranks, const struct bench_res
     if (o->form == BENCH_TABLE)
         table_row(o, r);
     else if (o->form == BENCH_CSV)
-        csv_row(o, ranks, r);
+        (o->stress ? csv_rounds : csv_row)(o, ranks, r);
     else
         json_row(o, r, is_first);
     fflush(stdout);

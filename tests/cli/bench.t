@@ -74,6 +74,30 @@ check_match '^ +4096 +1024 .* -$' "$T/result" "a row"
 check_match '^# +4096 \|#' "$T/result" "and a bar"
 bench -n 2 --sizes 64 --stress 7
 check_output 7 "--stress prints every round" grep -c '^  round [1-7]: [0-9.]* us' "$T/result"
+bench -n 2 --sizes 8,64 --stress 5 --csv
+check_output 10 "as CSV a line a round" grep -cE '^all_reduce,(8|64),[0-9]+,float32,2,[1-5],[0-9.]+,[01]$' "$T/result"
+bench -n 2 --sizes 64 --stress 5 --json
+check_output 5 "as JSON too" python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))["results"][0]
+print(len([us for us in r["rounds_us"] if us > 0]) if all(1 <= n <= 5 for n in r["outliers"]) else "outliers")' "$T/result"
+
+# Of every operation and backend every algorithm: none is refused by the library, and each has its times.
+for op in all_reduce all_gather reduce_scatter broadcast; do
+    for backend in shm tcp; do
+        # over TCP --local net: else all would share memory
+        way=(--backend $backend)
+        [ $backend = shm ] || way+=(--local net)
+        bench $op -n 3 "${way[@]}" --sizes 64,16K --tune
+        ends 0 "--tune $op, $backend"
+        check_output "2 rows, as wide as the head" "a row a size, times for every algorithm that can be used" awk -v backend=$backend '
+            backend == "tcp" && /shared/ { print "needs shared memory:", $0 }
+            /^# *bytes/ { head = NF - 4 } # without "#" and "table / fastest"
+            /^ *[0-9]/ { n += NF - 1 == head && $2 > 0 && $3 > 0 && $NF > 0 }
+            END { print n " rows, as wide as the head" }' "$T/result"
+        check_match "^#   MLAUNCH_ALGO=$op:[a-z-]+   from 6[0-9]+ to " "$T/result" "and what chooses the fastest"
+    done
+done
 bench -n 2 --sizes 0,64,4K,1M --plot "$T/times.svg"
 ends 0 "--plot"
 check_output "3 3" "draws a point a size in each curve" python3 -c '
@@ -101,7 +125,8 @@ refused "-b: '3X' is not a size" -b 3X
 refused 'exclude each other' --sizes 8 -e 16
 refused 'exclude each other' --csv --json
 refused '-b is larger than -e' -b 16 -e 8
-refused '--stress prints rounds' --stress 3 --csv
+refused '--tune prints a table of its own' --tune --csv
+refused 'lat has one algorithm only' lat --tune
 refused 'a barrier has none' barrier --plot "$T/no.svg"
 refused 'error: --sise is not known' --sise=4
 bench lat -n 1

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/bench/tune.h"
+
+#include "launcher/bench/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 7 /* the table's own choice, and an operation's algorithms at most */ };
+
+/* Crossovers are told where another algorithm is this much faster than the one before: less is noise. */
+static const double gain = 1.05;
+
+/* runtime/algorithm_table.c has them; what it doesn't know, ml_init refuses. */
+static const struct {
+    enum bench_kind kind;
+    const char *algorithm;
+    bool needs_shm; /* between all ranks; elsewhere the library takes another one */
+} algorithms[] = {
+    {BENCH_ALL_REDUCE, "shared-flat", true}, {BENCH_ALL_REDUCE, "shared", true},
+    {BENCH_ALL_REDUCE, "doubling", false},   {BENCH_ALL_REDUCE, "flat", false},
+    {BENCH_ALL_REDUCE, "direct", false},     {BENCH_ALL_REDUCE, "ring", false},
+    {BENCH_REDUCE_SCATTER, "flat", false},   {BENCH_REDUCE_SCATTER, "direct", false},
+    {BENCH_ALL_GATHER, "bruck", false},      {BENCH_ALL_GATHER, "direct", false},
+    {BENCH_ALL_GATHER, "ring", false},       {BENCH_BROADCAST, "binomial", false},
+    {BENCH_BROADCAST, "scatter", false},
+};
+enum { ALGORITHMS = sizeof(algorithms) / sizeof(*algorithms) };
+
+struct tuning {
+    const struct bench_options *options;
+    const char *names[COLUMNS]; /* the first: "table" */
+    int count;
+    int ranks, rank;
+    size_t *bytes;         /* per size */
+    double (*us)[COLUMNS]; /* medians, per size */
+};
+
+static int call_failed(struct fault *why, int rc)
+{
+    return fault_set(why, rc, "%s", ml_error());
+}
+
+static int choose(const struct tuning *t, int column, struct fault *why)
+{
+    char text[64];
+    int rc;
+
+    snprintf(text, sizeof(text), "%s:%s", bench_kind_name(t->options->kind), t->names[column]);
+    rc = column ? setenv("MLAUNCH_ALGO", text, 1) : unsetenv("MLAUNCH_ALGO");
+    return rc ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
+}
+
+static int measure_sizes(struct tuning *t, int column, ml_group *world, struct fault *why)
+{
+    int rc = 0;
+
+    t->rank = ml_rank(world);
+    t->ranks = ml_size(world);
+    for (int i = 0; i < t->options->size_count && !rc; i++) {
+        struct bench_result r;
+
+        rc = bench_measure(&r, t->options, world, (size_t)t->options->sizes[i], why);
+        if (rc)
+            break;
+        t->bytes[i] = r.bytes;
+        t->us[i][column] = r.median_us;
+        bench_result_clear(&r);
+    }
+    return rc;
+}
+
+static int measure_column(struct tuning *t, int column, struct fault *why)
+{
+    ml_group *world;
+    int rc = choose(t, column, why);
+
+    if (rc)
+        return rc;
+    rc = ml_init(&world);
+    if (rc)
+        return call_failed(why, rc);
+    rc = measure_sizes(t, column, world, why);
+    if (!rc) {
+        rc = ml_finalize();
+        if (rc)
+            call_failed(why, rc);
+    }
+    return rc;
+}
+
+/* --- what rank 0 prints ------------------------------------------------------------------------- */
+
+static int best_of(const struct tuning *t, int size)
+{
+    int best = 1;
+
+    for (int i = 2; i < t->count; i++)
+        if (t->us[size][i] < t->us[size][best])
+            best = i;
+    return best;
+}
+
+static void print_rows(const struct tuning *t)
+{
+    printf("# %s, %d ranks: median us by algorithm; table: what is taken unless MLAUNCH_ALGO says "
+           "otherwise\n"
+           "#%12s",
+           bench_kind_name(t->options->kind), t->ranks, "bytes");
+    for (int i = 0; i < t->count; i++)
+        printf(" %12s", t->names[i]);
+    printf(" %12s %s\n", "fastest", "table / fastest");
+    for (int size = 0; size < t->options->size_count; size++) {
+        int best = best_of(t, size);
+
+        printf("%13zu", t->bytes[size]);
+        for (int i = 0; i < t->count; i++)
+            printf(" %12.2f", t->us[size][i]);
+        printf(" %12s %.2f\n", t->names[best], t->us[size][0] / t->us[size][best]);
+    }
+}
+
+/* Stretches of sizes, each with what is fastest there or no more than noise behind it. */
+static void print_crossovers(const struct tuning *t)
+{
+    int last = t->options->size_count - 1;
+
+    puts("# what would choose the fastest:");
+    for (int from = 0, to; from <= last; from = to + 1) {
+        int best = best_of(t, from);
+
+        for (to = from; to < last; to++)
+            if (t->us[to + 1][best] > gain * t->us[to + 1][best_of(t, to + 1)])
+                break;
+        printf("#   MLAUNCH_ALGO=%s:%s   from %zu to %zu bytes\n",
+               bench_kind_name(t->options->kind), t->names[best], t->bytes[from], t->bytes[to]);
+    }
+}
+
+/* --- all ---------------------------------------------------------------------------------------- */
+
+static void columns_set(struct tuning *t)
+{
+    const char *backend = getenv("MLAUNCH_BACKEND");
+    bool has_shm = backend && strcmp(backend, "shm") == 0;
+
+    t->names[t->count++] = "table";
+    for (int i = 0; i < ALGORITHMS; i++)
+        if (algorithms[i].kind == t->options->kind && (has_shm || !algorithms[i].needs_shm))
+            t->names[t->count++] = algorithms[i].algorithm;
+}
+
+int bench_tune(const struct bench_options *o, struct fault *why)
+{
+    struct tuning t = {.options = o};
+    int rc = 0;
+
+    columns_set(&t);
+    t.bytes = calloc((size_t)o->size_count, sizeof(*t.bytes));
+    t.us = calloc((size_t)o->size_count, sizeof(*t.us));
+    if (!t.bytes || !t.us)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < t.count && !rc; i++)
+        rc = measure_column(&t, i, why);
+    if (!rc && t.rank == 0) {
+        print_rows(&t);
+        print_crossovers(&t);
+    }
+    free(t.bytes);
+    free(t.us);
+    return rc;
+}
