@@ -86,11 +86,11 @@ print(len([us for us in r["rounds_us"] if us > 0]) if all(1 <= n <= 5 for n in r
 for op in all_reduce all_gather reduce_scatter broadcast; do
     for backend in shm tcp; do
         # over TCP --local net: else all would share memory
-        way=(--backend $backend)
+        way=(--backend "$backend")
         [ $backend = shm ] || way+=(--local net)
         bench $op -n 3 "${way[@]}" --sizes 64,16K --tune
         ends 0 "--tune $op, $backend"
-        check_output "2 rows, as wide as the head" "a row a size, times for every algorithm that can be used" awk -v backend=$backend '
+        check_output "2 rows, as wide as the head" "a row a size, times for every algorithm that can be used" awk -v backend="$backend" '
             backend == "tcp" && /shared/ { print "needs shared memory:", $0 }
             /^# *bytes/ { head = NF - 4 } # without "#" and "table / fastest"
             /^ *[0-9]/ { n += NF - 1 == head && $2 > 0 && $3 > 0 && $NF > 0 }
