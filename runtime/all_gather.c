@@ -11,23 +11,32 @@
 
 #include <string.h>
 
-/* One's own share, in its place in out, is what is sent: in may be out, where rank 0's share
- * arrives. */
-static int all_gather_direct(struct group *g, char *out, size_t size, struct fault *why)
+/* What is sent is `in`, unless that is out, where rank 0's share arrives: who reads a share (shm_offer.h) is
+ * slowed down if it has just been written. */
+static int all_gather_direct(struct group *g, const void *in, char *out, size_t size,
+                             struct fault *why)
 {
-    const char *mine = at(out, (size_t)g->rank * size);
+    char *place = at(out, (size_t)g->rank * size);
+    const char *mine = in == out ? place : in;
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2 * g->size, NULL, 0, why), n = 0;
 
     if (rc)
         return rc;
+    if (mine == place && in != place && size)
+        memcpy(place, in, size);
     for (int j = 1; j < g->size; j++) {
         int from = rank_after(g, j);
 
         p.t[n++] = send_to(rank_after(g, -j), mine, size);
         p.t[n++] = recv_from(from, at(out, (size_t)from * size), size);
     }
-    return transfer_run(g, p.t, n, why);
+    rc = transfer_start(g, p.t, n, why);
+    if (rc)
+        return rc;
+    if (mine != place && size)
+        memcpy(place, mine, size);
+    return transfer_wait(g, p.t, n, why);
 }
 
 static int all_gather_ring(struct group *g, char *out, size_t size, struct fault *why)
@@ -85,22 +94,19 @@ static int all_gather_bruck(struct group *g, char *out, size_t size, struct faul
 int all_gather(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     char *mine = at(out, (size_t)g->rank * size);
-    enum algorithm algorithm;
-    int rc;
+    enum algorithm algorithm = ALGORITHM_RING;
+    int rc = 0;
 
+    if (g->size > 1)
+        rc = algorithm_choose(CALL_ALL_GATHER, size, g, &algorithm, why);
+    if (rc)
+        return rc;
+    if (algorithm == ALGORITHM_DIRECT)
+        return all_gather_direct(g, in, out, size, why);
     if (in != mine && size)
         memcpy(mine, in, size);
     if (g->size == 1)
         return 0;
-    rc = algorithm_choose(CALL_ALL_GATHER, size, g, &algorithm, why);
-    if (rc)
-        return rc;
-    switch (algorithm) {
-    case ALGORITHM_BRUCK:
-        return all_gather_bruck(g, out, size, why);
-    case ALGORITHM_RING:
-        return all_gather_ring(g, out, size, why);
-    default:
-        return all_gather_direct(g, out, size, why);
-    }
+    return algorithm == ALGORITHM_BRUCK ? all_gather_bruck(g, out, size, why)
+                                        : all_gather_ring(g, out, size, why);
 }

@@ -113,6 +113,9 @@ struct link_ops {
     int (*hear)(struct link *l, struct json_t *word, struct fault *why);
     /* An ended link's own reason, once the coordinator has none for it; NULL: there is none. */
     const struct fault *(*reason)(const struct link *l);
+    /* The group is broken, and what is queued will be dropped: let go of its buffers. NULL: nothing
+     * holds them between calls of progress. */
+    void (*cancel)(struct link *l);
     void (*close)(struct link *l); /* no buffer is touched after it; takes half-made links */
 };
 struct link {

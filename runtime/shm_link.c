@@ -4,6 +4,9 @@
  * starts on a cache line of its own, header and the first 32 bytes of payload share it: so a small
  * message costs the receiver two misses, the ring's head and that line.
  *
+ * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes through the
+ * ring, and nothing is sent behind it until the offer has been answered.
+ *
  * Waking: a sleeper sets its slot's is_asleep, then looks at the rings once more; whoever moves a
  * head or a tail stores it, then looks at is_asleep. Both stores and loads are sequentially
  * consistent, so one of the two sees the other.
@@ -24,6 +27,12 @@ enum {
     LINE = 64,         /* messages start at its multiples */
     GRAIN = 16,        /* pieces of a payload are its multiples; no element is larger */
     CHUNK = 32 * 1024, /* bytes after which the other side may begin with its part */
+
+    OFFER_LEAST =
+        32 * 1024, /* bytes: below, the ring's two copies cost less than the kernel's one */
+    OFFER_MOST_ONE_WAY =
+        1024 * 1024,           /* beyond, two processors with a copy each are faster than one */
+    OFFER_CHUNK = 1024 * 1024, /* then other links get their turn */
 };
 
 struct shm_link {
@@ -37,6 +46,10 @@ struct shm_link {
     uint64_t in_tail_told; /* what the sender knows of in_tail */
     struct shm_slot *my_slot, *peer_slot;
     int peer_bell; /* -1: not found yet */
+    struct shm_giver giver;
+    bool is_offering; /* the first send */
+    bool is_taking;   /* the first receive */
+    bool was_refused; /* the peer can't read this process's memory */
 };
 
 static struct shm_link *shm_of(struct link *l)
@@ -104,12 +117,52 @@ static void shm_copy_in(struct shm_link *s, const void *from, size_t size)
     s->out_head += size;
 }
 
+/* With one way only and processors for both, the ring is faster for the longest ones. */
+static bool shm_would_offer(const struct shm_link *s, const struct transfer *t)
+{
+    const struct group *g = s->base.group;
+
+    if (t->size < OFFER_LEAST || s->was_refused || g->call.kind == CALL_ALL_REDUCE ||
+        g->call.kind == CALL_REDUCE_SCATTER || g->call.kind == CALL_REDUCE)
+        return false;
+    return t->size <= OFFER_MOST_ONE_WAY || s->base.recvs || g->world->is_crowded;
+}
+
+/* The header has just been written. */
+static void shm_offer(struct shm_link *s, const struct transfer *t)
+{
+    shm_offer_make(&s->out->offer, &s->giver, s->out_head - sizeof(struct message), t->buf);
+    s->is_offering = true;
+    s->out_head = round_up(s->out_head, LINE);
+    shm_publish(s, &s->out->head, s->out_head);
+}
+
+/* As shm_send, of a message that was offered. */
+static int shm_hear_answer(struct shm_link *s)
+{
+    struct transfer *t = s->base.sends;
+    enum shm_offer_state state = shm_offer_look(&s->out->offer);
+
+    if (state == OFFER_OPEN)
+        return 0;
+    s->is_offering = false;
+    if (state == OFFER_TAKEN) {
+        t->moved = t->size;
+        link_pop_send(&s->base);
+    } else {
+        s->was_refused = true; /* goes through the ring, from the start */
+    }
+    return 1;
+}
+
 /* 1 if something of the first send was moved, 0 if there is no room. */
 static int shm_send(struct shm_link *s)
 {
     struct transfer *t = s->base.sends;
     size_t room = shm_room(s), size;
 
+    if (s->is_offering)
+        return shm_hear_answer(s);
     if (room < LINE) {
         s->out_tail = atomic_load_explicit(&s->out->tail, memory_order_acquire);
         room = shm_room(s);
@@ -124,6 +177,10 @@ static int shm_send(struct shm_link *s)
         s->out_head += sizeof(m);
         room -= sizeof(m);
         t->header_moved = true;
+        if (shm_would_offer(s, t)) {
+            shm_offer(s, t);
+            return 1;
+        }
     }
     size = smaller(t->size - t->moved, smaller(room & ~(size_t)(GRAIN - 1), CHUNK));
     if (size)
@@ -162,11 +219,53 @@ static void shm_free_room(struct shm_link *s)
     shm_publish(s, &s->in->tail, s->in_tail_told);
 }
 
+/* Whether the message whose header stands at in_tail is in the ring or offered. */
+static bool shm_is_offered(const struct shm_link *s, const struct message *m)
+{
+    return m->size >= OFFER_LEAST && shm_offer_look(&s->in->offer) != OFFER_NONE &&
+           s->in->offer.position == s->in_tail;
+}
+
+static void shm_answer(struct shm_link *s, enum shm_offer_state answer)
+{
+    struct transfer *t = s->base.recvs;
+
+    if (!shm_offer_end(&s->in->offer, answer))
+        return; /* withdrawn: the sender has broken the group, as this rank is about to hear */
+    s->is_taking = false;
+    if (answer == OFFER_TAKEN)
+        link_pop_recv(&s->base);
+    else
+        t->moved = 0;
+    shm_link_rouse(&s->base);
+}
+
+/* As shm_receive, of a message that is offered. */
+static int shm_take_offered(struct shm_link *s)
+{
+    struct transfer *t = s->base.recvs;
+    size_t size = smaller(t->size - t->moved, OFFER_CHUNK);
+
+    if (shm_offer_look(&s->in->offer) != OFFER_OPEN)
+        return 0;
+    if (t->what == TRANSFER_REDUCE ||
+        !shm_offer_read(&s->in->offer, (unsigned char *)t->buf + t->moved, t->moved, size)) {
+        shm_answer(s, OFFER_REFUSED);
+        return 1;
+    }
+    t->moved += size;
+    if (t->moved == t->size)
+        shm_answer(s, OFFER_TAKEN);
+    return 1;
+}
+
 static int shm_receive(struct shm_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
     size_t size;
 
+    if (s->is_taking)
+        return shm_take_offered(s);
     if (s->in_head == s->in_tail) {
         s->in_head = atomic_load_explicit(&s->in->head, memory_order_acquire);
         if (s->in_head == s->in_tail)
@@ -180,8 +279,13 @@ static int shm_receive(struct shm_link *s, struct fault *why)
         rc = message_check(s->base.group, &m, t, why);
         if (rc)
             return rc;
-        s->in_tail += sizeof(m);
+        s->is_taking = shm_is_offered(s, &m);
+        s->in_tail += s->is_taking ? LINE : sizeof(m);
         t->header_moved = true;
+        if (s->is_taking) {
+            shm_free_room(s);
+            return 1;
+        }
     }
     size = smaller(t->size - t->moved, smaller((size_t)(s->in_head - s->in_tail), CHUNK));
     if (size)
@@ -214,6 +318,8 @@ static int shm_look_up(struct shm_link *s, struct fault *why)
         l->ended = true;
     if (!shm_is_missed(s, &call) || atomic_load(&s->in->head) != s->in_tail)
         return 0;
+    if (s->is_offering && shm_offer_look(&s->out->offer) != OFFER_OPEN)
+        return 0; /* taken just before */
     return message_check(l->group, &call, l->recvs ? l->recvs : l->sends, why);
 }
 
@@ -246,7 +352,12 @@ static int shm_sleep(struct link *l, struct pollfd *p)
     atomic_store(&s->my_slot->is_asleep, 1);
     if (l->recvs && atomic_load(&s->in->head) != s->in_tail)
         return -1;
-    if (l->sends && s->ring_size - (size_t)(s->out_head - atomic_load(&s->out->tail)) >= LINE)
+    if (s->is_offering && shm_offer_look(&s->out->offer) != OFFER_OPEN)
+        return -1;
+    if (s->is_taking && shm_offer_look(&s->in->offer) == OFFER_OPEN)
+        return -1;
+    if (l->sends && !s->is_offering &&
+        s->ring_size - (size_t)(s->out_head - atomic_load(&s->out->tail)) >= LINE)
         return -1;
     if (!l->ended && atomic_load(&s->peer_slot->is_closed))
         return -1;
@@ -260,10 +371,21 @@ static void shm_wake(struct link *l)
     atomic_store_explicit(&shm_of(l)->my_slot->is_asleep, 0, memory_order_relaxed);
 }
 
+/* The peer may read the buffer of an open offer at any time; what it has read so far no longer counts. */
+static void shm_cancel(struct link *l)
+{
+    struct shm_link *s = shm_of(l);
+
+    if (s->is_offering)
+        shm_offer_end(&s->out->offer, OFFER_WITHDRAWN);
+    s->is_offering = s->is_taking = false;
+}
+
 static void shm_close(struct link *l)
 {
     struct shm_link *s = shm_of(l);
 
+    shm_cancel(l);
     atomic_store(&s->my_slot->is_closed, 1);
     if (atomic_load(&s->peer_slot->is_asleep))
         shm_ring_bell(s);
@@ -277,6 +399,7 @@ static const struct link_ops shm_ops = {
     .progress = shm_progress,
     .sleep = shm_sleep,
     .wake = shm_wake,
+    .cancel = shm_cancel,
     .close = shm_close,
 };
 
@@ -294,6 +417,7 @@ int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segme
     l->my_slot = shm_segment_slot(s, me);
     l->peer_slot = shm_segment_slot(s, them);
     l->peer_bell = -1;
+    shm_giver_init(&l->giver);
     *out = &l->base;
     return 0;
 }

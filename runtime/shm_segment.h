@@ -13,6 +13,7 @@
 
 #include "common/fault.h"
 #include "runtime/processor.h"
+#include "runtime/shm_offer.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,6 +30,7 @@ struct shm_slot {
 struct shm_ring {
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t head; /* written up to here, by the sender */
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t tail; /* read up to here, by the receiver */
+    struct shm_offer offer;                         /* the message under way that isn't in it */
     _Alignas(PROCESSOR_LINE) unsigned char bytes[];
 };
 

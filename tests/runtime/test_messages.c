@@ -2,11 +2,16 @@
 /* test_messages.c: point-to-point calls over every kind of link, in every pattern that programs use. */
 #include "tests/runtime/test_job.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -76,6 +81,49 @@ static void test_ring(void **state)
     job_do(&mixed, ring);
 }
 
+#if defined(SYS_process_vm_readv)
+/* Where the kernel forbids to read another process's memory, as in some containers. */
+static void forbid_reading(void)
+{
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof(program) / sizeof(program[0]), program};
+
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+}
+
+static void ring_forbidden(struct job *j, int rank)
+{
+    forbid_reading();
+    ring(j, rank);
+}
+
+static void ring_forbidden_to_some(struct job *j, int rank)
+{
+    if (rank % 2)
+        forbid_reading();
+    ring(j, rank);
+}
+
+static void test_forbidden(void **state)
+{
+    (void)state;
+    job_do(&shm_pair, ring_forbidden);
+    job_do(&shm_seven, ring_forbidden_to_some);
+}
+#else
+static void test_forbidden(void **state)
+{
+    (void)state;
+    skip();
+}
+#endif
+
 /* Many small ones at once, without the receiver's help as far as there is room; then in order. */
 static void burst(struct job *j, int rank)
 {
@@ -108,7 +156,7 @@ static void test_burst(void **state)
 /* One-sided ends: who has sent may leave at once, and its message still arrives. */
 static void send_and_leave(struct job *j, int rank)
 {
-    size_t size = 100000;
+    size_t size = 30000; /* longer ones may be waited for */
     unsigned char *buf = malloc(size);
     ml_group *w;
 
@@ -248,9 +296,10 @@ static void test_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring),   cmocka_unit_test(test_burst),
-        cmocka_unit_test(test_self),   cmocka_unit_test(test_send_and_leave),
-        cmocka_unit_test(test_shapes), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_ring),           cmocka_unit_test(test_forbidden),
+        cmocka_unit_test(test_burst),          cmocka_unit_test(test_self),
+        cmocka_unit_test(test_send_and_leave), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_sums),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

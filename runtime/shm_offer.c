@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/shm_offer.h"
+
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+void shm_giver_init(struct shm_giver *me)
+{
+    me->pid = (int32_t)getpid();
+    /* Not a secret: any number that other processes don't have in the same place. */
+    if (getrandom(&me->cookie, sizeof(me->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(me->cookie))
+        me->cookie = (uint64_t)(uintptr_t)me ^ (uint64_t)me->pid << 48;
+}
+
+void shm_offer_make(struct shm_offer *o, const struct shm_giver *me, uint64_t position,
+                    const void *payload)
+{
+    o->pid = me->pid;
+    o->position = position;
+    o->address = (uint64_t)(uintptr_t)payload;
+    o->cookie_address = (uint64_t)(uintptr_t)&me->cookie;
+    o->cookie = me->cookie;
+    atomic_store_explicit(&o->state, OFFER_OPEN, memory_order_release);
+}
+
+enum shm_offer_state shm_offer_look(const struct shm_offer *o)
+{
+    return atomic_load(&o->state);
+}
+
+/* The cookie comes last and by the same call: the kernel looks the process up once, so the payload is of whoever has the
+ * cookie, and not of a process that got the number since. */
+bool shm_offer_read(const struct shm_offer *o, void *to, size_t offset, size_t size)
+{
+    uint64_t cookie = 0;
+    struct iovec here[] = {{to, size}, {&cookie, sizeof(cookie)}};
+    struct iovec there[] = {
+        {(void *)(uintptr_t)(o->address + offset), size},
+        {(void *)(uintptr_t)o->cookie_address, sizeof(cookie)},
+    };
+    ssize_t n = process_vm_readv(o->pid, here, 2, there, 2, 0);
+
+    return n == (ssize_t)(size + sizeof(cookie)) && cookie == o->cookie;
+}
+
+bool shm_offer_end(struct shm_offer *o, enum shm_offer_state how)
+{
+    uint32_t open = OFFER_OPEN;
+
+    return atomic_compare_exchange_strong(&o->state, &open, how);
+}
