@@ -106,16 +106,13 @@ struct link_ops {
      * p. Returns how many; -1: something is ready now, don't sleep. */
     int (*sleep)(struct link *l, struct pollfd *p);
     void (*wake)(struct link *l); /* after the sleep */
-    /* The call has failed: once this returns no device touches a buffer of what is queued, which is then
-     * dropped. NULL: none does anyway. */
+    /* The group is broken, and what is queued is about to be dropped: once this returns neither a device
+     * nor the peer touches its buffers. NULL: nobody does between calls of progress. */
     void (*cancel)(struct link *l);
     /* What the peer had the coordinator relay (COORD_RELAY), or NULL: this transport says nothing. */
     int (*hear)(struct link *l, struct json_t *word, struct fault *why);
     /* An ended link's own reason, once the coordinator has none for it; NULL: there is none. */
     const struct fault *(*reason)(const struct link *l);
-    /* The group is broken, and what is queued will be dropped: let go of its buffers. NULL: nothing
-     * holds them between calls of progress. */
-    void (*cancel)(struct link *l);
     void (*close)(struct link *l); /* no buffer is touched after it; takes half-made links */
 };
 struct link {
