@@ -508,7 +508,7 @@ static void check_refused(const char *algorithms, const char *part)
         enum algorithm a;
 
         setenv("MLAUNCH_ALGO", algorithms, 1);
-        if (algorithm_check(&why) != ML_ERR_ARGUMENT || !strstr(why.text, part) ||
+        if (algorithm_read(&why) != ML_ERR_ARGUMENT || !strstr(why.text, part) ||
             algorithm_choose(CALL_BROADCAST, 1, &g, &a, NULL) != ML_ERR_ARGUMENT) {
             fprintf(stderr, "'%s': %s\n", algorithms, why.text);
             _exit(1);
