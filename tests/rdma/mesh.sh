@@ -20,6 +20,11 @@ job() {
 check "4 hosts: random collectives" job 4 -- "$COLLECTIVES" --random 17 60
 check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 
+if is_long; then # minutes
+    check "a message of more than 4 GiB" job 2 -- "$BUILD/tests/runtime/beyond"
+    check_match '^4299967307 bytes are right$' "$OUT" "… arrives"
+fi
+
 # --- nothing is left behind
 run job 2 -- "$CYCLES" "$cycles" "rdma resource"
 # shellcheck disable=SC2154 # status is run's
