@@ -102,10 +102,9 @@ static int queues_create(struct rail *r, struct fault *why)
     return 0;
 }
 
-/* Whole lines, so that a chunk holds whole elements. */
-static size_t room_of(const struct port *p)
+size_t rail_room(const struct port *p)
 {
-    enum { LINE = 64 };
+    enum { LINE = 64 }; /* so that a chunk holds whole elements */
 
     return p->attr.max_msg_sz && p->attr.max_msg_sz < MEMORY_SLOT ? p->attr.max_msg_sz / LINE * LINE
                                                                   : MEMORY_SLOT;
@@ -117,7 +116,7 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
     int rc = port_open(&r->port, c->device, c->port, why);
 
     if (!rc) {
-        r->room = room_of(r->port);
+        r->room = rail_room(r->port);
         rc = mtu_settle(r, c->mtu, why);
     }
     if (!rc)

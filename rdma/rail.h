@@ -104,6 +104,9 @@ struct rail_config {
     enum queue_pair_kind kind;
 };
 
+/* Bytes of a chunk over that port: a slot's, or what the port takes in one message if that is less. */
+size_t rail_room(const struct port *p);
+
 int rail_open(struct rail **out, const struct rail_config *c, struct fault *why);
 void rail_close(struct rail *r); /* takes NULL and half-open ones */
 

@@ -12,6 +12,9 @@
  *                       to come rank 2 is killed; rank 1 tells whether its call has failed, and whether its memory
  *                       has changed afterwards, while rank 0 had more to write.
  *
+ *   timed SIZE ROUNDS   as passed, unchecked; medians in us with memory of malloc, with memory of ml_alloc, and with
+ *                       such that no device knows yet, so that the call registers it.
+ *
  * Status 1 if a call failed that should not.
  */
 #include "common/mlaunch.h"
@@ -101,6 +104,57 @@ static int passed(ml_group *w, size_t size, long rounds)
     ml_free(out);
     ml_free(in);
     return wrong != 0;
+}
+
+/* --- timed -------------------------------------------------------------------------------------
+ */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double pass_timed(ml_group *w, unsigned char *out, unsigned char *in, size_t size)
+{
+    int rank = ml_rank(w), n = ml_size(w);
+    struct timespec from, to;
+
+    memset(out, FILL, size);
+    memset(in, 0, size);
+    must(ml_barrier(w));
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    must(ml_sendrecv(w, out, size, (rank + 1) % n, in, size, (rank + n - 1) % n));
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    return (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3;
+}
+
+static int timed(ml_group *w, size_t size, size_t rounds)
+{
+    enum { COPIED, REGISTERED, FRESH, KINDS };
+    unsigned char *plain = malloc(2 * size), *known = take(2 * size);
+    double *times = calloc(KINDS * rounds, sizeof(*times));
+
+    if (!plain || !times || !rounds)
+        return 1;
+    for (size_t i = 0; i < rounds; i++) {
+        unsigned char *fresh = take(2 * size);
+
+        times[COPIED * rounds + i] = pass_timed(w, plain, plain + size, size);
+        times[REGISTERED * rounds + i] = pass_timed(w, known, known + size, size);
+        times[FRESH * rounds + i] = pass_timed(w, fresh, fresh + size, size);
+        ml_free(fresh);
+    }
+    for (size_t kind = 0; kind < KINDS; kind++)
+        qsort(times + kind * rounds, rounds, sizeof(*times), compare);
+    if (ml_rank(w) == 0)
+        printf("%zu bytes: copied %.0f us, registered %.0f us, registered by the call %.0f us\n",
+               size, times[rounds / 2], times[rounds + rounds / 2], times[2 * rounds + rounds / 2]);
+    ml_free(known);
+    free(plain);
+    free(times);
+    return 0;
 }
 
 /* --- the onlooker: a child that looks at its parent's memory --------------------------------------
@@ -284,6 +338,8 @@ int main(int argc, char **argv)
     must(ml_init(&w));
     if (strcmp(what, "passed") == 0)
         status = passed(w, size, argc > 3 ? strtol(argv[3], NULL, 10) : 1);
+    else if (strcmp(what, "timed") == 0)
+        status = timed(w, size, argc > 3 ? strtoul(argv[3], NULL, 10) : 1);
     else if (strcmp(what, "stopped") == 0)
         status = stopped(w, size);
     else
