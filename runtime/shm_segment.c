@@ -14,7 +14,7 @@
 
 enum {
     RING_MAX = 1 << 20, /* bytes: no faster beyond that */
-    RING_MIN = 4096,
+    RING_MIN = 1024, /* with hundreds of ranks; longer messages don't go through it (shm_offer.h) */
     PAGE = 4096,
     SEGMENT_AIM = 32 << 20, /* bytes that all rings together should stay below */
     CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads are in a second-level cache */
