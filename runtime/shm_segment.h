@@ -24,6 +24,7 @@
 struct shm_slot {
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t is_asleep; /* about to poll: ring its bell */
     _Atomic uint32_t is_closed;                          /* it has freed the group */
+    _Atomic int32_t processor; /* on which it waited last, from 1; 0: not known */
 };
 
 /* A queue of bytes from one process to one other; positions only grow. */

@@ -8,6 +8,7 @@
 #include "runtime/news.h"
 #include "runtime/processor.h"
 #include "runtime/wait_note.h"
+#include "runtime/wait_spread_linux.h"
 #include "runtime/world.h"
 
 #include <errno.h>
@@ -279,6 +280,7 @@ bool wait_spin(struct group *g, struct waiting *w)
     most = wait_spin_ns(g);
     if (!w->since_ns) {
         w->since_ns = now;
+        wait_spread(g, now);
         if (most == SPIN_NS && wait_has_yielded_enough(g))
             w->since_ns -= SPIN_NS;
     }
