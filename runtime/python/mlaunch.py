@@ -8,6 +8,10 @@
     w.all_reduce(a)                      # in place; op=mlaunch.SUM
     w.barrier()
 
+    r = w.start_all_reduce(a)            # goes on while this thread computes, a left alone
+    …
+    r.wait()
+
 Buffers are anything with the buffer protocol that is contiguous: bytes (to send from), bytearray,
 array.array, memoryview, ctypes arrays, numpy arrays; torch tensors as t.numpy(). The element type is the
 buffer's own; type= overrides it, for instance for bfloat16 kept in 16-bit integers. Calls block without
@@ -23,7 +27,7 @@ import sys
 import weakref
 
 __all__ = [
-    "init", "finalize", "abort", "alloc", "version", "Group", "Error", "NOBODY",
+    "init", "finalize", "abort", "alloc", "version", "Group", "Request", "Error", "NOBODY",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -96,12 +100,21 @@ for _name, _result, _arguments in (
         ("send", _int, [_pointer, _pointer, _size, _int]),
         ("recv", _int, [_pointer, _pointer, _size, _int]),
         ("sendrecv", _int, [_pointer, _pointer, _size, _int, _pointer, _size, _int]),
+        ("test", _int, [_pointer, ctypes.POINTER(_int)]),
+        ("wait", _int, [_pointer]),
         ("barrier", _int, [_pointer]),
         ("alloc", _int, [_size, ctypes.POINTER(_pointer)]),
         ("free", None, [_pointer])):
     _function = getattr(_lib, "ml_" + _name)
     _function.restype = _result
     _function.argtypes = _arguments
+
+_STARTED = ("all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all", "broadcast", "gather",
+            "scatter", "send", "recv", "sendrecv", "barrier")
+for _name in _STARTED:
+    _function = getattr(_lib, "ml_start_" + _name)
+    _function.restype = _int
+    _function.argtypes = getattr(_lib, "ml_" + _name).argtypes + [ctypes.POINTER(_pointer)]
 
 
 def _check(code):
@@ -168,6 +181,8 @@ class _Buffer:
                 self.what, self.format))
         return found
 
+    kept = False  # by a request, which releases it
+
     def release(self):
         if self.held:
             self.held = False
@@ -177,7 +192,8 @@ class _Buffer:
         return self
 
     def __exit__(self, *_):
-        self.release()
+        if not self.kept:
+            self.release()
 
 
 def alloc(size, format="B"):
@@ -248,6 +264,10 @@ class Group:
             raise Error(ERR_ARGUMENT, _lib.ml_error().decode(errors="replace"))
         return name.decode(errors="replace")
 
+    def _do(self, call, buffers, result, *arguments):
+        _check(getattr(_lib, "ml_" + call)(self._live(), *arguments))
+        return result
+
     # reductions
 
     def _reduce(self, call, data, out, type, op, root=None):
@@ -257,28 +277,27 @@ class Group:
             kind = a.type() if type is None else type
             _need(kind in range(len(_SIZES)), "there is no type %s", kind)
             count = _elements(a, kind)
-            if call is _lib.ml_reduce_scatter:
+            if call == "reduce_scatter":
                 _need(count % self.size == 0, "data: %d elements can't be shared by %d ranks", count,
                       self.size)
                 count //= self.size
             if not unused and (root is None or root == self.rank):
                 _need(b.size >= count * _SIZES[kind], "out: %d bytes, %d needed", b.size,
                       count * _SIZES[kind])
-            arguments = [self._live(), a.address, b.address, count, kind, op]
-            _check(call(*arguments) if root is None else call(*arguments, root))
-        return data if out is None else out
+            return self._do(call, (a, b), data if out is None else out, a.address, b.address, count, kind,
+                            op, *(() if root is None else (root,)))
 
     def all_reduce(self, data, out=None, op=SUM, type=None):
         """Everyone gets the reduction of all ranks' data, in place or in out."""
-        return self._reduce(_lib.ml_all_reduce, data, out, type, op)
+        return self._reduce("all_reduce", data, out, type, op)
 
     def reduce(self, data, out=None, op=SUM, root=0, type=None):
         """As all_reduce, but only root's out (or data, in place) is written."""
-        return self._reduce(_lib.ml_reduce, data, out, type, op, root)
+        return self._reduce("reduce", data, out, type, op, root)
 
     def reduce_scatter(self, data, out, op=SUM, type=None):
         """data: size equal blocks; out: block `rank` of the reduction."""
-        return self._reduce(_lib.ml_reduce_scatter, data, out, type, op)
+        return self._reduce("reduce_scatter", data, out, type, op)
 
     # movements: bytes
 
@@ -287,8 +306,7 @@ class Group:
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
             _need(b.size == a.size * self.size, "out: %d bytes, %d ranks have %d each", b.size, self.size,
                   a.size)
-            _check(_lib.ml_all_gather(self._live(), a.address, b.address, a.size))
-        return out
+            return self._do("all_gather", (a, b), out, a.address, b.address, a.size)
 
     def all_to_all(self, data, out=None):
         """Block j of data goes to rank j, into block `rank` of its out; in place without out."""
@@ -296,50 +314,45 @@ class Group:
                 _Buffer("out", data if out is None else out, True) as b:
             _need(a.size % self.size == 0, "data: %d bytes can't be shared by %d ranks", a.size, self.size)
             _need(a.size == b.size, "data has %d bytes, out %d", a.size, b.size)
-            _check(_lib.ml_all_to_all(self._live(), a.address, b.address, a.size // self.size))
-        return data if out is None else out
+            return self._do("all_to_all", (a, b), data if out is None else out, a.address, b.address,
+                            a.size // self.size)
 
     def broadcast(self, data, root=0):
         """root's data is copied into everybody else's."""
         with _Buffer("data", data, root != self.rank) as a:
-            _check(_lib.ml_broadcast(self._live(), a.address, a.size, root))
-        return data
+            return self._do("broadcast", (a,), data, a.address, a.size, root)
 
     def gather(self, data, out=None, root=0):
         """root's out: every rank's data, in rank order; others need none."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
             _need(root != self.rank or b.size == a.size * self.size,
                   "out: %d bytes, %d ranks have %d each", b.size, self.size, a.size)
-            _check(_lib.ml_gather(self._live(), a.address, b.address, a.size, root))
-        return out
+            return self._do("gather", (a, b), out, a.address, b.address, a.size, root)
 
     def scatter(self, data, out, root=0):
         """out: block `rank` of root's data; others need no data (None)."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
             _need(root != self.rank or a.size == b.size * self.size,
                   "data: %d bytes, %d ranks take %d each", a.size, self.size, b.size)
-            _check(_lib.ml_scatter(self._live(), a.address, b.address, b.size, root))
-        return out
+            return self._do("scatter", (a, b), out, a.address, b.address, b.size, root)
 
     # point to point
 
     def send(self, data, to):
         with _Buffer("data", data, False) as a:
-            _check(_lib.ml_send(self._live(), a.address, a.size, to))
+            return self._do("send", (a,), None, a.address, a.size, to)
 
     def recv(self, out, source):
         with _Buffer("out", out, True) as b:
-            _check(_lib.ml_recv(self._live(), b.address, b.size, source))
-        return out
+            return self._do("recv", (b,), out, b.address, b.size, source)
 
     def sendrecv(self, data, to, out, source):
         """Both at once, which can't deadlock. NOBODY as to or source: nothing is sent or received."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
-            _check(_lib.ml_sendrecv(self._live(), a.address, a.size, to, b.address, b.size, source))
-        return out
+            return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size, source)
 
     def barrier(self):
-        _check(_lib.ml_barrier(self._live()))
+        return self._do("barrier", (), None)
 
     # groups
 
@@ -359,6 +372,90 @@ class Group:
             handle, self._handle = self._handle, None
             _lib.ml_group_free(handle)
 
+
+# ---- calls that are started ----
+
+_requests = {}  # by handle: their buffers are held until they are done, whoever has forgotten them
+
+
+class Request:
+    """A call that was started: Group.start_X has X's arguments. A thread of the library carries it out, and
+    the buffers are to be left alone until it is done."""
+
+    def __init__(self, handle, buffers, result):
+        self._handle, self._result, self._error = handle, result, None
+        for buffer in buffers:
+            buffer.kept = True
+        _sweep()
+        _requests[handle] = (weakref.ref(self), buffers)
+
+    def wait(self):
+        """Waits until it is done, and returns the buffer that it filled; raises what the call failed with."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            try:
+                _end(handle)
+            except Error as e:
+                self._error = e
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def test(self):
+        """Whether it is done; never waits. Raises what the call failed with."""
+        if self._handle is None or _is_done(self._handle):
+            self.wait()
+            return True
+        return False
+
+
+def _is_done(handle):
+    done = _int()
+    code = _lib.ml_test(handle, ctypes.byref(done))
+    return bool(done.value) or bool(_check(code))
+
+
+def _end(handle):
+    code = _lib.ml_wait(handle)
+    error = _lib.ml_error() if code < 0 else b""
+    for buffer in _requests.pop(handle)[1]:
+        buffer.release()
+    if code < 0:
+        raise Error(code, error.decode(errors="replace"))
+
+
+def _sweep():
+    """Ends those that are done and that nobody will wait for."""
+    for handle, (request, _) in list(_requests.items()):
+        if request() is None and _is_done(handle):
+            try:
+                _end(handle)
+            except Error:
+                pass  # the group is broken: its next call tells
+
+
+class _Starting(Group):
+    """A group whose calls are started."""
+
+    def __init__(self, group):
+        self.__dict__ = group.__dict__
+
+    def _do(self, call, buffers, result, *arguments):
+        handle = _pointer()
+        _check(getattr(_lib, "ml_start_" + call)(self._live(), *arguments, ctypes.byref(handle)))
+        return Request(handle.value, buffers, result)
+
+
+def _starting(name):
+    def start(self, *arguments, **named):
+        return getattr(_Starting(self), name)(*arguments, **named)
+    start.__name__ = start.__qualname__ = "start_" + name
+    start.__doc__ = "%s(), but returns a Request at once." % name
+    return start
+
+
+for _name in _STARTED:
+    setattr(Group, "start_" + _name, _starting(_name))
 
 _inits = 0
 
@@ -380,6 +477,7 @@ def finalize():
     global _inits
     _check(_lib.ml_finalize())
     _inits -= 1
+    _sweep()
     if _inits <= 0:
         for group in list(_groups):
             group._handle = None

@@ -92,6 +92,36 @@ def groups(w):
     refused(mlaunch.ERR_STATE, "the group is gone", half.barrier)
 
 
+def started(w):
+    total, left, right = sum(range(w.size)), (w.rank - 1) % w.size, (w.rank + 1) % w.size
+    a, got = array.array("d", [w.rank, 1] * 50000), bytearray(3)
+    sums, comes = w.start_all_reduce(a), w.start_recv(got, left)
+    refused_now(a.append, 1)  # held until it is done
+    goes = w.start_send(bytes([w.rank] * 3), right)
+    assert comes.wait() is got and got == bytes([left] * 3)
+    while not sums.test():
+        pass
+    assert sums.wait() is a and a[0] == total and a[-1] == w.size
+    a.append(1)
+    assert goes.wait() is None and goes.test()
+    b, out = bytearray([w.rank]), bytearray(w.size)
+    assert w.start_all_gather(b, out).wait() == bytes(range(w.size))
+    w.start_all_reduce(b)  # forgotten: done all the same, before the next call on the group
+    w.barrier()
+    assert b[0] == total % 256
+    assert w.start_barrier().wait() is None
+    refused(mlaunch.ERR_ARGUMENT, "root is", w.start_broadcast, b, root=w.size)
+    refused(mlaunch.ERR_ARGUMENT, "2 needed", w.start_reduce, bytes(2), bytearray(1), root=w.rank)
+
+
+def refused_now(call, *arguments):
+    try:
+        call(*arguments)
+    except BufferError:
+        return
+    raise AssertionError("no error")
+
+
 def slips(w):
     a = array.array("d", [1, 2])
     bad = mlaunch.ERR_ARGUMENT
@@ -146,6 +176,7 @@ memory(world)
 reductions(world)
 movements(world)
 groups(world)
+started(world)
 slips(world)
 if np:
     arrays(world)
@@ -156,6 +187,7 @@ if len(sys.argv) > 1 and sys.argv[1] == "abort":
 if len(sys.argv) > 1 and sys.argv[1] == "die":
     if world.rank == 0:
         sys.exit(3)
+    refused(mlaunch.ERR_PEER, "rank 0", world.start_recv(bytearray(1), 0).wait)
     refused(mlaunch.ERR_PEER, "rank 0", world.barrier)
     sys.exit(4)
 mlaunch.finalize()
