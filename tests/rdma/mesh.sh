@@ -20,6 +20,8 @@ job() {
 check "4 hosts: random collectives" job 4 -- "$COLLECTIVES" --random 17 60
 check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 
+check "4 hosts: calls that are started, among blocking ones" job 4 -- "$COLLECTIVES" --started --random 17 60
+check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 if is_long; then # minutes
     check "a message of more than 4 GiB" job 2 -- "$BUILD/tests/runtime/beyond"
     check_match '^4299967307 bytes are right$' "$OUT" "… arrives"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives [--long | --huge | [--alloc] --random SEED CASES]: one rank's program: all collectives, types and ops,
- * of many sizes, with --alloc in memory of ml_alloc, in place and not, against a plain reference. A line on stderr
- * for each failing case, rank 0's summary on stdout; status 1 if anything failed on any rank.
+ * collectives [--long | --huge | [--alloc] [--started] --random SEED CASES]: one rank's program: all collectives, types
+ * and ops, of many sizes, in place and not, against a plain reference; with --alloc in memory of ml_alloc, with
+ * --started in both forms, blocking and started, mixed with others in flight. A line on stderr for each failing case,
+ * rank 0's summary on stdout; status 1 if anything failed on any rank.
  */
 #include "tests/runtime/collective_cases.h"
+#include "tests/runtime/started_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +153,7 @@ int main(int argc, char **argv)
                         .sendrecv = ml_sendrecv,
                         .barrier = ml_barrier,
                         .error = call_error};
+    struct subject started;
     unsigned long failures;
     int rc = ml_init(&s.group);
 
@@ -162,11 +165,17 @@ int main(int argc, char **argv)
     s.size = ml_size(s.group);
     run.subject = &s;
     run.is_long = argc == 2 && strcmp(argv[1], "--long") == 0;
-    if (argc == 5 && strcmp(argv[1], "--alloc") == 0) {
+    if (argc >= 5 && strcmp(argv[1], "--alloc") == 0) {
         s.alloc = ml_alloc;
         s.free = ml_free;
         argc--;
         argv++;
+    }
+    if (argc == 5 && strcmp(argv[1], "--started") == 0) {
+        argc--;
+        argv++;
+        started = started_calls(&s, strtoull(argv[2], NULL, 10));
+        run.subject = &started;
     }
     if (argc == 4 && strcmp(argv[1], "--random") == 0)
         random_cases(strtoull(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
@@ -175,6 +184,7 @@ int main(int argc, char **argv)
     else
         every_case();
 
+    run.failures += started_calls_end();
     rc = ml_all_reduce(s.group, &run.failures, &failures, 1, ML_UINT64, ML_SUM);
     if (rc || ml_finalize()) {
         fprintf(stderr, "collectives: %s\n", ml_error());

@@ -48,6 +48,8 @@ unset MLAUNCH_ALGO
 for seed in 1 $((RANDOM * 32768 + RANDOM)); do
     calls "random calls, shm, 5 ranks, seed $seed" -n 5 --oversubscribe --output raw --backend shm -- --program --random $seed $cases
     calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --random $seed $cases
+    calls "started and not, shm, 4 ranks, seed $seed" -n 4 --oversubscribe --output raw --backend shm -- --program --started --random $seed $cases
+    calls "started and not, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --started --random $seed $cases
 done
 calls "random calls in memory of ml_alloc, shm, 3 ranks" -n 3 --oversubscribe --output raw --backend shm -- --program --alloc --random 3 $cases
 calls "random calls in memory of ml_alloc, tcp, 3 ranks" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --alloc --random 3 $cases
