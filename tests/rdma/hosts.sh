@@ -30,6 +30,33 @@ check_match '^6 ranks: 30 cases, 0 failures$' "$OUT" "… without a failure"
 check "one host, --local net: RDMA loopback" \
     job 2 --ppn 2 --local net -- "$COLLECTIVES" --random 3 20
 
+check "two hosts with two ranks each, --local net: RDMA inside and between" \
+    job 4 --oversubscribe --ppn 2 --local net -- "$COLLECTIVES" --random 19 20
+check_match '^4 ranks: 20 cases, 0 failures$' "$OUT" "… without a failure"
+
+# --- who is late, and who does not come
+# shellcheck disable=SC2016 # the rank's shell expands it
+late='[ $MLAUNCH_RANK = 0 ] || bash -c "read -rt 3 <> <(:)"; exec "$0"'
+check "a rank that is 3 s late" job 2 --init-timeout 60 -- sh -c "$late" "$HELLO"
+check_match '^we are 2,' "$OUT" "… is waited for"
+# shellcheck disable=SC2016
+check_error 1 'rank 1 on host host1 has not called ml_init within 3 s' "a rank that does not come is named" \
+    job 2 --init-timeout 3 -- sh -c '[ $MLAUNCH_RANK = 0 ] || exec tail -f /dev/null; exec "$0"' "$HELLO"
+
+# --- what breaks between the look at the wiring and ml_init
+# broken WHAT: rank 0 does it and calls ml_init.
+broken() {
+    # shellcheck disable=SC2016
+    job 2 --init-timeout 8 -- sh -c '[ $MLAUNCH_RANK = 1 ] || eval "$1"; exec "$0"' "$HELLO" "$1"
+}
+check_error 1 'rank [01] on host host[01]: .*rxe_p[01] port 1 .*rank [01] on host host[01].*: are these two devices on one cable' \
+    "a wire that goes dead before ml_init is named, with both ends" broken 'tc qdisc add dev p1 root netem loss 100%'
+check_no_match '^we are' "$OUT" "… and nobody gets a group"
+tc qdisc del dev p1 root
+check_error 1 'rank 0 on host host0: rxe_p1 port 1 is down: check its cable' "a port that goes down before ml_init is named" \
+    broken 'ip link set p1 down'
+ip link set p1 up
+
 # --- without a wiring it is found
 check "3 hosts without a wiring" timeout -k 5 60 "$MLAUNCH" -v --backend rdma --hosts host0,host1,host2 -- "$HELLO"
 check_match '^we are 3,|\] we are 3,' "$OUT" "… run"
@@ -131,7 +158,7 @@ next "the next job after a killed rank"
 
 # --- a local port goes down
 down() { # down COMMAND…: when the job is running
-    coproc JOB { job 2 ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
+    coproc JOB { job "${RANKS:-2}" ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
     job_read 60 "$@"
 }
 down ip link set p1 down
@@ -168,6 +195,14 @@ sed '1s/rxe_p1/rxe_px/; 1s/rxe_p2/rxe_p1/; 1s/rxe_px/rxe_p2/' "$RDMA_HOSTFILE" >
 check_error 125 'host host0: .*says that rxe_p2 leads to host host1, but it is on one cable with rxe_p0 of host host2' \
     "two swapped devices" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/swapped.json" --backend rdma -- "$HELLO"
 check_no_match 'hello:' "$ERR" "… before a rank starts"
+# Each row with the null where it belongs.
+sed '2s/"rdma": .*/"rdma": ["rxe_p0", null, "rxe_p1"]},/; 3s/"rdma": .*/"rdma": ["rxe_p0", "rxe_p2", null]}]/' "$RDMA_HOSTFILE" > "$T/rows.json"
+check_error 125 'host host1: there is no RDMA device rxe_p1 here|host host2: there is no RDMA device rxe_p2 here' \
+    "two hosts with swapped rows" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rows.json" --backend rdma -- "$HELLO"
+check_no_match 'hello' "$OUT" "… before a rank starts"
+sed '2s/"rdma": .*/"rdma": ["rxe_p0", null]},/' "$RDMA_HOSTFILE" > "$T/ragged.json"
+check_error 125 'ragged.json: hosts\[1\] \(host1\): .*rdma' "a row that is too short" \
+    timeout -k 5 60 "$MLAUNCH" --hostfile "$T/ragged.json" --backend rdma -- "$HELLO"
 next "the next job after wrong hostfiles"
 
 # --- mlaunch-probe
@@ -206,4 +241,19 @@ else
     diag_run
 fi
 mend
+
+# --- a host dies, and is not there any more
+kill_host2() { timeout 5 ssh host2 'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' || :; }
+RANKS=3 down kill_host2
+for rank in 0 1; do
+    ms=$(sed -n "s/^rank $rank: error -[57] after \([0-9]*\) ms, .*host host2.*/\1/p" "$OUT")
+    if [ "${ms:-99999}" -le 15000 ]; then
+        pass "a host that dies is rank $rank's error within 15 s, by name ($ms ms)"
+    else
+        fail "a host that dies is rank $rank's error within 15 s, by name (${ms:-none} ms)"
+        diag_run
+    fi
+done
+check "the other hosts' next job" job 2 -- "$HELLO"
+check_match '^we are 2,' "$OUT" "… with all ranks"
 done_testing
