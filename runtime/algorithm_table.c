@@ -37,7 +37,7 @@ static const struct {
 
     /* Over TCP a message costs microseconds of processor time at both ends, and one look for many bytes
      * little: fewer messages win until some 64 KiB, and chunks until some MiB cost more than they hide.
-     * Measured by bench --tune with 2, 4 and 8 ranks (doc/performance.md). */
+     * Measured with 2, 4 and 8 ranks (doc/performance.md). */
     {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, TCP},
     {CALL_ALL_REDUCE, 1 * MIB, 2, ALGORITHM_FLAT, TCP},
     {CALL_ALL_REDUCE, ANY_SIZE, 2, ALGORITHM_DIRECT, TCP},
