@@ -43,8 +43,8 @@ for n in 2 3 4; do
 done
 check_error 1 'usage: heat' "more ranks than rows" job 3 -- "$EXAMPLES/heat" 2 1
 
-for backend in shm tcp; do
-    check "overlap over $backend" job 3 --backend $backend --local net -- "$EXAMPLES/overlap" 5 0.25
+for local in shm net; do
+    check "overlap over $local" job 3 --backend tcp --local $local -- "$EXAMPLES/overlap" 5 0.25
     check_match '^overlapped +[0-9.]+$' "$OUT" "its sums are right, and it says what it took"
 done
 check_error 2 'usage: overlap' "no buckets" job 1 -- "$EXAMPLES/overlap" 0
