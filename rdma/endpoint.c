@@ -592,7 +592,7 @@ size_t endpoint_part(struct endpoint *e, size_t offset)
         return 0;
     r = e->live[e->out % (unsigned)e->live_count];
     way = zero_copy_way(&e->zero_copy, r, offset);
-    if ((way.from || way.is_direct) && room > ZERO_COPY_PART)
+    if (room > ZERO_COPY_PART)
         room = ZERO_COPY_PART;
     if (size > room)
         size = room;

@@ -34,10 +34,12 @@ struct group {
     struct shm_board *board;     /* where all members share memory, else NULL */
     unsigned yields;             /* waits that yielded the processor, of late (wait.c) */
     int64_t spread_ns; /* when this rank last moved to another processor (wait_spread_linux.c) */
-    bool stall_told;   /* COORD_WAITING was sent for this call */
-    int64_t looked_ms; /* when news were last read at the beginning of a call */
-    int waker;         /* ends a sleep too: more was started (progress.c), or -1 */
-    bool is_patient;   /* nobody waits for what is under way: it can't be a stall */
+    int long_lost;     /* waits that spun long in vain, as wait.c counts them */
+    unsigned long_skipped; /* waits since that could have spun long */
+    bool stall_told;       /* COORD_WAITING was sent for this call */
+    int64_t looked_ms;     /* when news were last read at the beginning of a call */
+    int waker;             /* ends a sleep too: more was started (progress.c), or -1 */
+    bool is_patient;       /* nobody waits for what is under way: it can't be a stall */
 
     /* progress.c: what was started. While under_way the group is its thread's. */
     struct progress *progress; /* NULL: nothing ever was */

@@ -25,7 +25,7 @@ enum {
     FLUSH_STEP_MS = 50,
     DESCRIPTORS = 32,
     /* To arm, sleep and wake takes six system calls, and an interrupt on the way. */
-    SPIN_NS = 500 * 1000,
+    SPIN_NS = 1000 * 1000,
     UNREAD_MOST = 8,
 };
 

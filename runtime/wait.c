@@ -22,6 +22,9 @@ enum {
     SPIN_NS = 50 * 1000,      /* then sleep: a wake-up costs some 5 us, a spinning core more */
     SHORT = 4096,             /* bytes of a message that will be here soon, if at all */
     YIELDS_MOST = 8,          /* waits that yielded; the next one sleeps */
+    LONG_LOST_MOST = 16,      /* waits that spun long in vain; then they don't */
+    LONG_WON = 2,             /* of those, one that did not makes up for */
+    LONG_SKIPS = 64,          /* and after as many, one tries again */
     ENDED_MS = 1000,          /* how long the coordinator's word on a closed link is awaited */
     LEFT_DRAINS = 10,         /* times drain_ms: one who left in good order may have sent a lot */
     STALL_MS = 1000,          /* then the coordinator hears of it, and compares */
@@ -231,20 +234,37 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
 /* --- steps -------------------------------------------------------------------------------------
  */
 
+/* To spin long pays while what is awaited mostly comes in time. It doesn't where more hosts' worth of
+ * work shares a processor (virtual machines), or the peers have other work between two calls: then it
+ * is left, and tried again now and then. */
+static bool wait_may_spin_long(struct group *g)
+{
+    if (g->long_lost < LONG_LOST_MOST)
+        return true;
+    if (++g->long_skipped < LONG_SKIPS)
+        return false;
+    g->long_skipped = 0;
+    g->long_lost--;
+    return true;
+}
+
 /* How long to spin: a link whose wake-ups are dear asks for more where a short message is awaited; one that
  * asks the kernel always does, because it yields meanwhile. */
-static int64_t wait_spin_ns(const struct group *g)
+static void wait_choose_spin(struct group *g, struct waiting *w)
 {
-    int64_t most = SPIN_NS;
+    int64_t longer = 0;
 
+    w->spin_ns = SPIN_NS;
     for (int i = 0; i < g->active_count; i++) {
         const struct link *l = g->active[i];
         bool is_short = l->recvs && l->recvs->size <= SHORT && !g->world->is_crowded;
 
-        if (l->ops->spin_ns > most && (l->ops->asks_kernel || is_short))
-            most = l->ops->spin_ns;
+        if ((l->ops->asks_kernel || is_short) && l->ops->spin_ns > longer)
+            longer = l->ops->spin_ns;
     }
-    return most;
+    w->may_be_long = longer > w->spin_ns && wait_may_spin_long(g);
+    if (w->may_be_long)
+        w->spin_ns = longer;
 }
 
 /* How many times to look again at once. Ranks of several "hosts" may share a processor and can't know it: where a
@@ -270,22 +290,26 @@ static bool wait_has_yielded_enough(struct group *g)
 
 bool wait_spin(struct group *g, struct waiting *w)
 {
-    int64_t now, most;
+    int64_t now;
 
     if (w->steps++ < wait_pauses(g)) {
         processor_pause();
         return true;
     }
     now = clock_ns();
-    most = wait_spin_ns(g);
     if (!w->since_ns) {
         w->since_ns = now;
         wait_spread(g, now);
-        if (most == SPIN_NS && wait_has_yielded_enough(g))
+        wait_choose_spin(g, w);
+        if (w->spin_ns == SPIN_NS && wait_has_yielded_enough(g))
             w->since_ns -= SPIN_NS;
     }
-    if (now - w->since_ns >= most)
+    if (now - w->since_ns >= w->spin_ns) {
+        g->long_lost += w->is_long && g->long_lost < LONG_LOST_MOST;
+        w->is_long = false;
         return false;
+    }
+    w->is_long = w->may_be_long && now - w->since_ns >= SPIN_NS;
     sched_yield();
     return true;
 }
@@ -311,7 +335,8 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
 
 void wait_moved(struct group *g, struct waiting *w)
 {
-    w->steps = 0;
-    w->since_ns = 0;
+    if (w->is_long)
+        g->long_lost = g->long_lost > LONG_WON ? g->long_lost - LONG_WON : 0;
+    *w = (struct waiting){0};
     wait_over(g);
 }

@@ -10,6 +10,9 @@
 struct waiting {
     unsigned steps;
     int64_t since_ns;
+    int64_t spin_ns;  /* how long to spin this time; set together with since_ns */
+    bool may_be_long; /* that is longer than usual */
+    bool is_long;     /* it has spun for longer than the usual time */
 };
 
 /* Waits a moment without sleeping. False once it is time to sleep: wait_step. */
