@@ -17,6 +17,7 @@ enum { ANY_RANKS = 1 << 30 };
 enum medium {
     ANY,
     BOARD, /* all members share memory */
+    HOSTS, /* several hosts, with equally many ranks each, more than one */
     TCP,   /* not all of them do, and the others are reached over TCP */
 };
 
@@ -34,6 +35,10 @@ static const struct {
     {CALL_ALL_REDUCE, 256 * KIB, 2, ALGORITHM_SHARED_FLAT, BOARD},
     {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT, BOARD},
     {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED, BOARD},
+
+    /* Half the bytes between hosts of two ranks and more, for two rounds more. */
+    {CALL_ALL_REDUCE, 32 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, HOSTS},
+    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_HIERARCHICAL, HOSTS},
 
     /* Over TCP a message costs microseconds of processor time at both ends, and one look for many bytes
      * little: fewer messages win until some 64 KiB, and chunks until some MiB cost more than they hide.
@@ -79,15 +84,11 @@ static const struct {
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
 static const char *const names[ALGORITHMS] = {
-    [ALGORITHM_BINOMIAL] = "binomial",
-    [ALGORITHM_BRUCK] = "bruck",
-    [ALGORITHM_DIRECT] = "direct",
-    [ALGORITHM_DOUBLING] = "doubling",
-    [ALGORITHM_FLAT] = "flat",
-    [ALGORITHM_RING] = "ring",
-    [ALGORITHM_SCATTER] = "scatter",
-    [ALGORITHM_SHARED] = "shared",
-    [ALGORITHM_SHARED_FLAT] = "shared-flat",
+    [ALGORITHM_BINOMIAL] = "binomial", [ALGORITHM_BRUCK] = "bruck",
+    [ALGORITHM_DIRECT] = "direct",     [ALGORITHM_DOUBLING] = "doubling",
+    [ALGORITHM_FLAT] = "flat",         [ALGORITHM_HIERARCHICAL] = "hierarchical",
+    [ALGORITHM_RING] = "ring",         [ALGORITHM_SCATTER] = "scatter",
+    [ALGORITHM_SHARED] = "shared",     [ALGORITHM_SHARED_FLAT] = "shared-flat",
 };
 
 static const struct {
@@ -186,16 +187,27 @@ int algorithm_read(struct fault *why)
     return overrides_check(why);
 }
 
-/* Whether g has what the row's algorithm needs: what only TCP wants to use, all can. */
-static bool is_possible(int row, const struct group *g)
+/* Whether g has what the algorithm needs. */
+static bool is_possible(int algorithm, const struct group *g)
 {
-    return row >= 0 && (table[row].medium != BOARD || g->board);
+    if (algorithm == ALGORITHM_SHARED || algorithm == ALGORITHM_SHARED_FLAT)
+        return g->board;
+    return algorithm != ALGORITHM_HIERARCHICAL || g->hierarchy;
+}
+
+static bool is_medium(enum medium m, const struct group *g)
+{
+    if (m == BOARD)
+        return g->board;
+    if (m == HOSTS)
+        return g->hierarchy;
+    return m == ANY || g->uses_tcp;
 }
 
 static bool fits(int row, enum call_kind kind, size_t bytes, const struct group *g)
 {
     return table[row].kind == kind && bytes <= table[row].bytes && g->size <= table[row].ranks &&
-           is_possible(row, g) && (table[row].medium != TCP || g->uses_tcp);
+           is_medium(table[row].medium, g);
 }
 
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
@@ -207,7 +219,7 @@ int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, e
     rc = overrides_check(why);
     if (rc)
         return rc;
-    if (overrides[kind] && is_possible(row_of(kind, overrides[kind] - 1), g)) {
+    if (overrides[kind] && is_possible(overrides[kind] - 1, g)) {
         *out = (enum algorithm)(overrides[kind] - 1);
         return 0;
     }

@@ -10,6 +10,9 @@
 int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_reduce_direct(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_reduce_flat(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+/* Only where g->hierarchy is. */
+int all_reduce_hierarchical(struct group *g, const void *in, void *out, size_t size,
+                            struct fault *why);
 int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 
 /* Only where g->board is. */

@@ -10,24 +10,15 @@
 
 int all_reduce_flat(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
+    const struct team all = {.size = g->size, .place = g->rank};
     struct blocks b;
-    struct piece mine;
     struct pipeline p;
     void *work;
-    int rc, n = 0;
+    int rc;
 
     blocks_cut(&b, size, g->size);
-    mine = blocks_block(&b, g->rank);
     rc = reduce_flat_open(&p, g, &b, &work, why);
     if (!rc)
-        rc = reduce_flat(&p, &b, in, at(out, mine.offset), work, why);
-    if (rc)
-        return rc;
-    for (int j = 1; j < g->size; j++) {
-        struct piece theirs = blocks_block(&b, rank_after(g, j));
-
-        p.t[n++] = send_to(rank_after(g, -j), at(out, mine.offset), mine.size);
-        p.t[n++] = recv_from(rank_after(g, j), at(out, theirs.offset), theirs.size);
-    }
-    return transfer_run(g, p.t, n, why);
+        rc = reduce_flat(&p, &all, &b, in, at(out, blocks_block(&b, g->rank).offset), work, why);
+    return rc ? rc : share_flat(&p, &all, &b, out, why);
 }

@@ -9,6 +9,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/bell.h"
 #include "runtime/exchange.h"
+#include "runtime/hierarchy.h"
 #include "runtime/news.h"
 #include "runtime/progress.h"
 #include "runtime/rdma_mesh.h"
@@ -193,7 +194,7 @@ static int group_allocate(struct group *g, const int *members, struct fault *why
         if (members[i] == w->rank)
             g->rank = i;
     }
-    return 0;
+    return w->job.local_net ? 0 : hierarchy_find(&g->hierarchy, g, why);
 }
 
 void group_tell_broken(struct group *g, const struct fault *why)
@@ -264,6 +265,7 @@ void group_free(struct group *g)
     free(g->polls);
     free(g->active);
     free(g->links);
+    free(g->hierarchy);
     free(g->host_of);
     free(g->members);
     free(g);

@@ -21,8 +21,9 @@ struct group {
     struct fault broken;   /* code != 0: what every call returns from now on */
     void *scratch;         /* for collectives; grows */
     size_t scratch_size;
-    int *host_of;  /* host index of each rank of the group: hierarchy */
-    bool uses_tcp; /* between some of its members: of that all of them are agreed */
+    int *host_of;                /* host index of each rank of the group */
+    struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
+    bool uses_tcp;               /* between some of its members: of that all of them are agreed */
 
     /* group.c and wait.c: */
     int bell;             /* a FIFO that wakes this group's sleeper (bell.h), or -1 */

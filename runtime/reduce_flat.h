@@ -7,15 +7,20 @@
 #ifndef RUNTIME_REDUCE_FLAT_H
 #define RUNTIME_REDUCE_FLAT_H
 
+#include "runtime/hierarchy.h"
 #include "runtime/steps.h"
 
 /* Opens `p` with room for `most` transfers and, at *work, for the vector that `b` cuts. */
 int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b, void **work,
                      struct fault *why);
 
-/* sum: this rank's block of the reduction. It may be that of `in`, or lie over any block of it that
+/* Between the ranks of a team, which `b` has a block for each of. sum: this rank's block of the reduction. It may be that of `in`, or lie over any block of it that
  * belongs to another rank, because all is sent before anything is written. */
-int reduce_flat(struct pipeline *p, const struct blocks *b, const void *in, void *sum, void *work,
-                struct fault *why);
+int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b, const void *in,
+                void *sum, void *work, struct fault *why);
+
+/* Everyone of the team gets everyone's block of `out`. */
+int share_flat(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,
+               struct fault *why);
 
 #endif

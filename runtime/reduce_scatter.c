@@ -18,6 +18,7 @@
 static int reduce_scatter_flat(struct group *g, const void *in, void *out, size_t size,
                                struct fault *why)
 {
+    const struct team all = {.size = g->size, .place = g->rank};
     struct pipeline p;
     struct blocks b;
     void *work;
@@ -25,7 +26,7 @@ static int reduce_scatter_flat(struct group *g, const void *in, void *out, size_
 
     blocks_cut_equal(&b, (size_t)g->size * size, g->size);
     rc = reduce_flat_open(&p, g, &b, &work, why);
-    return rc ? rc : reduce_flat(&p, &b, in, out, work, why);
+    return rc ? rc : reduce_flat(&p, &all, &b, in, out, work, why);
 }
 
 /* Completed chunks wait in scratch: chunk step - lag is in nobody's way any more. */

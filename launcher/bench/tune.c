@@ -7,24 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 7 /* the table's own choice, and an operation's algorithms at most */ };
+enum { COLUMNS = 8 /* the table's own choice, and an operation's algorithms at most */ };
 
 /* Crossovers are told where another algorithm is this much faster than the one before: less is noise. */
 static const double gain = 1.05;
+
+enum where { ANYWHERE, ONE_HOST /* all ranks share memory */, HOSTS /* several ranks on each */ };
 
 /* runtime/algorithm_table.c has them; what it doesn't know, ml_init refuses. */
 static const struct {
     enum bench_kind kind;
     const char *algorithm;
-    bool needs_shm; /* between all ranks; elsewhere the library takes another one */
+    enum where where; /* elsewhere the library takes another one */
 } algorithms[] = {
-    {BENCH_ALL_REDUCE, "shared-flat", true}, {BENCH_ALL_REDUCE, "shared", true},
-    {BENCH_ALL_REDUCE, "doubling", false},   {BENCH_ALL_REDUCE, "flat", false},
-    {BENCH_ALL_REDUCE, "direct", false},     {BENCH_ALL_REDUCE, "ring", false},
-    {BENCH_REDUCE_SCATTER, "flat", false},   {BENCH_REDUCE_SCATTER, "direct", false},
-    {BENCH_ALL_GATHER, "bruck", false},      {BENCH_ALL_GATHER, "direct", false},
-    {BENCH_ALL_GATHER, "ring", false},       {BENCH_BROADCAST, "binomial", false},
-    {BENCH_BROADCAST, "scatter", false},
+    {BENCH_ALL_REDUCE, "shared-flat", ONE_HOST}, {BENCH_ALL_REDUCE, "shared", ONE_HOST},
+    {BENCH_ALL_REDUCE, "doubling", ANYWHERE},    {BENCH_ALL_REDUCE, "flat", ANYWHERE},
+    {BENCH_ALL_REDUCE, "direct", ANYWHERE},      {BENCH_ALL_REDUCE, "ring", ANYWHERE},
+    {BENCH_ALL_REDUCE, "hierarchical", HOSTS},   {BENCH_REDUCE_SCATTER, "flat", ANYWHERE},
+    {BENCH_REDUCE_SCATTER, "direct", ANYWHERE},  {BENCH_ALL_GATHER, "bruck", ANYWHERE},
+    {BENCH_ALL_GATHER, "direct", ANYWHERE},      {BENCH_ALL_GATHER, "ring", ANYWHERE},
+    {BENCH_BROADCAST, "binomial", ANYWHERE},     {BENCH_BROADCAST, "scatter", ANYWHERE},
 };
 enum { ALGORITHMS = sizeof(algorithms) / sizeof(*algorithms) };
 
@@ -140,14 +142,22 @@ static void print_crossovers(const struct tuning *t)
 
 /* --- all ---------------------------------------------------------------------------------------- */
 
+static bool is_here(enum where where)
+{
+    const char *backend = getenv("MLAUNCH_BACKEND"), *hosts = getenv("MLAUNCH_HOSTS");
+    const char *local_size = getenv("MLAUNCH_LOCAL_SIZE");
+
+    if (where == ONE_HOST)
+        return backend && strcmp(backend, "shm") == 0;
+    return where == ANYWHERE ||
+           (hosts && strcmp(hosts, "1") != 0 && local_size && strcmp(local_size, "1") != 0);
+}
+
 static void columns_set(struct tuning *t)
 {
-    const char *backend = getenv("MLAUNCH_BACKEND");
-    bool has_shm = backend && strcmp(backend, "shm") == 0;
-
     t->names[t->count++] = "table";
     for (int i = 0; i < ALGORITHMS; i++)
-        if (algorithms[i].kind == t->options->kind && (has_shm || !algorithms[i].needs_shm))
+        if (algorithms[i].kind == t->options->kind && is_here(algorithms[i].where))
             t->names[t->count++] = algorithms[i].algorithm;
 }
 

@@ -19,6 +19,9 @@ check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "no case failed"
 check "2 hosts × 2 ranks, random calls" \
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H mlcoll1:2,mlcoll2:2 --output raw -- "$PROGRAM" --random 7 60
 check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "no random case failed"
+check "2 hosts × 2 ranks, by hierarchy" env MLAUNCH_ALGO=all_reduce:hierarchical \
+    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H mlcoll1:2,mlcoll2:2 --output raw -- "$PROGRAM" --random 11 40
+check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "each sum is right"
 check "2 hosts × 2 ranks, started and blocking calls" \
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H mlcoll1:2,mlcoll2:2 --output raw -- "$PROGRAM" --started --random 5 60
 check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "none of them failed"

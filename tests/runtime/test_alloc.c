@@ -86,7 +86,7 @@ static void test_arguments(void **state)
 static void forks(struct job *j, int rank)
 {
     unsigned char *memory = take(100);
-    void *more;
+    void *more = NULL;
     ml_group *w;
     pid_t child;
     int status;

@@ -7,6 +7,7 @@
  */
 #include "runtime/algorithm_table.h"
 #include "runtime/collectives.h"
+#include "runtime/hierarchy.h"
 #include "runtime/reduce_op.h"
 #include "runtime/shm_board.h"
 #include "runtime/shm_link.h"
@@ -207,6 +208,20 @@ static void *board_make(struct shm_board *b, int ranks)
     return memory;
 }
 
+/* Where the ranks are, if MLAUNCH_ALGO asks for it: two a host in blocks, or three a host in turns. */
+static void hosts_make(struct group *g, int *host_of)
+{
+    const char *algorithms = getenv("MLAUNCH_ALGO");
+
+    if (!algorithms || !strstr(algorithms, "hierarchical"))
+        return;
+    for (int i = 0; i < g->size; i++)
+        host_of[i] = g->size % 3 == 0 ? i % (g->size / 3) : i / 2;
+    g->host_of = host_of;
+    if (hierarchy_find(&g->hierarchy, g, &thread_fault) || !g->hierarchy)
+        abort();
+}
+
 /* ---- the calls, as api.c makes them ---- */
 
 static struct group *begin(ml_group *group, enum call_kind kind, const char *name, uint64_t count,
@@ -298,6 +313,7 @@ struct rank {
     struct shm_board board;
     pthread_t thread;
     struct group group;
+    int host_of[MOST_RANKS];
     void (*body)(const struct subject *s, int *failures);
     int failures;
 };
@@ -337,6 +353,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
         ranks[i].group.rank = i;
         ranks[i].group.size = size;
         ranks[i].group.links = nobody;
+        hosts_make(&ranks[i].group, ranks[i].host_of);
         if (memory) {
             ranks[i].board = board;
             ranks[i].board.group = &ranks[i].group;
@@ -350,6 +367,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
         pthread_join(ranks[i].thread, NULL);
         failures += ranks[i].failures;
         free(ranks[i].group.scratch);
+        free(ranks[i].group.hierarchy);
     }
     free(memory);
     return failures;
@@ -452,6 +470,7 @@ static void check_ranks(const char *algorithms, const int *sizes,
 }
 
 static const int many[] = {1, 2, 3, 4, 7, 9, 0};
+static const int hosts[] = {4, 6, 9, 10, 0};
 static const int few[] = {2, 3, 5, 8, 0};
 static const int large[] = {2, 3, 4, 0};
 static const int largest[] = {16, 17, MOST_RANKS, 0};
@@ -465,6 +484,7 @@ static void test_reductions(void **state)
     check_ranks("all_reduce:ring", few, run_reductions);
     check_ranks("all_reduce:flat", few, run_reductions);
     check_ranks("all_reduce:shared", few, run_reductions);
+    check_ranks("all_reduce:hierarchical", hosts, run_reductions);
     check_ranks("all_reduce:shared-flat", few, run_reductions);
 }
 
@@ -484,6 +504,7 @@ static void test_large(void **state)
     check_ranks("all_reduce:ring,all_gather:ring", large, run_large);
     check_ranks("all_reduce:flat,reduce_scatter:flat", large, run_large);
     check_ranks("all_reduce:shared", large, run_large);
+    check_ranks("all_reduce:hierarchical", hosts, run_large);
     check_ranks("all_reduce:shared-flat", large, run_large);
 }
 
@@ -523,7 +544,7 @@ static void test_table(void **state)
 {
     (void)state;
     check_refused("all_reduce:rign", "all_reduce has no algorithm 'rign'; it has: direct, "
-                                     "doubling, flat, ring, shared, shared-flat");
+                                     "doubling, flat, hierarchical, ring, shared, shared-flat");
     check_refused("all_reduce:bruck", "all_reduce has no algorithm 'bruck'");
     check_refused("all_reduce:ring,barrier:ring", "'barrier:ring' is not CALL:ALGORITHM");
     check_refused("ring", "'ring' is not CALL:ALGORITHM");
