@@ -2,8 +2,8 @@
 /*
  * all_reduce_hierarchical.c: the ranks of a host reduce-scatter in shared memory, each one's block is
  * all-reduced between the ranks of the same place on all hosts, and gathered on the host again. So what
- * crosses the network is what one rank a host would send, and all ranks carry it. (J. Sanders et al.,
- * "Two-tree algorithms …", 2009, and NCCL's multi-rail rings split the work between levels alike.)
+ * crosses the network is what one rank a host would send, and all ranks carry it. (M. Bayatpour et al., "Scalable
+ * reduction collectives with data partitioning-based multi-leader design", SC 2017, with a leader for each rank.)
  */
 #include "runtime/all_reduce.h"
 
