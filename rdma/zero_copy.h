@@ -20,7 +20,8 @@
 
 enum {
     ZERO_COPY_LEAST = 128 * 1024, /* bytes: below, to announce costs more than to copy */
-    ZERO_COPY_PART = 64 * 1024,   /* bytes of a chunk, so that pages stay pages */
+    ZERO_COPY_PART =
+        64 * 1024, /* bytes of a chunk: whole pages, and whole packets of any path MTU */
 };
 
 struct zero_copy {

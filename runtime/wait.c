@@ -249,7 +249,7 @@ static bool wait_may_spin_long(struct group *g)
 }
 
 /* How long to spin: a link whose wake-ups are dear asks for more where a short message is awaited; one that
- * asks the kernel always does, because it yields meanwhile. */
+ * asks the kernel does for any, because it yields meanwhile. Neither gets it where it is mostly in vain. */
 static void wait_choose_spin(struct group *g, struct waiting *w)
 {
     int64_t longer = 0;

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -322,14 +321,6 @@ static void test_mismatch(void **state)
     job_do(&pair, other_root);
 }
 
-static int64_t processor_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* A rank that is late is waited for, asleep, and reported once. */
 static void late(struct job *j, int rank)
 {
@@ -337,12 +328,12 @@ static void late(struct job *j, int rank)
     ml_group *w;
 
     REQUIRE(ml_init(&w) == 0);
-    begin = processor_ms();
+    begin = job_processor_ms();
     if (rank == 3)
         while (j->seen->stalls == 0)
             sched_yield();
     REQUIRE(ml_barrier(w) == 0);
-    REQUIRE(rank == 3 || processor_ms() - begin < 50);
+    REQUIRE(rank == 3 || job_processor_ms() - begin < 50);
     REQUIRE(ml_finalize() == 0);
 }
 

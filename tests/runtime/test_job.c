@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,14 @@ void require_text(const char *file, int line, const char *text, const char *part
 int64_t job_now_ms(void)
 {
     return clock_ms();
+}
+
+int64_t job_processor_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 void job_be_busy(int ms)

@@ -73,8 +73,9 @@ void job_do(const struct job_config *config, rank_fn *fn);
  * rank that is still in an earlier call; before a rank breaks the group, all others must be past that. */
 void job_meet(const struct job *j);
 
-/* Milliseconds of some clock; computes that long; a directory's path. */
+/* Milliseconds of some clock, and of this process's processor time; computes that long; a directory's path. */
 int64_t job_now_ms(void);
+int64_t job_processor_ms(void);
 void job_be_busy(int ms);
 void job_dir(const struct job *j, int host, char path[PATH_MAX]);
 

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -500,14 +499,6 @@ static void test_mismatch(void **state)
 /* --- waiting -----------------------------------------------------------------------------------
  */
 
-static int64_t processor_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* A receive that nobody waits for is no stall, and costs nothing; once somebody does, it is one. */
 static void patient(struct job *j, int rank)
 {
@@ -517,18 +508,18 @@ static void patient(struct job *j, int rank)
 
     REQUIRE(ml_init(&w) == 0);
     if (rank == 0) {
-        int64_t begin = processor_ms();
+        int64_t begin = job_processor_ms();
 
         REQUIRE(ml_start_recv(w, &v, 1, 1, &r) == 0);
         hear();
-        REQUIRE(processor_ms() - begin < 100);
+        REQUIRE(job_processor_ms() - begin < 100);
         REQUIRE(j->seen->stalls == 0);
         REQUIRE(ml_wait(r) == 0 && v == 'x');
         /* What is done leaves a thread that sleeps. */
         REQUIRE(ml_start_barrier(w, &done) == 0 && ml_wait(done) == 0);
-        begin = processor_ms();
+        begin = job_processor_ms();
         hear();
-        REQUIRE(processor_ms() - begin < 50);
+        REQUIRE(job_processor_ms() - begin < 50);
     } else {
         job_be_busy(2600); /* more than it takes to be told, and then the stall */
         tell();
