@@ -6,8 +6,10 @@
 #include "common/build_id.h"
 #include "runtime/abort.h"
 #include "runtime/alloc.h"
+#include "runtime/call.h"
 #include "runtime/check.h"
 #include "runtime/fork_guard.h"
+#include "runtime/group_join.h"
 #include "runtime/progress.h"
 #include "runtime/request.h"
 #include "runtime/split.h"
@@ -114,7 +116,7 @@ static void api_group_free(ml_group *handle)
     struct group *g = group_of(handle);
 
     if (g && g != g->world->group && !fork_guard_is_child)
-        group_free(g);
+        group_leave(g);
 }
 
 /* --- calls -------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ static int api_do(ml_group *handle, const struct task *t)
 
     if (rc)
         return rc;
-    if (progress_is_busy(g))
+    if (group_is_busy(g))
         progress_settle(g);
     return task_run(g, t, &last);
 }
@@ -193,7 +195,7 @@ static int api_exchange(ml_group *handle, const struct task *t)
     if (rc)
         return rc;
     count_self(g, t);
-    return progress_is_busy(g) ? request_run(g, t, &last) : task_run(g, t, &last);
+    return group_is_busy(g) ? request_run(g, t, &last) : task_run(g, t, &last);
 }
 
 static int api_start(ml_group *handle, const struct task *t, ml_request **out)

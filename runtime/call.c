@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* call.c: the beginning and the end of every call on a group (group.h). */
+#include "runtime/call.h"
+
 #include "runtime/claim.h"
-#include "runtime/group.h"
 #include "runtime/news.h"
 #include "runtime/wait.h"
 #include "runtime/world.h"
@@ -45,6 +45,6 @@ int call_end(struct group *g, int code, struct fault *why)
     call_break(g, why);
     /* Unless it was the others who told us. */
     if (!news_broken(g->world->news, g, NULL))
-        group_tell_broken(g, why);
+        news_break(g->world->news, g, why);
     return code;
 }

@@ -25,7 +25,7 @@ struct group {
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
     bool uses_tcp;               /* between some of its members: of that all of them are agreed */
 
-    /* group.c and wait.c: */
+    /* group_join.c and wait.c: */
     int bell;             /* a FIFO that wakes this group's sleeper (bell.h), or -1 */
     uint32_t exchanges;   /* EXCHANGE and SPLIT so far */
     struct link **active; /* links on which something is queued */
@@ -61,27 +61,21 @@ struct group {
     uint32_t news_seen; /* the owner's: up to where it has looked */
 };
 
-/* Makes the group `id` of `size` members (world ranks, in group order, copied) and connects them
- * all: every member calls it. Until deadline_ms (clock_ms). group_free takes NULL and half-made
- * ones. */
+/* The group `id` of `size` members (world ranks, in group order, copied), without links; whoever wants
+ * one that works calls group_join (group_join.h). group_destroy takes NULL and half-made ones. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
-                 int64_t deadline_ms, struct fault *why);
-void group_free(struct group *g);
+                 struct fault *why);
+void group_destroy(struct group *g);
 
-/* Tells all members, through the coordinator, that nothing goes any more, and why. */
-void group_tell_broken(struct group *g, const struct fault *why);
+/* Whether anything that was started on g is not done yet. */
+static inline bool group_is_busy(struct group *g)
+{
+    return atomic_load_explicit(&g->under_way, memory_order_acquire) != 0;
+}
 
 /* "rank 3 on host b", for sentences: the world rank, as the launcher counts. */
 enum { GROUP_MEMBER_TEXT = 320 };
 const char *group_describe(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT]);
-
-/* Begins a call: sets g->call (seq counted for collectives), resets stall accounting. Fails with
- * g->broken if the group is broken. */
-int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
-               int op, int root, struct fault *why);
-/* Ends it: takes the call's code, breaks the group (and tells the coordinator) on PEER, MISMATCH,
- * LINK and DEVICE; returns the code. */
-int call_end(struct group *g, int code, struct fault *why);
 
 /* At least `size` bytes, 64-byte aligned, valid until the next group_scratch. NULL: out of memory.
  */

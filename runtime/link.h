@@ -66,7 +66,7 @@ struct transfer {
     struct transfer *next; /* the link's queue */
 };
 
-/* Starts n transfers of the group's current call (call_begin in group.h). Several sends, and
+/* Starts n transfers of the group's current call (call_begin in call.h). Several sends, and
  * several receives, to one peer go in order. May already move bytes. */
 int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why);
 

@@ -5,7 +5,6 @@
 #include "coordinator/protocol.h"
 #include "runtime/bell.h"
 #include "runtime/fork_guard.h"
-#include "runtime/progress.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -131,7 +130,7 @@ struct group *news_busy_group(struct news *n)
     struct group *g;
 
     pthread_mutex_lock(&n->lock);
-    for (g = n->groups; g && !progress_is_busy(g); g = g->next)
+    for (g = n->groups; g && !group_is_busy(g); g = g->next)
         continue;
     pthread_mutex_unlock(&n->lock);
     return g;
@@ -405,6 +404,15 @@ int news_tell(struct news *n, uint8_t type, json_t *payload, struct fault *why)
     rc = news_tell_bytes(n, type, text, (uint32_t)strlen(text), why);
     free(text);
     return rc;
+}
+
+void news_break(struct news *n, const struct group *g, const struct fault *why)
+{
+    if (g->size > 1)
+        news_tell(n, COORD_BREAK,
+                  json_pack("{s:I, s:i, s:s}", "group", (json_int_t)g->id, "code", why->code,
+                            "text", why->text),
+                  NULL);
 }
 
 /* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: none). */

@@ -48,6 +48,9 @@ int news_tell(struct news *n, uint8_t type, json_t *payload, struct fault *why);
 int news_tell_bytes(struct news *n, uint8_t type, const void *payload, uint32_t size,
                     struct fault *why);
 
+/* Tells all members of g that nothing goes any more on it, and why. */
+void news_break(struct news *n, const struct group *g, const struct fault *why);
+
 /* Waits for the reply to g's exchange or split number g->exchanges; the caller frees out->payload.
  * ML_ERR_PEER if a member is gone before. deadline_ms: -1: none. */
 int news_await(struct news *n, struct group *g, int64_t deadline_ms, struct reply *out,

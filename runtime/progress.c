@@ -2,6 +2,7 @@
 #include "runtime/progress.h"
 
 #include "runtime/bell.h"
+#include "runtime/call.h"
 #include "runtime/fork_guard.h"
 #include "runtime/stdio_guard.h"
 #include "runtime/wait.h"
@@ -333,7 +334,7 @@ void progress_settle(struct group *g)
     pthread_mutex_lock(&p->lock);
     p->waiters++;
     progress_rouse(p);
-    while (progress_is_busy(g))
+    while (group_is_busy(g))
         pthread_cond_wait(&p->done, &p->lock);
     p->waiters--;
     pthread_mutex_unlock(&p->lock);

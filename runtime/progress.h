@@ -14,12 +14,6 @@
 
 #include "runtime/request.h"
 
-/* Whether anything that was started on g is not done yet. */
-static inline bool progress_is_busy(struct group *g)
-{
-    return atomic_load_explicit(&g->under_way, memory_order_acquire) != 0;
-}
-
 /* Queues r on its group. In error, ML_ERR_MEMORY or ML_ERR_SYSTEM, r is still the caller's. */
 int progress_add(struct request *r, struct fault *why);
 

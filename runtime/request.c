@@ -41,7 +41,7 @@ static int request_create(struct request **out, struct group *g, const struct ta
 int request_start(struct request **out, struct group *g, const struct task *t, struct fault *why)
 {
     struct request *r = NULL;
-    int rc = progress_is_busy(g) ? 0 : g->broken.code;
+    int rc = group_is_busy(g) ? 0 : g->broken.code;
 
     if (rc) {
         *why = g->broken;

@@ -3,6 +3,8 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
+#include "runtime/call.h"
+#include "runtime/group_join.h"
 #include "runtime/news.h"
 #include "runtime/stdio_guard.h"
 #include "runtime/world.h"
@@ -21,7 +23,7 @@ static int split_create(struct group *g, uint32_t id, const int *members, int si
     int held[STDIO_GUARD], rc;
 
     stdio_guard_begin(held);
-    rc = group_create(out, g->world, id, members, size, deadline_ms, why);
+    rc = group_join(out, g->world, id, members, size, deadline_ms, why);
     stdio_guard_end(held);
     return rc;
 }

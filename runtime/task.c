@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/task.h"
 
+#include "runtime/call.h"
 #include "runtime/check.h"
 #include "runtime/collectives.h"
 

@@ -7,6 +7,7 @@
 #include "runtime/algorithm_table.h"
 #include "runtime/claim.h"
 #include "runtime/fork_guard.h"
+#include "runtime/group_join.h"
 #include "runtime/news.h"
 #include "runtime/progress.h"
 #include "runtime/stdio_guard.h"
@@ -34,7 +35,7 @@ static void world_free(struct world *w)
 {
     if (!w)
         return;
-    group_free(w->group);
+    group_leave(w->group);
     news_close(w->news);
     claim_release(w->claim);
     fork_guard_stop();
@@ -72,7 +73,7 @@ static int world_join_alone(struct world *w, struct fault *why)
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
     w->local_size = 1;
     rc = news_open(&w->news, NULL, 1, why);
-    return rc ? rc : group_create(&w->group, w, COORD_WORLD, &member, 1, INT64_MAX, why);
+    return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, INT64_MAX, why);
 }
 
 /* Who this process is to be: MLAUNCH_RANK and MLAUNCH_JOB_DIR. */
@@ -192,8 +193,8 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < w->size; i++)
         members[i] = i;
-    rc = group_create(&w->group, w, COORD_WORLD, members, w->size,
-                      clock_ms() + w->job.init_timeout_ms, why);
+    rc = group_join(&w->group, w, COORD_WORLD, members, w->size,
+                    clock_ms() + w->job.init_timeout_ms, why);
     free(members);
 fail:
     if (rc == ML_ERR_PEER)
@@ -270,7 +271,7 @@ int world_finalize(struct fault *why)
             progress_settle(busy); /* before the good-bye: the others still need this rank */
         world_leave(w);
         while ((other = news_other_group(w->news, w->group)))
-            group_free(other);
+            group_leave(other);
         world_free(w);
     }
     pthread_mutex_unlock(&world_lock);

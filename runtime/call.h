@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* call.h: the beginning and the end of every call on a group. */
+#ifndef RUNTIME_CALL_H
+#define RUNTIME_CALL_H
+
+#include "runtime/group.h"
+
+/* Begins a call: sets g->call (seq counted for collectives), resets stall accounting. Fails with
+ * g->broken if the group is broken. */
+int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
+               int op, int root, struct fault *why);
+/* Ends it: takes the call's code, breaks the group (and tells the coordinator) on PEER, MISMATCH,
+ * LINK and DEVICE; returns the code. */
+int call_end(struct group *g, int code, struct fault *why);
+
+#endif

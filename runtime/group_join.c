@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/group_join.h"
+
+#include "coordinator/protocol.h"
+#include "runtime/bell.h"
+#include "runtime/exchange.h"
+#include "runtime/hierarchy.h"
+#include "runtime/news.h"
+#include "runtime/progress.h"
+#include "runtime/rdma_mesh.h"
+#include "runtime/self_link.h"
+#include "runtime/shm_link.h"
+#include "runtime/tcp_mesh.h"
+#include "runtime/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 5000 /* for the others to say why they could not go on */ };
+
+/* What only the bring-up needs. */
+struct bring_up {
+    struct group *group;
+    bool *uses_net; /* per rank of the group: reached over tcp or rdma */
+    int *locals;    /* ranks of the group that share memory, this one included, ascending */
+    int local_count, local_index;
+    struct tcp_mesh *mesh;
+    struct rdma_mesh *rdma; /* one of the two */
+    char where[ADDRESS_TEXT];
+    int64_t deadline_ms;
+};
+
+/* Who is reached how: shared memory on one host unless the network's path was asked for there too.
+ */
+static int plan_links(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+
+    b->uses_net = calloc((size_t)g->size, sizeof(*b->uses_net));
+    b->locals = calloc((size_t)g->size, sizeof(*b->locals));
+    if (!b->uses_net || !b->locals)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size; i++) {
+        bool is_local = g->host_of[i] == g->host_of[g->rank] && !g->world->job.local_net;
+
+        if (i == g->rank)
+            b->local_index = b->local_count;
+        if (is_local || i == g->rank)
+            b->locals[b->local_count++] = i;
+        else
+            b->uses_net[i] = true;
+    }
+    return 0;
+}
+
+static void segment_name(const struct group *g, char *name, size_t size)
+{
+    const struct world *w = g->world;
+
+    snprintf(name, size, "/mlaunch-%u-%s.%d.g%u.%u", (unsigned)geteuid(), w->job.job,
+             w->host_of[w->rank], g->id, w->generation);
+}
+
+/* Before the first exchange: whatever others will look for. */
+static int prepare_links(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+    char name[NAME_MAX];
+    int rc = 0;
+
+    if (b->local_count > 1 && b->local_index == 0) {
+        segment_name(g, name, sizeof(name));
+        rc = shm_segment_create(&g->segment, name, b->local_count, why);
+    }
+    if (rc || b->local_count == g->size)
+        return rc;
+    g->uses_tcp = strcmp(g->world->job.backend, "rdma") != 0;
+    if (!g->uses_tcp)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_join frees uses_net. */
+        rc = rdma_mesh_open(&b->rdma, g, b->uses_net, why);
+    else
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_join frees uses_net. */
+        rc = tcp_mesh_open(&b->mesh, g, b->uses_net, b->where, why);
+    return rc;
+}
+
+static int open_shm_links(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+    char name[NAME_MAX];
+    int rc = 0;
+
+    if (b->local_count == 1)
+        return 0;
+    segment_name(g, name, sizeof(name));
+    if (b->local_index > 0)
+        rc = shm_segment_open(&g->segment, name, b->local_count, why);
+    for (int i = 0; i < b->local_count && !rc; i++)
+        if (i != b->local_index)
+            rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
+                               i, why);
+    if (!rc && b->local_count == g->size)
+        rc = shm_segment_board(&g->board, g->segment, g, why);
+    return rc;
+}
+
+static int open_tcp_links(struct bring_up *b, const struct exchange *x, struct fault *why)
+{
+    struct group *g = b->group;
+    int rc = 0;
+
+    if (!b->mesh)
+        return 0;
+    for (int i = g->rank + 1; i < g->size && !rc; i++) {
+        struct blob blob = exchange_blob(x, i);
+        char where[ADDRESS_TEXT];
+
+        if (!b->uses_net[i])
+            continue;
+        snprintf(where, sizeof(where), "%.*s", (int)blob.size, (const char *)blob.bytes);
+        rc = tcp_mesh_found(b->mesh, i, where, why);
+    }
+    return rc ? rc : tcp_mesh_run(b->mesh, b->deadline_ms, why);
+}
+
+static int bring_up(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+    struct exchange *x = NULL;
+    char who[GROUP_MEMBER_TEXT];
+    int rc;
+
+    if (g->size == 1)
+        return self_link_open(&g->links[0], g, why);
+    rc = plan_links(b, why);
+    if (!rc)
+        rc = prepare_links(b, why);
+    if (rc)
+        return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    rc = exchange_run(&x, g, (struct blob){b->where, (uint32_t)strlen(b->where)}, b->deadline_ms,
+                      why);
+    if (rc)
+        return rc;
+    rc = self_link_open(&g->links[g->rank], g, why);
+    if (!rc)
+        rc = open_shm_links(b, why);
+    if (rc)
+        fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    else if (b->rdma)
+        rc = rdma_mesh_run(b->rdma, b->deadline_ms, why);
+    else
+        rc = open_tcp_links(b, x, why);
+    exchange_destroy(x);
+    x = NULL;
+    if (!rc)
+        rc = exchange_run(&x, g, (struct blob){NULL, 0}, b->deadline_ms + PATIENCE_MS, why);
+    exchange_destroy(x);
+    shm_segment_unlink(g->segment);
+    return rc;
+}
+
+int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
+               int64_t deadline_ms, struct fault *why)
+{
+    struct bring_up b = {.deadline_ms = deadline_ms};
+    struct group *g;
+    int rc = group_create(&g, w, id, members, size, why);
+
+    if (rc)
+        return rc;
+    b.group = g;
+    if (!w->job.local_net)
+        rc = hierarchy_find(&g->hierarchy, g, why);
+    if (!rc && w->is_launched)
+        rc = bell_make(&g->bell, w->dir, w->generation, id, w->rank, why);
+    if (rc) {
+        group_destroy(g);
+        return rc;
+    }
+    news_add(w->news, g);
+    rc = bring_up(&b, why);
+    tcp_mesh_close(b.mesh);
+    rdma_mesh_close(b.rdma);
+    free(b.uses_net);
+    free(b.locals);
+    if (rc) {
+        news_break(w->news, g, why);
+        group_leave(g);
+        return rc;
+    }
+    *out = g;
+    return 0;
+}
+
+void group_leave(struct group *g)
+{
+    const struct world *w;
+
+    if (!g)
+        return;
+    progress_stop(g);
+    w = g->world;
+    if (g->id != COORD_WORLD && g->size > 1)
+        news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
+    for (int i = 0; i < g->size; i++)
+        if (g->links[i]) {
+            g->links[i]->ops->close(g->links[i]);
+            g->links[i] = NULL; /* while the others are flushed, words still come in */
+        }
+    free(g->board);
+    shm_segment_close(g->segment);
+    news_remove(w->news, g);
+    bell_remove(g->bell, w->dir, w->generation, g->id, w->rank);
+    group_destroy(g);
+}
