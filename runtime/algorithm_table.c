@@ -2,6 +2,7 @@
 #include "runtime/algorithm_table.h"
 
 #include "runtime/group.h"
+#include "runtime/hierarchy.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,72 +15,75 @@
 
 enum { ANY_RANKS = 1 << 30 };
 
+/* What a group has, as bits; a row asks for one of its own. */
 enum medium {
-    ANY,
-    BOARD, /* all members share memory */
-    HOSTS, /* several hosts, with equally many ranks each, more than one */
-    TCP,   /* not all of them do, and the others are reached over TCP */
+    SHM = 1,   /* all members share memory */
+    TCP = 2,   /* not all of them do, and the others are reached over TCP */
+    RDMA = 4,  /* or over RDMA */
+    HOSTS = 8, /* several hosts, some with several ranks: hierarchy.h */
+    EVEN = 16, /* equally many on each */
+    ANY = SHM | TCP | RDMA,
 };
 
-/* The first row that fits counts. Calls with one algorithm only (barrier, all_to_all, gather, scatter) don't
- * ask. */
+/* The first row that fits counts. Calls with one algorithm only (all_to_all, gather, scatter) don't ask. */
 static const struct {
     enum call_kind kind;
-    size_t bytes; /* up to */
-    int ranks;    /* up to */
+    unsigned media; /* one of these */
+    size_t bytes;   /* up to */
+    int ranks;      /* up to */
     enum algorithm algorithm;
-    enum medium medium;
 } table[] = {
+    /* --- all_reduce --- */
     /* One round for everything; or three rounds, but each byte reduced once and not by everyone, which with two
      * ranks only counts once there are several cells. */
-    {CALL_ALL_REDUCE, 256 * KIB, 2, ALGORITHM_SHARED_FLAT, BOARD},
-    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT, BOARD},
-    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED, BOARD},
+    {CALL_ALL_REDUCE, SHM, 256 * KIB, 2, ALGORITHM_SHARED_FLAT},
+    {CALL_ALL_REDUCE, SHM, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT},
+    {CALL_ALL_REDUCE, SHM, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED},
 
     /* Half the bytes between hosts of two ranks and more, for two rounds more. */
-    {CALL_ALL_REDUCE, 32 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, HOSTS},
-    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_HIERARCHICAL, HOSTS},
+    {CALL_ALL_REDUCE, EVEN, 32 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_ALL_REDUCE, EVEN, ANY_SIZE, ANY_RANKS, ALGORITHM_HIERARCHICAL},
 
     /* Over TCP a message costs microseconds of processor time at both ends, and one look for many bytes
      * little: fewer messages win until some 64 KiB, and chunks until some MiB cost more than they hide.
      * Measured with 2, 4 and 8 ranks (doc/performance.md). */
-    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, TCP},
-    {CALL_ALL_REDUCE, 1 * MIB, 2, ALGORITHM_FLAT, TCP},
-    {CALL_ALL_REDUCE, ANY_SIZE, 2, ALGORITHM_DIRECT, TCP},
-    {CALL_ALL_REDUCE, 4 * MIB, 16, ALGORITHM_FLAT, TCP},
-    {CALL_REDUCE_SCATTER, 128 * KIB, 16, ALGORITHM_FLAT, TCP},
-    {CALL_ALL_GATHER, 16 * KIB, ANY_RANKS, ALGORITHM_BRUCK, TCP},
-    {CALL_BROADCAST, 256 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, TCP},
+    {CALL_ALL_REDUCE, TCP, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_ALL_REDUCE, TCP, 1 * MIB, 2, ALGORITHM_FLAT},
+    {CALL_ALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_DIRECT},
+    {CALL_ALL_REDUCE, TCP, 4 * MIB, 16, ALGORITHM_FLAT},
 
     /* Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds
      * to fewer bytes; with few ranks and a full mesh the flat and the direct exchange have the fewest
      * bytes, flat in two rounds, direct in chunks. */
-    {CALL_ALL_REDUCE, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, ANY},
-    {CALL_ALL_REDUCE, 256 * KIB, 16, ALGORITHM_FLAT, ANY},
-    {CALL_ALL_REDUCE, ANY_SIZE, 16, ALGORITHM_DIRECT, ANY},
+    {CALL_ALL_REDUCE, RDMA, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_ALL_REDUCE, RDMA, 256 * KIB, 16, ALGORITHM_FLAT},
+    {CALL_ALL_REDUCE, ANY, ANY_SIZE, 16, ALGORITHM_DIRECT},
     /* Many ranks: 2 (n - 1) rounds with neighbours only pay once the blocks are long. */
-    {CALL_ALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING, ANY},
-    {CALL_ALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, ANY},
+    {CALL_ALL_REDUCE, ANY, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_ALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
-    /* Flat: all messages at once, and n shares in scratch. */
-    {CALL_REDUCE_SCATTER, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT, ANY},
-    {CALL_REDUCE_SCATTER, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, ANY},
+    /* --- reduce_scatter --- Flat: all messages at once, and n shares in scratch. */
+    {CALL_REDUCE_SCATTER, TCP, 128 * KIB, 16, ALGORITHM_FLAT},
+    {CALL_REDUCE_SCATTER, ANY, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT},
+    {CALL_REDUCE_SCATTER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
 
-    /* Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
-    {CALL_REDUCE, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, ANY},
-    {CALL_REDUCE, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT, ANY},
+    /* --- reduce --- Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
+    {CALL_REDUCE, ANY, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
+    {CALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
 
-    /* Bruck et al. 1997: few rounds for short shares of many ranks. */
-    {CALL_ALL_GATHER, ANY_SIZE, 8, ALGORITHM_DIRECT, ANY},
-    {CALL_ALL_GATHER, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK, ANY},
-    {CALL_ALL_GATHER, ANY_SIZE, 16, ALGORITHM_DIRECT, ANY},
-    {CALL_ALL_GATHER, ANY_SIZE, ANY_RANKS, ALGORITHM_RING, ANY},
+    /* --- all_gather --- Bruck et al. 1997: few rounds for short shares of many ranks. */
+    {CALL_ALL_GATHER, TCP, 16 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
+    {CALL_ALL_GATHER, ANY, ANY_SIZE, 8, ALGORITHM_DIRECT},
+    {CALL_ALL_GATHER, ANY, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
+    {CALL_ALL_GATHER, ANY, ANY_SIZE, 16, ALGORITHM_DIRECT},
+    {CALL_ALL_GATHER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
-    /* Van de Geijn's scatter + all-gather for long ones; MPICH switches at 12 KiB. With one
+    /* --- broadcast --- Van de Geijn's scatter + all-gather for long ones; MPICH switches at 12 KiB. With one
      * receiver there is nothing to share. */
-    {CALL_BROADCAST, ANY_SIZE, 2, ALGORITHM_BINOMIAL, ANY},
-    {CALL_BROADCAST, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL, ANY},
-    {CALL_BROADCAST, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER, ANY},
+    {CALL_BROADCAST, ANY, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
+    {CALL_BROADCAST, TCP, 256 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
+    {CALL_BROADCAST, ANY, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
+    {CALL_BROADCAST, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER},
 };
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
@@ -187,43 +191,43 @@ int algorithm_read(struct fault *why)
     return overrides_check(why);
 }
 
+static unsigned media_of(const struct group *g)
+{
+    const struct hierarchy *h = g->hierarchy;
+    unsigned media = g->board ? SHM : g->uses_tcp ? TCP : RDMA;
+
+    return media | (h ? HOSTS : 0) | (h && h->is_even ? EVEN : 0);
+}
+
 /* Whether g has what the algorithm needs. */
-static bool is_possible(int algorithm, const struct group *g)
+static bool is_possible(int algorithm, unsigned media)
 {
     if (algorithm == ALGORITHM_SHARED || algorithm == ALGORITHM_SHARED_FLAT)
-        return g->board;
-    return algorithm != ALGORITHM_HIERARCHICAL || g->hierarchy;
+        return media & SHM;
+    return algorithm != ALGORITHM_HIERARCHICAL || media & EVEN;
 }
 
-static bool is_medium(enum medium m, const struct group *g)
+static bool fits(int row, enum call_kind kind, size_t bytes, int ranks, unsigned media)
 {
-    if (m == BOARD)
-        return g->board;
-    if (m == HOSTS)
-        return g->hierarchy;
-    return m == ANY || g->uses_tcp;
-}
-
-static bool fits(int row, enum call_kind kind, size_t bytes, const struct group *g)
-{
-    return table[row].kind == kind && bytes <= table[row].bytes && g->size <= table[row].ranks &&
-           is_medium(table[row].medium, g);
+    return table[row].kind == kind && bytes <= table[row].bytes && ranks <= table[row].ranks &&
+           table[row].media & media;
 }
 
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why)
 {
+    unsigned media = media_of(g);
     int row = 0, rc;
 
     pthread_once(&once, overrides_read);
     rc = overrides_check(why);
     if (rc)
         return rc;
-    if (overrides[kind] && is_possible(overrides[kind] - 1, g)) {
+    if (overrides[kind] && is_possible(overrides[kind] - 1, media)) {
         *out = (enum algorithm)(overrides[kind] - 1);
         return 0;
     }
-    while (!fits(row, kind, bytes, g))
+    while (!fits(row, kind, bytes, g->size, media))
         row++; /* each call's last row fits all */
     *out = table[row].algorithm;
     return 0;

@@ -4,52 +4,87 @@
 #include "runtime/group.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* Which one of its host's ranks it is. */
-static int place_of(const struct group *g, int rank)
+/* Numbers the hosts in the order of their first ranks, into host_of; returns how many there are. number: room for each
+ * value of g->host_of, and zero. */
+static int hosts_number(const struct group *g, int *host_of, int *number)
 {
-    int place = 0;
-
-    for (int i = 0; i < rank; i++)
-        place += g->host_of[i] == g->host_of[rank];
-    return place;
-}
-
-/* Ranks a host, if they are equally many on all; else 0. */
-static int ranks_a_host(const struct group *g)
-{
-    int hosts = 0, most = 0;
+    int hosts = 0;
 
     for (int i = 0; i < g->size; i++) {
-        int place = place_of(g, i);
+        int *n = &number[g->host_of[i]];
 
-        hosts += place == 0;
-        most = place + 1 > most ? place + 1 : most;
+        if (!*n)
+            *n = ++hosts;
+        host_of[i] = *n - 1;
     }
-    return hosts > 1 && hosts * most == g->size ? most : 0;
+    return hosts;
+}
+
+/* first and by_host, by counting; next: room for each host. */
+static void ranks_sort(int size, int hosts, const int *host_of, int *first, int *by_host, int *next)
+{
+    memset(first, 0, ((size_t)hosts + 1) * sizeof(*first));
+    for (int i = 0; i < size; i++)
+        first[host_of[i] + 1]++;
+    for (int h = 0; h < hosts; h++)
+        first[h + 1] += first[h];
+    memcpy(next, first, (size_t)hosts * sizeof(*next));
+    for (int i = 0; i < size; i++)
+        by_host[next[host_of[i]]++] = i;
+}
+
+static void teams_make(struct hierarchy *h, const struct group *g, int hosts, int *leaders,
+                       int *across)
+{
+    int mine = h->host_of[g->rank], most = 0;
+
+    h->local = (struct team){.ranks = h->by_host + h->first[mine],
+                             .size = h->first[mine + 1] - h->first[mine]};
+    while (h->local.ranks[h->local.place] != g->rank)
+        h->local.place++;
+    for (int i = 0; i < hosts; i++) {
+        int size = h->first[i + 1] - h->first[i];
+
+        most = size > most ? size : most;
+        leaders[i] = h->by_host[h->first[i]];
+    }
+    h->leaders = (struct team){.ranks = leaders, .size = hosts, .place = mine};
+    h->is_even = most * hosts == g->size;
+    if (!h->is_even)
+        return;
+    for (int i = 0; i < hosts; i++)
+        across[i] = h->by_host[h->first[i] + h->local.place];
+    h->across = (struct team){.ranks = across, .size = hosts, .place = mine};
 }
 
 int hierarchy_find(struct hierarchy **out, const struct group *g, struct fault *why)
 {
-    int locals = ranks_a_host(g), mine = place_of(g, g->rank), local = 0, across = 0;
+    int numbers = 0, hosts, *host_of, *by_host, *first, *rest;
     struct hierarchy *h;
 
     *out = NULL;
-    if (locals < 2)
-        return 0;
-    h = calloc(1, sizeof(*h) + (size_t)(locals + g->size / locals) * sizeof(h->ranks[0]));
+    for (int i = 0; i < g->size; i++)
+        numbers = g->host_of[i] >= numbers ? g->host_of[i] + 1 : numbers;
+    /* host_of, by_host, first; leaders and across lie where the numbering was. */
+    h = calloc(1, sizeof(*h) + (size_t)(5 * g->size + 1 + numbers) * sizeof(h->ranks[0]));
     if (!h)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    h->local = (struct team){.ranks = h->ranks, .size = locals, .place = mine};
-    h->across = (struct team){.ranks = h->ranks + locals, .size = g->size / locals};
-    for (int i = 0; i < g->size; i++) {
-        if (i == g->rank)
-            h->across.place = across;
-        if (g->host_of[i] == g->host_of[g->rank])
-            h->ranks[local++] = i;
-        if (place_of(g, i) == mine)
-            h->ranks[locals + across++] = i;
+    host_of = h->ranks;
+    by_host = host_of + g->size;
+    first = by_host + g->size;
+    rest = first + g->size + 1;
+    hosts = hosts_number(g, host_of, rest);
+    if (hosts == 1 || hosts == g->size) {
+        free(h);
+        return 0;
     }
+    ranks_sort(g->size, hosts, host_of, first, by_host, rest);
+    h->host_of = host_of;
+    h->by_host = by_host;
+    h->first = first;
+    teams_make(h, g, hosts, rest, rest + hosts);
     *out = h;
     return 0;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hierarchy.h: teams of a group's ranks. Where equally many lie on each of several hosts, every rank is in
- * two: of those on its host, and of those that have the same place on each host.
+ * hierarchy.h: teams of a group's ranks. Where a host has several, each rank is in the team of its host, whose first
+ * one is its leader; the leaders are a team, and where equally many ranks lie on each host, those that have the same
+ * place on each are one, too.
  */
 #ifndef RUNTIME_HIERARCHY_H
 #define RUNTIME_HIERARCHY_H
 
 #include "common/fault.h"
+
+#include <stdbool.h>
 
 struct group;
 
@@ -17,11 +20,17 @@ struct team {
 };
 
 struct hierarchy {
-    struct team local, across;
+    struct team local;   /* this host's */
+    struct team leaders; /* a host each; place: this host's, also of a rank that is no leader */
+    struct team across;  /* of the same place on each host, if is_even */
+    bool is_even;        /* equally many ranks on each host */
+    const int *host_of;  /* of each rank: its host's place in `leaders` */
+    const int *by_host;  /* all ranks, host by host; if is_even, of local.size each */
+    const int *first;    /* of each host: where it begins in by_host; then one more, the end */
     int ranks[];
 };
 
-/* *out: to be freed; NULL if there is one host, one rank a host, or not equally many. ML_ERR_MEMORY. */
+/* *out: to be freed; NULL if there is one host, or one rank on each. The same on all ranks but for places. ML_ERR_MEMORY. */
 int hierarchy_find(struct hierarchy **out, const struct group *g, struct fault *why);
 
 static inline int team_rank(const struct team *m, int place)
