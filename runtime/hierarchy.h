@@ -13,7 +13,7 @@
 
 struct group;
 
-/* Some of the group's ranks, in the group's order; this one is ranks[place]. */
+/* Some of the group's ranks, in an order that all of them share; this one is ranks[place]. */
 struct team {
     const int *ranks; /* NULL: all of them */
     int size, place;
@@ -22,7 +22,7 @@ struct team {
 struct hierarchy {
     struct team local;   /* this host's */
     struct team leaders; /* a host each; place: this host's, also of a rank that is no leader */
-    struct team across;  /* of the same place on each host, if is_even */
+    struct team across;  /* of the same place on each host, by host; if is_even */
     bool is_even;        /* equally many ranks on each host */
     const int *host_of;  /* of each rank: its host's place in `leaders` */
     const int *by_host;  /* all ranks, host by host; if is_even, of local.size each */
