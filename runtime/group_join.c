@@ -96,7 +96,7 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
         return 0;
     segment_name(g, name, sizeof(name));
     if (b->local_index > 0)
-        rc = shm_segment_open(&g->segment, name, b->local_count, why);
+        rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, why);
     for (int i = 0; i < b->local_count && !rc; i++)
         if (i != b->local_index)
             rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,

@@ -9,25 +9,20 @@
 
 enum { LOOKS = 64 /* at a line before the first pause: the others usually come together */ };
 
-static struct board_line *line_of(const struct shm_board *b, int rank, uint64_t post)
-{
-    return &b->lines[BOARD_LINES * rank + (int)(post % BOARD_LINES)];
-}
-
 static bool has_posted(const struct shm_board *b, int rank)
 {
-    return atomic_load_explicit(&line_of(b, rank, b->posted)->at, memory_order_acquire) >=
+    return atomic_load_explicit(&shm_board_line(b, rank, b->posted)->at, memory_order_acquire) >=
            b->posted;
 }
 
 bool shm_board_has_come(const struct shm_board *b, int rank)
 {
-    return b->awaited && atomic_load(&line_of(b, rank, b->awaited)->at) >= b->awaited;
+    return b->awaited && atomic_load(&shm_board_line(b, rank, b->awaited)->at) >= b->awaited;
 }
 
 bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call)
 {
-    const struct board_line *l = line_of(b, rank, b->posted + 1);
+    const struct board_line *l = shm_board_line(b, rank, b->posted + 1);
 
     if (atomic_load_explicit(&l->at, memory_order_acquire) <= b->posted)
         return false;
@@ -123,7 +118,7 @@ int shm_board_wait(struct shm_board *b, struct fault *why)
 int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struct fault *why)
 {
     const struct group *g = b->group;
-    struct board_line *mine = line_of(b, g->rank, b->posted + 1);
+    struct board_line *mine = shm_board_line(b, g->rank, b->posted + 1);
     struct transfer t = {.size = g->call.count};
     int rc;
 
@@ -133,13 +128,13 @@ int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struc
     board_post(b, mine);
     rc = shm_board_wait(b, why);
     for (t.peer = 0; t.peer < g->size && !rc; t.peer++)
-        rc = message_check(g, &line_of(b, t.peer, b->posted)->call, &t, why);
+        rc = message_check(g, &shm_board_line(b, t.peer, b->posted)->call, &t, why);
     return rc;
 }
 
 void shm_board_post(struct shm_board *b)
 {
-    board_post(b, line_of(b, b->group->rank, b->posted + 1));
+    board_post(b, shm_board_line(b, b->group->rank, b->posted + 1));
 }
 
 int shm_board_round(struct shm_board *b, struct fault *why)

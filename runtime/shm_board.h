@@ -32,8 +32,9 @@ _Static_assert(sizeof(struct board_line) == PROCESSOR_LINE, "fetched as one");
 
 struct shm_board {
     struct group *group;
-    struct board_line *lines; /* BOARD_LINES of each member, by rank in the group */
-    unsigned char *cells;     /* BOARD_CELLS of each, 64-byte aligned */
+    unsigned char *lines; /* BOARD_LINES of rank 0 in the group */
+    unsigned char *cells; /* its BOARD_CELLS, 64-byte aligned */
+    size_t stride;        /* from a member's to the next one's, of both */
     size_t cell_size;
     uint64_t posted;  /* this rank's posts so far */
     uint64_t turns;   /* shm_board_turn so far */
@@ -49,10 +50,15 @@ int shm_board_round(struct shm_board *b, struct fault *why);
 void shm_board_post(struct shm_board *b);
 int shm_board_wait(struct shm_board *b, struct fault *why);
 
+static inline struct board_line *shm_board_line(const struct shm_board *b, int rank, uint64_t post)
+{
+    return (struct board_line *)(b->lines + (size_t)rank * b->stride) + post % BOARD_LINES;
+}
+
 /* What a member has put on its line, until the next round. */
 static inline const unsigned char *shm_board_payload(const struct shm_board *b, int rank)
 {
-    return b->lines[BOARD_LINES * rank + (int)(b->posted % BOARD_LINES)].payload;
+    return shm_board_line(b, rank, b->posted)->payload;
 }
 
 /* Goes on to the other cells. At least one round must follow before the next turn. */
@@ -65,9 +71,9 @@ static inline void shm_board_turn(struct shm_board *b)
  * after it. */
 static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank, unsigned back)
 {
-    size_t number = (size_t)(BOARD_CELLS * rank) + (b->turns - back) % BOARD_CELLS;
+    size_t number = (b->turns - back) % BOARD_CELLS;
 
-    return b->cells + number * b->cell_size;
+    return b->cells + (size_t)rank * b->stride + number * b->cell_size;
 }
 
 /* For links: whether `rank` waits in a call that this rank has not come to: it sends and receives nothing

@@ -15,12 +15,11 @@
 enum {
     RING_MAX = 1 << 20, /* bytes: no faster beyond that */
     RING_MIN = 1024, /* with hundreds of ranks; longer messages don't go through it (shm_offer.h) */
-    PAGE = 4096,
     SEGMENT_AIM = 32 << 20, /* bytes that all rings together should stay below */
     CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads are in a second-level cache */
     CELL_MIN = 4096,
     CELLS_AIM = 8 << 20, /* bytes, of all */
-    SEGMENT_MAGIC = 0x4d4c5331,
+    SEGMENT_MAGIC = 0x4d4c5332,
 };
 
 struct shm_head {
@@ -33,7 +32,8 @@ struct shm_segment {
     char name[NAME_MAX];
     bool is_named; /* made here, and still to be unlinked */
     int count;
-    size_t ring_size, size;
+    size_t ring_size, cell_size;
+    size_t head_size, part_size, size; /* of the head with its slots, of each part, of all */
     unsigned char *memory;
 };
 
@@ -46,11 +46,6 @@ static size_t ring_size_for(int count)
     return size;
 }
 
-static size_t slots_offset(void)
-{
-    return sizeof(struct shm_head);
-}
-
 static size_t cell_size_for(int count)
 {
     size_t size = CELL_MAX;
@@ -60,33 +55,37 @@ static size_t cell_size_for(int count)
     return size;
 }
 
-static size_t lines_offset(int count)
-{
-    return slots_offset() + (size_t)count * sizeof(struct shm_slot);
-}
-
-/* From here on whole pages. */
-static size_t cells_offset(int count)
-{
-    size_t end = lines_offset(count) + (size_t)count * BOARD_LINES * sizeof(struct board_line);
-
-    return (end + PAGE - 1) & ~(size_t)(PAGE - 1);
-}
-
-static size_t rings_offset(int count)
-{
-    return cells_offset(count) + (size_t)count * BOARD_CELLS * cell_size_for(count);
-}
-
 static size_t ring_stride(size_t ring_size)
 {
     return sizeof(struct shm_ring) + ring_size;
 }
 
+/* Of a part: cells first, as they are whole pages, then lines, then rings. */
+static size_t lines_offset(const struct shm_segment *s)
+{
+    return BOARD_CELLS * s->cell_size;
+}
+
+static size_t rings_offset(const struct shm_segment *s)
+{
+    return lines_offset(s) + BOARD_LINES * sizeof(struct board_line);
+}
+
+static size_t whole_pages(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (size + page - 1) / page * page;
+}
+
+static unsigned char *part_of(const struct shm_segment *s, int index)
+{
+    return s->memory + s->head_size + (size_t)index * s->part_size;
+}
+
 static int segment_new(struct shm_segment **out, const char *name, int count, struct fault *why)
 {
     struct shm_segment *s = calloc(1, sizeof(*s));
-    size_t pairs = (size_t)count * (size_t)(count - 1);
 
     if (!s || strlen(name) >= sizeof(s->name)) {
         free(s);
@@ -95,9 +94,29 @@ static int segment_new(struct shm_segment **out, const char *name, int count, st
     strcpy(s->name, name);
     s->count = count;
     s->ring_size = ring_size_for(count);
-    s->size = rings_offset(count) + pairs * ring_stride(s->ring_size);
+    s->cell_size = cell_size_for(count);
+    s->head_size = whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct shm_slot));
+    s->part_size = whole_pages(rings_offset(s) + (size_t)(count - 1) * ring_stride(s->ring_size));
+    s->size = s->head_size + (size_t)count * s->part_size;
     *out = s;
     return 0;
+}
+
+/* The kernel takes the pages from the memory node of the processor that asks: the caller's own. */
+static int segment_allocate(const struct shm_segment *s, int fd, size_t offset, size_t size,
+                            struct fault *why)
+{
+    int err;
+
+    do
+        err = posix_fallocate(fd, (off_t)offset, (off_t)size);
+    while (err == EINTR);
+    if (!err)
+        return 0;
+    return fault_os(why, ML_ERR_SYSTEM, err,
+                    "/dev/shm has no room for the %zu KiB that %d ranks share (enlarge it, or use "
+                    "--backend tcp --local net)",
+                    s->size / 1024, s->count);
 }
 
 static int segment_map(struct shm_segment *s, int fd, struct fault *why)
@@ -115,7 +134,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
 {
     struct shm_segment *s;
     struct shm_head *head;
-    int fd, err, rc = segment_new(&s, name, count, why);
+    int fd, rc = segment_new(&s, name, count, why);
 
     if (rc)
         return rc;
@@ -125,17 +144,14 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
         goto fail;
     }
     s->is_named = true;
-    do
-        err = posix_fallocate(fd, 0, (off_t)s->size);
-    while (err == EINTR);
-    if (err) {
-        rc =
-            fault_os(why, ML_ERR_SYSTEM, err,
-                     "/dev/shm has no room for the %zu KiB that %d ranks share (enlarge it, or use "
-                     "--backend tcp --local net)",
-                     s->size / 1024, count);
+    if (ftruncate(fd, (off_t)s->size) != 0) {
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot make the shared memory %s %zu KiB long",
+                      name, s->size / 1024);
         goto fail;
     }
+    rc = segment_allocate(s, fd, 0, s->head_size + s->part_size, why);
+    if (rc)
+        goto fail;
     rc = segment_map(s, fd, why);
     if (rc)
         goto fail;
@@ -153,7 +169,8 @@ fail:
     return rc;
 }
 
-int shm_segment_open(struct shm_segment **out, const char *name, int count, struct fault *why)
+int shm_segment_open(struct shm_segment **out, const char *name, int count, int index,
+                     struct fault *why)
 {
     struct shm_segment *s;
     const struct shm_head *head;
@@ -171,6 +188,9 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, stru
         rc = fault_set(why, ML_ERR_SYSTEM, "the shared memory %s is not this job's", name);
         goto fail;
     }
+    rc = segment_allocate(s, fd, s->head_size + (size_t)index * s->part_size, s->part_size, why);
+    if (rc)
+        goto fail;
     rc = segment_map(s, fd, why);
     if (rc)
         goto fail;
@@ -210,16 +230,16 @@ void shm_segment_close(struct shm_segment *s)
 
 struct shm_slot *shm_segment_slot(struct shm_segment *s, int index)
 {
-    return (struct shm_slot *)(s->memory + slots_offset()) + index;
+    return (struct shm_slot *)(s->memory + sizeof(struct shm_head)) + index;
 }
 
 struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)
 {
     /* Each sender has count - 1 rings: none to itself. */
-    size_t index = (size_t)from * (size_t)(s->count - 1) + (size_t)(to > from ? to - 1 : to);
+    size_t number = (size_t)(to > from ? to - 1 : to);
 
-    return (struct shm_ring *)(s->memory + rings_offset(s->count) +
-                               index * ring_stride(s->ring_size));
+    return (struct shm_ring *)(part_of(s, from) + rings_offset(s) +
+                               number * ring_stride(s->ring_size));
 }
 
 size_t shm_segment_ring_size(const struct shm_segment *s)
@@ -235,9 +255,10 @@ int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct grou
     if (!b)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     b->group = g;
-    b->lines = (struct board_line *)(s->memory + lines_offset(s->count));
-    b->cells = s->memory + cells_offset(s->count);
-    b->cell_size = cell_size_for(s->count);
+    b->cells = part_of(s, 0);
+    b->lines = part_of(s, 0) + lines_offset(s);
+    b->stride = s->part_size;
+    b->cell_size = s->cell_size;
     *out = b;
     return 0;
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_segment.h: the memory that a group's members on one host share: a slot for each, and a ring
- * for each ordered pair.
+ * shm_segment.h: the memory that a group's members on one host share: a head with a slot for each, and a part for each
+ * with its cells and lines on the board (shm_board.h) and its rings, one to each other member.
  *
- *     ├ head ┼ slot 0 ┼ … ┼ board's lines ┼ board's cells ┼ ring 0→1 ┼ ring 0→2 ┼ … ┼ ring 1→0 ┼ …
+ *     ├ head, slot 0, slot 1 … ┼ part 0: cells, lines, ring 0→1, ring 0→2 … ┼ part 1: cells, lines, ring 1→0 … ┼ …
  *
- * The lowest of them makes it; once all have mapped it the name is removed, so that nothing is left
- * however the processes end.
+ * A part is whole pages, which its member itself allocates: so they lie on the memory node where it runs (--bind-to). All in
+ * a part is written by its member and read by others. A write first fetches its line from where it lies, and in the end
+ * puts it back there; what is written close by goes from node to node once, when it is read. Rings beside their
+ * readers would cross twice. (A ring's tail and an offer's answer are its reader's: a line each.)
+ *
+ * The lowest member makes the segment, with the head and its own part; then the others allocate theirs. Until all have said
+ * that they have (group_join.c's second exchange), nobody touches a part but its member: a page that nobody could
+ * allocate is SIGBUS. Then the name is removed, so that nothing is left however the processes end.
  */
 #ifndef RUNTIME_SHM_SEGMENT_H
 #define RUNTIME_SHM_SEGMENT_H
@@ -37,11 +43,11 @@ struct shm_ring {
 
 struct shm_segment;
 
-/* Makes the segment `name` for `count` processes; or maps the one that another made. ML_ERR_SYSTEM
- * with the sizes if /dev/shm is too small: checked here, else the first touch of a page would be
- * SIGBUS. */
+/* Makes the segment `name` for `count` processes, as the one of index 0; or maps the one that it made, as
+ * the one of `index`. Each allocates its part: ML_ERR_SYSTEM with the sizes if /dev/shm is too small. */
 int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why);
-int shm_segment_open(struct shm_segment **out, const char *name, int count, struct fault *why);
+int shm_segment_open(struct shm_segment **out, const char *name, int count, int index,
+                     struct fault *why);
 void shm_segment_unlink(struct shm_segment *s); /* the maker's; takes NULL, and may be repeated */
 void shm_segment_close(struct shm_segment *s);  /* takes NULL */
 

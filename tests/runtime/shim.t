@@ -41,10 +41,16 @@ if [ "$SANITIZE" = no ]; then
         '"$1" -n 4 --eager --output raw -- "$2" | sort -u' sh "$MLAUNCH" "$T/prog"
     check "--eager with a program that makes no call" "$MLAUNCH" -n 4 --eager -- true
     if unshare -rm true 2> /dev/null; then
-        run unshare -rm sh -c 'mount -t tmpfs -o size=256k none /dev/shm && exec "$@"' sh \
-            "$MLAUNCH" -n 2 --backend shm -- "$T/prog"
-        check_match 'rank 0 on host .*: /dev/shm has no room for the [0-9]+ KiB' "$ERR" "a small /dev/shm is told"
-        check_no_match 'rank [0-9] .*signal' "$ERR" "and kills nobody"
+        # Not even rank 0's part fits; rank 0's does, rank 1's doesn't.
+        for small in "0 256k" "1 3m"; do
+            # shellcheck disable=SC2016
+            run unshare -rm sh -c 'mount -t tmpfs -o size="$1" none /dev/shm && shift && "$@"; echo "left: $(ls /dev/shm)"' \
+                sh "${small#* }" "$MLAUNCH" -n 2 --backend shm -- "$T/prog"
+            check_match "rank ${small% *} on host .*: /dev/shm has no room for the [0-9]+ KiB" "$ERR" \
+                "a small /dev/shm is told by rank ${small% *}"
+            check_no_match 'rank [0-9] .*signal' "$ERR" "… and kills nobody"
+            check_match '^left: $' "$OUT" "… and nothing stays there"
+        done
     else
         skip "a small /dev/shm is told" "no user namespaces"
     fi

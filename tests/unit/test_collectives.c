@@ -193,18 +193,18 @@ void wait_moved(struct group *g, struct waiting *w)
 static void *board_make(struct shm_board *b, int ranks)
 {
     const char *algorithms = getenv("MLAUNCH_ALGO");
-    size_t lines = (size_t)ranks * BOARD_LINES * sizeof(struct board_line);
-    size_t cells = (size_t)ranks * BOARD_CELLS * CELL;
+    size_t lines = BOARD_LINES * sizeof(struct board_line), each = lines + BOARD_CELLS * CELL;
+    size_t all = (size_t)ranks * each;
     unsigned char *memory;
 
     if (ranks < 2 || !algorithms || !strstr(algorithms, "shared"))
         return NULL;
-    memory = aligned_alloc(PROCESSOR_LINE, lines + cells);
+    memory = aligned_alloc(PROCESSOR_LINE, all);
     if (!memory)
         abort();
-    memset(memory, 0, lines + cells);
+    memset(memory, 0, all);
     *b = (struct shm_board){
-        .lines = (struct board_line *)memory, .cells = memory + lines, .cell_size = CELL};
+        .lines = memory, .cells = memory + lines, .stride = each, .cell_size = CELL};
     return memory;
 }
 
