@@ -3,6 +3,9 @@
 
 #include "common/clock.h"
 #include "launcher/agent_protocol.h"
+#include "launcher/attempt_frames.h"
+#include "launcher/attempt_phases.h"
+#include "launcher/attempt_pulse.h"
 #include "launcher/attempt_steps.h"
 
 #include <event2/event.h>
@@ -11,168 +14,6 @@
 #include <string.h>
 
 enum { READER_GONE_GRACE_MS = 1000 };
-
-/*
- *                      all said HELLO,         all said READY
- *                      and whom they reach
- *   CONNECTING ───────────────────▶ PREPARING ─────────────▶ RUNNING ─────────┐
- *       │                               │                       │ a failure,    │ all said DONE
- *       │ all answered, some badly;     │                       │ a stop        │ or are lost
- *       │ or a stop                     │                       ▼               │
- *       │                               │                    STOPPING           │
- *       │                               │     all DONE or lost; │               │
- *       │                               │     or too late       │               │
- *       └───────────────────────────────┴─────────▶ LEAVING ◀───┴───────────────┘
- *                                                      │ all channels have ended; or too late
- *                                                      ▼
- *                                                    ENDED
- *
- * Between CONNECTING and PREPARING lie LOOKING and TRYING, which are passed at once unless the backend is rdma.
- */
-enum attempt_event {
-    EVENT_NONE,
-    EVENT_WELL,  /* all hosts have taken the step */
-    EVENT_BADLY, /* all hosts have answered, some have failed */
-    EVENT_STOP,  /* the run shall end */
-    EVENT_DONE,  /* no host has anything left that runs */
-    EVENT_GONE,  /* no channel is left */
-    EVENT_LATE,  /* the deadline */
-};
-
-static const struct transition {
-    enum attempt_state state;
-    enum attempt_event event;
-    enum attempt_state next;
-    void (*action)(struct attempt *a);
-} transitions[] = {
-    {ATTEMPT_CONNECTING, EVENT_WELL, ATTEMPT_LOOKING, step_look},
-    {ATTEMPT_CONNECTING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_CONNECTING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_LOOKING, EVENT_WELL, ATTEMPT_TRYING, step_try},
-    {ATTEMPT_LOOKING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_LOOKING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_TRYING, EVENT_WELL, ATTEMPT_PREPARING, step_prepare},
-    {ATTEMPT_TRYING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_TRYING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_PREPARING, EVENT_WELL, ATTEMPT_RUNNING, step_start},
-    {ATTEMPT_PREPARING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_PREPARING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_RUNNING, EVENT_STOP, ATTEMPT_STOPPING, step_stop},
-    {ATTEMPT_RUNNING, EVENT_DONE, ATTEMPT_LEAVING, step_bye},
-    {ATTEMPT_STOPPING, EVENT_DONE, ATTEMPT_LEAVING, step_bye},
-    {ATTEMPT_STOPPING, EVENT_LATE, ATTEMPT_LEAVING, step_give_up},
-    {ATTEMPT_LEAVING, EVENT_GONE, ATTEMPT_ENDED, step_end},
-    {ATTEMPT_LEAVING, EVENT_LATE, ATTEMPT_ENDED, step_end},
-};
-
-/* All members are at least in `state`, or have failed. */
-static enum attempt_event step_event(const struct attempt *a, enum member_state state)
-{
-    bool failed = false;
-
-    for (int i = 0; i < a->plan->host_count; i++) {
-        const struct member *m = &a->members[i];
-
-        if (!m->failed && m->state < state)
-            return EVENT_NONE;
-        failed = failed || m->failed;
-    }
-    return failed ? EVENT_BADLY : EVENT_WELL;
-}
-
-/* All members have answered that many rounds of questions, or have failed. */
-static enum attempt_event survey_event(const struct attempt *a, int rounds)
-{
-    bool failed = false;
-
-    for (int i = 0; i < a->plan->host_count; i++) {
-        const struct member *m = &a->members[i];
-
-        if (a->survey && !m->failed && m->rounds < rounds)
-            return EVENT_NONE;
-        failed = failed || m->failed;
-    }
-    return failed ? EVENT_BADLY : EVENT_WELL;
-}
-
-static bool all_are(const struct attempt *a, enum member_state state)
-{
-    for (int i = 0; i < a->plan->host_count; i++) {
-        if (a->members[i].state < state)
-            return false;
-    }
-    return true;
-}
-
-static enum attempt_event current_event(const struct attempt *a)
-{
-    switch (a->state) {
-    case ATTEMPT_CONNECTING:
-        return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_CONNECTED);
-    case ATTEMPT_LOOKING:
-        return a->stop_wanted ? EVENT_STOP : survey_event(a, 1);
-    case ATTEMPT_TRYING:
-        return a->stop_wanted ? EVENT_STOP : survey_event(a, 2);
-    case ATTEMPT_PREPARING:
-        return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_PREPARED);
-    case ATTEMPT_RUNNING:
-        if (all_are(a, MEMBER_DONE))
-            return EVENT_DONE;
-        return a->stop_wanted ? EVENT_STOP : EVENT_NONE;
-    case ATTEMPT_STOPPING:
-        return all_are(a, MEMBER_DONE) ? EVENT_DONE : EVENT_NONE;
-    case ATTEMPT_LEAVING:
-        return all_are(a, MEMBER_GONE) ? EVENT_GONE : EVENT_NONE;
-    default:
-        return EVENT_NONE;
-    }
-}
-
-static bool take(struct attempt *a, enum attempt_event event)
-{
-    for (size_t i = 0; i < sizeof(transitions) / sizeof(*transitions); i++) {
-        const struct transition *t = &transitions[i];
-
-        if (t->state == a->state && t->event == event) {
-            a->state = t->next;
-            evtimer_del(a->deadline);
-            t->action(a);
-            return true;
-        }
-    }
-    return false;
-}
-
-void attempt_advance(struct attempt *a)
-{
-    enum attempt_event event;
-
-    /* A send may find that the channel has ended and come back here: the loop below goes on. */
-    if (a->is_advancing)
-        return;
-    a->is_advancing = true;
-    while ((event = current_event(a)) != EVENT_NONE && take(a, event))
-        ;
-    a->is_advancing = false;
-}
-
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
-{
-    struct attempt *a = arg;
-
-    (void)fd;
-    (void)what;
-    /* While the reader takes nothing, agents keep what ranks have written, and are not done: that says nothing
-     * about the ranks. */
-    if (a->state == ATTEMPT_STOPPING && !a->is_hurried && !output_is_idle(a->config.output)) {
-        attempt_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
-        return;
-    }
-    take(a, EVENT_LATE);
-    attempt_advance(a);
-}
-
-/* Begin and end. */
 
 static void member_open(struct attempt *a, int host)
 {
@@ -201,7 +42,7 @@ static int attempt_prepare(struct attempt *a, struct fault *why)
     a->members = calloc((size_t)a->plan->host_count, sizeof(*a->members));
     a->ranks = calloc((size_t)a->plan->size, sizeof(*a->ranks));
     a->heartbeat = event_new(base, -1, EV_PERSIST, attempt_on_heartbeat, a);
-    a->deadline = evtimer_new(base, on_deadline, a);
+    a->deadline = evtimer_new(base, attempt_on_deadline, a);
     a->pause_limit = evtimer_new(base, attempt_on_pause_limit, a);
     if (!a->members || !a->ranks || !a->heartbeat || !a->deadline || !a->pause_limit ||
         evtimer_add(a->heartbeat, &beat))
@@ -275,13 +116,6 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
 
 /* Stopping. */
 
-static void want_stop(struct attempt *a, int signal, int grace_ms)
-{
-    a->stop_wanted = true;
-    a->stop_signal = signal;
-    a->stop_grace_ms = grace_ms;
-}
-
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)
 {
     int grace_ms = a->plan->grace_ms;
@@ -291,17 +125,8 @@ void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)
     if (cause == STOP_READER_GONE && grace_ms > READER_GONE_GRACE_MS)
         grace_ms = READER_GONE_GRACE_MS; /* whoever pipes into `head` waits for us */
     a->cause = cause;
-    want_stop(a, signal, grace_ms);
+    attempt_want_stop(a, signal, grace_ms);
     attempt_advance(a);
-}
-
-void attempt_failed(struct attempt *a, bool others_may_go_on)
-{
-    bool go_on = others_may_go_on && a->plan->continue_on_failure;
-
-    if (a->state == ATTEMPT_RUNNING && a->failure.blame != BLAME_NONE && !go_on && !a->stop_wanted)
-        want_stop(a, SIGTERM, a->plan->grace_ms);
-    attempt_tell_failure(a, a->ranks_left == 0);
 }
 
 void attempt_kill(struct attempt *a)
@@ -318,9 +143,7 @@ void attempt_kill(struct attempt *a)
 
 void attempt_give_up(struct attempt *a)
 {
-    if (a->state != ATTEMPT_ENDED)
-        take(a, EVENT_LATE);
-    attempt_advance(a);
+    attempt_late(a);
 }
 
 /* What goes on to the agents of a run. */

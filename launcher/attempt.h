@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt.h: one run of a job, from the first connection to the last agent's end (attempt.c draws
- * it). */
+/* attempt.h: one run of a job, from the first connection to the last agent's end (attempt_phases.c
+ * draws it). */
 #ifndef LAUNCHER_ATTEMPT_H
 #define LAUNCHER_ATTEMPT_H
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_frames.c: what the agents of a run say, and what follows from it. */
+#include "launcher/attempt_frames.h"
+
 #include "common/build_id.h"
 #include "common/log.h"
 #include "launcher/agent_protocol.h"
-#include "launcher/attempt_state.h"
+#include "launcher/attempt_phases.h"
+#include "launcher/attempt_pulse.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_pulse.c: heartbeats, and the pauses (SIGTSTP, SIGCONT) that suspend them. */
-#include "launcher/attempt_state.h"
+#include "launcher/attempt_pulse.h"
 
 #include "common/clock.h"
 #include "launcher/agent_protocol.h"

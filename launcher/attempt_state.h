@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_state.h: the inside of a run, shared by attempt.c (its life cycle), attempt_steps.c (what
- * is done at each step), attempt_frames.c (what the agents say) and attempt_pulse.c (heartbeats). */
+/* attempt_state.h: the inside of a run, shared by attempt.c (its beginning and end, and what comes from
+ * outside), attempt_frames.c (what the agents say), attempt_phases.c (its life cycle), attempt_steps.c (what
+ * is done at each step) and attempt_pulse.c (heartbeats). */
 #ifndef LAUNCHER_ATTEMPT_STATE_H
 #define LAUNCHER_ATTEMPT_STATE_H
 
@@ -10,8 +11,6 @@
 #include "launcher/job_identity.h"
 #include "launcher/progress.h"
 #include "launcher/wiring_survey.h"
-
-#include <event2/util.h>
 
 enum attempt_state {
     ATTEMPT_CONNECTING,
@@ -83,20 +82,5 @@ struct attempt {
     void (*on_paused)(void *arg);
     void *paused_arg;
 };
-
-/* attempt_frames.c: the events of a member's stream. */
-void attempt_on_frame(int host, const struct frame *f, void *arg);
-void attempt_on_stream_end(int host, const char *text, void *arg);
-
-/* attempt_pulse.c: timers' callbacks, with the attempt as `arg`; and after each PONG. */
-void attempt_on_heartbeat(evutil_socket_t fd, short what, void *arg);
-void attempt_on_pause_limit(evutil_socket_t fd, short what, void *arg);
-void attempt_check_paused(struct attempt *a);
-
-/* attempt.c: looks whether what has just been noted moves the run on. */
-void attempt_advance(struct attempt *a);
-/* A failure has been noted in a->failure: the run is stopped, unless the user wants the others to
- * go on (and they can); it is told as soon as it is certain. */
-void attempt_failed(struct attempt *a, bool others_may_go_on);
 
 #endif

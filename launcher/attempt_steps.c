@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_steps.c: what is done at each step of a run; attempt.c says when. */
+/* attempt_steps.c: what is done at each step of a run; attempt_phases.c says when. */
 #include "launcher/attempt_steps.h"
 
 #include "common/log.h"

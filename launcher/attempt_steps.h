@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_steps.h: what the table in attempt.c does when a run goes from one state to the next. */
+/* attempt_steps.h: what the table in attempt_phases.c does when a run goes from one state to the next. */
 #ifndef LAUNCHER_ATTEMPT_STEPS_H
 #define LAUNCHER_ATTEMPT_STEPS_H
 

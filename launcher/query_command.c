@@ -6,11 +6,11 @@
 #include "launcher/agent_way.h"
 #include "launcher/install_paths.h"
 #include "launcher/nearest.h"
+#include "launcher/option_print.h"
 #include "launcher/option_table.h"
 #include "launcher/options.h"
 #include "launcher/string_list.h"
 #include "launcher/text_file.h"
-#include "launcher/usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,10 +165,10 @@ static void print_help(const struct query_command *c)
     puts(c->usage);
     puts("");
     for (const struct query_flag *f = c->flags; f->name; f++)
-        usage_print_option(&(struct option){
+        option_print(&(struct option){
             .name = f->name, .letter = f->letter, .argument = f->argument, .help = f->help});
     for (const char *const *name = shared; *name; name++)
-        usage_print_option(option_find(*name));
+        option_print(option_find(*name));
 }
 
 /* A plan in which every host is used, so that the agents are started as a job's are. */

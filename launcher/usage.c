@@ -1,47 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/usage.h"
+
 #include "common/build_id.h"
-#include "launcher/option_table.h"
+#include "launcher/option_print.h"
 #include "launcher/subcommand.h"
 
 #include <stdio.h>
-#include <string.h>
-
-enum { COLUMN = 30, WIDTH = 100 };
-
-/* Breaks `text` at blanks so that it stands right of COLUMN. */
-static void print_right(const char *text)
-{
-    while (*text) {
-        size_t n = strlen(text);
-
-        if (n > WIDTH - COLUMN)
-            for (n = WIDTH - COLUMN; n > 0 && text[n] != ' ';)
-                n--;
-        printf("%.*s\n", (int)n, text);
-        text += n;
-        text += strspn(text, " ");
-        if (*text)
-            printf("%*s", COLUMN, "");
-    }
-}
-
-void usage_print_option(const struct option *s)
-{
-    char names[96], letter[8] = "   ";
-    int n;
-
-    if (s->letter)
-        snprintf(letter, sizeof(letter), "-%c,", s->letter);
-    n = snprintf(names, sizeof(names), "  %s --%s%s%s%s%s", letter, s->name, s->alias ? ", --" : "",
-                 s->alias ? s->alias : "", s->argument ? " " : "", s->argument ? s->argument : "");
-    printf("%s", names);
-    if (n + 2 > COLUMN)
-        printf("\n%*s", COLUMN, "");
-    else
-        printf("%*s", COLUMN - n, "");
-    print_right(s->help);
-}
 
 void usage_print_help(void)
 {
@@ -56,13 +20,13 @@ void usage_print_help(void)
          "count.");
     for (const struct option *s = option_table; s->help; s++) {
         if (s->name)
-            usage_print_option(s);
+            option_print(s);
         else
             printf("\n%s\n", s->help);
     }
     puts("\nCommands, each with a --help of its own");
     for (const struct subcommand *c = subcommand_table; c->name; c++)
-        printf("  %-*s%s\n", COLUMN - 2, c->name, c->help);
+        printf("  %-*s%s\n", OPTION_COLUMN - 2, c->name, c->help);
     puts("\n"
          "Options also come from [defaults] in configuration files and from variables such as\n"
          "MLAUNCH_OPT_TIMEOUT; the command line wins. The exit status is that of the first rank to "

@@ -4,9 +4,6 @@
 #define LAUNCHER_USAGE_H
 
 void usage_print_help(void);
-
-struct option;
-void usage_print_option(const struct option *s); /* its line of --help */
 void usage_print_version(void);
 
 #endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_frames.h: what the agents of a run say, and what follows from it. */
+#ifndef LAUNCHER_ATTEMPT_FRAMES_H
+#define LAUNCHER_ATTEMPT_FRAMES_H
+
+#include "launcher/attempt_state.h"
+
+/* The events of a member's stream, with the attempt as `arg`. */
+void attempt_on_frame(int host, const struct frame *f, void *arg);
+void attempt_on_stream_end(int host, const char *text, void *arg);
+
+#endif

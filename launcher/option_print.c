@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/option_print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH = 100 };
+
+/* Breaks `text` at blanks so that it stands right of OPTION_COLUMN. */
+static void print_right(const char *text)
+{
+    while (*text) {
+        size_t n = strlen(text);
+
+        if (n > WIDTH - OPTION_COLUMN)
+            for (n = WIDTH - OPTION_COLUMN; n > 0 && text[n] != ' ';)
+                n--;
+        printf("%.*s\n", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+        if (*text)
+            printf("%*s", OPTION_COLUMN, "");
+    }
+}
+
+void option_print(const struct option *s)
+{
+    char names[96], letter[8] = "   ";
+    int n;
+
+    if (s->letter)
+        snprintf(letter, sizeof(letter), "-%c,", s->letter);
+    n = snprintf(names, sizeof(names), "  %s --%s%s%s%s%s", letter, s->name, s->alias ? ", --" : "",
+                 s->alias ? s->alias : "", s->argument ? " " : "", s->argument ? s->argument : "");
+    printf("%s", names);
+    if (n + 2 > OPTION_COLUMN)
+        printf("\n%*s", OPTION_COLUMN, "");
+    else
+        printf("%*s", OPTION_COLUMN - n, "");
+    print_right(s->help);
+}
