@@ -2,6 +2,7 @@
 #include "launcher/backend.h"
 
 #include "common/log.h"
+#include "launcher/device_name.h"
 #include "launcher/options.h"
 #include "launcher/string_list.h"
 #include "launcher/text_file.h"
@@ -177,8 +178,11 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     p->gid_index = o->gid_index;
     p->mtu = o->mtu;
     p->qp = o->qp;
-    if (o->rdma_device)
-        rc = string_copy(&p->rdma_device, o->rdma_device, why);
+    if (o->rdma_device) {
+        rc = device_name_check(o->rdma_device, why);
+        rc = rc ? fault_wrap(why, "--rdma-device")
+                : string_copy(&p->rdma_device, o->rdma_device, why);
+    }
     if (!rc && choice < 0)
         rc = hostfile_choice(p->list, &choice, why);
     if (!rc && choice == BACKEND_AUTO)

@@ -6,6 +6,7 @@
  */
 #include "common/address.h"
 #include "common/log.h"
+#include "launcher/device_name.h"
 #include "launcher/environment.h"
 #include "launcher/host_member.h"
 #include "launcher/host_name.h"
@@ -52,20 +53,6 @@ static int check_ip(const char *ip, struct fault *why)
     return 0;
 }
 
-static int check_device(const char *device, struct fault *why)
-{
-    char shown[TEXT_SHOWN];
-
-    if (!*device || strlen(device) > 63 || *device == '-' || strpbrk(device, "/ "))
-        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not an RDMA device's name",
-                         text_show(shown, device));
-    for (const char *c = device; *c; c++)
-        if (iscntrl((unsigned char)*c))
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' holds a control character",
-                             text_show(shown, device));
-    return 0;
-}
-
 static int take_slots(struct host *h, const json_t *value, struct fault *why)
 {
     json_int_t slots = json_integer_value(value);
@@ -95,22 +82,21 @@ static int take_cwd(struct host *h, const json_t *value, struct fault *why)
     return string_copy(&h->cwd, json_string_value(value), why);
 }
 
-/* One entry of a row: null or [] is none, a string one device, a list its rails. */
+/* One entry of a row: null or [] is none, a string one device or port, a list its rails. */
 static int take_wire(char ***out, const json_t *value, struct fault *why)
 {
     struct string_list devices = {0};
     int rc = 0;
 
     if (json_is_string(value)) {
-        rc = check_device(json_string_value(value), why);
+        rc = device_name_check(json_string_value(value), why);
         if (!rc)
             rc = string_list_add(&devices, json_string_value(value), why);
     } else if (!json_is_null(value)) {
-        rc = member_strings(&devices, value, "a device, a list of devices or null", check_device,
-                            why);
-        for (size_t i = 0; !rc && i < devices.count; i++)
-            if (strings_has(devices.items + i + 1, devices.items[i]))
-                rc = fault_set(why, ML_ERR_ARGUMENT, "names %s twice", devices.items[i]);
+        rc = member_strings(&devices, value, "a device, a list of devices or null",
+                            device_name_check, why);
+        if (!rc)
+            rc = device_names_check(devices.items, devices.count, why);
     }
     if (!rc)
         rc = string_list_release(&devices, out, why);

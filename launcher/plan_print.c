@@ -139,7 +139,7 @@ static void print_rdma(const struct plan *p)
            p->rdma_device ? p->rdma_device
            : is_stated    ? "as the hostfile says"
                           : "found at the start",
-           p->rdma_port ? port : "the first that is up",
+           p->rdma_port ? port : "what fits each pair best",
            p->gid_index >= 0 ? gid : "what fits each pair best",
            p->mtu ? mtu : "the smaller of both ports'", kinds[p->qp]);
 }

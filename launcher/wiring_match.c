@@ -6,105 +6,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *wiring_device_find(const json_t *devices, const char *name)
-{
-    json_t *device;
-    size_t i;
+enum { PORTS_LOOKED_AT = 4 * WIRING_RAILS };
 
-    json_array_foreach(devices, i, device)
-    {
-        const char *its = json_string_value(json_object_get(device, "name"));
-
-        if (its && name && strcmp(its, name) == 0)
-            return device;
-    }
-    return NULL;
-}
-
-json_t *wiring_port_used(const struct wiring_survey *s, const json_t *device)
-{
-    json_t *port;
-    size_t i;
-
-    if (json_object_get(device, "error"))
-        return NULL;
-    json_array_foreach(json_object_get(device, "ports"), i, port)
-    {
-        json_int_t number = json_integer_value(json_object_get(port, "port"));
-
-        if (json_is_true(json_object_get(port, "is_active")) &&
-            (!s->config.port || number == s->config.port))
-            return port;
-    }
-    return NULL;
-}
-
-static json_int_t port_number(const struct wiring_survey *s, int host, const char *device)
-{
-    const json_t *port = wiring_port_used(s, wiring_device_find(s->devices[host], device));
-
-    return json_integer_value(json_object_get(port, "port"));
-}
-
-json_t *wiring_try(const struct wiring_survey *s, int from, const char *device, int to,
-                   const char *peer)
-{
-    json_t *tries = json_object_get(wiring_device_find(s->tries[from], device), "tries"), *try;
-    json_int_t port = port_number(s, from, device), peer_port = port_number(s, to, peer);
-    size_t i;
-
-    json_array_foreach(tries, i, try)
-    {
-        const char *its = json_string_value(json_object_get(try, "device"));
-
-        if (its && strcmp(its, peer) == 0 &&
-            json_integer_value(json_object_get(try, "host")) == to &&
-            json_integer_value(json_object_get(try, "port")) == port &&
-            json_integer_value(json_object_get(try, "peer_port")) == peer_port)
-            return try;
-    }
-    return NULL;
-}
-
-bool wiring_carries(const struct wiring_survey *s, int from, const char *device, int to,
-                    const char *peer)
-{
-    return json_is_true(json_object_get(wiring_try(s, from, device, to, peer), "carries")) &&
-           json_is_true(json_object_get(wiring_try(s, to, peer, from, device), "carries"));
-}
-
-/* No datagram queue pairs there: only the ranks' own check can tell. */
-static bool is_untried(const struct wiring_survey *s, int host, const char *device)
-{
-    return json_object_get(wiring_port_used(s, wiring_device_find(s->devices[host], device)),
-                           "untried") != NULL;
-}
-
-static double rate(const struct wiring_survey *s, int host, const char *device)
-{
-    return json_number_value(json_object_get(
-        wiring_port_used(s, wiring_device_find(s->devices[host], device)), "gigabits"));
-}
-
-/* --- matching ----------------------------------------------------------------------------------
- */
-
-/* Devices of two hosts, and which two may be the ends of one link. */
+/* Ends at two hosts, and which two may be those of one link. */
 struct ends {
-    const char *mine[WIRING_RAILS], *theirs[WIRING_RAILS];
+    struct wiring_end mine[WIRING_RAILS], theirs[WIRING_RAILS];
     int mine_count, theirs_count;
     bool joined[WIRING_RAILS][WIRING_RAILS];
     int match[WIRING_RAILS]; /* of theirs: which of mine; -1: none */
 };
 
-/* A way to give mine[i] one of theirs, moving others aside (augmenting paths). */
+static enum wiring_meeting meet(const struct wiring_survey *s, struct wiring_end a,
+                                struct wiring_end b)
+{
+    return wiring_meet(s, &a, &b);
+}
+
+static void ends_join(const struct wiring_survey *s, struct ends *e, enum wiring_meeting least)
+{
+    for (int a = 0; a < e->mine_count; a++)
+        for (int b = 0; b < e->theirs_count; b++)
+            e->joined[a][b] = meet(s, e->mine[a], e->theirs[b]) >= least;
+}
+
+/* A way to give mine[i] one of theirs, moving others aside where none is free (augmenting paths). */
 static bool find_place(struct ends *e, int i, bool *seen)
 {
+    for (int k = 0; k < e->theirs_count; k++)
+        if (e->joined[i][k] && e->match[k] < 0) {
+            e->match[k] = i;
+            return true;
+        }
     for (int k = 0; k < e->theirs_count; k++) {
         if (!e->joined[i][k] || seen[k])
             continue;
         seen[k] = true;
-        if (e->match[k] < 0 || find_place(e, e->match[k], seen)) {
+        if (find_place(e, e->match[k], seen)) {
             e->match[k] = i;
             return true;
         }
@@ -131,35 +68,31 @@ static int match_of(const struct ends *e, int i)
     return -1;
 }
 
-static int names_take(const char **out, json_t *list)
+/* --- as the hostfile states --------------------------------------------------------------------
+ */
+
+static int ends_take(const struct wiring_survey *s, int from, int to, struct wiring_end *out)
 {
     json_t *name;
     size_t i;
     int count = 0;
 
-    json_array_foreach(list, i, name)
+    json_array_foreach(wiring_stated_entry(s, from, to), i, name)
     {
         if (count < WIRING_RAILS && json_string_value(name))
-            out[count++] = json_string_value(name);
+            out[count++] = wiring_end_read(s, from, json_string_value(name));
     }
     return count;
 }
 
-static json_t *stated_entry(const struct wiring_survey *s, int from, int to)
-{
-    return json_array_get(json_array_get(s->config.stated, (size_t)from), (size_t)to);
-}
-
-/* As the hostfile states: all must have their other end. */
+/* All must have their other end. A port that is left open is one of the device's, and each device with an open one stands
+ * in the list once: so whichever ports fit best, no two rails can take the same. */
 static int match_stated(const struct wiring_survey *s, int i, int j, struct ends *e, int *host,
                         struct fault *why)
 {
-    e->mine_count = names_take(e->mine, stated_entry(s, i, j));
-    e->theirs_count = names_take(e->theirs, stated_entry(s, j, i));
-    for (int a = 0; a < e->mine_count; a++)
-        for (int b = 0; b < e->theirs_count; b++)
-            e->joined[a][b] = wiring_carries(s, i, e->mine[a], j, e->theirs[b]) ||
-                              is_untried(s, i, e->mine[a]) || is_untried(s, j, e->theirs[b]);
+    e->mine_count = ends_take(s, i, j, e->mine);
+    e->theirs_count = ends_take(s, j, i, e->theirs);
+    ends_join(s, e, WIRING_UNKNOWN);
     ends_match(e);
     *host = i;
     if (e->mine_count != e->theirs_count)
@@ -169,16 +102,23 @@ static int match_stated(const struct wiring_survey *s, int i, int j, struct ends
                          s->config.names[j], e->theirs_count);
     for (int a = 0; a < e->mine_count; a++)
         if (match_of(e, a) < 0)
-            return wiring_sentence_astray(s, i, e->mine[a], j, host, why);
+            return wiring_sentence_astray(s, e->mine[a], j, host, why);
     return 0;
 }
 
-static int compare_names(const void *a, const void *b)
+/* --- as traffic shows --------------------------------------------------------------------------
+ */
+
+static int compare_ends(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const struct wiring_end *x = a, *y = b;
+    int order = strcmp(x->device, y->device);
+
+    return order ? order : x->port - y->port;
 }
 
-static int names_of_host(const struct wiring_survey *s, int host, const char **out)
+/* All ports of a host that are up. */
+static int ends_of_host(const struct wiring_survey *s, int host, struct wiring_end *out)
 {
     json_t *device;
     size_t i;
@@ -186,39 +126,44 @@ static int names_of_host(const struct wiring_survey *s, int host, const char **o
 
     json_array_foreach(s->devices[host], i, device)
     {
-        const char *name = json_string_value(json_object_get(device, "name"));
+        struct wiring_end ports[WIRING_PORTS],
+            any = {.host = host, .device = json_string_value(json_object_get(device, "name"))};
+        int more = any.device ? wiring_end_ports(s, any, ports) : 0;
 
-        if (name && count < 4 * WIRING_RAILS && wiring_port_used(s, device))
-            out[count++] = name;
+        for (int k = 0; k < more && count < PORTS_LOOKED_AT; k++)
+            out[count++] = ports[k];
     }
-    qsort(out, (size_t)count, sizeof(*out), compare_names);
+    qsort(out, (size_t)count, sizeof(*out), compare_ends);
     return count;
+}
+
+static double rate(const struct wiring_survey *s, struct wiring_end e)
+{
+    return json_number_value(json_object_get(wiring_port(s, e), "gigabits"));
 }
 
 /* Only those that reach the other host, and of these only the fastest: traffic is striped evenly, so a slow
  * one would hold the others up. */
-static int reaching(const struct wiring_survey *s, int from, int to, const char **out)
+static int reaching(const struct wiring_survey *s, int from, int to, struct wiring_end *out)
 {
-    const char *mine[4 * WIRING_RAILS] = {NULL}, *theirs[4 * WIRING_RAILS] = {NULL};
-    int mine_count = names_of_host(s, from, mine), theirs_count = names_of_host(s, to, theirs);
-    double best = 0;
+    struct wiring_end mine[PORTS_LOOKED_AT] = {{0}}, theirs[PORTS_LOOKED_AT] = {{0}};
+    int mine_count = ends_of_host(s, from, mine), theirs_count = ends_of_host(s, to, theirs);
+    double best = 0, fastest[PORTS_LOOKED_AT];
     int count = 0;
 
-    for (int pass = 0; pass < 2; pass++)
-        for (int a = 0; a < mine_count; a++) {
-            double fastest = -1;
+    for (int a = 0; a < mine_count; a++) {
+        fastest[a] = -1;
+        for (int b = 0; b < theirs_count; b++) {
+            double x = rate(s, mine[a]), y = rate(s, theirs[b]), slower = x < y ? x : y;
 
-            for (int b = 0; b < theirs_count; b++) {
-                double x = rate(s, from, mine[a]), y = rate(s, to, theirs[b]);
-
-                if (wiring_carries(s, from, mine[a], to, theirs[b]) && (x < y ? x : y) > fastest)
-                    fastest = x < y ? x : y;
-            }
-            if (pass == 0 && fastest > best)
-                best = fastest;
-            else if (pass == 1 && fastest >= best && count < WIRING_RAILS)
-                out[count++] = mine[a];
+            if (slower > fastest[a] && meet(s, mine[a], theirs[b]) >= WIRING_CARRIES)
+                fastest[a] = slower;
         }
+        best = fastest[a] > best ? fastest[a] : best;
+    }
+    for (int a = 0; a < mine_count && count < WIRING_RAILS; a++)
+        if (fastest[a] >= best)
+            out[count++] = mine[a];
     return count;
 }
 
@@ -229,9 +174,7 @@ static int match_found(const struct wiring_survey *s, int i, int j, struct ends 
 
     e->mine_count = reaching(s, i, j, e->mine);
     e->theirs_count = reaching(s, j, i, e->theirs);
-    for (int a = 0; a < e->mine_count; a++)
-        for (int b = 0; b < e->theirs_count; b++)
-            e->joined[a][b] = wiring_carries(s, i, e->mine[a], j, e->theirs[b]);
+    ends_join(s, e, WIRING_CARRIES);
     ends_match(e);
     for (int a = 0; a < e->mine_count; a++)
         pairs += match_of(e, a) >= 0;
@@ -249,13 +192,17 @@ int wiring_match(const struct wiring_survey *s, int i, int j, struct wiring_rail
     *count = 0;
     for (int a = 0; a < e.mine_count && !rc; a++) {
         int b = match_of(&e, a);
-        const json_t *try = b < 0 ? NULL : wiring_try(s, i, e.mine[a], j, e.theirs[b]);
+        struct wiring_rail rail;
+        const json_t *try;
 
         if (b < 0)
             continue;
-        rails[(*count)++] = (struct wiring_rail){e.mine[a], e.theirs[b]};
+        rail = (struct wiring_rail){e.mine[a], e.theirs[b]};
+        wiring_meet(s, &rail.mine, &rail.theirs);
+        rails[(*count)++] = rail;
+        try = wiring_try(s, rail.mine, rail.theirs);
         if (try && !json_is_true(json_object_get(try, "whole")))
-            rc = wiring_sentence_narrow(s, i, e.mine[a], j, e.theirs[b], host, why);
+            rc = wiring_sentence_narrow(s, rail.mine, rail.theirs, host, why);
     }
     return rc;
 }

@@ -4,23 +4,26 @@
 #ifndef LAUNCHER_WIRING_SENTENCE_H
 #define LAUNCHER_WIRING_SENTENCE_H
 
-#include "launcher/wiring_match.h"
+#include "launcher/wiring_answers.h"
 
 enum { WIRING_TEXT = 640 };
 
-/* Host i's device was stated to lead to host j, and doesn't. */
-int wiring_sentence_astray(const struct wiring_survey *s, int i, const char *device, int j,
-                           int *host, struct fault *why);
+/* This end was stated to lead to host j, and doesn't; its port may be left open. */
+int wiring_sentence_astray(const struct wiring_survey *s, struct wiring_end e, int j, int *host,
+                           struct fault *why);
 /* Nothing leads from i to j. */
 int wiring_sentence_no_wire(const struct wiring_survey *s, int i, int j, int *host,
                             struct fault *why);
 /* Short datagrams come through, long ones don't. */
-int wiring_sentence_narrow(const struct wiring_survey *s, int i, const char *device, int j,
-                           const char *peer, int *host, struct fault *why);
+int wiring_sentence_narrow(const struct wiring_survey *s, struct wiring_end a, struct wiring_end b,
+                           int *host, struct fault *why);
+/* --mtu is more than that port's active one. */
+int wiring_sentence_mtu(const struct wiring_survey *s, struct wiring_end e, int *host,
+                        struct fault *why);
 int wiring_sentence_no_port(const struct wiring_survey *s, int host, struct fault *why);
 
 /* "host a: rxe_p1 port 1 (GID 1, …) to …": what was chosen and why. */
-void wiring_sentence_link(const struct wiring_survey *s, char text[WIRING_TEXT], int i,
-                          const char *device, int j, const char *peer);
+void wiring_sentence_link(const struct wiring_survey *s, char text[WIRING_TEXT],
+                          struct wiring_end a, struct wiring_end b);
 
 #endif

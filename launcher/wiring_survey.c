@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wiring_survey.h"
 
+#include "launcher/wiring_answers.h"
 #include "launcher/wiring_match.h"
 #include "launcher/wiring_sentence.h"
 
@@ -117,9 +118,10 @@ json_t *wiring_survey_wiring(const struct wiring_survey *s)
     return s->wiring;
 }
 
-/* The device over which ranks of one host meet: the first that leads anywhere, else the first that is up. */
+/* The port over which ranks of one host meet: the first that leads anywhere, else the first that is up. */
 static json_t *local_device(const struct wiring_survey *s, int host)
 {
+    char name[PORT_NAME_TEXT];
     json_t *entry, *device;
     size_t i;
 
@@ -130,23 +132,40 @@ static json_t *local_device(const struct wiring_survey *s, int host)
     }
     json_array_foreach(s->devices[host], i, device)
     {
-        if (wiring_port_used(s, device))
-            return json_pack("[O]", json_object_get(device, "name"));
+        struct wiring_end ports[WIRING_PORTS],
+            any = {.host = host, .device = json_string_value(json_object_get(device, "name"))};
+
+        if (any.device && wiring_end_ports(s, any, ports) > 0)
+            return json_pack("[s]", wiring_end_name(s, ports[0], name));
     }
     return NULL;
 }
 
+static int mtu_check(const struct wiring_survey *s, struct wiring_end e, int *host,
+                     struct fault *why)
+{
+    json_int_t active = json_integer_value(json_object_get(wiring_port(s, e), "active_mtu"));
+
+    return active && s->config.mtu > active ? wiring_sentence_mtu(s, e, host, why) : 0;
+}
+
 static int local_settle(struct wiring_survey *s, int *host, struct fault *why)
 {
-    for (int i = 0; i < s->config.count && s->config.local_net; i++) {
+    int rc = 0;
+
+    for (int i = 0; i < s->config.count && s->config.local_net && !rc; i++) {
         json_t *entry = local_device(s, i);
+        struct wiring_end ports[WIRING_PORTS], e;
 
         *host = i;
         if (!entry)
             return wiring_sentence_no_port(s, i, why);
         json_array_set_new(json_array_get(s->wiring, (size_t)i), (size_t)i, entry);
+        e = wiring_end_read(s, i, json_string_value(json_array_get(entry, 0)));
+        if (wiring_end_ports(s, e, ports) > 0)
+            rc = mtu_check(s, ports[0], host, why);
     }
-    return 0;
+    return rc;
 }
 
 static json_t *empty_matrix(int count)
@@ -171,8 +190,13 @@ static int pair_settle(struct wiring_survey *s, int i, int j, int *host, struct 
     int count = 0, rc = wiring_match(s, i, j, rails, &count, host, why);
 
     for (int r = 0; r < count && !rc; r++) {
-        json_array_append_new(there, json_string(rails[r].device));
-        json_array_append_new(back, json_string(rails[r].peer));
+        char name[PORT_NAME_TEXT];
+
+        rc = mtu_check(s, rails[r].mine, host, why);
+        if (!rc)
+            rc = mtu_check(s, rails[r].theirs, host, why);
+        json_array_append_new(there, json_string(wiring_end_name(s, rails[r].mine, name)));
+        json_array_append_new(back, json_string(wiring_end_name(s, rails[r].theirs, name)));
     }
     if (rc) {
         json_decref(there);
@@ -206,8 +230,9 @@ void wiring_survey_tell(const struct wiring_survey *s, void (*tell)(const char *
             for (size_t r = 0; r < json_array_size(there); r++) {
                 char text[WIRING_TEXT];
 
-                wiring_sentence_link(s, text, i, json_string_value(json_array_get(there, r)), j,
-                                     json_string_value(json_array_get(back, r)));
+                wiring_sentence_link(
+                    s, text, wiring_end_read(s, i, json_string_value(json_array_get(there, r))),
+                    wiring_end_read(s, j, json_string_value(json_array_get(back, r))));
                 tell(text, arg);
             }
         }

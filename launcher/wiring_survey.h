@@ -21,8 +21,9 @@ struct wiring_survey_config {
     const char *const *names; /* of the hosts */
     int count;
     const char *source; /* "hostfile h.json": in sentences */
-    json_t *stated;     /* [host][host]: list of devices or null; NULL: nothing is stated */
-    bool local_net;     /* ranks of one host meet over a device, too */
+    json_t
+        *stated; /* [host][host]: list of devices ("x", "x:2") or null; NULL: nothing is stated */
+    bool local_net;               /* ranks of one host meet over a device, too */
     int port, gid_index, mtu, qp; /* the user's, or 0, -1, 0, 0 */
     uint64_t tag;                 /* nobody else's */
 };
@@ -42,7 +43,8 @@ int wiring_survey_answer(struct wiring_survey *s, int host, enum wiring_round ro
 /* When all have answered both. On failure *host is the one that the sentence is about. */
 int wiring_survey_settle(struct wiring_survey *s, int *host, struct fault *why);
 
-/* Once settled: [host][host]: list of devices in the order in which both ends pair them, or null. */
+/* Once settled: [host][host]: list of devices in the order in which both ends pair them, or null. With the port
+ * ("x:2") where the device has several that are up. */
 json_t *wiring_survey_wiring(const struct wiring_survey *s);
 
 /* Each link with the reasons for what was chosen. */

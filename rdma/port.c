@@ -125,17 +125,20 @@ static int port_choose(struct port *p, int number, struct fault *why)
     return port_refuse(p, why);
 }
 
-int port_open(struct port **out, const char *device, int number, struct fault *why)
+int port_open(struct port **out, const char *name, int number, struct fault *why)
 {
     struct port *p = calloc(1, sizeof(*p));
-    int rc;
+    int named, rc;
 
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    snprintf(p->device, sizeof(p->device), "%s", device);
-    rc = device_open(&p->context, device, why);
+    rc = port_name_split(name, p->device, &named)
+             ? device_open(&p->context, p->device, why)
+             : fault_set(why, ML_ERR_ARGUMENT,
+                         "'%.80s' is not an RDMA device's name, or one with its port (mlx5_0:2)",
+                         name);
     if (!rc)
-        rc = port_choose(p, number, why);
+        rc = port_choose(p, named ? named : number, why);
     if (!rc) {
         struct explain_place at = {.device = p->device, .port = p->number};
 

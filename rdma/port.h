@@ -4,11 +4,12 @@
 #define RDMA_PORT_H
 
 #include "common/fault.h"
+#include "common/port_name.h"
 #include "rdma/gid.h"
 
 #include <infiniband/verbs.h>
 
-enum { PORT_DEVICE = 64 };
+enum { PORT_DEVICE = PORT_NAME_DEVICE };
 
 struct port {
     struct ibv_context *context; /* owned */
@@ -19,9 +20,10 @@ struct port {
     int gid_count;
 };
 
-/* number 0: the device's first active port. A port that is not active is refused by name:
- * otherwise it shows up much later, as a queue pair on another rank that never gets an answer. */
-int port_open(struct port **out, const char *device, int number, struct fault *why);
+/* `name` may say which port ("mlx5_0:2"); else `number` does; 0: the device's first active one. A port that is not
+ * active is refused by name: otherwise it shows up much later, as a queue pair on another rank that never
+ * gets an answer. */
+int port_open(struct port **out, const char *name, int number, struct fault *why);
 void port_close(struct port *p); /* takes NULL */
 
 /* Reads the GID table of a port; returns how many entries there are, or -1 and errno. */

@@ -4,14 +4,14 @@
 #include "rdma/describe.h"
 #include "rdma/port.h"
 
-json_t *probe_check(const char *device, const struct probe_choice *c)
+json_t *probe_check(const char *name, const struct probe_choice *c)
 {
     struct port *p;
     struct fault why;
     bool found = c->gid_index < 0;
     json_t *report;
 
-    if (port_open(&p, device, c->port, &why))
+    if (port_open(&p, name, c->port, &why))
         return json_pack("{s:s}", "error", why.text);
     for (int i = 0; i < p->gid_count; i++)
         found |= p->gids[i].index == c->gid_index;
@@ -22,7 +22,7 @@ json_t *probe_check(const char *device, const struct probe_choice *c)
         report =
             json_pack("{s:o}", "error",
                       json_sprintf("%s port %d has no GID of index %d (mlaunch-probe lists them)",
-                                   device, p->number, c->gid_index));
+                                   p->device, p->number, c->gid_index));
     port_close(p);
     return report;
 }

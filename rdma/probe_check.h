@@ -11,7 +11,8 @@ struct probe_choice {
     int port, gid_index; /* 0, -1: any */
 };
 
-/* As ml_init will open it: the same refusals, in the same words. {"port", "gids"} or {"error"}. */
-json_t *probe_check(const char *device, const struct probe_choice *c);
+/* A device, or a port of it ("mlx5_0:2"), as ml_init will open it: the same refusals, in the same words. {"port", "gids"}
+ * or {"error"}. */
+json_t *probe_check(const char *name, const struct probe_choice *c);
 
 #endif

@@ -36,21 +36,34 @@ static void child_run(const char *name, int fd, const void *arg)
     probe_child_say(fd, c->is_check ? probe_check(name, c) : look_at(name));
 }
 
-/* Behind those that are there. */
+/* Behind those that are there, unless it is one of them. */
+static int device_add(struct probe_child *children, int count, const char *device)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(children[i].name, device) == 0)
+            return count;
+    snprintf(children[count].name, sizeof(children[count].name), "%.*s", PORT_DEVICE - 1, device);
+    return count + 1;
+}
+
+/* has_ports: the name may be a port's ("mlx5_0:2"), which is looked at by its device's child. */
+static int name_add(struct probe_child *children, int count, const char *name, bool has_ports)
+{
+    char device[PORT_NAME_DEVICE];
+    int port;
+
+    return device_add(children, count,
+                      has_ports && port_name_split(name, device, &port) ? device : name);
+}
+
 static int all_devices(struct probe_child *children, int count)
 {
     DIR *dir = opendir("/sys/class/infiniband");
     struct dirent *entry;
 
-    while (dir && (entry = readdir(dir)) && count < DEVICES_MOST) {
-        int i = 0;
-
-        while (i < count && strcmp(children[i].name, entry->d_name) != 0)
-            i++;
-        if (i == count && entry->d_name[0] != '.')
-            snprintf(children[count++].name, sizeof(children[0].name), "%.*s", PORT_DEVICE - 1,
-                     entry->d_name);
-    }
+    while (dir && (entry = readdir(dir)) && count < DEVICES_MOST)
+        if (entry->d_name[0] != '.')
+            count = device_add(children, count, entry->d_name);
     if (dir)
         closedir(dir);
     return count;
@@ -70,10 +83,11 @@ static int number(const char *text)
 
 static void usage(FILE *to)
 {
-    fputs("usage: mlaunch-probe [--check|--wires [--port N] [--gid-index N]] [DEVICE ...]\n"
+    fputs("usage: mlaunch-probe [--check|--wires [--port N] [--gid-index N]] [DEVICE[:PORT] ...]\n"
           "Prints as JSON what the RDMA devices of this host are (all, or those named); with "
           "--check,\n"
-          "whether each of those named can be used. Status 1 if one of them can't. --wires is for\n"
+          "whether each of those named, or its port, can be used. Status 1 if one of them can't. "
+          "--wires is for\n"
           "mlaunch-agent: it tries which devices of other hosts are reached.\n",
           to);
 }
@@ -137,16 +151,17 @@ int main(int argc, char **argv)
 {
     static struct probe_child children[DEVICES_MOST];
     struct probe_choice c = {.gid_index = -1};
-    int count = 0, named;
+    int count = 0;
+    char **named;
 
     if (!options_read(&c, argc, argv)) {
         usage(stderr);
         return 2;
     }
+    named = argv + optind;
     for (; optind < argc && count < DEVICES_MOST; optind++)
-        snprintf(children[count++].name, sizeof(children[0].name), "%s", argv[optind]);
-    named = count;
+        count = name_add(children, count, argv[optind], c.is_wires);
     if (c.is_wires || (count == 0 && !c.is_check))
         count = all_devices(children, count);
-    return c.is_wires ? probe_wires(children, named, count, &c) : look_at_all(children, count, &c);
+    return c.is_wires ? probe_wires(children, count, named, &c) : look_at_all(children, count, &c);
 }

@@ -9,7 +9,9 @@
 #include "rdma/probe_check.h"
 #include "rdma/probe_child.h"
 
-/* The first `named` of the children are for devices that the user named, which must be usable. */
-int probe_wires(struct probe_child *children, int named, int count, const struct probe_choice *c);
+/* One child a device. named: NULL-terminated, the devices and ports ("mlx5_0:2") that the user named: they must be
+ * usable. */
+int probe_wires(struct probe_child *children, int count, char *const *named,
+                const struct probe_choice *c);
 
 #endif

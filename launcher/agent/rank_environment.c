@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank_environment.h"
 
+#include "common/port_name.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -469,15 +471,45 @@ char *rank_environment_pid_text(struct rank_environment *e)
     return e->pid_text;
 }
 
-/* One entry of MLX's device matrix: null on one host, a name, or the list of rails. */
+static bool list_has(const json_t *list, const char *text)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        if (strcmp(json_string_value(item), text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One entry of MLX's device matrix: null on one host, a name, or the list of rails. It opens devices, so ports are left
+ * out, and a device is there once. */
 static json_t *devices_between(const struct job_message *job, int from, int to)
 {
     json_t *entry = json_array_get(json_array_get(job->wiring, (size_t)job->host_of[from]),
                                    (size_t)job->host_of[to]);
+    json_t *list = json_array(), *name, *first;
+    size_t i;
 
-    if (job->host_of[from] == job->host_of[to] || json_array_size(entry) == 0)
+    json_array_foreach(entry, i, name)
+    {
+        char device[PORT_NAME_DEVICE];
+        int port;
+
+        if (port_name_split(json_string_value(name), device, &port) && !list_has(list, device))
+            json_array_append_new(list, json_string(device));
+    }
+    if (job->host_of[from] == job->host_of[to] || json_array_size(list) == 0) {
+        json_decref(list);
         return json_null();
-    return json_incref(json_array_size(entry) == 1 ? json_array_get(entry, 0) : entry);
+    }
+    if (json_array_size(list) > 1)
+        return list;
+    first = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    return first;
 }
 
 char *rank_environment_ibv_devices(const struct job_message *job)

@@ -60,7 +60,7 @@ ip link set p1 up
 # --- without a wiring it is found
 check "3 hosts without a wiring" timeout -k 5 60 "$MLAUNCH" -v --backend rdma --hosts host0,host1,host2 -- "$HELLO"
 check_match '^we are 3,|\] we are 3,' "$OUT" "… run"
-check_match 'host host0: rxe_p2 port 1 .GID 1, ::ffff:10.78.2.1. to rxe_p0 port 1 .GID 1, ::ffff:10.78.2.3. of host host2: found, and traffic comes through; port: the first that is up; GID: RoCE v2, IPv4 in one subnet; path MTU 4096: the smaller of both ports.; queue pairs: RC' \
+check_match 'host host0: rxe_p2 port 1 .GID 1, ::ffff:10.78.2.1. to rxe_p0 port 1 .GID 1, ::ffff:10.78.2.3. of host host2: found, and traffic comes through; port: the only one that is up; GID: RoCE v2, IPv4 in one subnet; path MTU 4096: the smaller of both ports.; queue pairs: RC' \
     "$ERR" "… and each choice is told with its reason"
 
 rdma link add rxe_m type rxe netdev mgmt

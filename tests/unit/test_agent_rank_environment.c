@@ -294,6 +294,15 @@ static void files_for_mlx(void **state)
                               "[\"m2\",\"m2\",null]]");
     free(text);
     json_decref((json_t *)(uintptr_t)f.job.wiring);
+
+    /* They open devices, and know of no ports. */
+    f.job.wiring =
+        json_loads("[[null, [\"m0:1\", \"m1\", \"m0:2\"]], [[\"m2:1\", \"m2:2\"], null]]", 0, NULL);
+    text = rank_environment_ibv_devices(&f.job);
+    assert_string_equal(text, "[[null,null,[\"m0\",\"m1\"]],[null,null,[\"m0\",\"m1\"]],"
+                              "[\"m2\",\"m2\",null]]");
+    free(text);
+    json_decref((json_t *)(uintptr_t)f.job.wiring);
 }
 
 int main(void)

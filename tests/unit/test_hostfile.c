@@ -143,6 +143,22 @@ static const struct {
      "f: hosts[0] (a): rdma[1]: entry 1 must be a string, not a whole number"},
     {"[{\"ssh\": \"a\", \"rdma\": [null, [\"m\", \"m\"]]}, {\"ssh\": \"b\"}]",
      "rdma[1]: names m twice"},
+    {"[{\"ssh\": \"a\", \"rdma\": [null, [\"m:1\", \"n\", \"m:1\"]]}, {\"ssh\": \"b\"}]",
+     "f: hosts[0] (a): rdma[1]: names m:1 twice"},
+    {"[{\"ssh\": \"a\", \"rdma\": [null, [\"m\", \"n\", \"m:1\"]]}, {\"ssh\": \"b\"}]",
+     "f: hosts[0] (a): rdma[1]: names m and m:1: give both a port, or leave one out"},
+    {"[{\"ssh\": \"a\", \"rdma\": [null, \"m:0\"]}, {\"ssh\": \"b\"}]",
+     "f: hosts[0] (a): rdma[1]: 'm:0' is not an RDMA device's name: behind the colon stands its "
+     "port, "
+     "1 to 255"},
+    {"[{\"ssh\": \"a\", \"rdma\": [null, [\"m:x\"]]}, {\"ssh\": \"b\"}]",
+     "rdma[1]: entry 0: 'm:x' is not an RDMA device's name: behind the colon"},
+    {"[{\"ssh\": \"a\", \"rdma\": [null, \":1\"]}, {\"ssh\": \"b\"}]",
+     "rdma[1]: ':1' is not an RDMA device's name"},
+    {"[{\"ssh\": \"a\", \"rdma\": [null, [\"m:1\", \"m:2\", \"m:3\", \"m:4\", \"m:5\", \"m:6\", "
+     "\"m:7\", "
+     "\"m:8\", \"m:9\"]]}, {\"ssh\": \"b\"}]",
+     "f: hosts[0] (a): rdma[1]: names 9 devices, and 8 are the most"},
     {"[{\"ssh\": \"a\", \"rdma\": [null, [\"m\\u0007\"]]}, {\"ssh\": \"b\"}]",
      "rdma[1]: entry 0: 'm?' holds a control character"},
     /* one host twice */
@@ -253,16 +269,17 @@ static void test_json_object(void **state)
 
 static void test_json_wiring(void **state)
 {
-    struct host_list *l = parsed("[{\"ssh\": \"a\", \"rdma\": [null, \"m0\", [\"m1\", \"m2\"]]},"
-                                 " {\"ssh\": \"b\", \"rdma\": [\"m0\", null, [\"m1\"]]},"
-                                 " {\"ssh\": \"c\", \"rdma\": [\"m0\", \"m1\", null]}]");
+    struct host_list *l =
+        parsed("[{\"ssh\": \"a\", \"rdma\": [null, \"m0\", [\"m1:2\", \"m1:1\"]]},"
+               " {\"ssh\": \"b\", \"rdma\": [\"m0\", null, [\"m1\"]]},"
+               " {\"ssh\": \"c\", \"rdma\": [\"m0\", \"m1\", null]}]");
     struct fault why;
 
     (void)state;
     assert_int_equal(l->hosts[0].rdma_count, 3);
     assert_null(l->hosts[0].rdma[0][0]);
     assert_string_equal(l->hosts[0].rdma[1][0], "m0");
-    assert_string_equal(l->hosts[0].rdma[2][1], "m2");
+    assert_string_equal(l->hosts[0].rdma[2][1], "m1:1");
     assert_int_equal(host_list_check_wiring(l, &why), 0);
     host_list_destroy(l);
 

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -21,11 +22,12 @@ enum { PORTS = 2 };
 static struct ibv_context context;
 static enum ibv_port_state states[PORTS + 1]; /* from 1 */
 static int query_error, opened;
+static char opened_name[PORT_NAME_DEVICE];
 
 int device_open(struct ibv_context **out, const char *name, struct fault *why)
 {
-    (void)name;
     (void)why;
+    snprintf(opened_name, sizeof(opened_name), "%s", name);
     opened++;
     *out = &context;
     return 0;
@@ -86,12 +88,14 @@ static int setup(void **state)
     return 0;
 }
 
-static void expect_port(int asked, int got)
+static void expect_port_named(const char *name, int asked, int got)
 {
     struct fault why;
     struct port *p;
 
-    assert_int_equal(port_open(&p, "mlx5_0", asked, &why), 0);
+    assert_int_equal(port_open(&p, name, asked, &why), 0);
+    assert_string_equal(p->device, "mlx5_0");
+    assert_string_equal(opened_name, "mlx5_0");
     assert_int_equal(p->number, got);
     assert_int_equal(p->attr.lid, 10 + got);
     assert_int_equal(p->gid_count, 1); /* its own only */
@@ -100,15 +104,25 @@ static void expect_port(int asked, int got)
     assert_int_equal(opened, 0);
 }
 
-static void expect_refusal(int asked, int code, const char *text)
+static void expect_port(int asked, int got)
+{
+    expect_port_named("mlx5_0", asked, got);
+}
+
+static void expect_refusal_named(const char *name, int asked, int code, const char *text)
 {
     struct fault why;
     struct port *p = NULL;
 
-    assert_int_equal(port_open(&p, "mlx5_0", asked, &why), code);
+    assert_int_equal(port_open(&p, name, asked, &why), code);
     assert_non_null(strstr(why.text, text));
     assert_null(p);
     assert_int_equal(opened, 0);
+}
+
+static void expect_refusal(int asked, int code, const char *text)
+{
+    expect_refusal_named("mlx5_0", asked, code, text);
 }
 
 static void test_choice(void **state)
@@ -132,11 +146,26 @@ static void test_refusals(void **state)
     expect_refusal(0, ML_ERR_DEVICE, "on mlx5_0 port 1: Input/output error");
 }
 
+/* A wiring's entry may name the port, which counts more than --rdma-port. */
+static void test_names(void **state)
+{
+    (void)state;
+    expect_port_named("mlx5_0:1", 0, 1);
+    expect_port_named("mlx5_0:2", 0, 2);
+    expect_port_named("mlx5_0:1", 2, 1);
+    states[2] = IBV_PORT_DOWN;
+    expect_refusal_named("mlx5_0:2", 0, ML_ERR_LINK, "mlx5_0 port 2 is down: check its cable");
+    expect_refusal_named("mlx5_0:3", 0, ML_ERR_DEVICE, "mlx5_0 has no port 3, only 1 to 2");
+    expect_refusal_named("mlx5_0:x", 0, ML_ERR_ARGUMENT,
+                         "'mlx5_0:x' is not an RDMA device's name, or one with its port");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_choice, setup),
         cmocka_unit_test_setup(test_refusals, setup),
+        cmocka_unit_test_setup(test_names, setup),
     };
 
     return cmocka_run_group_tests_name("port", tests, NULL, NULL);

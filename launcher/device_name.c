@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/device_name.h"
+
+#include "common/port_name.h"
+#include "launcher/text_file.h"
+
+#include <ctype.h>
+#include <string.h>
+
+int device_name_check(const char *name, struct fault *why)
+{
+    char shown[TEXT_SHOWN], device[PORT_NAME_DEVICE];
+    const char *colon = strrchr(name, ':');
+    int port;
+
+    for (const char *c = name; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' holds a control character",
+                             text_show(shown, name));
+    if (port_name_split(name, device, &port) && *name != '-' && !strpbrk(device, "/ "))
+        return 0;
+    if (colon && colon > name)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is not an RDMA device's name: behind the colon stands its port, 1 "
+                         "to %d",
+                         text_show(shown, name), PORT_NAME_MOST);
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not an RDMA device's name",
+                     text_show(shown, name));
+}
+
+int device_names_check(char *const *names, size_t count, struct fault *why)
+{
+    if (count > DEVICE_RAILS)
+        return fault_set(why, ML_ERR_ARGUMENT, "names %zu devices, and %d are the most", count,
+                         DEVICE_RAILS);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++) {
+            char one[PORT_NAME_DEVICE], other[PORT_NAME_DEVICE];
+            int port, other_port;
+
+            if (!port_name_split(names[i], one, &port) ||
+                !port_name_split(names[j], other, &other_port) || strcmp(one, other) != 0)
+                continue;
+            if (port == other_port)
+                return fault_set(why, ML_ERR_ARGUMENT, "names %s twice", names[i]);
+            if (!port || !other_port)
+                return fault_set(why, ML_ERR_ARGUMENT,
+                                 "names %s and %s: give both a port, or leave one out", names[i],
+                                 names[j]);
+        }
+    return 0;
+}
