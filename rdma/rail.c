@@ -216,13 +216,19 @@ static int gids_settle(struct rail *r, const struct rail_end *other, bool is_low
     }
     if (r->gid_index >= 0)
         return fault_set(why, ML_ERR_LINK,
-                         "%s port %d: GID index %d and those of %s's %s don't fit together, or "
-                         "there is none of that index; see `mlaunch-probe`",
-                         r->port->device, r->port->number, r->gid_index, r->peer, other->device);
+                         "%s port %d: GID index %d and those of %s's %s port %d don't fit "
+                         "together, or there is none of that index; see `mlaunch-probe`",
+                         r->port->device, r->port->number, r->gid_index, r->peer, other->device,
+                         other->port);
     return fault_set(why, ML_ERR_LINK,
                      "%s port %d and %s's %s port %d have no RoCE addresses in common: give their "
                      "network devices IPv4 addresses in one subnet",
                      r->port->device, r->port->number, r->peer, other->device, other->port);
+}
+
+static const char *link_word(uint8_t link_layer)
+{
+    return link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
 }
 
 int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why)
@@ -236,15 +242,18 @@ int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, stru
                          other->device);
     if (other->link_layer != r->port->attr.link_layer)
         return fault_set(why, ML_ERR_LINK,
-                         "%s port %d and %s's %s port %d are of different kinds (InfiniBand and "
-                         "Ethernet): the hostfile's wiring can't be right",
-                         r->port->device, r->port->number, r->peer, other->device, other->port);
+                         "%s port %d is %s, and %s's %s port %d is %s: the hostfile's wiring can't "
+                         "be right",
+                         r->port->device, r->port->number, link_word(r->port->attr.link_layer),
+                         r->peer, other->device, other->port, link_word(other->link_layer));
     if (end.kind != (uint8_t)r->pair.kind)
-        return fault_set(
-            why, ML_ERR_LINK,
-            "%s offers only unreliable connections (UC) and %s's %s reliable ones, or the "
-            "other way round: --qp uc where both have them",
-            r->port->device, r->peer, other->device);
+        return fault_set(why, ML_ERR_LINK,
+                         "%s port %d offers %s, but %s's %s port %d %s: --qp uc, if both have them",
+                         r->port->device, r->port->number,
+                         rail_is_reliable(r) ? "reliable connections (RC)"
+                                             : "only unreliable connections (UC)",
+                         r->peer, other->device, other->port,
+                         rail_is_reliable(r) ? "only unreliable ones (UC)" : "reliable ones (RC)");
     if (r->port->attr.link_layer == IBV_LINK_LAYER_ETHERNET)
         rc = gids_settle(r, other, is_low, why);
     if (rc)

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include "mock_verbs.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { DEVICES = 8, CONTEXTS = 32, COMPLETIONS = 256, FIRST_PAIR = 100, DEVICE_GIDS = MOCK_PORTS };
+
+struct context {
+    struct ibv_context verbs; /* first */
+    const struct mock_device *device;
+    struct ibv_async_event event;
+};
+struct completions {
+    struct ibv_cq verbs; /* first */
+    struct ibv_wc done[COMPLETIONS];
+    int count;
+};
+struct pair {
+    struct ibv_qp verbs; /* first */
+    struct ibv_qp_attr told;
+    enum ibv_qp_state state;
+};
+
+static const struct mock_device *devices;
+static struct ibv_device handles[DEVICES];
+static struct context *contexts[CONTEXTS];
+static struct pair *pairs[MOCK_PAIRS];
+static struct ibv_qp_attr told[MOCK_PAIRS];
+static int pair_count, open_count, refuse_list, refuse_open;
+
+void mock_verbs_begin(const struct mock_device *list)
+{
+    devices = list;
+    pair_count = open_count = refuse_list = refuse_open = 0;
+    memset(pairs, 0, sizeof(pairs));
+    memset(contexts, 0, sizeof(contexts));
+}
+
+void mock_verbs_end(void)
+{
+    assert_int_equal(open_count, 0);
+}
+
+void mock_verbs_refuse(int list, int open)
+{
+    refuse_list = list;
+    refuse_open = open;
+}
+
+const struct ibv_qp_attr *mock_verbs_told(uint32_t number)
+{
+    assert_in_range(number, FIRST_PAIR, FIRST_PAIR + pair_count - 1);
+    return &told[number - FIRST_PAIR];
+}
+
+static void *take(size_t size)
+{
+    void *p = calloc(1, size);
+
+    assert_non_null(p);
+    open_count++;
+    return p;
+}
+
+static int give(void *p)
+{
+    assert_non_null(p);
+    open_count--;
+    free(p);
+    return 0;
+}
+
+static struct context *context_of(struct ibv_context *c)
+{
+    return (struct context *)c;
+}
+
+static const struct mock_port *port_of(struct ibv_context *c, int number)
+{
+    assert_in_range(number, 1, MOCK_PORTS);
+    return &context_of(c)->device->ports[number - 1];
+}
+
+/* --- devices -----------------------------------------------------------------------------------
+ */
+
+#undef ibv_get_device_list
+struct ibv_device **ibv_get_device_list(int *count)
+{
+    struct ibv_device **list;
+
+    if (refuse_list) {
+        errno = refuse_list;
+        return NULL;
+    }
+    list = take((DEVICES + 1) * sizeof(*list));
+    for (int i = 0; devices[i].name; i++) {
+        snprintf(handles[i].name, sizeof(handles[i].name), "%s", devices[i].name);
+        snprintf(handles[i].dev_name, sizeof(handles[i].dev_name), "not-there%d", i);
+        list[i] = &handles[i];
+    }
+    if (count)
+        *count = 0;
+    return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+    give(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+    return device->name;
+}
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+    return IBV_FORK_UNNEEDED;
+}
+
+int ibv_fork_init(void)
+{
+    return 0;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad);
+static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *work, struct ibv_recv_wr **bad);
+static int poll_completions(struct ibv_cq *cq, int most, struct ibv_wc *out);
+static int notify(struct ibv_cq *cq, int solicited);
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    struct context *c;
+    int i = 0;
+
+    if (refuse_open) {
+        errno = refuse_open;
+        return NULL;
+    }
+    c = take(sizeof(*c));
+    c->device = &devices[device - handles];
+    c->verbs.async_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    c->verbs.ops.post_send = post_send;
+    c->verbs.ops.post_recv = post_receive;
+    c->verbs.ops.poll_cq = poll_completions;
+    c->verbs.ops.req_notify_cq = notify;
+    while (contexts[i])
+        i++;
+    contexts[i] = c;
+    return &c->verbs;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+    for (int i = 0; i < CONTEXTS; i++)
+        if (contexts[i] == context_of(context))
+            contexts[i] = NULL;
+    close(context->async_fd);
+    return give(context);
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *out)
+{
+    (void)context;
+    memset(out, 0, sizeof(*out));
+    out->phys_port_cnt = MOCK_PORTS;
+    return 0;
+}
+
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_ibv_port_attr *out)
+{
+    struct ibv_port_attr *attr = (struct ibv_port_attr *)out;
+    const struct mock_port *p = port_of(context, number);
+
+    attr->state = p->state;
+    attr->link_layer = p->link_layer;
+    attr->active_mtu = p->mtu;
+    attr->lid = (uint16_t)(10 + number);
+    return 0;
+}
+
+const char *ibv_port_state_str(enum ibv_port_state state)
+{
+    return state == IBV_PORT_ACTIVE ? "active" : "down";
+}
+
+/* GIDs of all ports in one table; a port's index is its number. */
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+                             size_t most, uint32_t flags, size_t size)
+{
+    (void)flags;
+    assert_true(most >= DEVICE_GIDS && size == sizeof(*entries));
+    for (uint32_t i = 0; i < MOCK_PORTS; i++) {
+        const struct mock_port *p = port_of(context, (int)i + 1);
+
+        memset(&entries[i], 0, sizeof(*entries));
+        entries[i].port_num = entries[i].gid_index = i + 1;
+        entries[i].gid_type =
+            p->link_layer == IBV_LINK_LAYER_ETHERNET ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
+        assert_int_equal(inet_pton(AF_INET6, p->gid, entries[i].gid.raw), 1);
+    }
+    return MOCK_PORTS;
+}
+
+/* The system's addresses: those of the ports that have an IPv4 one, each in a /24. */
+int getifaddrs(struct ifaddrs **out)
+{
+    static const uint8_t bits[] = {255, 255, 255, 0}, mapped[] = {0xff, 0xff};
+    static struct {
+        struct ifaddrs entry;
+        struct sockaddr_in address, mask;
+    } all[DEVICES * MOCK_PORTS];
+    int count = 0;
+
+    *out = NULL;
+    for (int i = 0; i < DEVICES * MOCK_PORTS && devices[i / MOCK_PORTS].name; i++) {
+        const char *text = devices[i / MOCK_PORTS].ports[i % MOCK_PORTS].gid;
+        uint8_t gid[16];
+
+        if (inet_pton(AF_INET6, text, gid) != 1 || memcmp(gid + 10, mapped, sizeof(mapped)) != 0)
+            continue;
+        all[count].address.sin_family = all[count].mask.sin_family = AF_INET;
+        memcpy(&all[count].address.sin_addr, gid + 12, 4);
+        memcpy(&all[count].mask.sin_addr, bits, sizeof(bits));
+        all[count].entry = (struct ifaddrs){.ifa_next = *out,
+                                            .ifa_addr = (struct sockaddr *)&all[count].address,
+                                            .ifa_netmask = (struct sockaddr *)&all[count].mask};
+        *out = &all[count++].entry;
+    }
+    return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+    (void)list;
+}
+
+/* --- what is made of them ----------------------------------------------------------------------
+ */
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+    struct ibv_pd *pd = take(sizeof(*pd));
+
+    pd->context = context;
+    return pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    return give(pd);
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+    struct ibv_comp_channel *channel = take(sizeof(*channel));
+
+    channel->context = context;
+    channel->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    close(channel->fd);
+    return give(channel);
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int depth, void *arg,
+                             struct ibv_comp_channel *channel, int vector)
+{
+    struct completions *c = take(sizeof(*c));
+
+    (void)arg;
+    (void)vector;
+    assert_true(depth <= COMPLETIONS);
+    c->verbs.context = context;
+    c->verbs.channel = channel;
+    return &c->verbs;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+    return give(cq);
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **arg)
+{
+    (void)channel;
+    (void)cq;
+    (void)arg;
+    errno = EAGAIN;
+    return -1;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count)
+{
+    (void)cq;
+    assert_int_equal(count, 0);
+}
+
+static int notify(struct ibv_cq *cq, int solicited)
+{
+    (void)cq;
+    (void)solicited;
+    return 0;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t size, int access)
+{
+    struct ibv_mr *m = take(sizeof(*m));
+
+    (void)access;
+    m->pd = pd;
+    m->addr = address;
+    m->length = size;
+    return m;
+}
+
+int ibv_dereg_mr(struct ibv_mr *m)
+{
+    return give(m);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct pair *p;
+
+    if (attr->qp_type == IBV_QPT_RC && context_of(pd->context)->device->has_no_rc) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    assert_true(pair_count < MOCK_PAIRS);
+    p = take(sizeof(*p));
+    p->verbs.context = pd->context;
+    p->verbs.send_cq = attr->send_cq;
+    p->verbs.recv_cq = attr->recv_cq;
+    p->verbs.qp_num = (uint32_t)(FIRST_PAIR + pair_count);
+    pairs[pair_count++] = p;
+    return &p->verbs;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    struct pair *p = (struct pair *)qp;
+    struct ibv_qp_attr *t = &told[qp->qp_num - FIRST_PAIR];
+
+    if (mask & IBV_QP_PORT)
+        t->port_num = attr->port_num;
+    if (mask & IBV_QP_AV) {
+        t->ah_attr = attr->ah_attr;
+        t->dest_qp_num = attr->dest_qp_num;
+        t->path_mtu = attr->path_mtu;
+    }
+    p->state = attr->qp_state;
+    return 0;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+    pairs[qp->qp_num - FIRST_PAIR] = NULL;
+    return give(qp);
+}
+
+/* --- traffic -----------------------------------------------------------------------------------
+ */
+
+static void complete(struct ibv_cq *cq, struct ibv_wc done)
+{
+    struct completions *c = (struct completions *)cq;
+
+    assert_true(c->count < COMPLETIONS);
+    c->done[c->count++] = done;
+}
+
+/* The other end must be set up: whatever it is, as wrong cables have it. */
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad)
+{
+    struct pair *peer = pairs[told[qp->qp_num - FIRST_PAIR].dest_qp_num - FIRST_PAIR];
+    uint32_t size = work->num_sge ? work->sg_list->length : 0;
+
+    (void)bad;
+    assert_non_null(peer);
+    assert_true(peer->state == IBV_QPS_RTS);
+    if (size)
+        memcpy((void *)(uintptr_t)work->wr.rdma.remote_addr, /* NOLINT: a real device's way */
+               (const void *)(uintptr_t)work->sg_list->addr, size); /* NOLINT */
+    if (work->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+        complete(peer->verbs.recv_cq, (struct ibv_wc){.status = IBV_WC_SUCCESS,
+                                                      .imm_data = work->imm_data,
+                                                      .byte_len = size});
+    complete(qp->send_cq, (struct ibv_wc){.status = IBV_WC_SUCCESS, .wr_id = work->wr_id});
+    return 0;
+}
+
+static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *work, struct ibv_recv_wr **bad)
+{
+    (void)qp;
+    (void)work;
+    (void)bad;
+    return 0;
+}
+
+static int poll_completions(struct ibv_cq *cq, int most, struct ibv_wc *out)
+{
+    struct completions *c = (struct completions *)cq;
+    int count = c->count < most ? c->count : most;
+
+    memcpy(out, c->done, (size_t)count * sizeof(*out));
+    c->count -= count;
+    memmove(c->done, c->done + count, (size_t)c->count * sizeof(*out));
+    return count;
+}
+
+const char *ibv_wc_status_str(enum ibv_wc_status status)
+{
+    return status == IBV_WC_SUCCESS ? "success" : "an error";
+}
+
+/* --- news --------------------------------------------------------------------------------------
+ */
+
+void mock_verbs_event(const char *device, enum ibv_event_type type, int port)
+{
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (!contexts[i] || strcmp(contexts[i]->device->name, device) != 0)
+            continue;
+        contexts[i]->event =
+            (struct ibv_async_event){.element = {.port_num = port}, .event_type = type};
+        assert_int_equal(eventfd_write(contexts[i]->verbs.async_fd, 1), 0);
+    }
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out)
+{
+    struct context *c = context_of(context);
+
+    eventfd_t count;
+
+    if (eventfd_read(context->async_fd, &count))
+        return -1;
+    *out = c->event;
+    return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+    (void)event;
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_rails.c: rails over ports of devices that have several, and what is said where two ends don't fit. The verbs are mocks
+ * (mock_verbs.h): Soft-RoCE has one port a device, no InfiniBand, and cables that the look before the start has tried.
+ */
+#include "mock_verbs.h"
+#include "rdma/device.h"
+#include "rdma/endpoint.h"
+#include "rdma/rail.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ETHERNET = IBV_LINK_LAYER_ETHERNET, INFINIBAND = IBV_LINK_LAYER_INFINIBAND };
+#define PORT(layer, mtu, gid)                                                                      \
+    {                                                                                              \
+        IBV_PORT_ACTIVE, layer, mtu, gid                                                           \
+    }
+static struct mock_device devices[6];
+enum { M, N, O, IB, BARE };
+
+static int setup(void **state)
+{
+    static const struct mock_device fresh[] = {
+        [M] = {"m",
+               {PORT(ETHERNET, IBV_MTU_4096, "::ffff:10.1.0.1"),
+                PORT(ETHERNET, IBV_MTU_1024, "::ffff:10.2.0.1")},
+               false},
+        [N] = {"n",
+               {PORT(ETHERNET, IBV_MTU_4096, "::ffff:10.1.0.2"),
+                PORT(ETHERNET, IBV_MTU_4096, "::ffff:10.2.0.2")},
+               false},
+        [O] = {"o",
+               {PORT(ETHERNET, IBV_MTU_4096, "::ffff:10.1.0.3"),
+                PORT(ETHERNET, IBV_MTU_4096, "::ffff:10.2.0.3")},
+               true},
+        [IB] = {"ib",
+                {PORT(INFINIBAND, IBV_MTU_4096, "fe80::1:0:0:1"),
+                 PORT(INFINIBAND, IBV_MTU_2048, "fe80::1:0:0:2")},
+                false},
+        [BARE] = {"bare",
+                  {PORT(ETHERNET, IBV_MTU_4096, "fe80::9"),
+                   PORT(ETHERNET, IBV_MTU_4096, "fe80::8")},
+                  false},
+    };
+
+    (void)state;
+    memcpy(devices, fresh, sizeof(fresh));
+    mock_verbs_begin(devices);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    mock_verbs_end();
+    return 0;
+}
+
+static struct rail_config config_of(const char *device)
+{
+    return (struct rail_config){.device = device, .peer = "rank 1 on host b", .gid_index = -1};
+}
+
+static struct rail *rail_of(const char *device)
+{
+    struct rail_config c = config_of(device);
+    struct fault why;
+    struct rail *r;
+
+    if (rail_open(&r, &c, &why))
+        fail_msg("%s", why.text);
+    return r;
+}
+
+/* The sentence of the first end when it meets the second. */
+static void assert_apart(struct rail *mine, struct rail *theirs, int code, const char *text)
+{
+    struct rail_end end;
+    struct fault why;
+
+    rail_publish(theirs, &end);
+    assert_int_equal(rail_connect(mine, &end, true, &why), code);
+    assert_string_equal(why.text, text);
+    rail_close(mine);
+    rail_close(theirs);
+}
+
+/* --- two ends that don't fit -------------------------------------------------------------------
+ */
+
+static void test_no_address_in_common(void **state)
+{
+    struct rail_config c = config_of("m:1");
+    struct fault why;
+    struct rail *r;
+
+    (void)state;
+    assert_apart(rail_of("m:1"), rail_of("bare:2"), ML_ERR_LINK,
+                 "m port 1 and rank 1 on host b's bare port 2 have no RoCE addresses in common: "
+                 "give their network devices IPv4 addresses in one subnet");
+    c.gid_index = 7;
+    assert_int_equal(rail_open(&r, &c, &why), 0);
+    assert_apart(r, rail_of("n:1"), ML_ERR_LINK,
+                 "m port 1: GID index 7 and those of rank 1 on host b's n port 1 don't fit "
+                 "together, or there is none of that index; see `mlaunch-probe`");
+}
+
+static void test_kinds_of_link(void **state)
+{
+    (void)state;
+    assert_apart(rail_of("m:2"), rail_of("ib:1"), ML_ERR_LINK,
+                 "m port 2 is Ethernet, and rank 1 on host b's ib port 1 is InfiniBand: the "
+                 "hostfile's wiring can't be right");
+    assert_apart(rail_of("ib:1"), rail_of("m:2"), ML_ERR_LINK,
+                 "ib port 1 is InfiniBand, and rank 1 on host b's m port 2 is Ethernet: the "
+                 "hostfile's wiring can't be right");
+}
+
+static void test_kinds_of_connection(void **state)
+{
+    (void)state;
+    assert_apart(rail_of("m:1"), rail_of("o:1"), ML_ERR_LINK,
+                 "m port 1 offers reliable connections (RC), but rank 1 on host b's o port 1 only "
+                 "unreliable ones (UC): --qp uc, if both have them");
+    assert_apart(
+        rail_of("o:1"), rail_of("m:1"), ML_ERR_LINK,
+        "o port 1 offers only unreliable connections (UC), but rank 1 on host b's m port 1 "
+        "reliable ones (RC): --qp uc, if both have them");
+}
+
+static void test_mtu(void **state)
+{
+    struct rail_config c = config_of("m:2");
+    struct rail *r = NULL;
+    struct fault why;
+
+    (void)state;
+    c.mtu = 2048;
+    assert_int_equal(rail_open(&r, &c, &why), ML_ERR_ARGUMENT);
+    assert_string_equal(why.text, "m port 2 has an active MTU of 1024, so --mtu 2048 is too much");
+    assert_null(r);
+    c.mtu = 1024;
+    assert_int_equal(rail_open(&r, &c, &why), 0);
+    assert_int_equal(r->mtu, IBV_MTU_1024);
+    rail_close(r);
+    c.device = "m:1";
+    assert_int_equal(rail_open(&r, &c, &why), 0);
+    assert_int_equal(r->mtu, IBV_MTU_1024);
+    rail_close(r);
+}
+
+static void test_damaged(void **state)
+{
+    struct rail *mine = rail_of("m:1"), *theirs = rail_of("n:1");
+    struct rail_end end;
+    struct fault why;
+
+    (void)state;
+    rail_publish(theirs, &end);
+    for (int i = 0; i < 2; i++) {
+        end.gid_count = i ? -1 : GID_MOST + 1;
+        assert_int_equal(rail_connect(mine, &end, true, &why), ML_ERR_REFUSED);
+        assert_string_equal(why.text, "what rank 1 on host b tells of its n is damaged");
+    }
+    rail_close(mine);
+    rail_close(theirs);
+}
+
+/* --- endpoints over rails ----------------------------------------------------------------------
+ */
+
+struct side {
+    const char *devices[2];
+    int rank, peer;
+    const char *name;
+    uint64_t tag;
+};
+
+static struct endpoint *endpoint_of(const struct side *s)
+{
+    struct endpoint_config c = {.devices = s->devices,
+                                .device_count = s->devices[1] ? 2 : 1,
+                                .gid_index = -1,
+                                .tag = s->tag,
+                                .rank = s->rank,
+                                .peer = s->peer,
+                                .peer_name = s->name};
+    struct endpoint *e;
+    struct fault why;
+
+    if (endpoint_open(&e, &c, &why))
+        fail_msg("%s", why.text);
+    return e;
+}
+
+static void connect_to(struct endpoint *mine, struct endpoint *theirs)
+{
+    struct fault why;
+    size_t size;
+    const void *bytes = endpoint_publish(theirs, &size);
+
+    if (endpoint_connect(mine, bytes, size, &why))
+        fail_msg("%s", why.text);
+}
+
+static void assert_checked(struct endpoint *a, struct endpoint *b)
+{
+    bool done_a = false, done_b = false;
+    struct fault why;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(endpoint_check(a, &done_a, &why), 0);
+        assert_int_equal(endpoint_check(b, &done_b, &why), 0);
+    }
+    assert_true(done_a && done_b);
+}
+
+/* The queue pair of each of an endpoint's rails, as published. */
+static const struct ibv_qp_attr *told_of(struct endpoint *e, size_t rail)
+{
+    size_t size;
+    struct rail_end end;
+    const unsigned char *ends = endpoint_publish(e, &size);
+
+    assert_true((rail + 1) * sizeof(end) <= size);
+    memcpy(&end, ends + rail * sizeof(end), sizeof(end));
+    return mock_verbs_told(end.pair.number);
+}
+
+/* On that port of its device, and to the port with that address. */
+static void assert_told(const struct ibv_qp_attr *told, int port, const char *address)
+{
+    uint8_t gid[16];
+
+    assert_int_equal(told->port_num, port);
+    assert_int_equal(told->ah_attr.port_num, port);
+    assert_int_equal(told->ah_attr.grh.sgid_index, port); /* the mock's */
+    assert_int_equal(inet_pton(AF_INET6, address, gid), 1);
+    assert_memory_equal(told->ah_attr.grh.dgid.raw, gid, sizeof(gid));
+}
+
+/* Two rails over the two ports of one device, listed in another order at the other end. */
+static void test_ports_to_one_peer(void **state)
+{
+    struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5});
+
+    (void)state;
+    connect_to(a, b);
+    connect_to(b, a);
+    assert_told(told_of(a, 0), 1, "::ffff:10.1.0.2");
+    assert_told(told_of(a, 1), 2, "::ffff:10.2.0.2");
+    assert_told(told_of(b, 0), 2, "::ffff:10.2.0.1");
+    assert_told(told_of(b, 1), 1, "::ffff:10.1.0.1");
+    assert_int_equal(told_of(b, 1)->path_mtu, IBV_MTU_4096);
+    assert_int_equal(told_of(b, 0)->path_mtu, IBV_MTU_1024); /* the smaller of both */
+    assert_checked(a, b);
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+static void test_ports_to_two_peers(void **state)
+{
+    struct endpoint *to_b = endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5});
+    struct endpoint *to_c = endpoint_of(&(struct side){{"m:2"}, 0, 2, "rank 2 on host c", 5});
+    struct endpoint *b = endpoint_of(&(struct side){{"n"}, 1, 0, "rank 0 on host a", 5});
+    struct endpoint *c = endpoint_of(&(struct side){{"n:2"}, 2, 0, "rank 0 on host a", 5});
+
+    (void)state;
+    connect_to(to_b, b);
+    connect_to(b, to_b);
+    connect_to(to_c, c);
+    connect_to(c, to_c);
+    assert_told(told_of(to_b, 0), 1, "::ffff:10.1.0.2");
+    assert_told(told_of(to_c, 0), 2, "::ffff:10.2.0.2");
+    assert_checked(to_b, b);
+    assert_checked(to_c, c);
+    endpoint_close(to_b);
+    endpoint_close(to_c);
+    endpoint_close(b);
+    endpoint_close(c);
+}
+
+/* A device's news of one port is none of the other's. */
+static void test_port_goes_down(void **state)
+{
+    struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5});
+    const struct fault *why;
+    int left;
+
+    (void)state;
+    connect_to(a, b);
+    connect_to(b, a);
+    assert_checked(a, b);
+    assert_null(endpoint_dropped(a, &left));
+    mock_verbs_event("m", IBV_EVENT_PORT_ERR, 2);
+    endpoint_wake(a);
+    endpoint_poll(a);
+    assert_null(endpoint_failed(a));
+    why = endpoint_dropped(a, &left);
+    assert_non_null(why);
+    assert_string_equal(why->text, "m port 2, the link to rank 1 on host b, has gone down: look at "
+                                   "its cable and its network device (ip link)");
+    assert_int_equal(left, 1);
+    assert_null(endpoint_dropped(a, &left));
+    mock_verbs_event("m", IBV_EVENT_PORT_ERR, 1);
+    endpoint_wake(a);
+    endpoint_poll(a);
+    why = endpoint_failed(a);
+    assert_non_null(why);
+    assert_non_null(strstr(why->text, "m port 1, the link to rank 1 on host b, has gone down"));
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+/* --- who is at the other end -------------------------------------------------------------------
+ */
+
+static void assert_check_fails(struct endpoint *e, const char *text)
+{
+    struct fault why;
+    bool done = false;
+
+    assert_int_equal(endpoint_check(e, &done, &why), ML_ERR_LINK);
+    assert_false(done);
+    assert_string_equal(why.text, text);
+}
+
+/* Rank 0's way to rank 1 ends at rank 2, whose way to rank 0 it is. */
+static void test_another_rank(void **state)
+{
+    struct endpoint *a = endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5});
+    struct endpoint *c = endpoint_of(&(struct side){{"n:1"}, 2, 0, "rank 0 on host a", 5});
+    struct fault why;
+    bool done;
+
+    (void)state;
+    connect_to(a, c);
+    connect_to(c, a);
+    assert_int_equal(endpoint_check(c, &done, &why), 0);
+    assert_check_fails(a, "the link on m port 1 (GID 1, ::ffff:10.1.0.1) towards rank 1 on host b "
+                          "(GID 1, ::ffff:10.1.0.2) leads from rank 2 to rank 0 instead: the "
+                          "hostfile's wiring does not fit the cables");
+    endpoint_close(a);
+    endpoint_close(c);
+}
+
+static void test_another_job(void **state)
+{
+    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 6});
+    struct fault why;
+    bool done;
+
+    (void)state;
+    connect_to(a, b);
+    connect_to(b, a);
+    assert_int_equal(endpoint_check(b, &done, &why), 0);
+    assert_check_fails(a, "the link on m port 2 (GID 2, ::ffff:10.2.0.1) towards rank 1 on host b "
+                          "(GID 2, ::ffff:10.2.0.2) leads to something that is not of this job");
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+static void test_silence(void **state)
+{
+    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5});
+    struct fault why;
+    bool done;
+
+    (void)state;
+    connect_to(a, b);
+    connect_to(b, a);
+    assert_int_equal(endpoint_check(a, &done, &why), 0);
+    assert_false(done);
+    assert_int_equal(endpoint_check_late(a, &why), ML_ERR_LINK);
+    assert_string_equal(why.text,
+                        "the link on m port 2 (GID 2, ::ffff:10.2.0.1) towards rank 1 on host b "
+                        "(GID 2, ::ffff:10.2.0.2) was set up on both ends, but nothing comes "
+                        "through: are these two devices on one cable, as the hostfile's wiring "
+                        "says?");
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+static void test_other_number_of_rails(void **state)
+{
+    struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5});
+    struct fault why;
+    size_t size;
+    const void *bytes = endpoint_publish(b, &size);
+
+    (void)state;
+    assert_int_equal(endpoint_connect(a, bytes, size, &why), ML_ERR_LINK);
+    assert_string_equal(why.text, "the hostfile's wiring has 2 devices from here to rank 1 on host "
+                                  "b, but 1 the other way");
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+/* --- devices -----------------------------------------------------------------------------------
+ */
+
+static void assert_not_opened(const char *name, const char *text)
+{
+    struct ibv_context *c;
+    struct fault why;
+
+    assert_int_equal(device_open(&c, name, &why), ML_ERR_DEVICE);
+    assert_string_equal(why.text, text);
+}
+
+static void test_devices(void **state)
+{
+    static const struct mock_device none[] = {{.name = NULL}};
+
+    (void)state;
+    assert_not_opened("x", "there is no RDMA device x here, only m, n, o, ib, bare; compare the "
+                           "hostfile's \"rdma\" with `rdma link`");
+    mock_verbs_refuse(0, ENODEV);
+    assert_not_opened("m", "cannot open the RDMA device on m: No such device; the device has gone "
+                           "away, or this container does not have it");
+    mock_verbs_refuse(ENOSYS, 0);
+    assert_not_opened("m",
+                      "cannot list the RDMA devices on m: Function not implemented; the kernel "
+                      "has no RDMA: load ib_uverbs (modprobe ib_uverbs)");
+    mock_verbs_refuse(EPERM, 0);
+    assert_not_opened("m", "cannot list the RDMA devices on m: Operation not permitted; is "
+                           "ib_uverbs loaded, and /dev/infiniband in this container?");
+    mock_verbs_end();
+    mock_verbs_begin(none);
+    assert_not_opened("m",
+                      "there is no RDMA device m here, nor any other: is its driver loaded, and "
+                      "is /dev/infiniband in this container?");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_no_address_in_common),
+        TEST(test_kinds_of_link),
+        TEST(test_kinds_of_connection),
+        TEST(test_mtu),
+        TEST(test_damaged),
+        TEST(test_ports_to_one_peer),
+        TEST(test_ports_to_two_peers),
+        TEST(test_port_goes_down),
+        TEST(test_another_rank),
+        TEST(test_another_job),
+        TEST(test_silence),
+        TEST(test_other_number_of_rails),
+        TEST(test_devices),
+    };
+
+    return cmocka_run_group_tests_name("rails", tests, NULL, NULL);
+}
