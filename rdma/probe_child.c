@@ -95,8 +95,8 @@ json_t *probe_child_answer(struct probe_child *c, int deadline_ms)
 
     if (!report && c->fd >= 0)
         report = json_pack("{s:o}", "error",
-                           json_sprintf("%s does not answer within %d s: its driver hangs; see the "
-                                        "kernel's log",
+                           json_sprintf("%s does not answer within %d s: its driver hangs (see the "
+                                        "kernel's log), or the host is overloaded",
                                         c->name, deadline_ms / 1000));
     else if (!report)
         report =

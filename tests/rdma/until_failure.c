@@ -2,7 +2,8 @@
 /*
  * until_failure COUNT [RANK ROUND]: all-reduces COUNT float32 again and again until a call fails; then tells
  * how long the failing call has taken and what it says. RANK kills itself after ROUND rounds, so that the
- * others' next call begins at its death. "running" on rank 0's stdout after the third round.
+ * others' next call begins at its death. "running" on rank 0's stdout after the third round. SIGTERM is
+ * ignored: where mlaunch hears of the failure before the rank does, the rank's call has the grace to say it.
  */
 #include "common/mlaunch.h"
 
@@ -34,6 +35,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "until_failure: %s\n", ml_error());
         return 1;
     }
+    signal(SIGTERM, SIG_IGN);
     rank = ml_rank(world);
     for (long round = 0;; round++) {
         if (rank == victim && round == last)
