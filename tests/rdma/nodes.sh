@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs in one VM with two memory nodes (tests/vm); its TAP is that of nodes.t.
+TEST_LIMIT=280
+. "${0%/*}/../lib/test.sh"
+
+NODES=$BUILD/tests/rdma/nodes
+if [ "$(cat /sys/devices/system/node/online)" != 0-1 ]; then
+    fail "the virtual machine has two memory nodes" "$(cat /sys/devices/system/node/online)"
+    done_testing
+fi
+
+# A part is as many pages on every rank's node; before the first one stands a page for all.
+# on_own_nodes NAME "NODE-OF-RANK-0 NODE-OF-RANK-1 …" MLAUNCH-ARG…
+on_own_nodes() {
+    local name=$1 pages rank=0 node nodes before='' segment=''
+    read -ra nodes <<< "$2"
+    shift 2
+    check "$name" timeout 60 "$MLAUNCH" -n ${#nodes[@]} --backend shm --output raw "$@"
+    pages=$(sed -n 's/^rank 0 .* [01]x\([0-9]*\); .*/\1/p' "$OUT")
+    if [ ${#nodes[@]} = 4 ]; then pages=$((${pages:-0} / 2)); fi
+    # Neighbours on one node are one stretch.
+    local -i stretch=1
+    for node in "${nodes[@]}" end; do
+        if [ -n "$before" ] && [ "$node" != "$before" ]; then
+            segment+=" ${before}x$stretch"
+            stretch=0
+        fi
+        stretch+=$pages
+        before=$node
+    done
+    for node in "${nodes[@]}"; do
+        check_match "^rank $rank on node $node: segment$segment; vector ${node}x[0-9]+\$" "$OUT" \
+            "… rank $rank is on node $node, with its vectors, and each part of the segment ($pages pages) on its rank's"
+        rank=$((rank + 1))
+    done
+}
+on_own_nodes "2 ranks bound to a node each" "0 1" --bind-to numa -- "$NODES"
+on_own_nodes "2 ranks bound to a core each" "0 1" --bind-to core -- "$NODES"
+on_own_nodes "4 ranks, the first two on the first node" "0 0 1 1" --bind-to numa --oversubscribe -- "$NODES"
+# shellcheck disable=SC2016 # the rank's shell expands it
+on_own_nodes "2 ranks the other way round" "1 0" -- sh -c 'exec taskset -c $((1 - MLAUNCH_RANK)) "$0"' "$NODES"
+done_testing
