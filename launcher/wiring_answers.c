@@ -126,15 +126,16 @@ static enum wiring_meeting ports_meet(const struct wiring_survey *s, struct wiri
                                       struct wiring_end b)
 {
     const json_t *there = wiring_try(s, a, b), *back = wiring_try(s, b, a);
-    bool shared = json_is_true(json_object_get(there, "shared"));
 
     if (json_is_true(json_object_get(there, "carries")) &&
         json_is_true(json_object_get(back, "carries")))
-        return shared ? WIRING_CARRIES_SHARED : WIRING_CARRIES;
+        return WIRING_CARRIES;
     if (json_object_get(wiring_port(s, a), "untried") ||
         json_object_get(wiring_port(s, b), "untried"))
         return WIRING_UNKNOWN;
-    return shared ? WIRING_SHARED : there ? WIRING_TRIED : WIRING_NOTHING;
+    if (json_is_true(json_object_get(there, "shared")))
+        return WIRING_SHARED;
+    return there ? WIRING_TRIED : WIRING_NOTHING;
 }
 
 enum wiring_meeting wiring_meet(const struct wiring_survey *s, struct wiring_end *a,

@@ -53,7 +53,6 @@ enum wiring_meeting {
     WIRING_SHARED, /* so too, but in one subnet or fabric */
     WIRING_UNKNOWN,
     WIRING_CARRIES,
-    WIRING_CARRIES_SHARED,
 };
 /* The best that ports of *a and *b can do, which then are in the places of those left open. WIRING_NOTHING: *a and
  * *b are the first ports, if any is up. */

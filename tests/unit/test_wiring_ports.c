@@ -40,7 +40,8 @@ static struct {
 } said;
 static char told[TOLD][TEXT];
 static int told_count;
-static bool has_waited; /* a group that is waited for has nobody who answers */
+static bool has_waited;   /* a group that is waited for has nobody who answers */
+static bool has_lingered; /* of one that has, some don't answer: they get a second */
 
 static int setup(void **state)
 {
@@ -126,8 +127,12 @@ static json_t *device_tries(const json_t *question, const char *device, const st
         if (t->group >= 0)
             answered[t->group] |= mine == theirs;
     }
-    for (int i = 0; i < c.count; i++)
+    for (int i = 0; i < c.count; i++) {
+        const json_t *try = json_array_get(c.tries, (size_t)c.targets[i].row);
+
         has_waited |= c.targets[i].group >= 0 && !answered[c.targets[i].group];
+        has_lingered |= c.targets[i].group >= 0 && json_is_false(json_object_get(try, "carries"));
+    }
     return c.tries;
 }
 
@@ -177,7 +182,7 @@ static const char *survey(int hosts, const char *stated, const struct port_spec 
     assert_true(!stated || matrix);
     assert_int_equal(wiring_survey_create(&s, &config, &why), 0);
     json_decref(matrix);
-    has_waited = false;
+    has_waited = has_lingered = false;
     told_count = 0;
     for (int round = WIRING_LOOK; round < WIRING_ROUNDS; round++)
         for (int i = 0; i < hosts; i++) {
@@ -297,8 +302,10 @@ static void test_rails(void **state)
     assert_wiring(2, NULL, twin, "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
     assert_says(told[0], "host a: m port 1 (GID 1, ::ffff:10.1.0.1) to n port 1");
     assert_says(told[1], "host a: m port 2 (GID 1, ::ffff:10.2.0.1) to n port 2");
+    assert_false(has_lingered);
     assert_wiring(2, "[[null,[\"m:1\",\"m:2\"]],[[\"n:2\",\"n:1\"],null]]", twin,
                   "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
+    assert_false(has_lingered);
     assert_wiring(2, "[[null,[\"m:2\"]],[[\"n:2\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
     /* A device is one rail, over the first ports that fit, or over that which the other end names. */
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", twin, "[[null,[m:1]],[[n:1],null]]");
@@ -308,6 +315,21 @@ static void test_rails(void **state)
     assert_says(survey(2, "[[null,[\"m:1\"]],[[\"n:2\"],null]]", twin),
                 "host a: nothing comes through between m port 1 (GID 1, ::ffff:10.1.0.1) and n "
                 "port 2 (GID 1, ::ffff:10.2.0.2) of host b");
+}
+
+/* One rail in a subnet of its own, the other through a router; each port is tried with its like. */
+static void test_rails_of_two_kinds(void **state)
+{
+    static const struct port_spec ports[] = {{0, "m", 2, "10.2.0.1", 2, 100},
+                                             {0, "m", 1, "10.1.0.1", 1, 100},
+                                             {1, "n", 1, "10.1.0.2", 1, 100},
+                                             {1, "n", 2, "10.3.0.2", 2, 100},
+                                             END};
+
+    (void)state;
+    assert_wiring(2, "[[null,[\"m:1\",\"m:2\"]],[[\"n:2\",\"n:1\"],null]]", ports,
+                  "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
+    assert_false(has_lingered);
 }
 
 /* All in one subnet: only traffic tells which is which. */
@@ -331,14 +353,14 @@ static void test_crossed(void **state)
 static void test_switch(void **state)
 {
     static const struct port_spec ports[] = {
-        {0, "m", 1, "10.1.0.1", 1, 100}, {0, "m", 2, "10.1.0.2", 1, 100},
+        {0, "m", 2, "10.1.0.1", 1, 100}, {0, "m", 1, "10.1.0.2", 1, 100},
         {0, "z", 1, "10.1.0.5", 1, 100}, {1, "n", 1, "10.1.0.3", 1, 100},
         {1, "n", 2, "10.1.0.4", 1, 100}, END};
 
     (void)state;
     assert_wiring(2, NULL, ports, "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
     assert_wiring(2, "[[null,[\"z\",\"m\"]],[[\"n:1\",\"n:2\"],null]]", ports,
-                  "[[null,[z,m:1]],[[n:1,n:2],null]]");
+                  "[[null,[z,m:2]],[[n:1,n:2],null]]");
 }
 
 static void test_down(void **state)
@@ -398,6 +420,10 @@ static void test_option(void **state)
     assert_says(told[0], "port: --rdma-port;");
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
     assert_wiring(2, "[[null,[\"m:1\"]],[[\"n:1\"],null]]", twin, "[[null,[m:1]],[[n:1],null]]");
+    memcpy(ports, twin, sizeof(twin));
+    ports[0].net = 9;
+    assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", ports, "[[null,[m:2]],[[n:2],null]]");
+    assert_false(has_lingered);
     /* Also where it is the only one that is up: the ranks have the option, too. */
     memcpy(ports, twin, sizeof(twin));
     ports[1].address = ports[3].address = NULL;
@@ -484,6 +510,7 @@ int main(void)
         cmocka_unit_test_setup(test_two_peers_astray, setup),
         cmocka_unit_test_setup(test_two_peers_cut, setup),
         cmocka_unit_test_setup(test_rails, setup),
+        cmocka_unit_test_setup(test_rails_of_two_kinds, setup),
         cmocka_unit_test_setup(test_crossed, setup),
         cmocka_unit_test_setup(test_switch, setup),
         cmocka_unit_test_setup(test_down, setup),
