@@ -3,6 +3,23 @@
 
 #include <string.h>
 
+const char *wiring_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+int wiring_number(const json_t *object, const char *key)
+{
+    return (int)json_integer_value(json_object_get(object, key));
+}
+
+bool wiring_is_infiniband(const json_t *port)
+{
+    return strcmp(wiring_text(port, "link_layer"), "InfiniBand") == 0;
+}
+
 json_t *wiring_device_find(const json_t *devices, const char *name)
 {
     char wanted[PORT_NAME_DEVICE];
@@ -14,9 +31,7 @@ json_t *wiring_device_find(const json_t *devices, const char *name)
         return NULL;
     json_array_foreach(devices, i, device)
     {
-        const char *its = json_string_value(json_object_get(device, "name"));
-
-        if (its && strcmp(its, wanted) == 0)
+        if (strcmp(wiring_text(device, "name"), wanted) == 0)
             return device;
     }
     return NULL;
@@ -27,11 +42,6 @@ json_t *wiring_device(const struct wiring_survey *s, struct wiring_end e)
     return wiring_device_find(s->devices[e.host], e.device);
 }
 
-static int port_number(const json_t *port)
-{
-    return (int)json_integer_value(json_object_get(port, "port"));
-}
-
 json_t *wiring_port(const struct wiring_survey *s, struct wiring_end e)
 {
     json_t *port;
@@ -39,7 +49,7 @@ json_t *wiring_port(const struct wiring_survey *s, struct wiring_end e)
 
     json_array_foreach(json_object_get(wiring_device(s, e), "ports"), i, port)
     {
-        if (e.port && port_number(port) == e.port)
+        if (e.port && wiring_number(port, "port") == e.port)
             return port;
     }
     return NULL;
@@ -76,7 +86,7 @@ static int ports_up(const struct wiring_survey *s, struct wiring_end e, int only
         return 0;
     json_array_foreach(json_object_get(device, "ports"), i, port)
     {
-        int number = port_number(port);
+        int number = wiring_number(port, "port");
 
         if (json_is_true(json_object_get(port, "is_active")) && (!only || number == only) &&
             number > 0 && number <= PORT_NAME_MOST && count < WIRING_PORTS)
@@ -111,12 +121,9 @@ json_t *wiring_try(const struct wiring_survey *s, struct wiring_end a, struct wi
     json_array_foreach(json_object_get(wiring_device_find(s->tries[a.host], a.device), "tries"), i,
                        try)
     {
-        const char *its = json_string_value(json_object_get(try, "device"));
-
-        if (its && strcmp(its, b.device) == 0 &&
-            json_integer_value(json_object_get(try, "host")) == b.host &&
-            json_integer_value(json_object_get(try, "port")) == a.port &&
-            json_integer_value(json_object_get(try, "peer_port")) == b.port)
+        if (strcmp(wiring_text(try, "device"), b.device) == 0 &&
+            wiring_number(try, "host") == b.host && wiring_number(try, "port") == a.port &&
+            wiring_number(try, "peer_port") == b.port)
             return try;
     }
     return NULL;

@@ -22,6 +22,10 @@ struct wiring_end {
 };
 enum { WIRING_PORTS = 8 /* of one device */ };
 
+/* Of a member of an answer; "" and 0 where it is not there. */
+const char *wiring_text(const json_t *object, const char *key);
+int wiring_number(const json_t *object, const char *key);
+
 /* The device of that name in a list of descriptions, be it with a port or without; NULL. */
 json_t *wiring_device_find(const json_t *devices, const char *name);
 json_t *wiring_device(const struct wiring_survey *s, struct wiring_end e);
@@ -37,6 +41,7 @@ const char *wiring_end_name(const struct wiring_survey *s, struct wiring_end e,
  * if given, allows. How many; none is up: 0. */
 int wiring_end_ports(const struct wiring_survey *s, struct wiring_end e,
                      struct wiring_end out[WIRING_PORTS]);
+bool wiring_is_infiniband(const json_t *port);
 /* All ports of its device that are up. */
 int wiring_ports_up(const struct wiring_survey *s, struct wiring_end e);
 

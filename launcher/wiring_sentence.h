@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* wiring_sentence.h: what a survey (wiring_survey.h) has to say, in words. *host: the one that the sentence is
+/* wiring_sentence.h: what is wrong with the wiring that a survey (wiring_survey.h) has looked at, in words. *host: the one that the sentence is
  * about, whose name whoever prints it puts in front. */
 #ifndef LAUNCHER_WIRING_SENTENCE_H
 #define LAUNCHER_WIRING_SENTENCE_H
 
 #include "launcher/wiring_answers.h"
-
-enum { WIRING_TEXT = 640 };
 
 /* This end was stated to lead to host j, and doesn't; its port may be left open. */
 int wiring_sentence_astray(const struct wiring_survey *s, struct wiring_end e, int j, int *host,
@@ -21,9 +19,5 @@ int wiring_sentence_narrow(const struct wiring_survey *s, struct wiring_end a, s
 int wiring_sentence_mtu(const struct wiring_survey *s, struct wiring_end e, int *host,
                         struct fault *why);
 int wiring_sentence_no_port(const struct wiring_survey *s, int host, struct fault *why);
-
-/* "host a: rxe_p1 port 1 (GID 1, …) to …": what was chosen and why. */
-void wiring_sentence_link(const struct wiring_survey *s, char text[WIRING_TEXT],
-                          struct wiring_end a, struct wiring_end b);
 
 #endif

@@ -2,6 +2,7 @@
 #include "launcher/wiring_survey.h"
 
 #include "launcher/wiring_answers.h"
+#include "launcher/wiring_choice.h"
 #include "launcher/wiring_match.h"
 #include "launcher/wiring_sentence.h"
 
@@ -228,9 +229,9 @@ void wiring_survey_tell(const struct wiring_survey *s, void (*tell)(const char *
             json_t *back = json_array_get(json_array_get(s->wiring, (size_t)j), (size_t)i);
 
             for (size_t r = 0; r < json_array_size(there); r++) {
-                char text[WIRING_TEXT];
+                char text[WIRING_CHOICE_TEXT];
 
-                wiring_sentence_link(
+                wiring_choice_tell(
                     s, text, wiring_end_read(s, i, json_string_value(json_array_get(there, r))),
                     wiring_end_read(s, j, json_string_value(json_array_get(back, r))));
                 tell(text, arg);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wiring_choice.h"
+
+#include "launcher/wiring_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool entry_names_port(const struct wiring_survey *s, struct wiring_end e, int to)
+{
+    json_t *name;
+    size_t i;
+
+    json_array_foreach(wiring_stated_entry(s, e.host, to), i, name)
+    {
+        struct wiring_end its = wiring_end_read(s, e.host, json_string_value(name));
+
+        if (its.port == e.port && strcmp(its.device, e.device) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *port_reason(const struct wiring_survey *s, struct wiring_end a,
+                               struct wiring_end b, const json_t *try)
+{
+    if (entry_names_port(s, a, b.host) || entry_names_port(s, b, a.host))
+        return "as the wiring names it";
+    if (s->config.port)
+        return "--rdma-port";
+    if (wiring_ports_up(s, a) <= 1 && wiring_ports_up(s, b) <= 1)
+        return "the only one that is up";
+    if (json_is_true(json_object_get(try, "shared")))
+        return json_object_get(try, "gid") ? "those in one subnet" : "those in one fabric";
+    return "the first that reach each other";
+}
+
+static const char *gid_reason(const struct wiring_survey *s, const json_t *try)
+{
+    const json_t *gid = json_object_get(try, "gid");
+
+    if (!gid)
+        return "InfiniBand routes by LID";
+    if (s->config.gid_index >= 0)
+        return "--gid-index";
+    if (json_is_true(json_object_get(try, "shared")))
+        return *wiring_text(gid, "ipv4") ? "RoCE v2, IPv4 in one subnet" : "IPv6 in one subnet";
+    return "the best of both ports' tables, no shared subnet";
+}
+
+void wiring_choice_tell(const struct wiring_survey *s, char text[WIRING_CHOICE_TEXT],
+                        struct wiring_end a, struct wiring_end b)
+{
+    static const char *const kinds[] = {"RC where it is offered, else UC", "RC (--qp)",
+                                        "UC (--qp)"};
+    const char *stated = s->config.stated ? s->config.source : NULL;
+    const json_t *try;
+    char mine[WIRING_END_TEXT], theirs[WIRING_END_TEXT];
+
+    wiring_meet(s, &a, &b);
+    try = wiring_try(s, a, b);
+    if (!try) {
+        snprintf(text, WIRING_CHOICE_TEXT,
+                 "host %s: %s to %s of host %s, as %s says; it could not be tried: they have no "
+                 "datagrams",
+                 s->config.names[a.host], wiring_words_end(s, mine, a, NULL),
+                 wiring_words_end(s, theirs, b, NULL), s->config.names[b.host], s->config.source);
+        return;
+    }
+    snprintf(
+        text, WIRING_CHOICE_TEXT,
+        "host %s: %s to %s of host %s: %s%s%s, and traffic comes through; port: %s; GID: %s; path "
+        "MTU %d: %s; queue pairs: %s",
+        s->config.names[a.host], wiring_words_end(s, mine, a, json_object_get(try, "gid")),
+        wiring_words_end(s, theirs, b, json_object_get(try, "peer_gid")), s->config.names[b.host],
+        stated ? "as " : "found", stated ? stated : "", stated ? " says" : "",
+        port_reason(s, a, b, try), gid_reason(s, try), wiring_number(try, "mtu"),
+        s->config.mtu ? "--mtu" : "the smaller of both ports'", kinds[s->config.qp]);
+}
