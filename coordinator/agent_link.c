@@ -3,7 +3,7 @@
 
 #include "common/address.h"
 #include "common/frame.h"
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 
@@ -172,7 +172,7 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
     for (int i = 0; i < rank_count; i++)
         json_array_append_new(list, json_integer(ranks[i]));
     put_frame(l, COORD_AGENT,
-              json_pack("{s:i, s:o, s:o}", "host", host, "name", json_text(name), "ranks", list));
+              json_pack("{s:i, s:o, s:o}", "host", host, "name", text_json(name), "ranks", list));
     *out = l;
     return 0;
 }
@@ -181,7 +181,7 @@ void agent_link_exited(struct agent_link *l, int rank, int64_t pid, const char *
 {
     put_frame(l, COORD_EXITED,
               json_pack("{s:i, s:I, s:o}", "rank", rank, "pid", (json_int_t)pid, "text",
-                        json_text(text)));
+                        text_json(text)));
 }
 
 void agent_link_close(struct agent_link *l)

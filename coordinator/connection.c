@@ -2,7 +2,7 @@
 /* connection.c: from accept() to the end of a socket: handshake, frames in, frames out. */
 #include "coordinator/server_state.h"
 
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <event2/buffer.h>
@@ -188,7 +188,7 @@ static void refuse(struct connection *c, uint8_t type, const char *text)
 {
     report_refused(c, text);
     connection_send_json(c, type,
-                         json_pack("{s:i, s:o}", "code", ML_ERR_REFUSED, "text", json_text(text)));
+                         json_pack("{s:i, s:o}", "code", ML_ERR_REFUSED, "text", text_json(text)));
     linger(c);
 }
 

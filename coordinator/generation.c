@@ -2,7 +2,7 @@
 /* generation.c: all ranks that meet: the n-th claim of each. */
 #include "coordinator/server_state.h"
 
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ void generation_fail(struct generation *g, int code, const char *text)
     if (g->timer)
         event_del(g->timer);
     generation_send(g, COORD_FAILED,
-                    json_pack("{s:i, s:o}", "code", code, "text", json_text(g->failed.text)), -1);
+                    json_pack("{s:i, s:o}", "code", code, "text", text_json(g->failed.text)), -1);
 }
 
 /* A failed one stays, so that those who come late hear of it. */

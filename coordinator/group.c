@@ -2,7 +2,7 @@
 /* group.c: the world and what split made of it; and the end of a group. */
 #include "coordinator/server_state.h"
 
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <limits.h>
@@ -108,7 +108,7 @@ const char *group_name(const struct group *p, char out[32])
 static json_t *make_broken(const struct group *p, const struct fault *f)
 {
     return json_pack("{s:I, s:i, s:o}", "group", (json_int_t)p->id, "code", f->code, "text",
-                     json_text(f->text));
+                     text_json(f->text));
 }
 
 static struct connection *seat_connection(const struct group *p, int seat)

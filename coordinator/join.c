@@ -3,7 +3,7 @@
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <limits.h>
@@ -13,7 +13,7 @@
 static void send_failed(struct connection *c, int code, const char *text)
 {
     connection_send_json(c, COORD_FAILED,
-                         json_pack("{s:i, s:o}", "code", code, "text", json_text(text)));
+                         json_pack("{s:i, s:o}", "code", code, "text", text_json(text)));
 }
 
 static json_t *make_welcome(const struct server *s)

@@ -2,7 +2,7 @@
 /* liveness.c: who has died or left, in whose words, and who must hear of it. */
 #include "coordinator/server_state.h"
 
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <limits.h>
@@ -52,7 +52,7 @@ static void die(struct member *m)
         generation_fail(g, ML_ERR_PEER, text);
     } else {
         generation_send(g, COORD_DEAD,
-                        json_pack("{s:i, s:o}", "rank", m->rank, "text", json_text(text)), m->rank);
+                        json_pack("{s:i, s:o}", "rank", m->rank, "text", text_json(text)), m->rank);
         group_on_lost(g, m->rank, text);
     }
     generation_release(g);

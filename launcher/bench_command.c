@@ -2,7 +2,7 @@
 #include "launcher/bench_command.h"
 
 #include "launcher/bench/options.h"
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 #include "launcher/option_table.h"
 #include "launcher/string_list.h"
 

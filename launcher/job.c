@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "launcher/agent/stream.h"
 #include "launcher/attempt.h"
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 #include "launcher/signals.h"
 
 #include <event2/event.h>
@@ -226,11 +226,11 @@ static int run_once(struct job *j, const struct attempt_config *config,
 
 static int run_all(struct job *j)
 {
-    struct install_paths paths;
+    char agent[PATH_MAX];
     struct channel_config channel = {.ssh_config = j->plan->ssh_config,
                                      .connect_timeout_ms = j->plan->ssh_connect_timeout_s * 1000,
                                      .agent = j->plan->agent,
-                                     .local_agent = paths.agent,
+                                     .local_agent = agent,
                                      .build = build_id,
                                      .command = j->plan->agent_command};
     struct attempt_config config = {.base = j->base,
@@ -245,7 +245,7 @@ static int run_all(struct job *j)
     struct attempt_result result = {.status = 125};
     struct fault why;
 
-    if (install_paths_find(&paths, &why)) {
+    if (install_path_find(agent, INSTALL_AGENT, &why)) {
         log_error("%s", why.text);
         return 125;
     }

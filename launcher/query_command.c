@@ -4,7 +4,7 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "launcher/agent_way.h"
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 #include "launcher/nearest.h"
 #include "launcher/option_print.h"
 #include "launcher/option_table.h"
@@ -251,14 +251,14 @@ static void make_plain(json_t *value)
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why)
 {
-    struct install_paths paths;
+    char agent[PATH_MAX];
     struct channel_config channel = {.ssh_config = c->options->ssh_config,
                                      .connect_timeout_ms = c->options->ssh_connect_timeout_s * 1000,
                                      .agent = c->options->agent,
-                                     .local_agent = paths.agent,
+                                     .local_agent = agent,
                                      .build = build_id,
                                      .command = c->plan->agent_command};
-    int rc = install_paths_find(&paths, why);
+    int rc = install_path_find(agent, INSTALL_AGENT, why);
 
     if (!rc)
         rc = query_run(&c->answers, c->hosts, &channel, rounds, c->timeout_ms, why);

@@ -2,7 +2,7 @@
 #include "launcher/remote_stage.h"
 
 #include "common/clock.h"
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -236,27 +236,31 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
     return rc;
 }
 
+static int part_open(struct source *out, enum install_part part, const char *name,
+                     const char *build, struct fault *why)
+{
+    char path[PATH_MAX];
+    int rc = install_path_find(path, part, why);
+
+    return rc ? rc : source_open(out, path, name, build, why);
+}
+
 /* The agent last: where it is, the others are. */
 static int sources_open(struct stage *g, const struct channel_config *config, struct fault *why)
 {
-    struct install_paths from;
-    char bench[PATH_MAX];
-    int rc = install_paths_find(&from, why), n = 4;
+    char path[PATH_MAX];
+    int rc = part_open(&g->files[0], INSTALL_SHIM, "libmlaunch.so.0", config->build, why), n = 4;
 
     if (!rc)
-        rc = source_open(&g->files[0], from.shim, "libmlaunch.so.0", config->build, why);
+        rc = part_open(&g->files[1], INSTALL_RUNTIME, "mlaunch-runtime.so", config->build, why);
     if (!rc)
-        rc = source_open(&g->files[1], from.runtime, "mlaunch-runtime.so", config->build, why);
+        rc = part_open(&g->files[2], INSTALL_MODULE, "mlaunch.py", NULL, why);
     if (!rc)
-        rc = source_open(&g->files[2], from.module, "mlaunch.py", NULL, why);
-    if (!rc)
-        rc = install_paths_find_bench(bench, why);
-    if (!rc)
-        rc = source_open(&g->files[3], bench, BENCH_PROGRAM, NULL, why);
-    if (!rc && from.rdma[0])
-        rc = source_open(&g->files[n++], from.rdma, "mlaunch-rdma.so", config->build, why);
-    if (!rc && from.probe[0])
-        rc = source_open(&g->files[n++], from.probe, "mlaunch-probe", config->build, why);
+        rc = part_open(&g->files[3], INSTALL_BENCH, BENCH_PROGRAM, NULL, why);
+    if (!rc && install_path_find(path, INSTALL_RDMA, NULL) == 0)
+        rc = source_open(&g->files[n++], path, "mlaunch-rdma.so", config->build, why);
+    if (!rc && install_path_find(path, INSTALL_PROBE, NULL) == 0)
+        rc = source_open(&g->files[n++], path, "mlaunch-probe", config->build, why);
     if (!rc)
         rc = source_open(&g->files[n], config->local_agent, "mlaunch-agent", config->build, why);
     return rc;

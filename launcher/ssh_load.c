@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ssh_load.c: opens mlaunch-ssh.so for the first host that needs SSH. */
 #include "common/build_id.h"
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 #include "launcher/ssh_module.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ static int module_load(const struct ssh_module **out, struct fault *why)
     char path[PATH_MAX];
     const struct ssh_module *m;
     void *library;
-    int rc = install_paths_find_ssh(path, why);
+    int rc = install_path_find(path, INSTALL_SSH, why);
 
     if (rc)
         return rc;

@@ -10,7 +10,7 @@
 #include "launcher/agent/guard.h"
 #include "launcher/agent/place_linux.h"
 #include "launcher/agent_protocol.h"
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -149,24 +149,28 @@ static int directories_choose(struct agent *a, json_t *warnings, struct fault *w
 
 static int shim_find(struct agent *a, struct fault *why)
 {
-    struct install_paths paths;
+    char shim[PATH_MAX], runtime[PATH_MAX], module[PATH_MAX];
     int rc;
 
     if (strcmp(a->job->backend, "none") == 0)
         return 0;
-    rc = install_paths_find(&paths, why);
+    rc = install_path_find(shim, INSTALL_SHIM, why);
+    if (!rc)
+        rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* which the shim will look for */
+    if (!rc)
+        rc = install_path_find(module, INSTALL_MODULE, why);
     if (rc)
         return rc;
-    if (strpbrk(paths.shim, ": "))
+    if (strpbrk(shim, ": "))
         return fault_set(
             why, ML_ERR_SYSTEM,
             "%s can't be preloaded: the loader takes neither ':' nor blanks in a path; "
             "install mlaunch elsewhere",
-            paths.shim);
-    snprintf(a->shim, sizeof(a->shim), "%s", paths.shim);
-    *strrchr(paths.module, '/') = '\0';
-    if (!strchr(paths.module, ':')) /* PYTHONPATH can't name it: then it isn't there */
-        snprintf(a->modules, sizeof(a->modules), "%s", paths.module);
+            shim);
+    snprintf(a->shim, sizeof(a->shim), "%s", shim);
+    *strrchr(module, '/') = '\0';
+    if (!strchr(module, ':')) /* PYTHONPATH can't name it: then it isn't there */
+        snprintf(a->modules, sizeof(a->modules), "%s", module);
     return 0;
 }
 
@@ -178,7 +182,7 @@ static int bench_find(struct agent *a, struct fault *why)
 
         if (strcmp(a->job->apps[i].argv[0], BENCH_PROGRAM) != 0)
             continue;
-        rc = install_paths_find_bench(a->bench, why);
+        rc = install_path_find(a->bench, INSTALL_BENCH, why);
         if (rc)
             return rc;
         a->job->apps[i].argv[0] = a->bench;
@@ -248,6 +252,7 @@ int job_describe(struct agent *a, const char *coordinator, struct fault *why)
     snprintf(file.coordinator, sizeof(file.coordinator), "%s", coordinator);
     snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
     snprintf(file.command, sizeof(file.command), "%s", job->command);
+    snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
     return job_file_write(a->dir, &file, job->secret, why);
 }
 

@@ -60,9 +60,10 @@ struct agent {
     char cgroup[CGROUP_PATH];     /* "": there is none */
     int cgroup_fd;                /* or -1 */
     char bind_ip[64];
-    char shim[4096];    /* "": nothing is injected */
-    char modules[4096]; /* the directory of mlaunch.py; "": as shim */
-    char bench[4096];   /* mlaunch-bench's path, if the job names it */
+    char coordinator[64]; /* as job.json says */
+    char shim[4096];      /* "": nothing is injected */
+    char modules[4096];   /* the directory of mlaunch.py; "": as shim */
+    char bench[4096];     /* mlaunch-bench's path, if the job names it */
     struct coordination *coordination;
     struct spawn_limits limits;
     cpu_set_t *cpus;                        /* per local rank, or NULL */

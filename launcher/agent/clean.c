@@ -2,7 +2,7 @@
 #include "launcher/agent/clean.h"
 
 #include "common/clock.h"
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "launcher/agent/clean_files.h"
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/survey.h"
@@ -85,9 +85,9 @@ static json_t *process_report(const struct left_over *l, const char *text)
 {
     json_t *one = json_pack("{ss si}", "kind", "process", "pid", (int)l->process->pid);
 
-    json_object_set_new(one, "job", json_text(l->job));
-    json_object_set_new(one, "name", json_text(l->process->name));
-    json_object_set_new(one, "text", json_text(text));
+    json_object_set_new(one, "job", text_json(l->job));
+    json_object_set_new(one, "name", text_json(l->process->name));
+    json_object_set_new(one, "text", text_json(text));
     return one;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/clean_files.h"
 
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "launcher/agent/cgroup_linux.h"
 
 #include <dirent.h>
@@ -33,9 +33,9 @@ static void report(const struct sweep *w, const char *kind, const char *job, con
     json_t *one = json_object();
 
     json_object_set_new(one, "kind", json_string(kind));
-    json_object_set_new(one, "job", json_text(job));
-    json_object_set_new(one, "path", json_text(path));
-    json_object_set_new(one, "text", json_text(err ? strerror(err) : ""));
+    json_object_set_new(one, "job", text_json(job));
+    json_object_set_new(one, "path", text_json(path));
+    json_object_set_new(one, "text", text_json(err ? strerror(err) : ""));
     json_array_append_new(err ? w->left : w->removed, one);
 }
 

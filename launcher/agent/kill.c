@@ -2,7 +2,7 @@
 #include "launcher/agent/kill.h"
 
 #include "common/clock.h"
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "launcher/agent/survey.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ int kill_answer(const struct query *q, json_t *out, struct fault *why)
         const struct survey_job *j = &s->jobs[i];
 
         if (j->state == SURVEY_LIVE && j->user == geteuid())
-            json_array_append_new(live, json_text(j->file.job));
+            json_array_append_new(live, text_json(j->file.job));
         /* Agents of several hosts may share this machine: each is ended. */
         if (*q->job && strcmp(j->file.job, q->job) == 0 && j->state != SURVEY_UNREADABLE &&
             (!is_found || j->state == SURVEY_LIVE)) {

@@ -2,7 +2,7 @@
 #include "launcher/agent/list.h"
 
 #include "common/clock.h"
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "launcher/agent/stack_linux.h"
 #include "launcher/agent/survey.h"
 
@@ -55,7 +55,7 @@ static json_t *user_name(uid_t user)
     const struct passwd *entry = getpwuid(user);
 
     snprintf(number, sizeof(number), "%u", (unsigned)user);
-    return json_text(entry ? entry->pw_name : number);
+    return text_json(entry ? entry->pw_name : number);
 }
 
 /* Of all processes of the job, or of one of its ranks; the agent's own are not the job's. */
@@ -86,7 +86,7 @@ static json_t *rank_stacks(const struct survey *s, int job, int rank, int64_t de
             continue;
         json_t *one = json_pack("{si}", "pid", (int)p->pid);
 
-        json_object_set_new(one, "name", json_text(p->name));
+        json_object_set_new(one, "name", text_json(p->name));
         stack_describe(p, deadline_ms, one);
         json_array_append_new(list, one);
     }
@@ -95,7 +95,7 @@ static json_t *rank_stacks(const struct survey *s, int job, int rank, int64_t de
 
 static void wait_add(const char *text, void *arg)
 {
-    json_array_append_new(arg, json_text(text));
+    json_array_append_new(arg, text_json(text));
 }
 
 static json_t *rank_describe(const struct survey *s, int job, const struct survey_rank *r,
@@ -113,7 +113,7 @@ static json_t *rank_describe(const struct survey *s, int job, const struct surve
 
     usage_put(&u, one);
     if (p)
-        json_object_set_new(one, "name", json_text(p->name));
+        json_object_set_new(one, "name", text_json(p->name));
     if (q->stacks && p) {
         json_t *waits = json_array();
 
@@ -165,16 +165,16 @@ static json_t *job_describe(const struct survey *s, int job, const struct query 
 
     if (j->state == SURVEY_LIVE && lives && lives == stopped)
         state = "stopped";
-    json_object_set_new(one, "job", json_text(f->job));
+    json_object_set_new(one, "job", text_json(f->job));
     json_object_set_new(one, "user", user_name(j->user));
-    json_object_set_new(one, "name", json_text(f->host));
-    json_object_set_new(one, "command", json_text(f->command));
-    json_object_set_new(one, "directory", json_text(j->dir));
+    json_object_set_new(one, "name", text_json(f->host));
+    json_object_set_new(one, "command", text_json(f->command));
+    json_object_set_new(one, "directory", text_json(j->dir));
     json_object_set_new(one, "state", json_string(state));
     json_object_set_new(one, "ranks_alive", json_integer(lives));
     usage_put(&u, one);
     if (j->why[0])
-        json_object_set_new(one, "why", json_text(j->why));
+        json_object_set_new(one, "why", text_json(j->why));
     return one;
 }
 
@@ -189,8 +189,8 @@ static void orphans_describe(const struct survey *s, const struct query *q, json
             continue;
         json_t *one = json_pack("{si}", "pid", (int)p->pid);
 
-        json_object_set_new(one, "name", json_text(p->name));
-        json_object_set_new(one, "directory", json_text(o->mark));
+        json_object_set_new(one, "name", text_json(p->name));
+        json_object_set_new(one, "directory", text_json(o->mark));
         json_array_append_new(list, one);
     }
 }

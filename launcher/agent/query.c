@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/query.h"
 
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "launcher/agent/clean.h"
 #include "launcher/agent/kill.h"
 #include "launcher/agent/list.h"
@@ -46,7 +46,7 @@ json_t *query_answer(const char *text, size_t size, struct wires *wires)
             rc = questions[i].answer(&q, out, &why);
     }
     if (rc)
-        json_object_set_new(out, "error", json_text(why.text));
+        json_object_set_new(out, "error", text_json(why.text));
     json_decref(root);
     return out;
 }

@@ -2,7 +2,7 @@
 #include "launcher/agent/stack_linux.h"
 
 #include "common/clock.h"
-#include "common/json_text.h"
+#include "common/text_json.h"
 #include "launcher/agent/query.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static void gdb_lines(char *text, json_t *lines)
 
     while ((line = strsep(&rest, "\n")) && json_array_size(lines) < LINES_MAX) {
         if (line[0] == '#' || strncmp(line, "Thread ", 7) == 0)
-            json_array_append_new(lines, json_text(line));
+            json_array_append_new(lines, text_json(line));
     }
 }
 

@@ -197,8 +197,11 @@ void job_start_resume(struct agent *a)
 
 static int job_begin(struct agent *a, const char *coordinator, struct fault *why)
 {
-    int rc = job_describe(a, coordinator, why);
+    int rc = 0;
 
+    if (strcmp(coordinator, a->coordinator) !=
+        0) /* where rank 0 lives it was known from the first */
+        rc = job_describe(a, coordinator, why);
     if (!rc)
         rc = environments_create(a, coordinator, why);
     if (!rc)

@@ -2,7 +2,7 @@
 #include "launcher/agent/wires.h"
 
 #include "common/clock.h"
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,14 +111,12 @@ int wires_devices(struct wires *w, const json_t *question, json_t *answer, struc
     json_t *named = json_object_get(question, "named"), *name;
     int gid_index = whole(question, "gid_index", -1);
     char port[NUMBER_TEXT], index[NUMBER_TEXT], **argv;
-    struct install_paths paths;
+    char probe[PATH_MAX];
     size_t i, n = 0;
-    int rc = install_paths_find(&paths, why);
+    int rc;
 
     wires_close(w);
-    if (rc)
-        return rc;
-    if (!paths.probe[0])
+    if (install_path_find(probe, INSTALL_PROBE, NULL))
         return fault_set(
             why, ML_ERR_DEVICE,
             "mlaunch was built without RDMA there (libibverbs was missing): use --backend "
@@ -128,7 +126,7 @@ int wires_devices(struct wires *w, const json_t *question, json_t *answer, struc
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(port, sizeof(port), "--port=%d", whole(question, "port", 0));
     snprintf(index, sizeof(index), "--gid-index=%d", gid_index);
-    argv[n++] = paths.probe;
+    argv[n++] = probe;
     argv[n++] = (char *)"--wires";
     argv[n++] = port;
     if (gid_index >= 0)

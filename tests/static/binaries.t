@@ -47,12 +47,13 @@ check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
-ssh=$(find "$BUILD" -path '*/.libs/mlaunch-ssh.so' | head -n 1)
-nm --defined-only "$MLAUNCH" "$ssh" 2> /dev/null | awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
-check_no_match '^(ssh|ini|hwloc)_' "$T/defined" "mlaunch defines no name of its libraries"
+nm --defined-only "$BUILD"/.libs/*.a "$BUILD"/rdma/.libs/*.o 2> /dev/null | awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
+check_match '^plan_create$' "$T/defined" "our own names are looked at"
+check_no_match '^(ssh|sftp|ini|hwloc|json|event|evbuffer|crypto|randombytes|sodium|ibv|PMI)_' "$T/defined" \
+    "none of them begins like our libraries' names"
 
 # A local job doesn't wait until libcrypto is loaded.
-needs_only "$MLAUNCH" "$libc|libm\\.so\\.6|libinih\\.so.*"
-needed "$ssh" > "$T/needed"
+needs_only "$MLAUNCH" "$libc|libm\\.so\\.6"
+needed "$(find "$BUILD" -path '*/.libs/mlaunch-ssh.so' | head -n 1)" > "$T/needed"
 check_match '^libssh' "$T/needed" "SSH is in a module of its own"
 done_testing

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/json_text.h"
+#include "common/text_json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-json_t *json_text(const char *text)
+json_t *text_json(const char *text)
 {
     json_t *value = json_string(text);
     char *plain = value ? NULL : strdup(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/install_paths.h"
+#include "launcher/install_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,6 @@ static const char *const module_places[] = {"mlaunch.py",
                                             PKGDATADIR "/python/mlaunch.py",
                                             NULL};
 
-/* The own program that a job may name (bench). */
 static const char *const bench_places[] = {BENCH_PROGRAM,
                                            "bench/" BENCH_PROGRAM,
                                            "../bench/" BENCH_PROGRAM,
@@ -59,6 +58,16 @@ static const char *const bench_places[] = {BENCH_PROGRAM,
 static const char *const ssh_places[] = {"mlaunch-ssh.so", ".libs/mlaunch-ssh.so",
                                          "../lib/mlaunch/mlaunch-ssh.so",
                                          PKGLIBDIR "/mlaunch-ssh.so", NULL};
+
+static const struct {
+    const char *const *places;
+    int mode;
+} parts[] = {
+    [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
+    [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_RDMA] = {rdma_places, R_OK},       [INSTALL_PROBE] = {probe_places, X_OK},
+    [INSTALL_BENCH] = {bench_places, X_OK},     [INSTALL_SSH] = {ssh_places, R_OK},
+};
 
 static int program_directory(char out[PATH_MAX], struct fault *why)
 {
@@ -90,38 +99,10 @@ static int file_find(char out[PATH_MAX], const char *dir, const char *const *pla
                      strrchr(*places, '/') ? strrchr(*places, '/') + 1 : *places, dir);
 }
 
-int install_paths_find(struct install_paths *out, struct fault *why)
+int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why)
 {
     char dir[PATH_MAX];
     int rc = program_directory(dir, why);
 
-    if (!rc)
-        rc = file_find(out->agent, dir, agent_places, X_OK, why);
-    if (!rc)
-        rc = file_find(out->shim, dir, shim_places, R_OK, why);
-    if (!rc)
-        rc = file_find(out->runtime, dir, runtime_places, R_OK, why);
-    if (!rc)
-        rc = file_find(out->module, dir, module_places, R_OK, why);
-    if (!rc && file_find(out->rdma, dir, rdma_places, R_OK, NULL))
-        out->rdma[0] = '\0';
-    if (!rc && file_find(out->probe, dir, probe_places, X_OK, NULL))
-        out->probe[0] = '\0';
-    return rc;
-}
-
-int install_paths_find_bench(char out[PATH_MAX], struct fault *why)
-{
-    char dir[PATH_MAX];
-    int rc = program_directory(dir, why);
-
-    return rc ? rc : file_find(out, dir, bench_places, X_OK, why);
-}
-
-int install_paths_find_ssh(char out[PATH_MAX], struct fault *why)
-{
-    char dir[PATH_MAX];
-    int rc = program_directory(dir, why);
-
-    return rc ? rc : file_find(out, dir, ssh_places, R_OK, why);
+    return rc ? rc : file_find(out, dir, parts[part].places, parts[part].mode, why);
 }
