@@ -34,7 +34,7 @@ inside() {
     TEST_DONE=1
     # shellcheck disable=SC2016 # expanded in there
     MLAUNCH_TEST_INSIDE=1 "${make[@]}" bash -c '
-        user=$1 container=$2 file=$3 source=$SOURCE build=$BUILD
+        user=$1 container=$2 file=$3 source=$(realpath "$SOURCE") build=$(realpath "$BUILD")
         shift 3
         mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir /mnt/source /mnt/build && mkdir -m 1777 /mnt/tmp &&
             mount --bind "$SOURCE" /mnt/source && mount --bind "$BUILD" /mnt/build || exit 1
@@ -45,7 +45,10 @@ inside() {
                 [ -d "${!dir}" ] || { mkdir -p "${!dir}" && mount --bind "/mnt/$dir" "${!dir}"; } || exit 1
             done
         fi
-        cd / && export SOURCE=/mnt/source BUILD=/mnt/build
+        cd / && export SOURCE=/mnt/source
+        # A build in a folder of the sources may have links to these: it stays there.
+        case $build in "$source"/*) BUILD=/mnt/source/${build#"$source"/} ;; *) BUILD=/mnt/build ;; esac
+        export BUILD
         unset XDG_CONFIG_HOME TMPDIR
         export HOME=/mnt/tmp
         [ -z "$user" ] || set -- setpriv --reuid="$user" --regid="$user" --clear-groups --
