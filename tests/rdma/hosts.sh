@@ -3,18 +3,13 @@
 # Runs on host 0 of three VMs (tests/vm); its TAP is that of hosts.t.
 TEST_LIMIT=880
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/jobs.sh"
 
 COLLECTIVES=$BUILD/tests/runtime/collectives
 UNTIL_FAILURE=$BUILD/tests/rdma/until_failure
 HELLO=$BUILD/examples/hello
 export MLAUNCH_STALL=20
 
-# job N ARG…: N ranks, one a host.
-job() {
-    local n=$1
-    shift
-    timeout -k 5 120 "$MLAUNCH" --hostfile "$RDMA_HOSTFILE" --backend rdma --output raw -n "$n" "$@"
-}
 # next NAME: a job on all three hosts works, whatever was before.
 next() { check "$1" job 3 -- "$HELLO"; check_match '^we are 3,' "$OUT" "… with all ranks"; }
 
@@ -35,19 +30,30 @@ check "two hosts with two ranks each, --local net: RDMA inside and between" \
 check_match '^4 ranks: 20 cases, 0 failures$' "$OUT" "… without a failure"
 
 # --- who is late, and who does not come
+# Rank 1 comes when rank 0 is seen to sleep in ml_init.
+ssh host1 mkfifo /run/late
+come() {
+    local pid
+    pid=$(sed -n 's/^pid //p' "$OUT")
+    wait_for "grep -q poll /proc/$pid/wchan" 60 || diag "rank 0 does not sleep"
+    ssh host1 'echo > /run/late'
+}
 # shellcheck disable=SC2016 # the rank's shell expands it
-late='[ $MLAUNCH_RANK = 0 ] || bash -c "read -rt 3 <> <(:)"; exec "$0"'
-check "a rank that is 3 s late" job 2 --init-timeout 60 -- sh -c "$late" "$HELLO"
-check_match '^we are 2,' "$OUT" "… is waited for"
+late='if [ $MLAUNCH_RANK = 0 ]; then echo "pid $$"; echo running; else read -r go < /run/late; fi; exec "$0"'
+watched come -- 2 -- sh -c "$late" "$HELLO"
+check_match '^we are 2,' "$OUT" "a rank that is late is waited for"
+check_match '^status 0$' "$OUT" "… and all is well"
 # shellcheck disable=SC2016
 check_error 1 'rank 1 on host host1 has not called ml_init within 3 s' "a rank that does not come is named" \
     job 2 --init-timeout 3 -- sh -c '[ $MLAUNCH_RANK = 0 ] || exec tail -f /dev/null; exec "$0"' "$HELLO"
 
 # --- what breaks between the look at the wiring and ml_init
-# broken WHAT: rank 0 does it and calls ml_init.
+# broken COMMAND ARG…: rank 0 runs the command and calls ml_init.
 broken() {
+    local command=$1
+    shift
     # shellcheck disable=SC2016
-    job 2 --init-timeout 8 -- sh -c '[ $MLAUNCH_RANK = 1 ] || eval "$1"; exec "$0"' "$HELLO" "$1"
+    job 2 --init-timeout 8 "$@" -- sh -c '[ $MLAUNCH_RANK = 1 ] || eval "$1"; exec "$0"' "$HELLO" "$command"
 }
 check_error 1 'rank [01] on host host[01]: .*rxe_p[01] port 1 .*rank [01] on host host[01].*: are these two devices on one cable' \
     "a wire that goes dead before ml_init is named, with both ends" broken 'tc qdisc add dev p1 root netem loss 100%'
@@ -55,7 +61,20 @@ check_no_match '^we are' "$OUT" "… and nobody gets a group"
 tc qdisc del dev p1 root
 check_error 1 'rank 0 on host host0: rxe_p1 port 1 is down: check its cable' "a port that goes down before ml_init is named" \
     broken 'ip link set p1 down'
-ip link set p1 up
+port_up
+mtu=$(cat /sys/class/net/p1/mtu)
+check_error 1 'rank 0 on host host0: rxe_p1 port 1 has an active MTU of 1024, so --mtu 4096 is too much' \
+    "a port whose MTU becomes less than --mtu is named" broken 'ip link set p1 mtu 1500' --mtu 4096
+check_error 125 '^mlaunch: host host0: rxe_p1 port 1 has an active MTU of 1024, so --mtu 4096 is too much' \
+    "… and if it was so before, no rank starts" job 2 --mtu 4096 -- "$HELLO"
+ip link set p1 mtu "$mtu"
+gid=/sys/class/infiniband/rxe_p1/ports/1/gids/1
+check_error 1 'rank 0 on host host0: rxe_p1 port 1: GID index 1 and those of rank 1 on host host1.s rxe_p0 port 1 don.t fit together, or there is none' \
+    "an address that goes away before ml_init is named by its GID index" \
+    broken "ip addr del 10.78.1.1/24 dev p1; while ! grep -q '^0000:0000:0000:0000:0000:0000:0000:0000$' $gid; do :; done" --gid-index 1
+ip addr add 10.78.1.1/24 dev p1
+wait_for "grep -q ffff: $gid" 20
+next "the next job after all that"
 
 # --- without a wiring it is found
 check "3 hosts without a wiring" timeout -k 5 60 "$MLAUNCH" -v --backend rdma --hosts host0,host1,host2 -- "$HELLO"
@@ -63,9 +82,7 @@ check_match '^we are 3,|\] we are 3,' "$OUT" "… run"
 check_match 'host host0: rxe_p2 port 1 .GID 1, ::ffff:10.78.2.1. to rxe_p0 port 1 .GID 1, ::ffff:10.78.2.3. of host host2: found, and traffic comes through; port: the only one that is up; GID: RoCE v2, IPv4 in one subnet; path MTU 4096: the smaller of both ports.; queue pairs: RC' \
     "$ERR" "… and each choice is told with its reason"
 
-rdma link add rxe_m type rxe netdev mgmt
-ssh host1 rdma link add rxe_m type rxe netdev mgmt
-sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" > "$T/rails.json"
+rail_add
 check "two rails, named in another order at each end" \
     timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" --random 9 40
 
@@ -79,32 +96,11 @@ check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "… and never a wrong number"
 tc qdisc del dev p1 root
 
 # --- one of two rails fails, and the job goes on
-# job_read SECONDS COMMAND…: what the coprocess JOB prints goes to $OUT, each line within that time; the command when
-# the job says that it is running.
-job_read() {
-    # bash forgets both as soon as it has noticed the end.
-    local limit=$1 line pid=$JOB_PID from
-    shift
-    exec {from}<&"${JOB[0]}"
-    : > "$OUT"
-    while read -r -t "$limit" line <&"$from"; do
-        echo "$line" >> "$OUT"
-        if [ "$line" = running ]; then "$@"; fi
-    done
-    exec {from}<&-
-    wait "$pid"
-}
 # while_running COMMAND… -- PROGRAM ARG…: two ranks over two rails; the command when they are running.
 while_running() {
     local what=()
     while [ "$1" != -- ]; do what+=("$1") && shift; done
-    shift
-    coproc JOB {
-        timeout -k 5 120 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma --output raw -n 2 \
-            ${QP:+--qp "$QP"} --on-failure continue -- "$@" 2> "$ERR"
-        echo "status $?"
-    }
-    job_read 100 "${what[@]}"
+    HOSTFILE=$T/rails.json watched "${what[@]}" -- 2 ${QP:+--qp "$QP"} --on-failure continue "$@"
 }
 # went_on MS WHAT: after while_running with `checked`.
 went_on() {
@@ -124,15 +120,7 @@ while_running ip link set p1 down -- "$BUILD/tests/rdma/checked" 20000 150
 went_on 8000 "two rails, a port goes down: the job goes on over the other, nothing is lost"
 check_match 'warning: rank 0: rxe_p1 port 1, .* has gone down.*going on over the other 1 of its rails' "$ERR" \
     "… with a warning"
-ip link set p1 up
-cut() {
-    tc qdisc add dev p1 root netem loss 100%
-    ssh host1 tc qdisc add dev p0 root netem loss 100%
-}
-mend() {
-    ssh host1 tc qdisc del dev p0 root
-    tc qdisc del dev p1 root
-}
+port_up
 while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
 went_on 30000 "two rails, a far cable is cut: the job goes on over the other, nothing is lost"
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" "… with a warning"
@@ -140,35 +128,34 @@ mend
 QP=uc while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
 went_on 20000 "two rails over UC, one is cut: the job goes on over the other, nothing is lost"
 mend
-rdma link delete rxe_m
-ssh host1 rdma link delete rxe_m
+rail_remove
+
+# heard LEAST MOST NAME SED: what the sed expression finds in $OUT, the least of it, is within these ms.
+heard() {
+    local least=$1 most=$2 name=$3 ms
+    ms=$(sed -n "$4" "$OUT" | sort -n | head -n 1)
+    if [ "${ms:--1}" -ge "$least" ] && [ "$ms" -le "$most" ]; then
+        pass "$name ($ms ms)"
+    else
+        fail "$name (${ms:-none} ms)"
+        diag_run
+    fi
+}
 
 # --- a rank dies
 run job 3 --on-failure continue -- "$UNTIL_FAILURE" 20000 1 20
 for rank in 0 2; do
-    ms=$(sed -n "s/^rank $rank: error -5 after \([0-9]*\) ms.*rank 1 .*\(was killed by signal 9\|has ended without\).*/\1/p" "$OUT")
-    if [ "${ms:-9999}" -le 1000 ]; then
-        pass "rank $rank hears of a killed rank within 1 s ($ms ms)"
-    else
-        fail "rank $rank hears of a killed rank within 1 s"
-        diag_run
-    fi
+    heard 0 1000 "rank $rank hears of a killed rank within 1 s" \
+        "s/^rank $rank: error -5 after \\([0-9]*\\) ms.*rank 1 .*\\(was killed by signal 9\\|has ended without\\).*/\\1/p"
 done
 next "the next job after a killed rank"
 
 # --- a local port goes down
 down() { # down COMMAND…: when the job is running
-    coproc JOB { job "${RANKS:-2}" ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000 2> "$ERR"; }
-    job_read 60 "$@"
+    watched "$@" -- "${RANKS:-2}" ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000
 }
 down ip link set p1 down
-ms=$(sed -n 's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p' "$OUT")
-if [ "${ms:-9999}" -le 1000 ]; then
-    pass "a local port that goes down is an error within 1 s ($ms ms)"
-else
-    fail "a local port that goes down is an error within 1 s ($ms ms)"
-    diag_run
-fi
+heard 0 1000 "a local port that goes down is an error within 1 s" 's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p'
 check_match 'rank 0: .*rxe_p1 port 1, the link to rank 1 on host host1, has gone down' "$OUT" "… that names the link"
 check_match 'rank 1: error' "$OUT" "… and is the other rank's, too"
 
@@ -222,37 +209,23 @@ assert devices["rxe_p1"]["limits"]["queue_pairs"] > 0
 # --- a far cable is cut without a word
 down cut
 for rank in 0 1; do
-    ms=$(sed -n "s/^rank $rank: error -7 after \([0-9]*\) ms, .*: rank [01] on host host[01]: the link on rxe_p[01] port 1.*/\1/p" "$OUT")
-    if [ "${ms:-0}" -ge 9000 ] && [ "$ms" -le 15000 ]; then
-        pass "a far cable that is cut is rank $rank's error in 10 to 15 s ($ms ms)"
-    else
-        fail "a far cable that is cut is rank $rank's error in 10 to 15 s"
-        diag_run
-    fi
+    heard 9000 15000 "a far cable that is cut is rank $rank's error in 10 to 15 s" \
+        "s/^rank $rank: error -7 after \\([0-9]*\\) ms, .*: rank [01] on host host[01]: the link on rxe_p[01] port 1.*/\\1/p"
 done
 mend
 next "the next job after that"
 QP=uc down cut
-ms=$(sed -n 's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost something: .*/\1/p' "$OUT" | sort -n | head -n 1)
-if [ "${ms:-0}" -ge 1000 ] && [ "$ms" -le 15000 ]; then
-    pass "UC, a far cable that is cut: who waits asks, and it is an error ($ms ms)"
-else
-    fail "UC, a far cable that is cut: who waits asks, and it is an error"
-    diag_run
-fi
+heard 1000 15000 "UC, a far cable that is cut: who waits asks, and it is an error" \
+    's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost something: .*/\1/p'
 mend
 
 # --- a host dies, and is not there any more
-kill_host2() { timeout 5 ssh host2 'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' || :; }
+# The connection dies with it.
+kill_host2() { timeout 60 ssh host2 'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' < /dev/null > /dev/null 2>&1 & }
 RANKS=3 down kill_host2
 for rank in 0 1; do
-    ms=$(sed -n "s/^rank $rank: error -[57] after \([0-9]*\) ms, .*host host2.*/\1/p" "$OUT")
-    if [ "${ms:-99999}" -le 15000 ]; then
-        pass "a host that dies is rank $rank's error within 15 s, by name ($ms ms)"
-    else
-        fail "a host that dies is rank $rank's error within 15 s, by name (${ms:-none} ms)"
-        diag_run
-    fi
+    heard 0 15000 "a host that dies is rank $rank's error within 15 s, by name" \
+        "s/^rank $rank: error -[57] after \\([0-9]*\\) ms, .*host host2.*/\\1/p"
 done
 check "the other hosts' next job" job 2 -- "$HELLO"
 check_match '^we are 2,' "$OUT" "… with all ranks"

@@ -3,16 +3,12 @@
 # Runs on host 0 of two VMs (tests/vm); its TAP is that of zero_copy.t.
 TEST_LIMIT=390
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/jobs.sh"
+JOB_LIMIT=100
 
 COLLECTIVES=$BUILD/tests/runtime/collectives
 ZERO_COPY=$BUILD/tests/rdma/zero_copy
 
-# job N ARG…: N ranks, one a host.
-job() {
-    local n=$1
-    shift
-    timeout -k 5 100 "$MLAUNCH" --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" --backend rdma --output raw -n "$n" "$@"
-}
 # random SEED WHAT ARG…: random collectives in memory of ml_alloc.
 random() {
     local seed=$1 what=$2
@@ -26,22 +22,13 @@ random 22 "over UC" --qp uc
 # --- the device writes where the message belongs
 # stopped NAME ARG…: rank 1 waits for 512 KiB, and is stopped; they arrive all the same.
 stopped() {
-    local name=$1 line pid
+    local name=$1
     shift
-    coproc JOB { job 2 "$@" -- "$ZERO_COPY" stopped 524288 2> "$ERR"; }
-    pid=$JOB_PID
-    : > "$OUT"
-    # shellcheck disable=SC2154
-    exec {from}<&"${JOB[0]}" {to}>&"${JOB[1]}"
-    while read -r -t 60 line <&"$from"; do
-        echo "$line" >> "$OUT"
-        if [ "$line" = running ]; then echo go >&"$to"; fi
-    done
-    exec {from}<&- {to}>&-
-    wait "$pid"
+    watched go -- 2 "$@" -- "$ZERO_COPY" stopped 524288
     check_match '^524288 of 524288 bytes are there while their receiver is stopped$' "$OUT" "$name"
     check_match '^0 wrong$' "$OUT" "… and all of them are right"
 }
+go() { echo go >&"$JOB_INPUT"; }
 stopped "RC: what comes is written where it belongs by the device alone"
 stopped "UC: what comes is written where it belongs by the device alone" --qp uc
 
@@ -63,26 +50,15 @@ check_match 'warning: rank [01]: 29[0-9]* KiB of ml_alloc are copied instead: ca
     "$ERR" "… with a warning that names limit and remedy"
 
 # --- rails
-rdma link add rxe_m type rxe netdev mgmt
-ssh host1 rdma link add rxe_m type rxe netdev mgmt
-sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" > "$T/rails.json"
+rail_add
 export HOSTFILE=$T/rails.json
 random 23 "over two rails"
 random 24 "over two rails of UC" --qp uc
 # while_running COMMAND SIZE ARG…: the command when a job passes SIZE bytes around.
 while_running() {
-    local what=$1 size=$2 line pid from
+    local what=$1 size=$2
     shift 2
-    coproc JOB { job 2 "$@" -- "$ZERO_COPY" passed "$size" 60 2> "$ERR"; echo "status $?"; }
-    pid=$JOB_PID
-    exec {from}<&"${JOB[0]}"
-    : > "$OUT"
-    while read -r -t 100 line <&"$from"; do
-        echo "$line" >> "$OUT"
-        if [ "$line" = running ]; then "$what"; fi
-    done
-    exec {from}<&-
-    wait "$pid"
+    watched "$what" -- 2 "$@" -- "$ZERO_COPY" passed "$size" 60
 }
 went_on() {
     check_match '^status 0$' "$OUT" "$1"
@@ -91,18 +67,9 @@ went_on() {
     check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" "… with a warning"
 }
 down() { ip link set p1 down; }
-cut() {
-    tc qdisc add dev p1 root netem loss 100%
-    ssh host1 tc qdisc add dev p0 root netem loss 100%
-}
-mend() {
-    ssh host1 tc qdisc del dev p0 root
-    tc qdisc del dev p1 root
-}
 while_running down 3000001
 went_on "two rails, a port goes down: its chunks go again, over the other one"
-ip link set p1 up
-wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state' 20
+port_up
 while_running cut 3000001
 went_on "two rails, a cable is cut: its chunks go again, over the other one"
 mend
