@@ -13,6 +13,7 @@
 #define RDMA_ENDPOINT_H
 
 #include "common/fault.h"
+#include "rdma/rail_word.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,20 +80,10 @@ void endpoint_stop(struct endpoint *e);
 /* What couldn't be registered, and so is copied; once. NULL: nothing new. */
 const struct fault *endpoint_trouble(struct endpoint *e);
 
-/*
- * What one side tells the other of a rail: that it is dropped; over UC, a waiter also asks how far the
- * other has sent, so that what was sent last can't be lost unnoticed.
- */
-enum endpoint_word_kind { ENDPOINT_DROPPED, ENDPOINT_ASKS, ENDPOINT_SENT };
-struct endpoint_word {
-    int kind, rail;
-    uint64_t count; /* DROPPED: chunks that came over it; SENT: chunks that went into it */
-    uint64_t out;   /* DROPPED: chunks this side has sent so far, over all rails */
-};
-/* The next word that the peer must get, if there is one; and what came from it. ML_ERR_REFUSED if
+/* The next word of a rail that the peer must get, if there is one; and what came from it. ML_ERR_REFUSED if
  * that makes no sense. */
-bool endpoint_say(struct endpoint *e, struct endpoint_word *word);
-int endpoint_hear(struct endpoint *e, const struct endpoint_word *word, struct fault *why);
+bool endpoint_say(struct endpoint *e, struct rail_word *word);
+int endpoint_hear(struct endpoint *e, const struct rail_word *word, struct fault *why);
 /* Why a rail was dropped, once for each that this side found out about; NULL: nothing new. */
 const struct fault *endpoint_dropped(struct endpoint *e, int *left);
 

@@ -189,7 +189,7 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
 static int rdma_say(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
-    struct endpoint_word w;
+    struct rail_word w;
     const struct fault *dropped, *trouble;
     int left, rc = 0;
 
@@ -211,13 +211,13 @@ static int rdma_say(struct rdma_link *s, struct fault *why)
 static int rdma_hear(struct link *l, json_t *word, struct fault *why)
 {
     struct rdma_link *s = rdma_of(l);
-    struct endpoint_word w;
+    struct rail_word w;
     json_int_t count, out;
     int rc;
 
     if (json_unpack(word, "{s:i, s:i, s:I, s:I}", "kind", &w.kind, "rail", &w.rail, "count", &count,
                     "out", &out) ||
-        w.kind < ENDPOINT_DROPPED || w.kind > ENDPOINT_SENT || count < 0 || out < 0)
+        w.kind < RAIL_WORD_DROPPED || w.kind > RAIL_WORD_SENT || count < 0 || out < 0)
         return fault_set(why, ML_ERR_REFUSED, "what rank %d says of a rail is damaged",
                          l->group->members[l->peer]);
     w.count = (uint64_t)count;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doubts.h: whether what was sent last over unreliable rails (UC) has been lost, which no gap in the
+ * numbers shows: a sleeper to whom nothing comes asks the peer, by another way, how far it has sent, and
+ * what is not here a while after the answer is lost.
+ */
+#ifndef RDMA_DOUBTS_H
+#define RDMA_DOUBTS_H
+
+#include "rdma/rails.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct doubt {
+    bool asks, answers;  /* words to be said */
+    bool has_answer;     /* the peer said that it had sent `sent` */
+    int ticks;           /* since then */
+    uint64_t sent, seen; /* seen: what had arrived at the last tick */
+};
+struct doubts {
+    struct doubt of[RAILS_MOST];
+    bool any; /* words are to be said */
+};
+
+/* A second of sleep is over. */
+void doubts_tick(struct doubts *d, struct rails *s);
+
+/* The next word for the peer, if there is one; and what came from it, of one of the rails. */
+bool doubts_say(struct doubts *d, const struct rails *s, struct rail_word *word);
+void doubts_hear(struct doubts *d, struct rails *s, const struct rail_word *word);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parking.h: chunks that came before their turn. What goes again after a rail was lost stands behind later
+ * chunks, whose slots it may even wait for: so until all that the peer had sent by then is here, what is
+ * not next is put aside.
+ */
+#ifndef RDMA_PARKING_H
+#define RDMA_PARKING_H
+
+#include "common/fault.h"
+#include "rdma/rails.h"
+
+#include <stdint.h>
+
+struct parked;
+struct parking {
+    uint64_t until; /* up to this chunk, some may come again, behind later ones */
+    struct parked *first;
+};
+
+/* Takes in what is not next; next: the number of the chunk that is. */
+int parking_take(struct parking *p, struct rails *s, uint64_t next, struct fault *why);
+
+/* Chunk `number`, if it is here, or NULL; and it is not needed any more. */
+const void *parking_find(const struct parking *p, uint64_t number, struct rail_chunk *what);
+void parking_release(struct parking *p, uint64_t number);
+
+void parking_clear(struct parking *p);
+
+#endif
