@@ -214,6 +214,10 @@ static int read_system(struct reader *r, struct fault *why)
             r->out->system = (enum batch_system)i;
             return 0;
         }
+    if (!*word)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "for which batch system? mlaunch batch slurm, pbs, lsf or sge [OPTIONS] "
+                         "PROGRAM [ARG...]");
     return fault_set(why, ML_ERR_ARGUMENT,
                      "for which batch system? '%s' is not slurm, pbs, lsf or sge",
                      text_show(shown, word));

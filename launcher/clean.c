@@ -63,7 +63,11 @@ static int tell(const struct query_command *c, bool dry_run)
             log_error("%s is left: %s", text, query_string(one, "text"));
         }
     }
-    if (removed + left == 0 && !c->json && c->verbose >= 0)
+    if (removed + left > 0 || c->json || c->verbose < 0)
+        return left;
+    if (*c->job)
+        printf("nothing of job %s is to be removed: it lives, or has left nothing\n", c->job);
+    else
         puts("nothing is left of dead jobs");
     return left;
 }

@@ -113,10 +113,10 @@ static int take_row(struct host *h, const json_t *row, size_t self, size_t hosts
     if (!json_is_array(row))
         return member_mistyped(why, "rdma", "a list", row);
     if (json_array_size(row) != hosts)
-        return fault_set(
-            why, ML_ERR_ARGUMENT,
-            "rdma: has %zu entries for %zu hosts; it needs one for each, null for itself",
-            json_array_size(row), hosts);
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "rdma: its length is %zu, the number of hosts %zu; it needs an entry for "
+                         "each, null for itself",
+                         json_array_size(row), hosts);
     if (!json_is_null(json_array_get(row, self)))
         return fault_set(
             why, ML_ERR_ARGUMENT,

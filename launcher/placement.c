@@ -84,9 +84,9 @@ static int check_room(int64_t size, const struct host_list *l, const struct plac
                          (long long)p->ppn * l->count);
     if (all_stated && size > slots && !p->oversubscribe)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "%lld ranks are asked for, but the hosts (%s) have %lld slots; "
+                         "%lld ranks are asked for, but the hosts (%s) have %lld slot%s; "
                          "--oversubscribe starts more ranks than slots",
-                         (long long)size, l->source, (long long)slots);
+                         (long long)size, l->source, (long long)slots, slots == 1 ? "" : "s");
     if (!p->ppn || p->oversubscribe)
         return 0;
     return p->by_host ? check_ppn_rounds(size, l, p, why) : check_ppn_blocks(size, l, p, why);

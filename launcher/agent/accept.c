@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/job_file.h"
+#include "common/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding_hwloc.h"
 #include "launcher/agent/coordination.h"
@@ -36,7 +37,7 @@ static __attribute__((format(printf, 2, 3))) void warn(json_t *warnings, const c
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    json_array_append_new(warnings, json_string(text));
+    json_array_append_new(warnings, text_json(text));
 }
 
 static int ranks_create(struct agent *a, struct fault *why)
@@ -112,10 +113,9 @@ static int named_directory(const struct job_message *job, const char *path, char
     if (!full)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     *out = full;
-    return is_directory(full)
-               ? 0
-               : fault_os(why, ML_ERR_SYSTEM, errno ? errno : ENOTDIR,
-                          "cannot use the working directory %s on host %s", full, job->host_name);
+    return is_directory(full) ? 0
+                              : fault_os(why, ML_ERR_SYSTEM, errno ? errno : ENOTDIR,
+                                         "cannot use the working directory %s", full);
 }
 
 static int directories_choose(struct agent *a, json_t *warnings, struct fault *why)
@@ -142,8 +142,7 @@ static int directories_choose(struct agent *a, json_t *warnings, struct fault *w
         is_needed |= !named[0];
     }
     if (is_needed && !is_there && job->cwd[0])
-        warn(warnings, "there is no directory %s on host %s: its ranks start in %s", job->cwd,
-             job->host_name, home());
+        warn(warnings, "there is no directory %s: its ranks start in %s", job->cwd, home());
     return 0;
 }
 
@@ -202,8 +201,7 @@ static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
     if (!rc && shared)
-        warn(warnings, "host %s has fewer cores than ranks: some ranks are bound to the same core",
-             a->job->host_name);
+        warn(warnings, "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
 }
 

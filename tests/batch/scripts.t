@@ -79,7 +79,7 @@ refused() {
     check_error 125 "^mlaunch: error: batch: .*$regex" "$(printf ' %q' mlaunch batch "$@") is refused" batch "$@"
     check_output "" "and nothing is printed" cat "$OUT"
 }
-refused "for which batch system\? '' is not slurm, pbs, lsf or sge"
+refused 'for which batch system\? mlaunch batch slurm, pbs, lsf or sge \[OPTIONS\] PROGRAM'
 refused "'moab' is not slurm" moab -- true
 refused 'which program' slurm --nodes 2
 refused "--nodes: 'x' is not a whole number" slurm --nodes x -- true

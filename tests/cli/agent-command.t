@@ -118,7 +118,7 @@ chmod +x "$T/enter"
 cd "$T/outside" || exit 1
 check "containers" "$MLAUNCH" --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 --output raw -- sh -c \
     'echo "$(hostname) $(pwd) $(cd "$MLAUNCH_JOB_DIR" && cd ../.. && pwd) $(ls -d /etc 2>&1 | grep -c "No such")"'
-check_match "host c2: there is no directory $T/outside on host c2: its ranks start in /" "$ERR" "the caller's directory is not there"
+check_match "host c2: there is no directory $T/outside: its ranks start in /" "$ERR" "the caller's directory is not there"
 cp "$OUT" "$T/lines"
 check_output "$(printf '%s\n' 'c1 / /tmp 1' 'c1 / /tmp 1' 'c2 / /tmp 1' 'c2 / /tmp 1')" "but the ranks are within" sort "$T/lines"
 check "their ranks" "$MLAUNCH" -q --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 --output raw \

@@ -104,7 +104,9 @@ check_output 0 "… and its processes" sh -c "grep -lsaF 'MLAUNCH_JOB_DIR=$dir' 
 check "a process of the same name lives" kill -0 "$same"
 check "a segment of another name is there" test -e "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 check_output live "a live job lives" ps_json 'job["state"]'
-check_output "nothing is left of dead jobs" "clean again" "$MLAUNCH" clean "$dead"
+check_output "nothing of job $dead is to be removed: it lives, or has left nothing" "clean again" "$MLAUNCH" clean "$dead"
+check_output "nothing of job $ID is to be removed: it lives, or has left nothing" "clean of a live job" "$MLAUNCH" clean "$ID"
+check_output live "… which lives" ps_json 'job["state"]'
 kill "$same"
 run "$MLAUNCH" kill "$ID"
 wait "$PID"

@@ -123,12 +123,13 @@ static const struct {
     /* the wiring */
     {"[{\"ssh\": \"a\", \"rdma\": \"mlx5_0\"}]",
      "f: hosts[0] (a): rdma: must be a list, not a string"},
-    {"[{\"ssh\": \"a\", \"rdma\": []}]", "f: hosts[0] (a): rdma: has 0 entries for 1 hosts"},
+    {"[{\"ssh\": \"a\", \"rdma\": []}]",
+     "f: hosts[0] (a): rdma: its length is 0, the number of hosts 1"},
     {"[{\"ssh\": \"a\", \"rdma\": [null]}, {\"ssh\": \"b\", \"rdma\": [\"m\", null]}]",
-     "f: hosts[0] (a): rdma: has 1 entries for 2 hosts"},
+     "f: hosts[0] (a): rdma: its length is 1, the number of hosts 2"},
     {"[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [\"m\", null, "
      "\"m\"]}]",
-     "f: hosts[1] (b): rdma: has 3 entries for 2 hosts"},
+     "f: hosts[1] (b): rdma: its length is 3, the number of hosts 2"},
     {"[{\"ssh\": \"a\", \"rdma\": [\"m\", null]}, {\"ssh\": \"b\"}]",
      "f: hosts[0] (a): rdma[0]: must be null, as it is the host itself"},
     {"[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [null, \"m\"]}]",
