@@ -21,7 +21,6 @@ enum {
     SPIN_PAUSES_CROWDED = 10, /* more ranks than processors: whoever is awaited needs this one */
     SPIN_NS = 50 * 1000,      /* then sleep: a wake-up costs some 5 us, a spinning core more */
     SHORT = 4096,             /* bytes of a message that will be here soon, if at all */
-    YIELDS_MOST = 8,          /* waits that yielded; the next one sleeps */
     LONG_LOST_MOST = 16,      /* waits that spun long in vain; then they don't */
     LONG_WON = 2,             /* of those, one that did not makes up for */
     LONG_SKIPS = 64,          /* and after as many, one tries again */
@@ -277,17 +276,6 @@ static unsigned wait_pauses(const struct group *g)
     return g->world->is_crowded ? SPIN_PAUSES_CROWDED : SPIN_PAUSES;
 }
 
-/* Two ranks on one processor that take turns by yielding look to the scheduler like two that don't need
- * another one: it would leave them there, at a tenth of the speed. So one wait in many sleeps instead of
- * yielding: whoever is woken goes to a free processor, if there is one. */
-static bool wait_has_yielded_enough(struct group *g)
-{
-    if (!g->segment || g->world->is_crowded || ++g->yields < YIELDS_MOST)
-        return false;
-    g->yields = 0;
-    return true;
-}
-
 bool wait_spin(struct group *g, struct waiting *w)
 {
     int64_t now;
@@ -301,8 +289,6 @@ bool wait_spin(struct group *g, struct waiting *w)
         w->since_ns = now;
         wait_spread(g, now);
         wait_choose_spin(g, w);
-        if (w->spin_ns == SPIN_NS && wait_has_yielded_enough(g))
-            w->since_ns -= SPIN_NS;
     }
     if (now - w->since_ns >= w->spin_ns) {
         g->long_lost += w->is_long && g->long_lost < LONG_LOST_MOST;
