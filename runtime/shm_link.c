@@ -29,7 +29,8 @@ enum {
     CHUNK = 32 * 1024, /* bytes after which the other side may begin with its part */
 
     OFFER_LEAST =
-        32 * 1024, /* bytes: below, the ring's two copies cost less than the kernel's one */
+        8 * 1024, /* bytes: below, the ring's two copies cost less than the kernel's one */
+    OFFER_ALWAYS = 32 * 1024, /* below, only if nobody would be kept waiting */
     OFFER_MOST_ONE_WAY =
         1024 * 1024,           /* beyond, two processors with a copy each are faster than one */
     OFFER_CHUNK = 1024 * 1024, /* then other links get their turn */
@@ -45,8 +46,8 @@ struct shm_link {
     uint64_t in_tail, in_head;
     uint64_t in_tail_told; /* what the sender knows of in_tail */
     struct shm_slot *my_slot, *peer_slot;
-    int peer_bell; /* -1: not found yet */
-    struct shm_giver giver;
+    int peer_bell;    /* -1: not found yet */
+    bool has_sent;    /* a message since the last one that came */
     bool is_offering; /* the first send */
     bool is_taking;   /* the first receive */
     bool was_refused; /* the peer can't read this process's memory */
@@ -117,6 +118,15 @@ static void shm_copy_in(struct shm_link *s, const void *from, size_t size)
     s->out_head += size;
 }
 
+/* An offer takes until the receiver has come and read it, while the ring holds a few of the shorter messages: there whoever
+ * sends one after the other had better go on, and two that share a processor don't change places for each. */
+static bool shm_is_in_haste(const struct shm_link *s)
+{
+    const struct group *g = s->base.group;
+
+    return g->world->is_crowded || (g->call.kind == CALL_SEND && s->has_sent && !s->base.recvs);
+}
+
 /* With one way only and processors for both, the ring is faster for the longest ones. */
 static bool shm_would_offer(const struct shm_link *s, const struct transfer *t)
 {
@@ -125,13 +135,16 @@ static bool shm_would_offer(const struct shm_link *s, const struct transfer *t)
     if (t->size < OFFER_LEAST || s->was_refused || g->call.kind == CALL_ALL_REDUCE ||
         g->call.kind == CALL_REDUCE_SCATTER || g->call.kind == CALL_REDUCE)
         return false;
+    if (t->size < OFFER_ALWAYS && shm_is_in_haste(s))
+        return false;
     return t->size <= OFFER_MOST_ONE_WAY || s->base.recvs || g->world->is_crowded;
 }
 
 /* The header has just been written. */
 static void shm_offer(struct shm_link *s, const struct transfer *t)
 {
-    shm_offer_make(&s->out->offer, &s->giver, s->out_head - sizeof(struct message), t->buf);
+    shm_offer_make(&s->out->offer, &s->base.group->world->giver,
+                   s->out_head - sizeof(struct message), t->buf);
     s->is_offering = true;
     s->out_head = round_up(s->out_head, LINE);
     shm_publish(s, &s->out->head, s->out_head);
@@ -177,10 +190,11 @@ static int shm_send(struct shm_link *s)
         s->out_head += sizeof(m);
         room -= sizeof(m);
         t->header_moved = true;
-        if (shm_would_offer(s, t)) {
+        if (shm_would_offer(s, t))
             shm_offer(s, t);
+        s->has_sent = true;
+        if (s->is_offering)
             return 1;
-        }
     }
     size = smaller(t->size - t->moved, smaller(room & ~(size_t)(GRAIN - 1), CHUNK));
     if (size)
@@ -281,6 +295,7 @@ static int shm_receive(struct shm_link *s, struct fault *why)
             return rc;
         s->is_taking = shm_is_offered(s, &m);
         s->in_tail += s->is_taking ? LINE : sizeof(m);
+        s->has_sent = false;
         t->header_moved = true;
         if (s->is_taking) {
             shm_free_room(s);
@@ -417,7 +432,6 @@ int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segme
     l->my_slot = shm_segment_slot(s, me);
     l->peer_slot = shm_segment_slot(s, them);
     l->peer_bell = -1;
-    shm_giver_init(&l->giver);
     *out = &l->base;
     return 0;
 }

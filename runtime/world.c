@@ -210,6 +210,7 @@ static int world_open(struct world **out, struct fault *why)
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    shm_giver_init(&w->giver);
     stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
     stdio_guard_end(held);

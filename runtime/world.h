@@ -5,6 +5,7 @@
 
 #include "common/job_file.h"
 #include "runtime/group.h"
+#include "runtime/shm_offer.h"
 
 #include <limits.h>
 
@@ -23,6 +24,7 @@ struct world {
     char **host_names; /* per host */
     int local_size;    /* ranks on this host */
     bool is_crowded;   /* more of them than processors: spinning takes others' time */
+    struct shm_giver giver; /* of this process */
     struct claim *claim;
     struct news *news;
     struct group *group; /* all ranks */
