@@ -158,6 +158,8 @@ static int bring_up(struct bring_up *b, struct fault *why)
         rc = exchange_run(&x, g, (struct blob){NULL, 0}, b->deadline_ms + PATIENCE_MS, why);
     exchange_destroy(x);
     shm_segment_unlink(g->segment);
+    if (!rc && g->segment && g->id == COORD_WORLD)
+        g->world->is_crowded = shm_segment_is_crowded(g->segment, b->local_index);
     return rc;
 }
 

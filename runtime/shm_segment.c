@@ -119,7 +119,7 @@ static int segment_allocate(const struct shm_segment *s, int fd, size_t offset, 
                     s->size / 1024, s->count);
 }
 
-static int segment_map(struct shm_segment *s, int fd, struct fault *why)
+static int segment_map(struct shm_segment *s, int fd, int index, struct fault *why)
 {
     void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -127,6 +127,7 @@ static int segment_map(struct shm_segment *s, int fd, struct fault *why)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot map %zu bytes of shared memory",
                         s->size);
     s->memory = at;
+    (void)sched_getaffinity(0, sizeof(cpu_set_t), &shm_segment_slot(s, index)->processors);
     return 0;
 }
 
@@ -152,7 +153,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
     rc = segment_allocate(s, fd, 0, s->head_size + s->part_size, why);
     if (rc)
         goto fail;
-    rc = segment_map(s, fd, why);
+    rc = segment_map(s, fd, 0, why);
     if (rc)
         goto fail;
     close(fd);
@@ -191,7 +192,7 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
     rc = segment_allocate(s, fd, s->head_size + (size_t)index * s->part_size, s->part_size, why);
     if (rc)
         goto fail;
-    rc = segment_map(s, fd, why);
+    rc = segment_map(s, fd, index, why);
     if (rc)
         goto fail;
     head = (const struct shm_head *)s->memory;
@@ -226,6 +227,24 @@ void shm_segment_close(struct shm_segment *s)
     if (s->memory)
         munmap(s->memory, s->size);
     free(s);
+}
+
+bool shm_segment_is_crowded(struct shm_segment *s, int index)
+{
+    const cpu_set_t *mine = &shm_segment_slot(s, index)->processors;
+    cpu_set_t all = *mine, both;
+    int members = 0;
+
+    for (int i = 0; i < s->count; i++) {
+        const cpu_set_t *theirs = &shm_segment_slot(s, i)->processors;
+
+        CPU_AND(&both, mine, theirs);
+        if (CPU_COUNT(&both) == 0)
+            continue;
+        members++;
+        CPU_OR(&all, &all, theirs);
+    }
+    return members > CPU_COUNT(&all);
 }
 
 struct shm_slot *shm_segment_slot(struct shm_segment *s, int index)

@@ -21,6 +21,7 @@
 #include "runtime/processor.h"
 #include "runtime/shm_offer.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +32,7 @@ struct shm_slot {
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t is_asleep; /* about to poll: ring its bell */
     _Atomic uint32_t is_closed;                          /* it has freed the group */
     _Atomic int32_t processor; /* on which it waited last, from 1; 0: not known */
+    cpu_set_t processors;      /* that it may use, as it was when it mapped the segment */
 };
 
 /* A queue of bytes from one process to one other; positions only grow. */
@@ -50,6 +52,9 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
                      struct fault *why);
 void shm_segment_unlink(struct shm_segment *s); /* the maker's; takes NULL, and may be repeated */
 void shm_segment_close(struct shm_segment *s);  /* takes NULL */
+
+/* Whether member `index` and those that may use the same processors are more than these. Once all have mapped s. */
+bool shm_segment_is_crowded(struct shm_segment *s, int index);
 
 struct shm_slot *shm_segment_slot(struct shm_segment *s, int index);
 struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to);

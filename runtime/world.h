@@ -20,10 +20,10 @@ struct world {
     int rank, size;
     uint32_t generation;
     int hosts;
-    int *host_of;      /* per rank */
-    char **host_names; /* per host */
-    int local_size;    /* ranks on this host */
-    bool is_crowded;   /* more of them than processors: spinning takes others' time */
+    int *host_of;           /* per rank */
+    char **host_names;      /* per host */
+    int local_size;         /* ranks on this host */
+    bool is_crowded;        /* more of them than processors: spinning takes others' time */
     struct shm_giver giver; /* of this process */
     struct claim *claim;
     struct news *news;
