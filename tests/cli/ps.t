@@ -128,7 +128,9 @@ if world.rank == 2:
     time.sleep(300)
 world.barrier()
 PY
-job_begin -n 3 "${STRANGER[@]}" -- python3 "$T/wait.py"
+# Not python3 itself, which may be a shell script: a shell dies of a preloaded thread sanitizer.
+PYTHON=$(python3 -c 'import sys; print(sys.executable)')
+job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
 says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" && [ "$(grep -c 'waits in barrier' "$T/waits")" = 2 ]; }
 wait_for says_who_waits 60
 check_match "^rank 0 on host .* waits in barrier.*, call 1, waits for ranks? .*2" "$T/waits" "--stacks: which call a rank waits in, and for whom"
@@ -137,7 +139,7 @@ kill -TERM "$PID"
 wait "$PID"
 
 # The time in which the others wait is the subject.
-keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- python3 "$T/stall.py"
+keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/stall.py"
 job_judge 0 "a job that stalls for a while" "mlaunch"
 check_match "has not come to barrier" "$T/err" "the stall is reported"
 check_output 1 "… once, by name" grep -c 'rank 2 on host .* has not come to barrier (call 1 of .*); ranks 0, 1 have waited' "$T/err"
