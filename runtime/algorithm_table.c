@@ -40,8 +40,9 @@ static const struct {
     {CALL_ALL_REDUCE, SHM, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT},
     {CALL_ALL_REDUCE, SHM, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED},
 
-    /* Half the bytes between hosts of two ranks and more, for two rounds more. */
-    {CALL_ALL_REDUCE, EVEN, 32 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    /* As few messages between hosts as there are; or half the bytes between hosts of two ranks and more, carried by
+     * all of them. */
+    {CALL_ALL_REDUCE, HOSTS, 64 * KIB, ANY_RANKS, ALGORITHM_LEADERS},
     {CALL_ALL_REDUCE, EVEN, ANY_SIZE, ANY_RANKS, ALGORITHM_HIERARCHICAL},
 
     /* Over TCP a message costs microseconds of processor time at both ends, and one look for many bytes
@@ -68,10 +69,15 @@ static const struct {
     {CALL_REDUCE_SCATTER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
 
     /* --- reduce --- Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
+    {CALL_REDUCE, HOSTS, 1 * MIB, ANY_RANKS, ALGORITHM_LEADERS},
+    {CALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
+    {CALL_REDUCE, TCP, 1 * MIB, 16, ALGORITHM_BINOMIAL},
     {CALL_REDUCE, ANY, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
     {CALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
 
     /* --- all_gather --- Bruck et al. 1997: few rounds for short shares of many ranks. */
+    {CALL_ALL_GATHER, HOSTS, 64 * KIB, ANY_RANKS, ALGORITHM_LEADERS},
+    {CALL_ALL_GATHER, EVEN, ANY_SIZE, ANY_RANKS, ALGORITHM_HIERARCHICAL},
     {CALL_ALL_GATHER, TCP, 16 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
     {CALL_ALL_GATHER, ANY, ANY_SIZE, 8, ALGORITHM_DIRECT},
     {CALL_ALL_GATHER, ANY, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
@@ -80,19 +86,31 @@ static const struct {
 
     /* --- broadcast --- Van de Geijn's scatter + all-gather for long ones; MPICH switches at 12 KiB. With one
      * receiver there is nothing to share. */
+    {CALL_BROADCAST, HOSTS, ANY_SIZE, ANY_RANKS, ALGORITHM_LEADERS},
     {CALL_BROADCAST, ANY, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
     {CALL_BROADCAST, TCP, 256 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
     {CALL_BROADCAST, ANY, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
     {CALL_BROADCAST, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER},
+
+    /* --- barrier --- */
+    {CALL_BARRIER, HOSTS, ANY_SIZE, ANY_RANKS, ALGORITHM_LEADERS},
+    {CALL_BARRIER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DISSEMINATION},
 };
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
 static const char *const names[ALGORITHMS] = {
-    [ALGORITHM_BINOMIAL] = "binomial", [ALGORITHM_BRUCK] = "bruck",
-    [ALGORITHM_DIRECT] = "direct",     [ALGORITHM_DOUBLING] = "doubling",
-    [ALGORITHM_FLAT] = "flat",         [ALGORITHM_HIERARCHICAL] = "hierarchical",
-    [ALGORITHM_RING] = "ring",         [ALGORITHM_SCATTER] = "scatter",
-    [ALGORITHM_SHARED] = "shared",     [ALGORITHM_SHARED_FLAT] = "shared-flat",
+    [ALGORITHM_BINOMIAL] = "binomial",
+    [ALGORITHM_BRUCK] = "bruck",
+    [ALGORITHM_DIRECT] = "direct",
+    [ALGORITHM_DISSEMINATION] = "dissemination",
+    [ALGORITHM_DOUBLING] = "doubling",
+    [ALGORITHM_FLAT] = "flat",
+    [ALGORITHM_HIERARCHICAL] = "hierarchical",
+    [ALGORITHM_LEADERS] = "leaders",
+    [ALGORITHM_RING] = "ring",
+    [ALGORITHM_SCATTER] = "scatter",
+    [ALGORITHM_SHARED] = "shared",
+    [ALGORITHM_SHARED_FLAT] = "shared-flat",
 };
 
 static const struct {
@@ -101,7 +119,7 @@ static const struct {
 } calls[] = {
     {"all_reduce", CALL_ALL_REDUCE}, {"reduce_scatter", CALL_REDUCE_SCATTER},
     {"reduce", CALL_REDUCE},         {"all_gather", CALL_ALL_GATHER},
-    {"broadcast", CALL_BROADCAST},
+    {"broadcast", CALL_BROADCAST},   {"barrier", CALL_BARRIER},
 };
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
@@ -148,7 +166,7 @@ static void override_parse(const char *text, size_t length)
     if (!colon || call == CALLS) {
         fault_set(&refusal, ML_ERR_ARGUMENT,
                   "MLAUNCH_ALGO: '%.*s' is not CALL:ALGORITHM[,…] with a call of all_reduce, "
-                  "reduce_scatter, reduce, all_gather, broadcast",
+                  "reduce_scatter, reduce, all_gather, broadcast, barrier",
                   (int)(length < 64 ? length : 64), text);
         return;
     }
@@ -204,6 +222,8 @@ static bool is_possible(int algorithm, unsigned media)
 {
     if (algorithm == ALGORITHM_SHARED || algorithm == ALGORITHM_SHARED_FLAT)
         return media & SHM;
+    if (algorithm == ALGORITHM_LEADERS)
+        return media & HOSTS;
     return algorithm != ALGORITHM_HIERARCHICAL || media & EVEN;
 }
 

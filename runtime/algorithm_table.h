@@ -6,16 +6,18 @@
 #include "runtime/link.h"
 
 enum algorithm {
-    ALGORITHM_BINOMIAL,     /* a tree */
-    ALGORITHM_BRUCK,        /* log2 rounds of growing messages */
-    ALGORITHM_DIRECT,       /* everyone with everyone, chunk by chunk */
-    ALGORITHM_DOUBLING,     /* log2 rounds of the whole vector */
-    ALGORITHM_FLAT,         /* everyone with everyone at once, whole blocks */
-    ALGORITHM_HIERARCHICAL, /* on each host, between the hosts, on each host */
+    ALGORITHM_BINOMIAL,      /* a tree */
+    ALGORITHM_BRUCK,         /* log2 rounds of growing messages */
+    ALGORITHM_DIRECT,        /* everyone with everyone, chunk by chunk */
+    ALGORITHM_DOUBLING,      /* log2 rounds of the whole vector */
+    ALGORITHM_DISSEMINATION, /* log2 rounds of a word */
+    ALGORITHM_FLAT,          /* everyone with everyone at once, whole blocks */
+    ALGORITHM_HIERARCHICAL, /* on each host, between the ranks of a place on all hosts, on each host */
+    ALGORITHM_LEADERS,      /* on each host, between one rank of each, on each host */
     ALGORITHM_RING,         /* neighbours only */
     ALGORITHM_SCATTER,      /* a share each, then everyone with everyone */
     ALGORITHM_SHARED,       /* in shared memory: everyone reduces its piece, then takes all */
-    ALGORITHM_SHARED_FLAT,  /* in shared memory: everyone reduces everything */
+    ALGORITHM_SHARED_FLAT, /* in shared memory: everyone reduces everything */
     ALGORITHMS,
 };
 

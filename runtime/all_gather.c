@@ -4,7 +4,7 @@
  * log2 rounds (short ones: J. Bruck, C. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient
  * Algorithms for All-to-All Communications in Multiport Message-Passing Systems", 1997).
  */
-#include "runtime/collectives.h"
+#include "runtime/all_gather.h"
 
 #include "runtime/algorithm_table.h"
 #include "runtime/steps.h"
@@ -107,6 +107,14 @@ int all_gather(struct group *g, const void *in, void *out, size_t size, struct f
         memcpy(mine, in, size);
     if (g->size == 1)
         return 0;
-    return algorithm == ALGORITHM_BRUCK ? all_gather_bruck(g, out, size, why)
-                                        : all_gather_ring(g, out, size, why);
+    switch (algorithm) {
+    case ALGORITHM_BRUCK:
+        return all_gather_bruck(g, out, size, why);
+    case ALGORITHM_HIERARCHICAL:
+        return all_gather_hierarchical(g, out, size, why);
+    case ALGORITHM_LEADERS:
+        return all_gather_leaders(g, out, size, why);
+    default:
+        return all_gather_ring(g, out, size, why);
+    }
 }

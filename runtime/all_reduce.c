@@ -29,6 +29,8 @@ int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type
         return all_reduce_flat(g, in, out, size, why);
     case ALGORITHM_HIERARCHICAL:
         return all_reduce_hierarchical(g, in, out, size, why);
+    case ALGORITHM_LEADERS:
+        return all_reduce_leaders(g, in, out, size, why);
     case ALGORITHM_RING:
         return all_reduce_ring(g, in, out, size, why);
     case ALGORITHM_SHARED:

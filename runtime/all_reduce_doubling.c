@@ -29,49 +29,48 @@ static struct fold fold_of(int size)
     return f;
 }
 
-/* Which rank has number `i` among those that take part. */
+/* Which place has number `i` among those that take part. */
 static int fold_rank(struct fold f, int i)
 {
     return i < f.rest ? 2 * i : i + f.rest;
 }
 
-static int fold_number(struct fold f, int rank)
+static int fold_number(struct fold f, int place)
 {
-    return rank < 2 * f.rest ? rank / 2 : rank - f.rest;
+    return place < 2 * f.rest ? place / 2 : place - f.rest;
 }
 
 /* An odd one of the first: hands over its vector and waits for the result. */
-static int stand_aside(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+static int stand_aside(struct group *g, int peer, const void *in, void *out, size_t size,
+                       struct fault *why)
 {
-    struct transfer give = send_to(g->rank - 1, in, size);
-    struct transfer take = recv_from(g->rank - 1, out, size);
+    struct transfer give = send_to(peer, in, size);
+    struct transfer take = recv_from(peer, out, size);
     int rc = transfer_run(g, &give, 1, why);
 
     return rc ? rc : transfer_run(g, &take, 1, why);
 }
 
-int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+int doubling_run(struct group *g, const struct team *m, const void *in, void *out, size_t size,
+                 void *work, struct fault *why)
 {
-    struct fold f = fold_of(g->size);
-    bool has_ward = g->rank < 2 * f.rest; /* the rank behind stands aside */
-    int number = fold_number(f, g->rank), rc;
+    struct fold f = fold_of(m->size);
+    bool has_ward = m->place < 2 * f.rest; /* the one behind stands aside */
+    int number = fold_number(f, m->place), rc = 0;
     const void *mine = in;
-    void *work;
 
-    if (has_ward && g->rank % 2)
-        return stand_aside(g, in, out, size, why);
+    if (has_ward && m->place % 2)
+        return stand_aside(g, team_rank(m, m->place - 1), in, out, size, why);
     /* Two buffers in turn: what is sent must not change before it has gone. */
-    rc = scratch_take(g, &work, 2 * size, why);
-    if (rc)
-        return rc;
     if (has_ward) {
-        struct transfer take = reduce_from(g, g->rank + 1, (char *)work + size, in, size);
+        struct transfer take =
+            reduce_from(g, team_rank(m, m->place + 1), (char *)work + size, in, size);
 
         rc = transfer_run(g, &take, 1, why);
         mine = (char *)work + size;
     }
     for (int k = 0; !rc && k < f.rounds; k++) {
-        int peer = fold_rank(f, number ^ 1 << k);
+        int peer = team_rank(m, fold_rank(f, number ^ 1 << k));
         char *next = (char *)work + (k % 2 ? size : 0);
         struct transfer t[] = {
             send_to(peer, mine, size),
@@ -86,9 +85,18 @@ int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size,
     if (size)
         memcpy(out, mine, size);
     if (has_ward) {
-        struct transfer give = send_to(g->rank + 1, out, size);
+        struct transfer give = send_to(team_rank(m, m->place + 1), out, size);
 
         rc = transfer_run(g, &give, 1, why);
     }
     return rc;
+}
+
+int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+{
+    const struct team all = {.size = g->size, .place = g->rank};
+    void *work;
+    int rc = scratch_take(g, &work, 2 * size, why);
+
+    return rc ? rc : doubling_run(g, &all, in, out, size, work, why);
 }

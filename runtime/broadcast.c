@@ -5,7 +5,7 @@
  * the message once, not log2(size) times. M. Barnett, R. Littlefield, D. Payne, R. van de Geijn,
  * "Global combine algorithms for 2-D meshes with wormhole routing", 1993; Thakur et al. 2005, §4.3.
  */
-#include "runtime/collectives.h"
+#include "runtime/broadcast.h"
 
 #include "runtime/algorithm_table.h"
 #include "runtime/steps.h"
@@ -101,6 +101,8 @@ int broadcast(struct group *g, void *buf, size_t size, int root, struct fault *w
     rc = algorithm_choose(CALL_BROADCAST, size, g, &algorithm, why);
     if (rc)
         return rc;
+    if (algorithm == ALGORITHM_LEADERS)
+        return broadcast_leaders(g, buf, size, root, why);
     if (algorithm == ALGORITHM_SCATTER)
         return broadcast_scatter(g, buf, size, root, why);
     return broadcast_binomial(g, buf, size, root, why);

@@ -3,7 +3,7 @@
  * reduce.c: short vectors up a binomial tree; long ones by a direct reduce-scatter whose chunks go
  * to the root as they are done (R. Rabenseifner, "A new optimized MPI reduce algorithm", 1997).
  */
-#include "runtime/collectives.h"
+#include "runtime/reduce.h"
 
 #include "runtime/algorithm_table.h"
 #include "runtime/reduce_direct.h"
@@ -11,35 +11,40 @@
 
 #include <string.h>
 
-/* Ranks are counted from the root. In round k those with bit k set hand over what they have and are
+/* Places are counted from the root. In round k those with bit k set hand over what they have and are
  * done; the others reduce it. Only the root writes to out. */
-static int reduce_binomial(struct group *g, const void *in, void *out, size_t size, int root,
-                           struct fault *why)
+int reduce_tree(struct group *g, const struct team *m, const void *in, void *out, size_t size,
+                int root, void *work, struct fault *why)
 {
-    int n = g->size, me = (g->rank - root + n) % n, bit, rc = 0;
+    int n = m->size, me = (m->place - root + n) % n, bit, rc = 0;
     const void *mine = in;
-    void *sum = out;
+    void *sum = me ? work : out;
 
-    if (me) {
-        rc = scratch_take(g, &sum, size, why);
-        if (rc)
-            return rc;
-    }
     for (bit = 1; !rc && bit < n && !(me & bit); bit *= 2) {
         struct transfer take;
 
         if (me + bit >= n)
             continue;
-        take = reduce_from(g, (me + bit + root) % n, sum, mine, size);
+        take = reduce_from(g, team_rank(m, (me + bit + root) % n), sum, mine, size);
         rc = transfer_run(g, &take, 1, why);
         mine = sum;
     }
     if (!rc && me) {
-        struct transfer give = send_to((me - bit + root) % n, mine, size);
+        struct transfer give = send_to(team_rank(m, (me - bit + root) % n), mine, size);
 
         rc = transfer_run(g, &give, 1, why);
     }
     return rc;
+}
+
+static int reduce_binomial(struct group *g, const void *in, void *out, size_t size, int root,
+                           struct fault *why)
+{
+    const struct team all = {.size = g->size, .place = g->rank};
+    void *work = NULL;
+    int rc = g->rank == root ? 0 : scratch_take(g, &work, size, why);
+
+    return rc ? rc : reduce_tree(g, &all, in, out, size, root, work, why);
 }
 
 /* The transfers that bring chunk `chunk` of every block to the root. */
@@ -107,7 +112,12 @@ int reduce(struct group *g, const void *in, void *out, size_t count, ml_type typ
     rc = algorithm_choose(CALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;
-    if (algorithm == ALGORITHM_DIRECT)
+    switch (algorithm) {
+    case ALGORITHM_DIRECT:
         return reduce_by_scatter(g, in, out, size, root, why);
-    return reduce_binomial(g, in, out, size, root, why);
+    case ALGORITHM_LEADERS:
+        return reduce_leaders(g, in, out, size, root, why);
+    default:
+        return reduce_binomial(g, in, out, size, root, why);
+    }
 }

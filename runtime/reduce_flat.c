@@ -9,9 +9,8 @@ int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b
     return pipeline_open(p, g, 2 * g->size, work, (size_t)g->size * b->block, why);
 }
 
-/* Partial results go where the first one's block came in, because `sum` may be the operand of this rank. */
-static void reduce_in_order(const struct call *call, const struct team *m, size_t size, size_t step,
-                            const void *mine, void *sum, char *work)
+void reduce_in_order(const struct call *call, const struct team *m, size_t size, size_t step,
+                     const void *mine, void *sum, char *work)
 {
     reduce_fn *combine = reduce_op(call->type, call->op);
     size_t count = size / type_size(call->type);

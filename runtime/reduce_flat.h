@@ -19,6 +19,11 @@ int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b
 int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b, const void *in,
                 void *sum, void *work, struct fault *why);
 
+/* sum = of `size` bytes, what the team's ranks have sent, at `work` and each `step` after it, and `mine` in this one's place;
+ * in their order. Partial results go where the first one's came in, because `sum` may be `mine`. Two ranks at least. */
+void reduce_in_order(const struct call *call, const struct team *m, size_t size, size_t step,
+                     const void *mine, void *sum, char *work);
+
 /* Everyone of the team gets everyone's block of `out`. */
 int share_flat(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,
                struct fault *why);

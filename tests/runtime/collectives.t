@@ -41,7 +41,7 @@ export MLAUNCH_ALGO=all_reduce:shared
 calls "shm, 3 ranks, each a piece" -n 3 --oversubscribe --output raw --backend shm -- --program
 calls "tcp, 2 ranks, where nothing is shared" -n 2 --oversubscribe --output raw --backend tcp --local net -- --program --random 7 30
 export MLAUNCH_ALGO=all_reduce:rign
-check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, hierarchical, ring, shared, shared-flat" \
+check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, hierarchical, leaders, ring, shared, shared-flat" \
     "a slip in MLAUNCH_ALGO is said at ml_init" "$MLAUNCH" -n 2 -- "$PROGRAM"
 unset MLAUNCH_ALGO
 

@@ -208,15 +208,20 @@ static void *board_make(struct shm_board *b, int ranks)
     return memory;
 }
 
-/* Where the ranks are, if MLAUNCH_ALGO asks for it: two a host in blocks, or three a host in turns. */
+/* Where the ranks are, if MLAUNCH_ALGO asks for it: two a host in blocks, or three a host in turns; for `leaders` with
+ * unequally many ranks on two hosts or three. */
 static void hosts_make(struct group *g, int *host_of)
 {
     const char *algorithms = getenv("MLAUNCH_ALGO");
+    bool is_even = algorithms && strstr(algorithms, "hierarchical");
 
-    if (!algorithms || !strstr(algorithms, "hierarchical"))
+    if (!is_even && (!algorithms || !strstr(algorithms, "leaders")))
         return;
     for (int i = 0; i < g->size; i++)
-        host_of[i] = g->size % 3 == 0 ? i % (g->size / 3) : i / 2;
+        if (is_even)
+            host_of[i] = g->size % 3 == 0 ? i % (g->size / 3) : i / 2;
+        else
+            host_of[i] = i % 4 == 1 ? 5 : i % 5 == 3 ? 0 : 2;
     g->host_of = host_of;
     if (hierarchy_find(&g->hierarchy, g, &thread_fault) || !g->hierarchy)
         abort();
@@ -471,6 +476,7 @@ static void check_ranks(const char *algorithms, const int *sizes,
 
 static const int many[] = {1, 2, 3, 4, 7, 9, 0};
 static const int hosts[] = {4, 6, 9, 10, 0};
+static const int uneven[] = {3, 5, 8, 11, 0};
 static const int few[] = {2, 3, 5, 8, 0};
 static const int large[] = {2, 3, 4, 0};
 static const int largest[] = {16, 17, MOST_RANKS, 0};
@@ -485,6 +491,7 @@ static void test_reductions(void **state)
     check_ranks("all_reduce:flat", few, run_reductions);
     check_ranks("all_reduce:shared", few, run_reductions);
     check_ranks("all_reduce:hierarchical", hosts, run_reductions);
+    check_ranks("all_reduce:leaders,reduce:leaders", uneven, run_reductions);
     check_ranks("all_reduce:shared-flat", few, run_reductions);
 }
 
@@ -495,6 +502,8 @@ static void test_movements(void **state)
     check_ranks("broadcast:binomial,all_gather:direct", few, run_movements);
     check_ranks("broadcast:scatter,all_gather:ring", few, run_movements);
     check_ranks("all_gather:bruck", few, run_movements);
+    check_ranks("all_gather:hierarchical", hosts, run_movements);
+    check_ranks("all_gather:leaders,broadcast:leaders,barrier:leaders", uneven, run_movements);
 }
 
 static void test_large(void **state)
@@ -504,7 +513,9 @@ static void test_large(void **state)
     check_ranks("all_reduce:ring,all_gather:ring", large, run_large);
     check_ranks("all_reduce:flat,reduce_scatter:flat", large, run_large);
     check_ranks("all_reduce:shared", large, run_large);
-    check_ranks("all_reduce:hierarchical", hosts, run_large);
+    check_ranks("all_reduce:hierarchical,all_gather:hierarchical", hosts, run_large);
+    check_ranks("all_reduce:leaders,reduce:leaders,all_gather:leaders,broadcast:leaders", uneven,
+                run_large);
     check_ranks("all_reduce:shared-flat", large, run_large);
 }
 
@@ -544,9 +555,12 @@ static void test_table(void **state)
 {
     (void)state;
     check_refused("all_reduce:rign", "all_reduce has no algorithm 'rign'; it has: direct, "
-                                     "doubling, flat, hierarchical, ring, shared, shared-flat");
+                                     "doubling, flat, hierarchical, leaders, ring, shared, "
+                                     "shared-flat");
     check_refused("all_reduce:bruck", "all_reduce has no algorithm 'bruck'");
-    check_refused("all_reduce:ring,barrier:ring", "'barrier:ring' is not CALL:ALGORITHM");
+    check_refused("all_reduce:ring,gather:ring", "'gather:ring' is not CALL:ALGORITHM");
+    check_refused("barrier:ring",
+                  "barrier has no algorithm 'ring'; it has: dissemination, leaders");
     check_refused("ring", "'ring' is not CALL:ALGORITHM");
     check_refused("all_reduce:ring,", "'' is not CALL:ALGORITHM");
     check_refused("all_reduce:", "has no algorithm ''");

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* barrier.h: the algorithms between which barrier.c chooses. */
+#ifndef RUNTIME_BARRIER_H
+#define RUNTIME_BARRIER_H
+
+#include "runtime/collectives.h"
+#include "runtime/hierarchy.h"
+
+int barrier_dissemination(struct group *g, const struct team *m, struct fault *why);
+int barrier_leaders(struct group *g, struct fault *why); /* only where g->hierarchy is */
+
+#endif

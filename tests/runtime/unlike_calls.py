@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""unlike_calls.py: every rank in turn makes another call than the others, in a group of its own each time: all must hear of
+the mismatch, whatever way their messages take. unlike_calls.py CALL RANK: makes CALL again and again until RANK kills
+itself: the others must hear that it is dead."""
+import array
+import os
+import signal
+import sys
+
+import mlaunch
+
+SHORT, LONG = 8, 300000
+
+
+def make(group, call, size=SHORT, root=0):
+    """One call of `size` bytes, a share's or the vector's, the same on all ranks."""
+    n = size // 8
+    one, all_ = array.array("d", [1.0] * n), array.array("d", [0.0] * n * group.size)
+    if call == "all_reduce":
+        group.all_reduce(one)
+    elif call == "reduce":
+        group.reduce(one, array.array("d", one), root=root)
+    elif call == "broadcast":
+        group.broadcast(one, root)
+    elif call == "reduce_scatter":
+        group.reduce_scatter(all_, one)
+    elif call == "all_gather":
+        group.all_gather(one, all_)
+    else:
+        group.barrier()
+
+
+def unlike(world):
+    calls = [("barrier", SHORT, 0), ("all_reduce", SHORT, 0), ("all_reduce", LONG, 0), ("reduce", SHORT, 1), ("reduce", LONG, 0),
+             ("broadcast", SHORT, 3), ("broadcast", LONG, 0), ("all_gather", SHORT, 0), ("all_gather", LONG, 0),
+             ("reduce_scatter", SHORT, 0), ("reduce_scatter", LONG, 0)]
+    wrong = 0
+    for i, call in enumerate(calls):
+        odd, other = i % world.size, calls[(i + 1 + i % 3) % len(calls)]
+        group = world.split(0)
+        try:
+            make(group, *(other if world.rank == odd else call))
+            group.barrier()  # who was done before it could be seen
+            what = "no error"
+        except mlaunch.Error as e:
+            what = "" if e.code == mlaunch.ERR_MISMATCH else str(e)
+        if what:
+            wrong += 1
+            print("rank %d: %s, and %s by rank %d: %s" % (world.rank, call, other, odd, what))
+    total = array.array("i", [wrong])
+    world.all_reduce(total)
+    if world.rank == 0:
+        print("%d groups, %d wrong" % (len(calls), total[0]))
+
+
+def until_dead(world, call, victim):
+    try:
+        for i in range(1000):
+            if i == 50 and world.rank == victim:
+                os.kill(os.getpid(), signal.SIGKILL)
+            make(world, call, SHORT if i % 2 else LONG, i % world.size)
+        print("rank %d: no error" % world.rank)
+    except mlaunch.Error as e:
+        told = "rank %d was killed by signal 9" % victim in str(e)
+        print("rank %d: %s" % (world.rank, "heard of it" if e.code == mlaunch.ERR_PEER and told else e))
+
+
+w = mlaunch.init()
+if len(sys.argv) == 3:
+    until_dead(w, sys.argv[1], int(sys.argv[2]))
+else:
+    unlike(w)
