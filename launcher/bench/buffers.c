@@ -106,6 +106,8 @@ int bench_case_run(struct bench_case *c)
         return ml_all_gather(c->world, c->in, c->out, c->share);
     case BENCH_REDUCE_SCATTER:
         return ml_reduce_scatter(c->world, c->in, c->out, c->count, o->type, o->op);
+    case BENCH_REDUCE:
+        return ml_reduce(c->world, c->in, c->out, c->count, o->type, o->op, 0);
     case BENCH_ALL_TO_ALL:
         return ml_all_to_all(c->world, c->in, c->out, c->share);
     case BENCH_BROADCAST:

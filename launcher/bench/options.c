@@ -8,8 +8,9 @@
 enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000 };
 static const int64_t size_most = (int64_t)1 << 40;
 
-static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                         "broadcast",  "barrier",    "sendrecv",       "lat",
+static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                         "reduce",     "all_to_all", "broadcast",
+                                         "barrier",    "sendrecv",   "lat",
                                          "bw",         NULL};
 static const char *const type_names[] = {"bool",     "int8",    "int16",   "int32",     "int64",
                                          "uint8",    "uint16",  "uint32",  "uint64",    "float16",
@@ -39,7 +40,7 @@ const char *bench_op_name(ml_op op)
 
 bool bench_kind_reduces(enum bench_kind kind)
 {
-    return kind == BENCH_ALL_REDUCE || kind == BENCH_REDUCE_SCATTER;
+    return kind == BENCH_ALL_REDUCE || kind == BENCH_REDUCE_SCATTER || kind == BENCH_REDUCE;
 }
 
 /* -1: none of them. */
@@ -295,10 +296,10 @@ static int check_tune(const struct bench_options *o, struct fault *why)
                          "--tune prints a table of its own: it goes with none of --csv, --json, "
                          "--stress, --plot and --check");
     if (o->kind != BENCH_ALL_REDUCE && o->kind != BENCH_ALL_GATHER &&
-        o->kind != BENCH_REDUCE_SCATTER && o->kind != BENCH_BROADCAST)
+        o->kind != BENCH_REDUCE_SCATTER && o->kind != BENCH_REDUCE && o->kind != BENCH_BROADCAST)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--tune: %s has one algorithm only; all_reduce, all_gather, "
-                         "reduce_scatter and broadcast have several",
+                         "reduce_scatter, reduce and broadcast have several",
                          bench_kind_name(o->kind));
     return 0;
 }
@@ -317,7 +318,7 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
             rc = read_option(&r, &words, why);
         } else if (kind < 0 || has_kind) {
             rc = fault_set(why, ML_ERR_ARGUMENT,
-                           "bench measures one of all_reduce, all_gather, reduce_scatter, "
+                           "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, "
                            "all_to_all, broadcast, barrier, sendrecv, lat and bw%s%.100s",
                            has_kind ? ", not two: " : ", not ", *words);
         } else {

@@ -205,6 +205,8 @@ uint64_t pattern_errors(const struct bench_case *c)
     case BENCH_ALL_REDUCE:
     case BENCH_REDUCE_SCATTER:
         return wrong_elements(c);
+    case BENCH_REDUCE:
+        return c->rank == 0 ? wrong_elements(c) : 0;
     case BENCH_ALL_GATHER:
     case BENCH_ALL_TO_ALL:
         return wrong_shares(c);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 8 /* the table's own choice, and an operation's algorithms at most */ };
+enum { COLUMNS = 10 /* the table's own choice, and an operation's algorithms at most */ };
 
 /* Crossovers are told where another algorithm is this much faster than the one before: less is noise. */
 static const double gain = 1.05;
@@ -20,13 +20,27 @@ static const struct {
     const char *algorithm;
     enum where where; /* elsewhere the library takes another one */
 } algorithms[] = {
-    {BENCH_ALL_REDUCE, "shared-flat", ONE_HOST}, {BENCH_ALL_REDUCE, "shared", ONE_HOST},
-    {BENCH_ALL_REDUCE, "doubling", ANYWHERE},    {BENCH_ALL_REDUCE, "flat", ANYWHERE},
-    {BENCH_ALL_REDUCE, "direct", ANYWHERE},      {BENCH_ALL_REDUCE, "ring", ANYWHERE},
-    {BENCH_ALL_REDUCE, "hierarchical", HOSTS},   {BENCH_REDUCE_SCATTER, "flat", ANYWHERE},
-    {BENCH_REDUCE_SCATTER, "direct", ANYWHERE},  {BENCH_ALL_GATHER, "bruck", ANYWHERE},
-    {BENCH_ALL_GATHER, "direct", ANYWHERE},      {BENCH_ALL_GATHER, "ring", ANYWHERE},
-    {BENCH_BROADCAST, "binomial", ANYWHERE},     {BENCH_BROADCAST, "scatter", ANYWHERE},
+    {BENCH_ALL_REDUCE, "shared-flat", ONE_HOST},
+    {BENCH_ALL_REDUCE, "shared", ONE_HOST},
+    {BENCH_ALL_REDUCE, "doubling", ANYWHERE},
+    {BENCH_ALL_REDUCE, "flat", ANYWHERE},
+    {BENCH_ALL_REDUCE, "direct", ANYWHERE},
+    {BENCH_ALL_REDUCE, "ring", ANYWHERE},
+    {BENCH_ALL_REDUCE, "leaders", HOSTS},
+    {BENCH_ALL_REDUCE, "hierarchical", HOSTS},
+    {BENCH_REDUCE_SCATTER, "flat", ANYWHERE},
+    {BENCH_REDUCE_SCATTER, "direct", ANYWHERE},
+    {BENCH_REDUCE, "binomial", ANYWHERE},
+    {BENCH_REDUCE, "direct", ANYWHERE},
+    {BENCH_REDUCE, "leaders", HOSTS},
+    {BENCH_ALL_GATHER, "bruck", ANYWHERE},
+    {BENCH_ALL_GATHER, "direct", ANYWHERE},
+    {BENCH_ALL_GATHER, "ring", ANYWHERE},
+    {BENCH_ALL_GATHER, "leaders", HOSTS},
+    {BENCH_ALL_GATHER, "hierarchical", HOSTS},
+    {BENCH_BROADCAST, "binomial", ANYWHERE},
+    {BENCH_BROADCAST, "scatter", ANYWHERE},
+    {BENCH_BROADCAST, "leaders", HOSTS},
 };
 enum { ALGORITHMS = sizeof(algorithms) / sizeof(*algorithms) };
 

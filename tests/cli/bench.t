@@ -38,6 +38,7 @@ all_reduce 1.3333333
 all_gather 0.6666667
 reduce_scatter 0.6666667
 all_to_all 0.6666667
+reduce 1
 broadcast 1
 sendrecv 1
 lat 1
@@ -83,7 +84,7 @@ r = json.load(open(sys.argv[1]))["results"][0]
 print(len([us for us in r["rounds_us"] if us > 0]) if all(1 <= n <= 5 for n in r["outliers"]) else "outliers")' "$T/result"
 
 # Of every operation and backend every algorithm: none is refused by the library, and each has its times.
-for op in all_reduce all_gather reduce_scatter broadcast; do
+for op in all_reduce all_gather reduce_scatter reduce broadcast; do
     for backend in shm tcp; do
         # over TCP --local net: else all would share memory
         way=(--backend "$backend")
