@@ -43,7 +43,7 @@ complete_to() {
 }
 check_output "--hosts --hostfile" "completion of an option" complete_to mlaunch -n 4 --hos
 check_output "core" "completion of a value" complete_to mlaunch --bind-to c
-check_output "reduce_scatter" "completion of bench" complete_to mlaunch bench -n 2 red
+check_output "reduce_scatter reduce" "completion of bench" complete_to mlaunch bench -n 2 red
 check_output "--stacks" "completion of a subcommand's option" complete_to mlaunch ps --st
 check_output "" "… and only of its own" complete_to mlaunch kill --st
 check_output "bootstrap" "completion behind the program" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
