@@ -53,9 +53,11 @@ static const struct {
     {CALL_ALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_DIRECT},
     {CALL_ALL_REDUCE, TCP, 4 * MIB, 16, ALGORITHM_FLAT},
 
-    /* Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds
-     * to fewer bytes; with few ranks and a full mesh the flat and the direct exchange have the fewest
-     * bytes, flat in two rounds, direct in chunks. */
+    /* Two ranks send as many bytes either way, and doubling needs one round instead of two
+     * (doc/performance-rdma.md). */
+    {CALL_ALL_REDUCE, RDMA, 32 * KIB, 2, ALGORITHM_DOUBLING},
+    /* Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds to fewer bytes; with few ranks and a full mesh
+     * the flat and the direct exchange have the fewest bytes, flat in two rounds, direct in chunks. */
     {CALL_ALL_REDUCE, RDMA, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, RDMA, 256 * KIB, 16, ALGORITHM_FLAT},
     {CALL_ALL_REDUCE, ANY, ANY_SIZE, 16, ALGORITHM_DIRECT},
