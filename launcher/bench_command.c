@@ -103,6 +103,7 @@ void bench_command_print_help(void)
          "      --sizes LIST            these sizes: 8,1024,64K\n"
          "      --type TYPE             float32, float16, bfloat16, int32, ... (default: float32)\n"
          "      --op OP                 sum, prod, min, max, and, or, xor (default: sum)\n"
+         "      --memory plain|alloc    buffers of malloc or of ml_alloc (default: plain)\n"
          "      --check                 compare results with what they must be; wrong ones: status "
          "1\n"
          "      --csv, --json           for programs\n"

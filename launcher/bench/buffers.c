@@ -34,23 +34,39 @@ static void sizes_set(struct bench_case *c, size_t size)
         c->window /= 2;
 }
 
+static unsigned char *buffer_open(const struct bench_case *c, size_t size)
+{
+    void *memory = NULL;
+
+    if (c->options->uses_alloc)
+        return ml_alloc(size, &memory) ? NULL : memory;
+    return posix_memalign(&memory, ALIGNMENT, size) ? NULL : memory;
+}
+
+static void buffer_close(const struct bench_case *c, unsigned char *memory)
+{
+    if (c->options->uses_alloc)
+        ml_free(memory);
+    else
+        free(memory);
+}
+
 int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
                     size_t size, struct fault *why)
 {
     size_t room;
-    void *in = NULL, *out = NULL;
 
     *c = (struct bench_case){
         .options = o, .world = world, .rank = ml_rank(world), .ranks = ml_size(world)};
     sizes_set(c, size);
     room = c->bytes ? c->bytes : 1;
-    if (posix_memalign(&in, ALIGNMENT, room) || posix_memalign(&out, ALIGNMENT, room)) {
-        free(in);
+    c->in = buffer_open(c, room);
+    c->out = buffer_open(c, room);
+    if (!c->in || !c->out) {
+        bench_case_close(c);
         return fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
                          c->rank, room);
     }
-    c->in = in;
-    c->out = out;
     pattern_fill(c); /* and so the pages are there */
     memset(c->out, CANARY, room);
     return 0;
@@ -58,8 +74,8 @@ int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_grou
 
 void bench_case_close(struct bench_case *c)
 {
-    free(c->in);
-    free(c->out);
+    buffer_close(c, c->in);
+    buffer_close(c, c->out);
     c->in = c->out = NULL;
 }
 

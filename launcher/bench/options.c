@@ -163,6 +163,14 @@ static int set_op(struct reading *r, const char *name, const char *value, struct
     return 0;
 }
 
+static int set_memory(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    r->out->uses_alloc = strcmp(value, "alloc") == 0;
+    return r->out->uses_alloc || strcmp(value, "plain") == 0
+               ? 0
+               : bad_value(name, value, "plain or alloc", why);
+}
+
 static int set_check(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     (void)name;
@@ -215,13 +223,11 @@ static const struct bench_option {
     bool takes_value;
     int (*set)(struct reading *r, const char *name, const char *value, struct fault *why);
 } option_table[] = {
-    {"-b", true, set_first},       {"-e", true, set_last},
-    {"-f", true, set_factor},      {"--sizes", true, set_sizes},
-    {"--type", true, set_type},    {"--op", true, set_op},
-    {"--check", false, set_check}, {"--json", false, set_form},
-    {"--csv", false, set_form},    {"--stress", true, set_stress},
-    {"--plot", true, set_plot},    {"--tune", false, set_tune},
-    {NULL, false, NULL},
+    {"-b", true, set_first},        {"-e", true, set_last},      {"-f", true, set_factor},
+    {"--sizes", true, set_sizes},   {"--type", true, set_type},  {"--op", true, set_op},
+    {"--check", false, set_check},  {"--json", false, set_form}, {"--csv", false, set_form},
+    {"--stress", true, set_stress}, {"--plot", true, set_plot},  {"--tune", false, set_tune},
+    {"--memory", true, set_memory}, {NULL, false, NULL},
 };
 
 static bool is_named(const struct bench_option *s, const char *word)

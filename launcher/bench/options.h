@@ -33,6 +33,7 @@ struct bench_options {
     ml_type type;
     ml_op op;
     bool check;
+    bool uses_alloc; /* the buffers are ml_alloc's, not malloc's */
     enum bench_form form;
     int stress;       /* rounds; 0: no */
     bool tune;        /* every algorithm of the operation instead of the one that the table has */

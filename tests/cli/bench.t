@@ -57,6 +57,11 @@ done
 ends 0 "types and operators are checked ($type $op)"
 bench --type complex64 -n 2 --sizes 1000 --check --csv
 ends 0 "complex64 too"
+bench -n 3 --sizes 5,300K,3M --memory alloc --check --csv
+ends 0 "--memory alloc runs"
+check_output "" "right, with NCCL's bandwidths" csv_is_sound 1.3333333
+bench all_gather -n 3 --sizes 64,1M --memory=plain --check --csv
+ends 0 "--memory plain is what there is without"
 bench reduce_scatter --type int32 --op xor -n 3 --sizes 1200 --check --csv
 check_match '^reduce_scatter,1200,100,int32,3,.*,0$' "$T/result" "count is a share's, in elements"
 bench -n 2 --op and --sizes 8
@@ -123,6 +128,7 @@ refused() {
 refused 'not nothing' nothing
 refused "--type: 'int9' is not a type" --type int9
 refused "-b: '3X' is not a size" -b 3X
+refused "--memory: 'huge' is not plain or alloc" --memory huge
 refused 'exclude each other' --sizes 8 -e 16
 refused 'exclude each other' --csv --json
 refused '-b is larger than -e' -b 16 -e 8
