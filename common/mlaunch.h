@@ -214,7 +214,9 @@ ML_EXPORT int ml_wait(ml_request *request);
 /* Memory for any call: *out is `size` bytes of zeros, page-aligned, at any time, before ml_init too; it
  * is the program's until ml_free, whatever becomes of groups and of the job. RDMA devices register it
  * when they first use it and keep it so: long messages then go from it, and into it where they are not
- * reduced, without a copy. Everywhere else it is memory like any other. Any thread may call both. ml_free ignores NULL; no call
+ * reduced, without a copy. Ranks of one host read it in each other's memory in a long ml_all_reduce, without a
+ * copy for others, if all of them have in and out there. Everywhere else it is memory like any other. A forked
+ * child may read it, until its parent frees it. Any thread may call both. ml_free ignores NULL; no call
  * may be using the memory. ML_ERR_MEMORY, ML_ERR_ARGUMENT (out is NULL). */
 ML_EXPORT int ml_alloc(size_t size, void **out);
 ML_EXPORT void ml_free(void *memory);

@@ -13,10 +13,13 @@
  *
  *     round n: give cell n, reduce my piece of cell n - 1, post, take cell n - 2, wait for all
  *
+ * Long vectors that all members can read in each other's memory need no cells (all_reduce_mapped.h).
+ *
  * Operands meet in the order of ranks everywhere: the same bits.
  */
 #include "runtime/all_reduce.h"
 
+#include "runtime/all_reduce_mapped.h"
 #include "runtime/reduce_op.h"
 #include "runtime/shm_board.h"
 #include "runtime/steps.h"
@@ -87,22 +90,43 @@ static int reduce_lines(struct group *g, const void *in, void *out, size_t size,
     return rc;
 }
 
+/* A vector of which this rank's next cell is to be filled. */
+struct whole {
+    const struct shm_board *board;
+    const char *in;
+    size_t size;
+};
+
+static void give_whole(const void *context)
+{
+    const struct whole *w = context;
+
+    memcpy(shm_board_cell(w->board, w->board->group->rank, 0), w->in,
+           w->size < w->board->cell_size ? w->size : w->board->cell_size);
+}
+
 static int reduce_cells(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     struct shm_board *b = g->board;
     struct operands all = {.board = b};
     const void *own = own_operand(g, in, out);
-    int rc = 0;
+    struct whole rest = {b, in, size};
+    struct mapped m;
+    int rc = mapped_begin(&m, g, in, out, size, give_whole, &rest, why);
 
-    for (size_t done = 0, n; done < size && !rc; done += n) {
+    if (rc > 0)
+        return all_reduce_mapped(&m, why);
+    for (size_t done = 0, n; !rc; done += n) {
         if (own)
             all.mine = at(own, done);
         n = size - done < b->cell_size ? size - done : b->cell_size;
+        combine(&all, at(out, done), n);
+        if (done + n == size)
+            break;
+        rest = (struct whole){b, at(in, done + n), size - done - n};
         shm_board_turn(b);
-        memcpy(shm_board_cell(b, g->rank, 0), at(in, done), n);
-        rc = done ? shm_board_round(b, why) : shm_board_begin(b, NULL, 0, why);
-        if (!rc)
-            combine(&all, at(out, done), n);
+        give_whole(&rest);
+        rc = shm_board_round(b, why);
     }
     return rc;
 }
@@ -195,8 +219,6 @@ static int passage_round(const struct passage *p, size_t n, struct fault *why)
         shm_board_turn(p->board);
         give(p, n);
     }
-    if (n == 0)
-        return shm_board_begin(p->board, NULL, 0, why);
     if (n <= p->cells) {
         reduce_piece(p, n - 1, 1 - late);
         shm_board_post(p->board);
@@ -208,13 +230,24 @@ static int passage_round(const struct passage *p, size_t n, struct fault *why)
     return rc;
 }
 
+static void give_first(const void *context)
+{
+    give(context, 0);
+}
+
 int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     struct passage p = {.board = g->board, .in = in, .out = out, .size = size};
-    int rc = size ? 0 : shm_board_begin(g->board, NULL, 0, why);
+    struct mapped m;
+    int rc;
 
+    if (!size)
+        return shm_board_begin(g->board, NULL, 0, why);
     p.cells = size / p.board->cell_size + (size % p.board->cell_size != 0);
-    for (size_t n = 0; size && n < p.cells + 2 && !rc; n++)
+    rc = mapped_begin(&m, g, in, out, size, give_first, &p, why);
+    if (rc > 0)
+        return all_reduce_mapped(&m, why);
+    for (size_t n = 1; n < p.cells + 2 && !rc; n++)
         rc = passage_round(&p, n, why);
     return rc;
 }

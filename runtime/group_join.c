@@ -6,6 +6,7 @@
 #include "runtime/exchange.h"
 #include "runtime/hierarchy.h"
 #include "runtime/news.h"
+#include "runtime/peer_memory_linux.h"
 #include "runtime/progress.h"
 #include "runtime/rdma_mesh.h"
 #include "runtime/self_link.h"
@@ -211,6 +212,7 @@ void group_leave(struct group *g)
             g->links[i]->ops->close(g->links[i]);
             g->links[i] = NULL; /* while the others are flushed, words still come in */
         }
+    peer_memory_close(g->peers);
     free(g->board);
     shm_segment_close(g->segment);
     news_remove(w->news, g);

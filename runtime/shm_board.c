@@ -132,6 +132,12 @@ int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struc
     return rc;
 }
 
+int shm_board_tell(struct shm_board *b, const void *payload, size_t size, struct fault *why)
+{
+    memcpy(shm_board_line(b, b->group->rank, b->posted + 1)->payload, payload, size);
+    return shm_board_round(b, why);
+}
+
 void shm_board_post(struct shm_board *b)
 {
     board_post(b, shm_board_line(b, b->group->rank, b->posted + 1));

@@ -45,7 +45,9 @@ struct shm_board {
  * posted theirs; ML_ERR_MISMATCH if they are in another call, or what wait.h says. */
 int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struct fault *why);
 
-/* Another round; or its two halves, between which there is time for work of one's own. */
+/* Another round, with up to BOARD_PAYLOAD bytes on the line; one without; or its two halves, between which there is
+ * time for work of one's own. */
+int shm_board_tell(struct shm_board *b, const void *payload, size_t size, struct fault *why);
 int shm_board_round(struct shm_board *b, struct fault *why);
 void shm_board_post(struct shm_board *b);
 int shm_board_wait(struct shm_board *b, struct fault *why);

@@ -197,8 +197,8 @@ class _Buffer:
 
 
 def alloc(size, format="B"):
-    """A memoryview of `size` bytes of zeros as elements of `format`, in memory that RDMA devices keep registered:
-    long messages go from it and into it without a copy. It is freed with the last thing that uses it, such as
+    """A memoryview of `size` bytes of zeros as elements of `format`, in memory that RDMA devices keep registered and
+    ranks of one host read in each other: long messages, and an all_reduce's vectors, are spared copies. It is freed with the last thing that uses it, such as
     numpy.frombuffer(mlaunch.alloc(8000), "f8")."""
     address = _pointer()
     _check(_lib.ml_alloc(size, ctypes.byref(address)))

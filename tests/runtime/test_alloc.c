@@ -82,7 +82,7 @@ static void test_arguments(void **state)
     ml_free(b);
 }
 
-/* A child has what the parent had, as with any memory, and gives it back without harm to the parent's. */
+/* A child finds what the parent had, and gives it back without harm to the parent's. */
 static void forks(struct job *j, int rank)
 {
     unsigned char *memory = take(100);
@@ -98,7 +98,6 @@ static void forks(struct job *j, int rank)
     if (child == 0) {
         bool good = memory[0] == 7 + rank && ml_alloc(10, &more) == 0;
 
-        memory[0] = 0;
         ml_free(memory);
         ml_free(more);
         _exit(good ? 0 : 1);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * all_reduce_mapped.c: every member reduces its piece of each chunk from where the operands lie into its own vector,
+ * and takes the other pieces from the others' vectors as long as they are in a cache. Nobody writes another one's memory.
+ *
+ *     round n: reduce my piece of chunk n, post, take the others' of chunk n - 1, wait for all
+ *
+ * In place, too: what a member overwrites, its own piece or what it takes, has been read by all who need it.
+ * Operands meet in the order of ranks, as everywhere: the same bits.
+ */
+#include "runtime/all_reduce_mapped.h"
+
+#include "runtime/peer_memory_linux.h"
+#include "runtime/reduce_op.h"
+#include "runtime/shm_board.h"
+#include "runtime/steps.h"
+
+#include <string.h>
+
+enum {
+    LEAST = 64 * 1024, /* bytes: below, the round more is not worth it */
+    CHUNK =
+        128 *
+        1024, /* bytes of each rank's piece: with its operands they fit in a second-level cache */
+    GRAIN = 8192, /* bytes that are reduced by all ranks' operands before the next: L1 */
+};
+
+/* --- agreeing ----------------------------------------------------------------------------------
+ */
+
+/* Where a member's vectors are, on its line of the board. */
+struct offer {
+    uint32_t is_made;
+    struct alloc_file file;
+    struct alloc_place in, out;
+};
+_Static_assert(sizeof(struct offer) <= BOARD_PAYLOAD, "goes with the call's first post");
+
+static struct offer offer_make(const void *in, const void *out, size_t size)
+{
+    struct offer o = {0};
+
+    o.is_made = alloc_find(in, size, &o.file, &o.in) && alloc_find(out, size, &o.file, &o.out);
+    return o;
+}
+
+static struct offer offer_of(const struct group *g, int rank)
+{
+    struct offer o;
+
+    memcpy(&o, shm_board_payload(g->board, rank), sizeof(o));
+    return o;
+}
+
+/* Whether all members' vectors can be read here. */
+static bool mapped_look(struct mapped *m)
+{
+    struct group *g = m->group;
+
+    if (!g->peers)
+        g->peers = peer_memory_open(g->size);
+    for (int r = 0; r < g->size && g->peers; r++) {
+        struct offer o = offer_of(g, r);
+
+        if (r == g->rank)
+            continue;
+        m->in[r] = peer_memory_find(g->peers, r, &o.file, &o.in, m->size);
+        m->out[r] = peer_memory_find(g->peers, r, &o.file, &o.out, m->size);
+        if (!m->in[r] || !m->out[r])
+            return false;
+    }
+    return g->peers;
+}
+
+/* 1 if all of them can, else 0: the same at all members, by a round. */
+static int mapped_agree(struct mapped *m, const void *in, struct fault *why)
+{
+    struct group *g = m->group;
+    uint32_t good;
+    void *work;
+    int rc = scratch_take(g, &work, 2 * (size_t)g->size * sizeof(*m->in), why), all = 1;
+
+    if (rc)
+        return rc;
+    m->in = work;
+    m->out = m->in + g->size;
+    m->in[g->rank] = in;
+    m->out[g->rank] = m->mine;
+    good = mapped_look(m);
+    rc = shm_board_tell(g->board, &good, sizeof(good), why);
+    for (int r = 0; r < g->size && !rc; r++) {
+        memcpy(&good, shm_board_payload(g->board, r), sizeof(good));
+        all &= good != 0;
+    }
+    return rc ? rc : all;
+}
+
+int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, size_t size,
+                 void (*give)(const void *context), const void *context, struct fault *why)
+{
+    struct offer mine;
+    int made = 0, rc;
+
+    if (size < LEAST) {
+        shm_board_turn(g->board);
+        give(context);
+        return shm_board_begin(g->board, NULL, 0, why);
+    }
+    mine = offer_make(in, out, size);
+    *m = (struct mapped){.group = g, .mine = out, .size = size};
+    shm_board_turn(g->board);
+    if (!mine.is_made)
+        give(context);
+    rc = shm_board_begin(g->board, &mine, sizeof(mine), why);
+    if (rc)
+        return rc;
+    for (int r = 0; r < g->size; r++)
+        made += offer_of(g, r).is_made != 0;
+    if (made == 0)
+        return 0;
+    if (made == g->size)
+        rc = mapped_agree(m, in, why);
+    if (rc)
+        return rc;
+    /* Who had hoped has given nothing yet. */
+    if (mine.is_made)
+        give(context);
+    return shm_board_round(g->board, why);
+}
+
+/* --- reducing ----------------------------------------------------------------------------------
+ */
+
+static size_t chunk_size(const struct mapped *m)
+{
+    return (size_t)CHUNK * (size_t)m->group->size;
+}
+
+/* Of chunk `n`: where its bytes stand in the vector, and which piece of them is whose. */
+static size_t chunk_cut(const struct mapped *m, size_t n, struct blocks *pieces)
+{
+    size_t offset = n * chunk_size(m), left = m->size - offset;
+
+    blocks_cut(pieces, left < chunk_size(m) ? left : chunk_size(m), m->group->size);
+    return offset;
+}
+
+/* The sum may lie over this member's own operand: only the last step writes it. */
+static void reduce_piece(const struct mapped *m, size_t n)
+{
+    const struct group *g = m->group;
+    reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
+    size_t element = type_size(g->call.type), from, to;
+    _Alignas(64) char partial[GRAIN];
+    struct blocks pieces;
+    struct piece mine;
+
+    from = chunk_cut(m, n, &pieces);
+    mine = blocks_block(&pieces, g->rank);
+    from += mine.offset;
+    to = from + mine.size;
+    for (size_t size; from < to; from += size) {
+        const char *left = m->in[0] + from;
+
+        size = to - from < GRAIN ? to - from : GRAIN;
+        for (int r = 1; r < g->size; r++) {
+            char *sum = r == g->size - 1 ? m->mine + from : partial;
+
+            reduce_them(sum, left, m->in[r] + from, size / element);
+            left = sum;
+        }
+    }
+}
+
+/* Not all from the same member at once. */
+static void take(const struct mapped *m, size_t n)
+{
+    const struct group *g = m->group;
+    struct blocks pieces;
+    size_t offset = chunk_cut(m, n, &pieces);
+
+    for (int j = 1; j < g->size; j++) {
+        int from = rank_after(g, j);
+        struct piece theirs = blocks_block(&pieces, from);
+        size_t begin = offset + theirs.offset;
+
+        if (theirs.size)
+            memcpy(m->mine + begin, m->out[from] + begin, theirs.size);
+    }
+}
+
+int all_reduce_mapped(const struct mapped *m, struct fault *why)
+{
+    struct shm_board *b = m->group->board;
+    size_t chunks = (m->size - 1) / chunk_size(m) + 1;
+    int rc = 0;
+
+    for (size_t n = 0; n < chunks && !rc; n++) {
+        reduce_piece(m, n);
+        shm_board_post(b);
+        if (n)
+            take(m, n - 1);
+        rc = shm_board_wait(b, why);
+    }
+    if (rc)
+        return rc;
+    take(m, chunks - 1);
+    return shm_board_round(b, why); /* until the others have taken */
+}

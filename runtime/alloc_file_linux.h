@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * alloc_file_linux.h: the file without a name in which the memory of ml_alloc lies, one a process. It is larger than
+ * will ever be used, and sealed against shrinking: no access to a mapping of it can be beyond its end (SIGBUS). A
+ * piece of it is used once only; when it is given back, its pages are freed, and who still has it mapped finds zeros.
+ *
+ * Not thread-safe: alloc.c has a lock.
+ */
+#ifndef RUNTIME_ALLOC_FILE_LINUX_H
+#define RUNTIME_ALLOC_FILE_LINUX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How other processes find it: as descriptor of a process, if that is still this file. */
+struct alloc_file {
+    int32_t pid, fd;
+    uint64_t device, inode;
+};
+
+/* Maps the next `size` bytes, whole pages of zeros. NULL: there is no such file, and the memory must come from elsewhere. */
+void *alloc_file_map(size_t size, uint64_t *offset);
+
+/* Frees the pages and unmaps them. */
+void alloc_file_unmap(void *memory, size_t size);
+
+struct alloc_file alloc_file_name(void);
+
+/* In a forked child: what it allocates comes from a file of its own. Makes only calls that are safe there. */
+void alloc_file_leave(void);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/peer_memory_linux.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { VIEWS = 32 /* pieces of a member's memory that stay mapped */ };
+
+struct view {
+    uint64_t block;
+    size_t size; /* 0: none */
+    void *at;
+    uint64_t used; /* when, by peer_memory's count */
+};
+
+struct peer_memory {
+    int members;
+    uint64_t uses;
+    struct view (*of)[VIEWS]; /* by member */
+};
+
+struct peer_memory *peer_memory_open(int members)
+{
+    struct peer_memory *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        return NULL;
+    m->members = members;
+    m->of = calloc((size_t)members, sizeof(*m->of));
+    if (m->of)
+        return m;
+    free(m);
+    return NULL;
+}
+
+static void view_close(struct view *v)
+{
+    if (v->size)
+        munmap(v->at, v->size);
+    v->size = 0;
+}
+
+void peer_memory_close(struct peer_memory *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < m->members; i++)
+        for (int k = 0; k < VIEWS; k++)
+            view_close(&m->of[i][k]);
+    free(m->of);
+    free(m);
+}
+
+/* --- mapping -----------------------------------------------------------------------------------
+ */
+
+static bool is_file(const struct stat *st, const struct alloc_file *file)
+{
+    return S_ISREG(st->st_mode) && st->st_dev == file->device && st->st_ino == file->inode;
+}
+
+/* Looked at before it is opened: to open another kind of file may wait, or do something. */
+static int file_open(const struct alloc_file *file)
+{
+    char path[64];
+    struct stat st;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)file->pid, (int)file->fd);
+    if (stat(path, &st) || !is_file(&st, file))
+        return -1;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && fstat(fd, &st) == 0 && is_file(&st, file))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Whether that is all in the file and will be for ever, so that reading it can't be SIGBUS. */
+static bool is_in_file(int fd, const struct alloc_place *place)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 && st.st_size >= 0 &&
+           place->block <= (uint64_t)st.st_size &&
+           place->block_size <= (uint64_t)st.st_size - place->block;
+}
+
+static bool view_open(struct view *out, const struct alloc_file *file,
+                      const struct alloc_place *place)
+{
+    int fd = file_open(file);
+    void *at = MAP_FAILED;
+
+    if (fd < 0)
+        return false;
+    if (is_in_file(fd, place))
+        at = mmap(NULL, place->block_size, PROT_READ, MAP_SHARED, fd, (off_t)place->block);
+    close(fd);
+    if (at == MAP_FAILED)
+        return false;
+    /* A child and a core file have no use for it. */
+    madvise(at, place->block_size, MADV_DONTFORK);
+    madvise(at, place->block_size, MADV_DONTDUMP);
+    *out = (struct view){.block = place->block, .size = place->block_size, .at = at};
+    return true;
+}
+
+/* --- finding -----------------------------------------------------------------------------------
+ */
+
+/* The one that has not been used for longest makes room. */
+static struct view *view_find(struct view *views, const struct alloc_file *file,
+                              const struct alloc_place *place)
+{
+    struct view *oldest = views, fresh;
+
+    for (struct view *v = views; v < views + VIEWS; v++) {
+        if (v->size == place->block_size && v->block == place->block)
+            return v;
+        if (v->used < oldest->used)
+            oldest = v;
+    }
+    if (!view_open(&fresh, file, place))
+        return NULL;
+    view_close(oldest);
+    *oldest = fresh;
+    return oldest;
+}
+
+const char *peer_memory_find(struct peer_memory *m, int member, const struct alloc_file *file,
+                             const struct alloc_place *place, size_t size)
+{
+    struct view *v;
+
+    if (!place->block_size || place->offset > place->block_size ||
+        size > place->block_size - place->offset)
+        return NULL;
+    v = view_find(m->of[member], file, place);
+    if (!v)
+        return NULL;
+    v->used = ++m->uses;
+    return (const char *)v->at + place->offset;
+}
