@@ -123,7 +123,7 @@ static int reduce_cells(struct group *g, const void *in, void *out, size_t size,
         combine(&all, at(out, done), n);
         if (done + n == size)
             break;
-        rest = (struct whole){b, at(in, done + n), size - done - n};
+        rest = (struct whole){b, rest.in + n, rest.size - n};
         shm_board_turn(b);
         give_whole(&rest);
         rc = shm_board_round(b, why);
