@@ -18,11 +18,9 @@
 #include <string.h>
 
 enum {
-    LEAST = 64 * 1024, /* bytes: below, the round more is not worth it */
-    CHUNK =
-        128 *
-        1024, /* bytes of each rank's piece: with its operands they fit in a second-level cache */
-    GRAIN = 8192, /* bytes that are reduced by all ranks' operands before the next: L1 */
+    LEAST = 64 << 10,  /* bytes: below, the round more is not worth it */
+    CHUNK = 128 << 10, /* of each rank's piece: a second-level cache has its operands, too */
+    GRAIN = 8192,      /* that are reduced by all ranks' operands before the next: L1 */
 };
 
 /* --- agreeing ----------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ struct peer_memory;
 struct peer_memory *peer_memory_open(int members);
 void peer_memory_close(struct peer_memory *m); /* takes NULL */
 
-/* Where `size` bytes that a member says to have lie here, at least until 32 more are asked for. NULL: what it says makes no sense, or this process may not read
- * that memory (another user or PID namespace, seccomp, a program that is not dumpable). */
+/* Where `size` bytes that a member says to have lie here, at least until 32 more are asked for. NULL: what it says makes
+ * no sense, or this process may not read that memory (another user or PID namespace, seccomp, a program that is not
+ * dumpable). */
 const char *peer_memory_find(struct peer_memory *m, int member, const struct alloc_file *file,
                              const struct alloc_place *place, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce.c: short vectors up a binomial tree; long ones by a direct reduce-scatter whose chunks go
- * to the root as they are done (R. Rabenseifner, "A new optimized MPI reduce algorithm", 1997).
+ * reduce.c: short vectors up a tree (reduce_binomial.c, reduce_leaders.c); long ones by a direct reduce-scatter whose
+ * chunks go to the root as they are done (R. Rabenseifner, "A new optimized MPI reduce algorithm", 1997).
  */
 #include "runtime/reduce.h"
 
@@ -10,42 +10,6 @@
 #include "runtime/reduce_op.h"
 
 #include <string.h>
-
-/* Places are counted from the root. In round k those with bit k set hand over what they have and are
- * done; the others reduce it. Only the root writes to out. */
-int reduce_tree(struct group *g, const struct team *m, const void *in, void *out, size_t size,
-                int root, void *work, struct fault *why)
-{
-    int n = m->size, me = (m->place - root + n) % n, bit, rc = 0;
-    const void *mine = in;
-    void *sum = me ? work : out;
-
-    for (bit = 1; !rc && bit < n && !(me & bit); bit *= 2) {
-        struct transfer take;
-
-        if (me + bit >= n)
-            continue;
-        take = reduce_from(g, team_rank(m, (me + bit + root) % n), sum, mine, size);
-        rc = transfer_run(g, &take, 1, why);
-        mine = sum;
-    }
-    if (!rc && me) {
-        struct transfer give = send_to(team_rank(m, (me - bit + root) % n), mine, size);
-
-        rc = transfer_run(g, &give, 1, why);
-    }
-    return rc;
-}
-
-static int reduce_binomial(struct group *g, const void *in, void *out, size_t size, int root,
-                           struct fault *why)
-{
-    const struct team all = {.size = g->size, .place = g->rank};
-    void *work = NULL;
-    int rc = g->rank == root ? 0 : scratch_take(g, &work, size, why);
-
-    return rc ? rc : reduce_tree(g, &all, in, out, size, root, work, why);
-}
 
 /* The transfers that bring chunk `chunk` of every block to the root. */
 static int bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,

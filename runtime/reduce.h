@@ -11,6 +11,9 @@
 int reduce_tree(struct group *g, const struct team *m, const void *in, void *out, size_t size,
                 int root, void *work, struct fault *why);
 
+int reduce_binomial(struct group *g, const void *in, void *out, size_t size, int root,
+                    struct fault *why);
+
 /* Only where g->hierarchy is. */
 int reduce_leaders(struct group *g, const void *in, void *out, size_t size, int root,
                    struct fault *why);

@@ -14,8 +14,8 @@
 int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b, void **work,
                      struct fault *why);
 
-/* Between the ranks of a team, which `b` has a block for each of. sum: this rank's block of the reduction. It may be that of `in`, or lie over any block of it that
- * belongs to another rank, because all is sent before anything is written. */
+/* Between the ranks of a team, which `b` has a block for each of. sum: this rank's block of the reduction. It may be that
+ * of `in`, or lie over any block of it that belongs to another rank, because all is sent before anything is written. */
 int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b, const void *in,
                 void *sum, void *work, struct fault *why);
 
