@@ -350,13 +350,13 @@ def directories():
     """a directory that is not there: home with a warning; one that was asked for: refused, nothing made"""
     a = Agent()
     ready = a.start(sh("pwd"), cwd="/no/such/dir")
-    expect("no directory /no/such/dir on host here" in ready["warnings"][0], f"{ready}")
+    expect("no directory /no/such/dir: its ranks start in" in ready["warnings"][0], f"{ready}")
     a.finish()
     expect(a.output[0, 1].decode().strip() == os.path.realpath(os.environ["HOME"]), f"{a.output}")
     b = Agent()
     b.send(JOB, b.job(("true",), host_cwd="/no/such/dir"))
     refused = b.wait(REFUSED)
-    expect("/no/such/dir on host here: No such file" in refused["text"] and refused["status"] == 125, f"{refused}")
+    expect("/no/such/dir: No such file" in refused["text"] and refused["status"] == 125, f"{refused}")
     b.wait_exit(0)
     b.check_gone(0)
 

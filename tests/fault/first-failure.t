@@ -31,9 +31,8 @@ for where in "localhost:4" "$H1:2,$H2:2"; do
     job_says 3 "after it had lost a peer: .*rank 0 exited with status 0 on host [^ ]+ \(pid [0-9]+\) without calling ml_init" \
         "$where: rank 0 without ml_init" -H "$where" -n 4 -- "$FAULTY" absent 0
     rm -f "$T/left"
-    job_status 0 "$where: rank 0 leaves early, nobody needs it" -H "$where" -n 4 -- sh -c '
-        [ $MLAUNCH_RANK != 0 ] || { echo $$ > "$0"; exit; }
-        until [ -s "$0" ] && ! kill -0 "$(cat "$0")" 2> /dev/null; do sleep 0.02; done' "$T/left"
+    job_status 0 "$where: rank 0 leaves early, nobody needs it" --events "$T/left" -H "$where" -n 4 -- sh -c '
+        [ $MLAUNCH_RANK = 0 ] || until grep -q "\"exited\".*\"rank\":0," "$0"; do sleep 0.02; done' "$T/left"
 done
 
 case $(cat /proc/sys/kernel/core_pattern) in
