@@ -83,16 +83,17 @@ static int program_directory(char out[PATH_MAX], struct fault *why)
 static int file_find(char out[PATH_MAX], const char *dir, const char *const *places, int mode,
                      struct fault *why)
 {
-    char path[PATH_MAX + 64]; /* room for the longest relative place */
+    const char *const *place = places; /* one at least */
+    char path[PATH_MAX + 64];          /* room for the longest relative place */
 
-    for (const char *const *place = places; *place; place++) {
+    do {
         if (**place == '/')
             snprintf(path, sizeof(path), "%s", *place);
         else
             snprintf(path, sizeof(path), "%s/%s", dir, *place);
         if (access(path, mode) == 0 && realpath(path, out))
             return 0;
-    }
+    } while (*++place);
     return fault_set(why, ML_ERR_SYSTEM,
                      "%s is missing: looked beside %s and in the places of the installation; "
                      "install mlaunch as a whole",
