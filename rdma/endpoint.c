@@ -33,8 +33,7 @@ struct endpoint {
     int heard;     /* rails on which the peer's check came */
     struct rail_end *published;
     struct zero_copy zero_copy;
-    uint64_t
-        unread_end; /* behind the last chunk that the device reads outside the slots; 0: it has */
+    uint64_t unread_end; /* behind the last chunk that a device reads outside its slots; 0: none */
 };
 _Static_assert((int)ENDPOINT_RAILS == (int)RAILS_MOST &&
                    (int)ENDPOINT_AHEAD == (int)MEMORY_ANNOUNCEMENTS,
