@@ -166,8 +166,10 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     while (argc > 1 && o < OPERATIONS && strcmp(operations[o].name, argv[1]) != 0)
         o++;
-    if (argc < 2 || o == OPERATIONS)
+    if (argc < 2 || o == OPERATIONS) {
+        fprintf(stderr, "usage: peers_mpi OPERATION BYTES...\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     if (operations[o].run == barrier)
         argc = 3;
     for (int i = 2; i < argc; i++) {
