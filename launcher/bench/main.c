@@ -56,6 +56,19 @@ static int bench(const struct bench_options *o, ml_group *world, uint64_t *error
     return rc;
 }
 
+/* What all ranks find alike is said by rank 0 alone. The others wait until it has: the first one that ended would take it
+   along. */
+static void complain(ml_group *world, int rc, const struct fault *why)
+{
+    bool alike = world && rc == ML_ERR_ARGUMENT;
+
+    if (alike && ml_rank(world) > 0 && ml_barrier(world) == 0)
+        return;
+    fprintf(stderr, "mlaunch-bench: %s\n", why->text);
+    if (alike && ml_rank(world) == 0)
+        (void)ml_barrier(world); /* a failure changes nothing */
+}
+
 int main(int argc, char **argv)
 {
     struct bench_options o;
@@ -78,9 +91,7 @@ int main(int argc, char **argv)
     if (!rc)
         rc = bench(&o, world, &errors, &why);
     if (rc) {
-        /* What all ranks find alike is said once. */
-        if (!world || ml_rank(world) == 0 || rc != ML_ERR_ARGUMENT)
-            fprintf(stderr, "mlaunch-bench: %s\n", why.text);
+        complain(world, rc, &why);
         return STATUS_FAILED;
     }
     if (ml_finalize())
