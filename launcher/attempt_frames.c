@@ -124,6 +124,7 @@ static void tell_link(const char *text, void *arg)
 /* When the last host has answered: whether all reach each other. */
 static void settle_wiring(struct attempt *a)
 {
+    char warning[WIRING_WARNING_TEXT];
     struct fault why;
     int culprit = 0;
 
@@ -138,6 +139,8 @@ static void settle_wiring(struct attempt *a)
     json_decref(a->wiring);
     a->wiring = json_incref(wiring_survey_wiring(a->survey));
     wiring_survey_tell(a->survey, tell_link, (void *)(uintptr_t) "RDMA: ");
+    if (wiring_survey_warn(a->survey, warning))
+        log_warn("%s", warning);
 }
 
 static void on_answer(struct attempt *a, struct member *m, const struct frame *f)

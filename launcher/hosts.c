@@ -229,6 +229,7 @@ static int survey_open(struct hosts *h, struct fault *why)
 static int probe(struct hosts *h, struct fault *why)
 {
     const struct query_rounds rounds = {WIRING_ROUNDS, question, take, h};
+    char warning[WIRING_WARNING_TEXT];
     int rc = survey_open(h, why), culprit = 0;
 
     if (!rc)
@@ -245,6 +246,8 @@ static int probe(struct hosts *h, struct fault *why)
     if (rc)
         return fault_wrap(why, "host %s", h->names[culprit]);
     wiring_survey_tell(h->survey, tell_link, NULL);
+    if (wiring_survey_warn(h->survey, warning))
+        log_warn("%s", warning);
     return 0;
 }
 

@@ -20,6 +20,19 @@ bool wiring_is_infiniband(const json_t *port)
     return strcmp(wiring_text(port, "link_layer"), "InfiniBand") == 0;
 }
 
+bool wiring_has_ipv4(const json_t *port)
+{
+    json_t *gid;
+    size_t i;
+
+    json_array_foreach(json_object_get(port, "gids"), i, gid)
+    {
+        if (*wiring_text(gid, "ipv4"))
+            return true;
+    }
+    return false;
+}
+
 json_t *wiring_device_find(const json_t *devices, const char *name)
 {
     char wanted[PORT_NAME_DEVICE];

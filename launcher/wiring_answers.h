@@ -42,6 +42,7 @@ const char *wiring_end_name(const struct wiring_survey *s, struct wiring_end e,
 int wiring_end_ports(const struct wiring_survey *s, struct wiring_end e,
                      struct wiring_end out[WIRING_PORTS]);
 bool wiring_is_infiniband(const json_t *port);
+bool wiring_has_ipv4(const json_t *port);
 /* All ports of its device that are up. */
 int wiring_ports_up(const struct wiring_survey *s, struct wiring_end e);
 

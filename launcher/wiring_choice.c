@@ -35,6 +35,15 @@ static const char *port_reason(const struct wiring_survey *s, struct wiring_end 
     return "the first that reach each other";
 }
 
+/* Of RoCE v2: in version 1 an address is as good as any other. */
+static bool is_link_local(const json_t *gid)
+{
+    const char *text = wiring_text(gid, "gid");
+
+    return strncmp(text, "fe", 2) == 0 && text[2] && strchr("89ab", text[2]) &&
+           strcmp(wiring_text(gid, "type"), "RoCE v2") == 0;
+}
+
 static const char *gid_reason(const struct wiring_survey *s, const json_t *try)
 {
     const json_t *gid = json_object_get(try, "gid");
@@ -45,10 +54,12 @@ static const char *gid_reason(const struct wiring_survey *s, const json_t *try)
         return "--gid-index";
     if (json_is_true(json_object_get(try, "shared")))
         return *wiring_text(gid, "ipv4") ? "RoCE v2, IPv4 in one subnet" : "IPv6 in one subnet";
+    if (is_link_local(gid))
+        return "link-local, no others fit together";
     return "the best of both ports' tables, no shared subnet";
 }
 
-void wiring_choice_tell(const struct wiring_survey *s, char text[WIRING_CHOICE_TEXT],
+bool wiring_choice_tell(const struct wiring_survey *s, char text[WIRING_CHOICE_TEXT],
                         struct wiring_end a, struct wiring_end b)
 {
     static const char *const kinds[] = {"RC where it is offered, else UC", "RC (--qp)",
@@ -65,7 +76,7 @@ void wiring_choice_tell(const struct wiring_survey *s, char text[WIRING_CHOICE_T
                  "datagrams",
                  s->config.names[a.host], wiring_words_end(s, mine, a, NULL),
                  wiring_words_end(s, theirs, b, NULL), s->config.names[b.host], s->config.source);
-        return;
+        return true;
     }
     snprintf(
         text, WIRING_CHOICE_TEXT,
@@ -76,4 +87,35 @@ void wiring_choice_tell(const struct wiring_survey *s, char text[WIRING_CHOICE_T
         stated ? "as " : "found", stated ? stated : "", stated ? " says" : "",
         port_reason(s, a, b, try), gid_reason(s, try), wiring_number(try, "mtu"),
         s->config.mtu ? "--mtu" : "the smaller of both ports'", kinds[s->config.qp]);
+    return true;
+}
+
+/* Link-local addresses that nobody has asked for, where one port has an IPv4 address and only the other's is missing.
+ * Where neither has one the fabric is IPv6's, and they are meant. */
+bool wiring_choice_warn(const struct wiring_survey *s, char text[WIRING_CHOICE_TEXT],
+                        struct wiring_end a, struct wiring_end b)
+{
+    const json_t *try, *gid;
+    struct wiring_end bare;
+    bool here, there;
+    char mine[WIRING_PORT_TEXT], theirs[WIRING_PORT_TEXT], its[WIRING_PORT_TEXT];
+
+    wiring_meet(s, &a, &b);
+    try = wiring_try(s, a, b);
+    gid = json_object_get(try, "gid");
+    here = wiring_has_ipv4(wiring_port(s, a));
+    there = wiring_has_ipv4(wiring_port(s, b));
+    if (s->config.gid_index >= 0 || here == there || !is_link_local(gid))
+        return false;
+    bare = here ? b : a;
+    snprintf(
+        text, WIRING_CHOICE_TEXT,
+        "host %s: %s and %s of host %s meet by link-local addresses (%s and %s), because %s of "
+        "host %s has no IPv4 address; give its network device one in the other's subnet (ip "
+        "addr add), or say with --gid-index that these are meant",
+        s->config.names[a.host], wiring_words_port(s, mine, a), wiring_words_port(s, theirs, b),
+        s->config.names[b.host], wiring_text(gid, "gid"),
+        wiring_text(json_object_get(try, "peer_gid"), "gid"), wiring_words_port(s, its, bare),
+        s->config.names[bare.host]);
+    return true;
 }

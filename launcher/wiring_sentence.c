@@ -9,19 +9,6 @@
 /* --- why two ports don't meet ------------------------------------------------------------------
  */
 
-static bool has_ipv4(const json_t *port)
-{
-    json_t *gid;
-    size_t i;
-
-    json_array_foreach(json_object_get(port, "gids"), i, gid)
-    {
-        if (*wiring_text(gid, "ipv4"))
-            return true;
-    }
-    return false;
-}
-
 /* They were not even tried: their addresses can't meet. */
 static int never_tried(const struct wiring_survey *s, struct wiring_end a, struct wiring_end b,
                        struct fault *why)
@@ -33,9 +20,9 @@ static int never_tried(const struct wiring_survey *s, struct wiring_end a, struc
 
     wiring_words_port(s, name, a);
     wiring_words_port(s, peer, b);
-    if (!has_ipv4(theirs))
+    if (!wiring_has_ipv4(theirs))
         bare = peer;
-    if (!has_ipv4(mine))
+    if (!wiring_has_ipv4(mine))
         bare = name;
     if (strcmp(kind, other) != 0)
         return fault_set(why, ML_ERR_LINK,

@@ -220,8 +220,11 @@ int wiring_survey_settle(struct wiring_survey *s, int *host, struct fault *why)
     return rc ? rc : local_settle(s, host, why);
 }
 
-void wiring_survey_tell(const struct wiring_survey *s, void (*tell)(const char *text, void *arg),
-                        void *arg)
+/* What `words` finds to say of each link. */
+static void each_link(const struct wiring_survey *s,
+                      bool (*words)(const struct wiring_survey *s, char text[WIRING_CHOICE_TEXT],
+                                    struct wiring_end a, struct wiring_end b),
+                      void (*tell)(const char *text, void *arg), void *arg)
 {
     for (int i = 0; i < s->config.count; i++)
         for (int j = i + 1; j < s->config.count; j++) {
@@ -231,10 +234,42 @@ void wiring_survey_tell(const struct wiring_survey *s, void (*tell)(const char *
             for (size_t r = 0; r < json_array_size(there); r++) {
                 char text[WIRING_CHOICE_TEXT];
 
-                wiring_choice_tell(
-                    s, text, wiring_end_read(s, i, json_string_value(json_array_get(there, r))),
-                    wiring_end_read(s, j, json_string_value(json_array_get(back, r))));
-                tell(text, arg);
+                if (words(s, text,
+                          wiring_end_read(s, i, json_string_value(json_array_get(there, r))),
+                          wiring_end_read(s, j, json_string_value(json_array_get(back, r)))))
+                    tell(text, arg);
             }
         }
+}
+
+void wiring_survey_tell(const struct wiring_survey *s, void (*tell)(const char *text, void *arg),
+                        void *arg)
+{
+    each_link(s, wiring_choice_tell, tell, arg);
+}
+
+struct first_warning {
+    char text[WIRING_CHOICE_TEXT];
+    int count;
+};
+
+static void keep_first(const char *text, void *arg)
+{
+    struct first_warning *first = arg;
+
+    if (first->count++ == 0)
+        snprintf(first->text, sizeof(first->text), "%s", text);
+}
+
+bool wiring_survey_warn(const struct wiring_survey *s, char text[WIRING_WARNING_TEXT])
+{
+    struct first_warning first = {.count = 0};
+
+    each_link(s, wiring_choice_warn, keep_first, &first);
+    if (first.count == 1)
+        snprintf(text, WIRING_WARNING_TEXT, "%s", first.text);
+    else if (first.count > 1)
+        snprintf(text, WIRING_WARNING_TEXT, "%s; so %d links in all (-v shows them)", first.text,
+                 first.count);
+    return first.count > 0;
 }

@@ -50,5 +50,8 @@ json_t *wiring_survey_wiring(const struct wiring_survey *s);
 /* Each link with the reasons for what was chosen. */
 void wiring_survey_tell(const struct wiring_survey *s, void (*tell)(const char *text, void *arg),
                         void *arg);
+/* What works, but is hardly meant: one sentence for all links; false: nothing. */
+enum { WIRING_WARNING_TEXT = 700 };
+bool wiring_survey_warn(const struct wiring_survey *s, char text[WIRING_WARNING_TEXT]);
 
 #endif

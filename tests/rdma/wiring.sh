@@ -46,6 +46,18 @@ printf '[rdma]\nmtu = 1024\nport = 1\n' > "$T/mlaunch.ini"
 check "[rdma] of the configuration" job -v --config "$T/mlaunch.ini" --hosts host0,host1
 check_match 'port: --rdma-port; .*path MTU 1024: --mtu' "$ERR" "… is taken, and told"
 
+# --- what works, but is hardly meant
+gid1=/sys/class/infiniband/rxe_p0/ports/1/gids/1
+far host1 ip addr del 10.78.1.2/24 dev p0
+wait_for 'ssh host1 "! grep -q :ffff: $gid1"' 20 # the kernel changes GID tables in its own time
+check "one end has no IPv4 address" job -n 2 --hostfile "$RDMA_HOSTFILE"
+check_match 'warning: host host0: rxe_p1 and rxe_p0 of host host1 meet by link-local addresses .fe80:.* and fe80:.*because rxe_p0 of host host1 has no IPv4' \
+    "$ERR" "… is warned of"
+check "… but for a GID index of the user's" job -n 2 --gid-index 0 --hostfile "$RDMA_HOSTFILE"
+check_no_match 'warning' "$ERR" "… which is meant"
+far host1 ip addr add 10.78.1.2/24 dev p0
+wait_for 'ssh host1 "grep -q :ffff: $gid1"' 20
+
 # --- sentences
 refused "addresses that can't meet" \
     'host host0: GID index 1 of rxe_p1 and of rxe_p0 of host host1 don.t fit together|host host0: nothing comes through|there rxe_p0' \
@@ -100,7 +112,6 @@ ip addr flush dev p2
 far host1 'ip addr flush dev p0; ip addr flush dev p2; ip addr add 10.99.0.2/24 dev p2; ip addr add 10.99.0.12/24 dev p0'
 ip addr add 10.99.0.1/24 dev p1
 ip addr add 10.99.0.11/24 dev p2
-# The kernel changes GID tables in its own time.
 gids="$BUILD/rdma/mlaunch-probe | grep -o '\"ipv4\": \"[0-9.]*' | grep -o '[0-9.]*$' | sort | paste -sd ' '"
 wait_for '[ "$(eval "$gids")" = "10.99.0.1 10.99.0.11" ]' 20
 wait_for '[ "$(ssh host1 "$gids")" = "10.99.0.12 10.99.0.2" ]' 20

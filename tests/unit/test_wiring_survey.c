@@ -28,6 +28,7 @@ struct link {
     const char *peer;
     bool carries, whole, shared;
     const char *error;
+    const char *gid; /* this end's, of RoCE v2; NULL: of its IPv4 address, if it has one */
 };
 
 static json_t *gids_of(const char *ipv4)
@@ -81,10 +82,17 @@ static json_t *tries_of(int host, const struct device *devices, const struct lin
                             (int)l->shared, "carries", (int)l->carries, "whole", (int)l->whole);
             if (l->error)
                 json_object_set_new(try, "error", json_string(l->error));
-            if (devices->ipv4 && devices->ipv4[0] != 'I')
+            if (l->gid)
+                json_object_set_new(
+                    try, "gid",
+                    json_pack("{s:i, s:s, s:s}", "index", 0, "gid", l->gid, "type", "RoCE v2"));
+            else if (devices->ipv4 && devices->ipv4[0] != 'I')
                 json_object_set_new(try, "gid",
                                     json_pack("{s:i, s:s, s:s}", "index", 1, "gid", devices->ipv4,
                                               "ipv4", devices->ipv4));
+            for (const struct link *back = links; l->gid && back->device; back++)
+                if (back->to == host && strcmp(back->peer, l->device) == 0 && back->host == l->to)
+                    json_object_set_new(try, "peer_gid", json_pack("{s:s}", "gid", back->gid));
             json_array_append_new(tries, try);
         }
         json_array_append_new(list, json_pack("{s:s, s:o}", "name", devices->name, "tries", tries));
@@ -92,21 +100,19 @@ static json_t *tries_of(int host, const struct device *devices, const struct lin
     return json_pack("{s:o}", "devices", list);
 }
 
-/* Runs it all; returns the wiring as text, or the sentence, after "host NAME: ". */
-static const char *survey(int hosts, const char *stated, const struct device *devices,
-                          const struct link *links)
+/* All hosts have said all. */
+static struct wiring_survey *survey_answered(int hosts, const char *stated, int gid_index,
+                                             const struct device *devices, const struct link *links)
 {
-    static char text[700];
     json_t *matrix = stated ? json_loads(stated, 0, NULL) : NULL;
     struct wiring_survey_config config = {.names = names,
                                           .count = hosts,
                                           .source = "h.json",
                                           .stated = matrix,
-                                          .gid_index = -1,
+                                          .gid_index = gid_index,
                                           .tag = 5};
     struct wiring_survey *s;
     struct fault why;
-    int culprit = -1;
 
     assert_int_equal(wiring_survey_create(&s, &config, &why), 0);
     json_decref(matrix);
@@ -118,6 +124,18 @@ static const char *survey(int hosts, const char *stated, const struct device *de
         json_decref(said);
         json_decref(tried);
     }
+    return s;
+}
+
+/* Runs it all; returns the wiring as text, or the sentence, after "host NAME: ". */
+static const char *survey(int hosts, const char *stated, const struct device *devices,
+                          const struct link *links)
+{
+    static char text[700];
+    struct wiring_survey *s = survey_answered(hosts, stated, -1, devices, links);
+    struct fault why;
+    int culprit = -1;
+
     if (wiring_survey_settle(s, &culprit, &why)) {
         snprintf(text, sizeof(text), "host %s: %s", names[culprit], why.text);
     } else {
@@ -130,6 +148,22 @@ static const char *survey(int hosts, const char *stated, const struct device *de
     return text;
 }
 
+/* What is warned of; "": nothing. */
+static const char *warning(int hosts, int gid_index, const struct device *devices,
+                           const struct link *links)
+{
+    static char text[WIRING_WARNING_TEXT];
+    struct wiring_survey *s = survey_answered(hosts, NULL, gid_index, devices, links);
+    struct fault why;
+    int culprit;
+
+    assert_int_equal(wiring_survey_settle(s, &culprit, &why), 0);
+    if (!wiring_survey_warn(s, text))
+        text[0] = '\0';
+    wiring_survey_destroy(s);
+    return text;
+}
+
 static void assert_says(const char *text, const char *part)
 {
     if (!strstr(text, part))
@@ -137,9 +171,9 @@ static void assert_says(const char *text, const char *part)
 }
 
 #define LINK(i, x, j, y)                                                                           \
-    {i, x, j, y, true, true, true, NULL},                                                          \
+    {i, x, j, y, true, true, true, NULL, NULL},                                                    \
     {                                                                                              \
-        j, y, i, x, true, true, true, NULL                                                         \
+        j, y, i, x, true, true, true, NULL, NULL                                                   \
     }
 
 /* A mesh of three, each device named for the host to which it leads. */
@@ -150,7 +184,7 @@ static const struct device mesh[] = {{0, "x1", "10.1.0.1", 100}, {0, "x2", "10.2
 static const struct link mesh_links[] = {LINK(0, "x1", 1, "x0"),
                                          LINK(0, "x2", 2, "x0"),
                                          LINK(1, "x2", 2, "x1"),
-                                         {0, NULL, 0, NULL, false, false, false, NULL}};
+                                         {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
 #define MESH_WIRING "[[null,[\"x1\"],[\"x2\"]],[[\"x0\"],null,[\"x2\"]],[[\"x0\"],[\"x1\"],null]]"
 
 static void test_mesh(void **state)
@@ -175,13 +209,13 @@ static void test_crossed(void **state)
                                             {0, NULL, NULL, 0}};
     static const struct link crossed[] = {LINK(0, "x", 1, "y"),
                                           LINK(0, "y", 1, "x"),
-                                          {0, "x", 1, "x", false, false, true, NULL},
-                                          {0, NULL, 0, NULL, false, false, false, NULL}};
+                                          {0, "x", 1, "x", false, false, true, NULL, NULL},
+                                          {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
     /* One of a's reaches both of b's, the other but one: still two rails. */
     static const struct link half[] = {LINK(0, "x", 1, "x"),
                                        LINK(0, "x", 1, "y"),
                                        LINK(0, "y", 1, "x"),
-                                       {0, NULL, 0, NULL, false, false, false, NULL}};
+                                       {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
 
     (void)state;
     assert_string_equal(survey(2, NULL, devices, crossed),
@@ -206,7 +240,7 @@ static void test_slow(void **state)
                                             {0, NULL, NULL, 0}};
     static const struct link links[] = {LINK(0, "fast", 1, "fast"),
                                         LINK(0, "slow", 1, "slow"),
-                                        {0, NULL, 0, NULL, false, false, false, NULL}};
+                                        {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
 
     (void)state;
     assert_string_equal(survey(2, NULL, devices, links), "[[null,[\"fast\"]],[[\"fast\"],null]]");
@@ -220,14 +254,14 @@ static void test_sentences(void **state)
         {0, "ib0", "IBfe80:1::1", 100}, {1, "roce0", "10.1.0.2", 100}, {0, NULL, NULL, 0}};
     static const struct device bare[] = {
         {0, "x", "10.1.0.1", 100}, {1, "y", NULL, 100}, {0, NULL, NULL, 0}};
-    static const struct link none[] = {{0, NULL, 0, NULL, false, false, false, NULL}};
+    static const struct link none[] = {{0, NULL, 0, NULL, false, false, false, NULL, NULL}};
     static const struct link silent[] = {
-        {0, "x", 1, "y", false, false, true, "Connection timed out"},
-        {1, "y", 0, "x", false, false, true, NULL},
-        {0, NULL, 0, NULL, false, false, false, NULL}};
-    static const struct link narrow[] = {{0, "x", 1, "y", true, false, true, NULL},
-                                         {1, "y", 0, "x", true, false, true, NULL},
-                                         {0, NULL, 0, NULL, false, false, false, NULL}};
+        {0, "x", 1, "y", false, false, true, "Connection timed out", NULL},
+        {1, "y", 0, "x", false, false, true, NULL, NULL},
+        {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
+    static const struct link narrow[] = {{0, "x", 1, "y", true, false, true, NULL, NULL},
+                                         {1, "y", 0, "x", true, false, true, NULL, NULL},
+                                         {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
     static const char ib[] = "[[null,[\"ib0\"]],[[\"ib0\"],null]]";
     static const char xy[] = "[[null,[\"x\"]],[[\"y\"],null]]";
 
@@ -246,6 +280,45 @@ static void test_sentences(void **state)
     assert_says(
         survey(2, NULL, bare, none),
         "host a: no RDMA device reaches host b: here x (10.1.0.1/24); there y (no IPv4 address)");
+}
+
+/* What is reached by a link-local address only, since one end has no other: it works, and is hardly meant. */
+static void test_link_local(void **state)
+{
+    static const struct device one_bare[] = {
+        {0, "x", "10.1.0.1", 100}, {1, "y", NULL, 100}, {0, NULL, NULL, 0}};
+    static const struct device all_bare[] = {
+        {0, "x", NULL, 100}, {1, "y", NULL, 100}, {0, NULL, NULL, 0}};
+    static const struct device two_of_three[] = {
+        {0, "x1", "10.1.0.1", 100}, {0, "x2", "10.2.0.1", 100}, {1, "x0", NULL, 100},
+        {1, "x2", NULL, 100},       {2, "x0", "10.2.0.3", 100}, {2, "x1", "10.12.0.3", 100},
+        {0, NULL, NULL, 0}};
+    static const struct link local[] = {{0, "x", 1, "y", true, true, false, NULL, "fe80::1"},
+                                        {1, "y", 0, "x", true, true, false, NULL, "fe80::2"},
+                                        {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
+    static const struct link global[] = {{0, "x", 1, "y", true, true, true, NULL, "fd00::1"},
+                                         {1, "y", 0, "x", true, true, true, NULL, "fd00::2"},
+                                         {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
+    static const struct link some[] = {{0, "x1", 1, "x0", true, true, false, NULL, "fe80::1"},
+                                       {1, "x0", 0, "x1", true, true, false, NULL, "fe80::2"},
+                                       {1, "x2", 2, "x1", true, true, false, NULL, "fe80::2"},
+                                       {2, "x1", 1, "x2", true, true, false, NULL, "fe80::3"},
+                                       LINK(0, "x2", 2, "x0"),
+                                       {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
+
+    (void)state;
+    assert_string_equal(
+        warning(2, -1, one_bare, local),
+        "host a: x and y of host b meet by link-local addresses (fe80::1 and fe80::2), because y "
+        "of "
+        "host b has no IPv4 address; give its network device one in the other's subnet (ip addr "
+        "add), or say with --gid-index that these are meant");
+    assert_string_equal(warning(2, 0, one_bare, local), "");
+    assert_string_equal(warning(2, -1, all_bare, local), "");
+    assert_string_equal(warning(2, -1, one_bare, global), "");
+    assert_string_equal(warning(3, -1, mesh, mesh_links), "");
+    assert_says(warning(3, -1, two_of_three, some), "because x0 of host b has no IPv4 address");
+    assert_says(warning(3, -1, two_of_three, some), "; so 2 links in all (-v shows them)");
 }
 
 /* What a host says of a device that was named is its refusal; of others it is not. */
@@ -281,7 +354,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mesh),    cmocka_unit_test(test_crossed),
         cmocka_unit_test(test_slow),    cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_refusal),
+        cmocka_unit_test(test_refusal), cmocka_unit_test(test_link_local),
     };
 
     return cmocka_run_group_tests_name("wiring_survey", tests, NULL, NULL);
