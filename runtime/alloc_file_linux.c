@@ -99,9 +99,14 @@ void *alloc_file_map(size_t size, uint64_t *offset)
     return at;
 }
 
+/* Refused for what the program has locked, maybe with all of its memory (mlockall), or made read-only. */
 void alloc_file_unmap(void *memory, size_t size)
 {
-    madvise(memory, size, MADV_REMOVE);
+    if (madvise(memory, size, MADV_REMOVE)) {
+        munlock(memory, size);
+        mprotect(memory, size, PROT_READ | PROT_WRITE);
+        madvise(memory, size, MADV_REMOVE);
+    }
     munmap(memory, size);
 }
 

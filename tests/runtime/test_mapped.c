@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -493,6 +494,28 @@ static void test_forks(void **state)
     job_do(&three, forks);
 }
 
+/* What the program has locked or made read-only is free as well once it is given back. */
+static void locked(struct job *j, int rank)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    float *a = take(COUNT), *b = take(COUNT);
+
+    (void)j;
+    (void)rank;
+    a[0] = b[0] = 1;
+    REQUIRE(mlock(a, page) == 0 && mprotect(b, page, PROT_READ) == 0);
+    REQUIRE(pages_in_file() > 0);
+    ml_free(a);
+    ml_free(b);
+    REQUIRE(pages_in_file() == 0);
+}
+
+static void test_locked(void **state)
+{
+    (void)state;
+    job_do(&two, locked);
+}
+
 /* Killed amid a call; the others free their memory at once. */
 static void killed(struct job *j, int rank)
 {
@@ -598,7 +621,8 @@ int main(void)
         cmocka_unit_test(test_turnover),  cmocka_unit_test(test_groups),
         cmocka_unit_test(test_threads),   cmocka_unit_test(test_mixed_memory),
         cmocka_unit_test(test_forbidden), cmocka_unit_test(test_closed),
-        cmocka_unit_test(test_forks),     cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_forks),     cmocka_unit_test(test_locked),
+        cmocka_unit_test(test_faults),
     };
 
     return cmocka_run_group_tests_name("mapped", tests, NULL, NULL);
