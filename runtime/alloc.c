@@ -121,7 +121,7 @@ int alloc_take(size_t size, void **out, struct fault *why)
     memmove(blocks + at + 1, blocks + at, (block_count - at) * sizeof(*blocks));
     blocks[at] = b;
     block_count++;
-    if (watcher.add)
+    if (watcher.add && !fork_guard_is_child)
         watcher.add(b.base, b.size);
     *out = b.base;
 out:

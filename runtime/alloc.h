@@ -28,7 +28,8 @@ bool alloc_find(const void *memory, size_t size, struct alloc_file *file,
                 struct alloc_place *place);
 
 /* Who must know of all of it from now on: `add` is called for what is there, and for what comes; `drop`
- * before it is unmapped, but not in a forked child, whose mapping is nobody's concern. Once a process. */
+ * before it is unmapped. Neither is in a forked child of the process that holds a rank: it uses no device, and a
+ * thread that it doesn't have may hold the watcher's lock. Once a process. */
 struct alloc_watcher {
     void (*add)(void *memory, size_t size);
     void (*drop)(void *memory);
