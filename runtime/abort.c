@@ -2,6 +2,7 @@
 #include "runtime/abort.h"
 
 #include "common/clock.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/fork_guard.h"
 #include "runtime/news.h"
@@ -12,15 +13,6 @@
 
 enum { HEARD_MS = 2000 };
 
-/* Bytes that are no UTF-8 would keep the whole message from being made. */
-static json_t *abort_message(int status, const char *why)
-{
-    json_t *text = json_string(why);
-
-    return json_pack("{s:i, s:o}", "status", status, "why",
-                     text ? text : json_string("(a reason that is not UTF-8)"));
-}
-
 void abort_job(int status, const char *why)
 {
     struct world *w = fork_guard_is_child ? NULL : world_current();
@@ -30,7 +22,9 @@ void abort_job(int status, const char *why)
         status = 1;
     why = why && *why ? why : "no reason given";
     if (w && w->is_launched)
-        is_heard = news_tell(w->news, COORD_ABORT, abort_message(status, why), NULL) == 0 &&
+        is_heard = news_tell(w->news, COORD_ABORT,
+                             json_pack("{s:i, s:o}", "status", status, "why", text_json(why)),
+                             NULL) == 0 &&
                    news_await_left(w->news, w->rank, clock_ms() + HEARD_MS, NULL) == 0;
     /* The launcher says it, if it can be told. */
     if (!is_heard)

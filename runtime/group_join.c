@@ -164,6 +164,20 @@ static int bring_up(struct bring_up *b, struct fault *why)
     return rc;
 }
 
+/* What it needs before it hears of anything. */
+static int group_furnish(struct group *g, struct fault *why)
+{
+    const struct world *w = g->world;
+    char who[GROUP_MEMBER_TEXT];
+    int rc = 0;
+
+    if (!w->job.local_net)
+        rc = hierarchy_find(&g->hierarchy, g, why);
+    if (!rc && w->is_launched)
+        rc = bell_make(&g->bell, w->dir, w->generation, g->id, w->rank, why);
+    return rc ? fault_wrap(why, "%s", group_describe(g, g->rank, who)) : 0;
+}
+
 int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                int64_t deadline_ms, struct fault *why)
 {
@@ -174,16 +188,11 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     if (rc)
         return rc;
     b.group = g;
-    if (!w->job.local_net)
-        rc = hierarchy_find(&g->hierarchy, g, why);
-    if (!rc && w->is_launched)
-        rc = bell_make(&g->bell, w->dir, w->generation, id, w->rank, why);
-    if (rc) {
-        group_destroy(g);
-        return rc;
+    rc = group_furnish(g, why);
+    if (!rc) {
+        news_add(w->news, g);
+        rc = bring_up(&b, why);
     }
-    news_add(w->news, g);
-    rc = bring_up(&b, why);
     tcp_mesh_close(b.mesh);
     rdma_mesh_close(b.rdma);
     free(b.uses_net);

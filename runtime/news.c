@@ -2,6 +2,7 @@
 #include "runtime/news.h"
 
 #include "common/clock.h"
+#include "common/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/bell.h"
 #include "runtime/fork_guard.h"
@@ -410,8 +411,8 @@ void news_break(struct news *n, const struct group *g, const struct fault *why)
 {
     if (g->size > 1)
         news_tell(n, COORD_BREAK,
-                  json_pack("{s:I, s:i, s:s}", "group", (json_int_t)g->id, "code", why->code,
-                            "text", why->text),
+                  json_pack("{s:I, s:i, s:o}", "group", (json_int_t)g->id, "code", why->code,
+                            "text", text_json(why->text)),
                   NULL);
 }
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -128,12 +129,47 @@ static void test_broken_part(void **state)
     job_do(&mixed, broken_part);
 }
 
+/* A rank that can't come to a new group tells the others why, in whatever bytes, and none waits for it. */
+static void one_cannot(struct job *j, int rank)
+{
+    char dir[PATH_MAX], other[PATH_MAX];
+    struct rlimit files, none;
+    ml_group *w, *part;
+
+    job_dir(j, j->host_of[rank], dir);
+    job_dir(j, j->host_of[rank], other);
+    snprintf(other + strlen(other), 8,
+             "\xfc"); /* no UTF-8, as the system's words in some languages */
+    if (rank == 1)
+        REQUIRE(symlink(dir, other) == 0 && setenv("MLAUNCH_JOB_DIR", other, 1) == 0);
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    none = files;
+    none.rlim_cur = 3;
+    if (rank == 1)
+        REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    REQUIRE(ml_split(w, 0, 0, &part) == ML_ERR_SYSTEM);
+    REQUIRE_TEXT(ml_error(), "rank 1 on host host0: cannot open the FIFO ");
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    REQUIRE(sum(w, 1) == 6);
+    REQUIRE(ml_split(w, 0, 0, &part) == 0 && sum(part, 1) == 6);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_one_cannot(void **state)
+{
+    (void)state;
+    job_do(&all_shm, one_cannot);
+    job_do(&mixed, one_cannot);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_broken_part),
+        cmocka_unit_test(test_one_cannot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
