@@ -2,6 +2,7 @@
 #include "common/job_file.h"
 
 #include "common/number.h"
+#include "common/text_json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,21 +56,6 @@ static const struct member members[] = {
 };
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
-/* A command and a cut one may hold bytes that are not UTF-8, which JSON can't: shown as '?'. */
-static json_t *make_text(const char *text)
-{
-    json_t *value = json_string(text);
-    char plain[256];
-    size_t n = 0;
-
-    if (value)
-        return value;
-    for (; n < sizeof(plain) - 1 && text[n]; n++)
-        plain[n] = (char)((text[n] & 0x80) ? '?' : text[n]);
-    plain[n] = '\0';
-    return json_string(plain);
-}
-
 static json_t *get_member(const struct job_file *j, const struct member *m)
 {
     const char *at = (const char *)j + m->offset;
@@ -78,7 +64,7 @@ static json_t *get_member(const struct job_file *j, const struct member *m)
 
     switch (m->kind) {
     case TEXT:
-        return make_text(at);
+        return text_json(at);
     case INT:
         memcpy(&number, at, sizeof(number));
         return json_integer(number);
