@@ -171,9 +171,16 @@ static struct wire *mesh_wire_to_accept(struct tcp_mesh *m)
     return w;
 }
 
-static void mesh_accept(struct tcp_mesh *m)
+/* Without descriptors or memory for who is there, it would be there for ever. */
+static bool is_exhausted(int err)
 {
-    int fd;
+    return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
+static int mesh_accept(struct tcp_mesh *m, struct fault *why)
+{
+    const struct world *world = m->group->world;
+    int fd = -1;
 
     /* Not all there are: those that are known should not wait for a flood. */
     for (int i = 0; i < STRANGERS && (fd = address_accept(m->listener)) >= 0; i++) {
@@ -182,6 +189,11 @@ static void mesh_accept(struct tcp_mesh *m)
         if (wire_accept(w, m->group, fd, NULL) != 0)
             wire_drop(w);
     }
+    if (fd >= 0 || !is_exhausted(errno))
+        return 0;
+    return fault_os(why, ML_ERR_SYSTEM, errno,
+                    "rank %d on host %s cannot accept a connection at %s", world->rank,
+                    world->job.host, m->where);
 }
 
 /* Which member an accepted wire belongs to: its rank in the group, or -1: nobody who is awaited. */
@@ -300,7 +312,7 @@ static int mesh_timed_out(const struct tcp_mesh *m, struct fault *why)
 static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     struct pollfd *p = m->polls;
-    int rc;
+    int rc, count = POLLS_FIXED;
 
     p[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
     p[1] = (struct pollfd){.fd = news_fd(m->group->world->news), .events = POLLIN};
@@ -311,13 +323,15 @@ static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
 
         p[POLLS_FIXED + i] =
             (struct pollfd){.fd = w->fd, .events = (short)(POLLIN | (wants_out ? POLLOUT : 0))};
+        if (w->fd >= 0) /* poll() takes no more than the process may have descriptors */
+            count = POLLS_FIXED + i + 1;
     }
-    rc = poll(p, (nfds_t)m->wire_count + POLLS_FIXED, clock_left_ms(deadline_ms));
+    rc = poll(p, (nfds_t)count, clock_left_ms(deadline_ms));
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     if (rc == 0 || clock_left_ms(deadline_ms) == 0)
         return mesh_timed_out(m, why);
-    for (int i = 0; i < m->wire_count + POLLS_FIXED && rc < 0; i++)
+    for (int i = 0; i < count && rc < 0; i++)
         p[i].revents = 0;
     return 0;
 }
@@ -341,8 +355,9 @@ int tcp_mesh_run(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
             if (rc)
                 return rc;
         }
-        if (m->polls[0].revents)
-            mesh_accept(m);
+        rc = m->polls[0].revents ? mesh_accept(m, why) : 0;
+        if (rc)
+            return rc;
     }
     return 0;
 }

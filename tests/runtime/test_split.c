@@ -156,11 +156,37 @@ static void one_cannot(struct job *j, int rank)
     REQUIRE(ml_finalize() == 0);
 }
 
+/* The last rank has a descriptor for its bell and one to listen on, and none for who connects: it says that at once. */
+static void one_cannot_accept(struct job *j, int rank)
+{
+    struct rlimit files, few;
+    ml_group *w, *part;
+    int fds[3];
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    few = files;
+    for (int i = 0; i < 3; i++)
+        REQUIRE((fds[i] = dup(STDERR_FILENO)) >= 0);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    few.rlim_cur = (rlim_t)fds[2];
+    if (rank == 5)
+        REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    REQUIRE(ml_split(w, 0, 0, &part) == ML_ERR_SYSTEM);
+    REQUIRE_TEXT(ml_error(), "rank 5 on host host0 cannot accept a connection at 127.0.0.1:");
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    REQUIRE(sum(w, 1) == 6);
+    REQUIRE(ml_finalize() == 0);
+}
+
 static void test_one_cannot(void **state)
 {
     (void)state;
     job_do(&all_shm, one_cannot);
     job_do(&mixed, one_cannot);
+    job_do(&all_tcp, one_cannot_accept);
 }
 
 int main(void)
