@@ -15,21 +15,6 @@ static bool has_posted(const struct shm_board *b, int rank)
            b->posted;
 }
 
-bool shm_board_has_come(const struct shm_board *b, int rank)
-{
-    return b->awaited && atomic_load(&shm_board_line(b, rank, b->awaited)->at) >= b->awaited;
-}
-
-bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call)
-{
-    const struct board_line *l = shm_board_line(b, rank, b->posted + 1);
-
-    if (atomic_load_explicit(&l->at, memory_order_acquire) <= b->posted)
-        return false;
-    *call = l->call;
-    return true;
-}
-
 /* --- posting -----------------------------------------------------------------------------------
  */
 

@@ -78,11 +78,24 @@ static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank,
     return b->cells + (size_t)rank * b->stride + number * b->cell_size;
 }
 
-/* For links: whether `rank` waits in a call that this rank has not come to: it sends and receives nothing
- * else until then. *call: which. */
-bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call);
+/* For links, which shm_board.c calls: these two only look. */
 
-/* For links: whether this rank waits for a post that `rank` has made. */
-bool shm_board_has_come(const struct shm_board *b, int rank);
+/* Whether `rank` waits in a call that this rank has not come to: it sends and receives nothing else until
+ * then. *call: which. */
+static inline bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call)
+{
+    const struct board_line *l = shm_board_line(b, rank, b->posted + 1);
+
+    if (atomic_load_explicit(&l->at, memory_order_acquire) <= b->posted)
+        return false;
+    *call = l->call;
+    return true;
+}
+
+/* Whether this rank waits for a post that `rank` has made. */
+static inline bool shm_board_has_come(const struct shm_board *b, int rank)
+{
+    return b->awaited && atomic_load(&shm_board_line(b, rank, b->awaited)->at) >= b->awaited;
+}
 
 #endif
