@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/alloc_file_linux.h"
 
+#include "runtime/stdio_guard.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -40,19 +42,16 @@ static bool is_limited(void)
     return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < (rlim_t)file_size;
 }
 
-/* Not as standard input or output, should the program have closed one. */
 static int file_open(void)
 {
-    int fd = memfd_create("mlaunch", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    int higher;
+    int held[STDIO_GUARD], fd;
 
+    stdio_guard_begin(held);
+    fd = memfd_create("mlaunch", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     if (fd < 0)
         fd = memfd_create("mlaunch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(fd);
-    return higher;
+    stdio_guard_end(held);
+    return fd;
 }
 
 static void file_make(void)
