@@ -68,27 +68,22 @@ static int file_open(const struct alloc_file *file)
 {
     char path[64];
     struct stat st;
-    int fd;
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)file->pid, (int)file->fd);
     if (stat(path, &st) || !is_file(&st, file))
         return -1;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && fstat(fd, &st) == 0 && is_file(&st, file))
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Whether that is all in the file and will be for ever, so that reading it can't be SIGBUS. */
-static bool is_in_file(int fd, const struct alloc_place *place)
+/* Whether this is the file and has all of that, for ever, so that reading it can't be SIGBUS: its size is asked for once it is
+ * known to be sealed. */
+static bool is_in_file(int fd, const struct alloc_file *file, const struct alloc_place *place)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
 
-    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 && st.st_size >= 0 &&
-           place->block <= (uint64_t)st.st_size &&
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 && is_file(&st, file) &&
+           st.st_size >= 0 && place->block <= (uint64_t)st.st_size &&
            place->block_size <= (uint64_t)st.st_size - place->block;
 }
 
@@ -100,7 +95,7 @@ static bool view_open(struct view *out, const struct alloc_file *file,
 
     if (fd < 0)
         return false;
-    if (is_in_file(fd, place))
+    if (is_in_file(fd, file, place))
         at = mmap(NULL, place->block_size, PROT_READ, MAP_SHARED, fd, (off_t)place->block);
     close(fd);
     if (at == MAP_FAILED)
