@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/probe_child.h"
 
+#include "common/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,18 +12,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TEXT_MOST = 1 << 18, CHILDREN_MOST = 256 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void probe_child_start(struct probe_child *c, probe_child_fn *run, const void *arg)
 {
@@ -67,10 +60,10 @@ static void child_read(struct probe_child *c)
 void probe_children_gather(struct probe_child *children, int count, int deadline_ms)
 {
     struct pollfd polls[CHILDREN_MOST];
-    int64_t deadline = now_ms() + deadline_ms;
+    int64_t deadline = clock_ms() + deadline_ms;
 
     for (;;) {
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - clock_ms();
         int waiting = 0;
 
         for (int i = 0; i < count; i++) {

@@ -50,8 +50,7 @@ static void ports_open(struct wires **w, struct ibv_context *context, const char
 
         if (!json_is_true(json_object_get(port, "is_active")))
             continue;
-        if (wires_add_port(*w, whole(port, "port", 0), whole(port, "active_mtu", 0), &number,
-                           &why) == 0)
+        if (wires_add_port(*w, whole(port, "port", 0), &number, &why) == 0)
             json_object_set_new(port, "queue_pair", json_integer(number));
         else
             json_object_set_new(port, "untried", json_string(why.text));

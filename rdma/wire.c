@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/wire.h"
 
+#include "common/clock.h"
 #include "rdma/explain.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum {
     RECEIVES = 64, /* of each port */
@@ -33,7 +33,7 @@ struct word {
 };
 
 struct wire_port {
-    int number, mtu;
+    int number;
     struct ibv_qp *qp;
 };
 
@@ -58,14 +58,6 @@ enum {
     FILL_AT = WORDS_AT + SENDS * (int)sizeof(struct word),
     MEMORY = FILL_AT + LONGEST,
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 bool wire_is_linked(const struct wire_target *t)
 {
@@ -175,7 +167,7 @@ static int pair_start(struct ibv_qp *qp, int port, enum explain_step *step)
     return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-int wires_add_port(struct wires *w, int port, int mtu, uint32_t *number, struct fault *why)
+int wires_add_port(struct wires *w, int port, uint32_t *number, struct fault *why)
 {
     struct explain_place at = {.device = w->device, .port = port};
     struct ibv_qp_init_attr attr = {.send_cq = w->queue,
@@ -197,7 +189,6 @@ int wires_add_port(struct wires *w, int port, int mtu, uint32_t *number, struct 
     if (!p->qp)
         return explain(why, EXPLAIN_PAIR, errno, &at);
     p->number = port;
-    p->mtu = mtu < LONGEST ? mtu : LONGEST;
     err = pair_start(p->qp, port, &step);
     w->port_count++;
     for (int i = 0; i < RECEIVES && !err; i++) {
@@ -400,7 +391,7 @@ static void say_all(struct wires *w, int64_t now)
 void wires_run(struct wires *w, struct wire_target *targets, int count, uint64_t tag, int wait_ms,
                int stop_fd)
 {
-    int64_t now = now_ms(), deadline = wait_ms < 0 ? INT64_MAX : now + wait_ms;
+    int64_t now = clock_ms(), deadline = wait_ms < 0 ? INT64_MAX : now + wait_ms;
     struct pollfd polls[] = {{.fd = w->channel->fd, .events = POLLIN},
                              {.fd = stop_fd, .events = POLLIN}};
 
@@ -421,6 +412,6 @@ void wires_run(struct wires *w, struct wire_target *targets, int count, uint64_t
             break;
         while (ibv_get_cq_event(w->channel, &queue, &context) == 0)
             w->events++;
-        now = now_ms();
+        now = clock_ms();
     }
 }

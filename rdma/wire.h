@@ -49,8 +49,8 @@ int wires_open(struct wires **out, struct ibv_context *context, const char *devi
                struct fault *why);
 void wires_close(struct wires *w); /* takes NULL */
 
-/* *number: the queue pair's, for the other hosts. mtu: bytes that it can take. */
-int wires_add_port(struct wires *w, int port, int mtu, uint32_t *number, struct fault *why);
+/* *number: the queue pair's, for the other hosts. */
+int wires_add_port(struct wires *w, int port, uint32_t *number, struct fault *why);
 
 bool wire_is_linked(const struct wire_target *t); /* both have heard each other */
 bool wire_is_whole(const struct wire_target *t);  /* with the longest datagrams, too */

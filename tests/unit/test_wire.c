@@ -258,7 +258,7 @@ static struct wire_target try_one(bool is_ethernet, int wait_ms)
                              .number = 99,
                              .mtu = 2048};
     assert_int_equal(wires_open(&w, &mock.context, "mlx5_0", &why), 0);
-    assert_int_equal(wires_add_port(w, 1, 4096, &number, &why), 0);
+    assert_int_equal(wires_add_port(w, 1, &number, &why), 0);
     assert_int_equal(number, 17);
     wires_run(w, &t, 1, 0x1234, wait_ms, -1);
     wires_close(w);
