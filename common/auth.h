@@ -3,7 +3,7 @@
  * auth.h: two ends of a TCP connection prove to each other that they know the job's secret, without
  * sending it (doc/protocol.md, "Handshake"). A state machine without I/O: frames in, frames out.
  *
- * HMAC-SHA-256 (libsodium crypto_auth_hmacsha256) over role, both nonces, job, rank, generation,
+ * HMAC-SHA-256 (libsodium crypto_auth_hmacsha256) over role, both nonces, job, rank, generation, group,
  * purpose and build. Three messages: the connecting side's HELLO, the accepting side's CHALLENGE with
  * its own proof, the connecting side's PROOF. Peers of different builds refuse each other in words.
  */

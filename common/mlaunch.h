@@ -8,7 +8,8 @@
  *
  * Threads: one thread at a time may use a group; different groups may be used at the same time.
  * (ml_test and ml_wait, below, may be called at any time.)
- * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call but ml_alloc.
+ * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call but ml_alloc, ml_free
+ * and those that only ask.
  *
  * Buffers belong to the caller, who may free or reuse them as soon as the call has returned. `count`
  * is in elements, `size` in bytes; both may be 0 and beyond 4 GiB. Buffers need no alignment beyond

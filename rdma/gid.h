@@ -27,15 +27,15 @@ bool gid_is_zero(const struct gid *g);
 bool gid_is_neighbour(const struct gid *a, const struct gid *b);
 const char *gid_format(const struct gid *g, char text[GID_TEXT]);
 
-/* Which of the lower rank's GIDs (*low) and of the higher rank's (*high) to use: RoCE v2 with IPv4
- * addresses in a shared subnet first, then IPv6 ones, then IPv4 ones that a router may join, then
- * link-local ones, RoCE v1 last. only_low, only_high: the index that its user named, or -1. False:
- * there is no such pair. */
 struct gid_list {
     const struct gid *gids;
     int count;
-    int only;
+    int only; /* the index that its user named, or -1 */
 };
+
+/* Which of the lower rank's GIDs and of the higher rank's to use, by their places in the lists: RoCE v2 with IPv4
+ * addresses in a shared subnet first, then IPv6 ones, then IPv4 ones that a router may join, then
+ * link-local ones, RoCE v1 last. False: there is no such pair. */
 bool gid_choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at);
 
 /* How well the best pair fits, 0: not at all; GID_SHARED and more: a shared subnet. */

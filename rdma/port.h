@@ -26,7 +26,7 @@ struct port {
 int port_open(struct port **out, const char *name, int number, struct fault *why);
 void port_close(struct port *p); /* takes NULL */
 
-/* Reads the GID table of a port; returns how many entries there are, or -1 and errno. */
+/* Reads the entries of a port's GID table that are set, at most `most`; returns how many, or -1 and errno. */
 int port_read_gids(struct ibv_context *context, int number, struct gid *out, int most);
 
 #endif

@@ -22,7 +22,7 @@ enum algorithm {
 };
 
 /* By call, bytes (the whole vector's; a share's for all_gather and reduce_scatter) and what g is:
- * its ranks, and whether all share memory; all of them are the same on every rank.
+ * its ranks, what lies between them, and how they are spread over hosts; all of them are the same on every rank.
  * MLAUNCH_ALGO="all_reduce:ring,broadcast:binomial" overrides, where g has what the algorithm needs;
  * a name in it that doesn't exist is ML_ERR_ARGUMENT with a sentence, here and from
  * algorithm_read. */

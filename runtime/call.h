@@ -9,8 +9,8 @@
  * g->broken if the group is broken. */
 int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
                int op, int root, struct fault *why);
-/* Ends it: takes the call's code, breaks the group (and tells the coordinator) on PEER, MISMATCH,
- * LINK and DEVICE; returns the code. */
+/* Ends it: takes the call's code and returns it; with any but 0 and ML_ERR_ARGUMENT the group is broken, and the
+ * coordinator told. */
 int call_end(struct group *g, int code, struct fault *why);
 
 #endif

@@ -93,7 +93,7 @@ int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why);
 /* What a transport gives. All of it is called with one thread at a time per group. */
 struct link;
 struct link_ops {
-    const char *name; /* "tcp", "shm", "self", "rdma" */
+    const char *name; /* for sentences: "tcp", "shared memory" */
     int spin_ns;      /* to spin for a short message before sleeping; 0: as everywhere */
     bool asks_kernel; /* progress is a system call, which a yield costs no more than */
     int drain_ms;     /* how long what a peer sent before its end may still be under way */
