@@ -4,7 +4,8 @@
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 
-read -ra flags < <(make -s --no-print-directory -C "$BUILD" print-flags)
+# Not as a part of `make -jN check`: then make would talk of its job server and its directories.
+read -ra flags < <(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory -C "$BUILD" print-flags)
 # needs_verbs HEADER: libibverbs's, itself or by one of ours.
 needs_verbs() {
     local other
