@@ -22,6 +22,7 @@
 enum {
     POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
     GIVE_UP_MS = 2500, /* when what survives SIGKILL is left to `mlaunch clean` */
+    KILLS = 3, /* before that, however long they take on a machine that has no time for us */
     CGROUP_WAIT_MS = 200,
     PASS_MS = 20,   /* between two looks into /proc */
     HUNG_MS = 1800, /* after the channel's end: a worker that isn't done by now does not run */
@@ -70,6 +71,7 @@ static void pause_ms(int ms)
 static void descendants_end(const struct guard_note *note, bool is_polite)
 {
     int64_t begin = clock_ms() - (is_polite ? 0 : POLITE_MS);
+    int kills = 0;
 
     for (;;) {
         struct process_list found = {0};
@@ -78,8 +80,9 @@ static void descendants_end(const struct guard_note *note, bool is_polite)
 
         if (kill_now)
             cgroup_kill(note->cgroup);
-        if (!reap() || past >= GIVE_UP_MS)
+        if (!reap() || (past >= GIVE_UP_MS && kills >= KILLS))
             return;
+        kills += kill_now;
         if ((is_polite || kill_now) && descendants_find(&found, note->job_dir, 0, NULL) == 0) {
             descendants_signal(&found, kill_now ? SIGKILL : SIGTERM);
             if (!kill_now)

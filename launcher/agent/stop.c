@@ -31,30 +31,34 @@ void stop_signal_ranks(struct agent *a, int signal)
     }
 }
 
-/* False: no /proc. */
-static bool descendants_signalled(struct agent *a, int signal, int second)
+/* How many there are; -1: no /proc. */
+static int descendants_signalled(struct agent *a, int signal, int second)
 {
     struct process_list found = {0};
     pid_t except = a->guard_fd >= 0 ? a->guard : 0;
+    int count;
 
     if (descendants_find(&found, a->dir[0] ? a->dir : NULL, except, NULL))
-        return false;
+        return -1;
     descendants_signal(&found, signal);
     if (second)
         descendants_signal(&found, second);
+    count = (int)found.count;
     process_list_free(&found);
-    return true;
+    return count;
 }
 
 void stop_signal_all(struct agent *a, int signal)
 {
-    if (!descendants_signalled(a, signal, 0))
+    if (descendants_signalled(a, signal, 0) < 0)
         stop_signal_ranks(a, signal);
 }
 
-/* To the ranks, and to whatever got away from their groups. */
-static void everyone_signal(struct agent *a, int signal)
+/* To the ranks, and to whatever got away from their groups; how many that were, as far as is known. */
+static int everyone_signal(struct agent *a, int signal)
 {
+    int count;
+
     /* Who has ended by itself before must not count as ended by us. */
     reap_all(a);
     for (int i = 0; i < a->spawned; i++)
@@ -62,10 +66,27 @@ static void everyone_signal(struct agent *a, int signal)
     if (signal == SIGKILL)
         cgroup_kill(a->cgroup);
     if (!descendants_exist())
-        return;
+        return 0;
     /* A stopped process handles no signal. Without /proc: what can be done without. */
-    if (!descendants_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT))
+    count = descendants_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
+    if (count < 0)
         stop_signal_ranks(a, signal);
+    return count;
+}
+
+/* SIGKILL to all. Time to end counts from the first one that was sent, which may be late, and anew while there
+ * are fewer each time: on a machine that has little time for them a thousand processes end slowly. */
+static void everyone_kill(struct agent *a)
+{
+    struct stop *s = &a->stop;
+    int count = everyone_signal(a, SIGKILL);
+    int64_t give_up_at = clock_ms() + GIVE_UP_MS;
+
+    if (s->fewest >= 0 && count >= s->fewest)
+        return;
+    s->fewest = count > 0 ? count : 0;
+    if (s->give_up_at < give_up_at)
+        s->give_up_at = give_up_at;
 }
 
 static void step(struct agent *a)
@@ -75,7 +96,7 @@ static void step(struct agent *a)
     bool is_needed = true; /* another step */
 
     if (now >= s->kill_at) {
-        everyone_signal(a, SIGKILL);
+        everyone_kill(a);
         is_needed = descendants_exist() || s->is_hurried;
         s->has_given_up = is_needed && clock_ms() >= s->give_up_at;
     } else if (s->term_at >= 0 && now >= s->term_at) {
@@ -137,6 +158,7 @@ void stop_start(struct agent *a, int signal, int grace_ms)
     if (!s->is_active || kill_at < s->kill_at) {
         s->kill_at = kill_at;
         s->give_up_at = kill_at + GIVE_UP_MS;
+        s->fewest = -1;
         s->term_at = is_polite && signal != SIGTERM ? now + grace_ms / 2 : -1;
     }
     s->is_active = true;

@@ -21,6 +21,7 @@ struct stop {
     bool is_active;
     bool is_hurried;                      /* KILL: output that nobody takes is not waited for */
     bool has_given_up;                    /* on whoever survives SIGKILL, and on that output */
+    int fewest;                           /* that were left at a SIGKILL; -1: none was sent */
     int64_t term_at, kill_at, give_up_at; /* clock_ms; term_at -1: done */
 };
 
