@@ -22,9 +22,10 @@
 #include <sys/queue.h>
 
 enum {
-    HANDSHAKE_MS = 10000,    /* for a stranger to prove who he is */
-    LINGER_MS = 2000,        /* for a refusal to be read */
-    LAST_WORD_MS = 200,      /* for an agent to say how a rank died */
+    HANDSHAKE_MS = 10000, /* for a stranger to prove who he is */
+    LINGER_MS = 2000,     /* for a refusal to be read */
+    LAST_WORD_MS =
+        500, /* for an agent to say how a rank died, of the second in which all shall know */
     WAITING_AFTER_MS = 1000, /* a rank says WAITING once a call has waited so long */
     MISSING_NAMED = 5,       /* ranks named in a sentence about those that are missing */
     WAITING_NAMED = 16,      /* ranks named in a sentence about those that wait */
