@@ -40,25 +40,28 @@ static struct ibv_device handles[DEVICES];
 static struct context *contexts[CONTEXTS];
 static struct pair *pairs[MOCK_PAIRS];
 static struct ibv_qp_attr told[MOCK_PAIRS];
-static int pair_count, open_count, refuse_list, refuse_open;
+static int pair_count, open_count, refuse_list, refuse_open, refuse_port;
 
 void mock_verbs_begin(const struct mock_device *list)
 {
     devices = list;
-    pair_count = open_count = refuse_list = refuse_open = 0;
+    pair_count = open_count = refuse_list = refuse_open = refuse_port = 0;
     memset(pairs, 0, sizeof(pairs));
     memset(contexts, 0, sizeof(contexts));
 }
 
-void mock_verbs_end(void)
+int mock_verbs_end(void **state)
 {
+    (void)state;
     assert_int_equal(open_count, 0);
+    return 0;
 }
 
-void mock_verbs_refuse(int list, int open)
+void mock_verbs_refuse(int list, int open, int port)
 {
     refuse_list = list;
     refuse_open = open;
+    refuse_port = port;
 }
 
 const struct ibv_qp_attr *mock_verbs_told(uint32_t number)
@@ -192,7 +195,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_i
     attr->link_layer = p->link_layer;
     attr->active_mtu = p->mtu;
     attr->lid = (uint16_t)(10 + number);
-    return 0;
+    return refuse_port;
 }
 
 const char *ibv_port_state_str(enum ibv_port_state state)

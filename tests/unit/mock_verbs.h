@@ -26,11 +26,11 @@ struct mock_device {
 
 /* The devices of the test, up to one without a name. */
 void mock_verbs_begin(const struct mock_device *devices);
-/* Fails the test if anything that was opened or created is still there. */
-void mock_verbs_end(void);
+/* cmocka's teardown: fails the test if anything that was opened or created is still there. */
+int mock_verbs_end(void **state);
 
-/* ibv_get_device_list, ibv_open_device fail with this error; 0: they don't. */
-void mock_verbs_refuse(int list, int open);
+/* ibv_get_device_list, ibv_open_device, ibv_query_port fail with this error; 0: they don't. */
+void mock_verbs_refuse(int list, int open, int port);
 
 /* How the queue pair of that number was told its way: its port as initialised, and the peer's. */
 const struct ibv_qp_attr *mock_verbs_told(uint32_t number);

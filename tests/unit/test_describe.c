@@ -98,18 +98,11 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    mock_verbs_end();
-    return 0;
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_ports, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ports, setup, mock_verbs_end),
+        cmocka_unit_test_setup_teardown(test_read, setup, mock_verbs_end),
     };
 
     return cmocka_run_group_tests_name("describe", tests, NULL, NULL);

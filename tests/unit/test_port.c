@@ -5,7 +5,7 @@
  */
 #include "rdma/port.h"
 
-#include "rdma/device.h"
+#include "mock_verbs.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -17,75 +17,25 @@
 
 #include <cmocka.h>
 
-enum { PORTS = 2 };
-
-static struct ibv_context context;
-static enum ibv_port_state states[PORTS + 1]; /* from 1 */
-static int query_error, opened;
-static char opened_name[PORT_NAME_DEVICE];
-
-int device_open(struct ibv_context **out, const char *name, struct fault *why)
-{
-    (void)why;
-    snprintf(opened_name, sizeof(opened_name), "%s", name);
-    opened++;
-    *out = &context;
-    return 0;
-}
-
-void device_close(struct ibv_context *c)
-{
-    opened -= c == &context;
-}
-
-int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *out)
-{
-    (void)c;
-    memset(out, 0, sizeof(*out));
-    out->phys_port_cnt = PORTS;
-    return 0;
-}
-
-#undef ibv_query_port
-int ibv_query_port(struct ibv_context *c, uint8_t number, struct _compat_ibv_port_attr *out)
-{
-    struct ibv_port_attr *attr = (struct ibv_port_attr *)out;
-
-    (void)c;
-    assert_in_range(number, 1, PORTS);
-    attr->state = states[number];
-    attr->lid = (uint16_t)(10 + number);
-    return query_error;
-}
-
-const char *ibv_port_state_str(enum ibv_port_state state)
-{
-    return state == IBV_PORT_DOWN ? "down" : "active";
-}
-
-/* GIDs of both ports, in one table. */
-ssize_t _ibv_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries, size_t most,
-                             uint32_t flags, size_t size)
-{
-    (void)c;
-    (void)flags;
-    assert_true(most >= PORTS && size == sizeof(*entries));
-    for (uint32_t i = 0; i < PORTS; i++) {
-        memset(&entries[i], 0, sizeof(*entries));
-        entries[i].port_num = i + 1;
-        entries[i].gid_index = i;
-        entries[i].gid_type = IBV_GID_TYPE_ROCE_V2;
-        entries[i].gid.raw[15] = (uint8_t)(i + 1);
-    }
-    return PORTS;
-}
+static struct mock_device devices[2]; /* the second one: no more */
 
 static int setup(void **state)
 {
+    static const struct mock_device fresh = {
+        "mlx5_0",
+        {{IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET, IBV_MTU_4096, "::1"},
+         {IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET, IBV_MTU_4096, "::2"}},
+        false};
+
     (void)state;
-    states[1] = states[2] = IBV_PORT_ACTIVE;
-    query_error = opened = 0;
+    devices[0] = fresh;
+    mock_verbs_begin(devices);
     return 0;
+}
+
+static void port_goes_down(int number)
+{
+    devices[0].ports[number - 1].state = IBV_PORT_DOWN;
 }
 
 static void expect_port_named(const char *name, int asked, int got)
@@ -95,13 +45,11 @@ static void expect_port_named(const char *name, int asked, int got)
 
     assert_int_equal(port_open(&p, name, asked, &why), 0);
     assert_string_equal(p->device, "mlx5_0");
-    assert_string_equal(opened_name, "mlx5_0");
     assert_int_equal(p->number, got);
     assert_int_equal(p->attr.lid, 10 + got);
     assert_int_equal(p->gid_count, 1); /* its own only */
     assert_int_equal(p->gids[0].raw[15], got);
     port_close(p);
-    assert_int_equal(opened, 0);
 }
 
 static void expect_port(int asked, int got)
@@ -117,7 +65,6 @@ static void expect_refusal_named(const char *name, int asked, int code, const ch
     assert_int_equal(port_open(&p, name, asked, &why), code);
     assert_non_null(strstr(why.text, text));
     assert_null(p);
-    assert_int_equal(opened, 0);
 }
 
 static void expect_refusal(int asked, int code, const char *text)
@@ -130,19 +77,19 @@ static void test_choice(void **state)
     (void)state;
     expect_port(0, 1);
     expect_port(2, 2); /* --rdma-port */
-    states[1] = IBV_PORT_DOWN;
+    port_goes_down(1);
     expect_port(0, 2);
 }
 
 static void test_refusals(void **state)
 {
     (void)state;
-    states[1] = IBV_PORT_DOWN;
+    port_goes_down(1);
     expect_refusal(1, ML_ERR_LINK, "mlx5_0 port 1 is down: check its cable");
     expect_refusal(3, ML_ERR_DEVICE, "mlx5_0 has no port 3, only 1 to 2");
-    states[2] = IBV_PORT_DOWN;
+    port_goes_down(2);
     expect_refusal(0, ML_ERR_LINK, "mlx5_0 port 1 is down");
-    query_error = EIO;
+    mock_verbs_refuse(0, 0, EIO);
     expect_refusal(0, ML_ERR_DEVICE, "on mlx5_0 port 1: Input/output error");
 }
 
@@ -153,7 +100,7 @@ static void test_names(void **state)
     expect_port_named("mlx5_0:1", 0, 1);
     expect_port_named("mlx5_0:2", 0, 2);
     expect_port_named("mlx5_0:1", 2, 1);
-    states[2] = IBV_PORT_DOWN;
+    port_goes_down(2);
     expect_refusal_named("mlx5_0:2", 0, ML_ERR_LINK, "mlx5_0 port 2 is down: check its cable");
     expect_refusal_named("mlx5_0:3", 0, ML_ERR_DEVICE, "mlx5_0 has no port 3, only 1 to 2");
     expect_refusal_named("mlx5_0:x", 0, ML_ERR_ARGUMENT,
@@ -163,9 +110,9 @@ static void test_names(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_choice, setup),
-        cmocka_unit_test_setup(test_refusals, setup),
-        cmocka_unit_test_setup(test_names, setup),
+        cmocka_unit_test_setup_teardown(test_choice, setup, mock_verbs_end),
+        cmocka_unit_test_setup_teardown(test_refusals, setup, mock_verbs_end),
+        cmocka_unit_test_setup_teardown(test_names, setup, mock_verbs_end),
     };
 
     return cmocka_run_group_tests_name("port", tests, NULL, NULL);

@@ -58,13 +58,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    mock_verbs_end();
-    return 0;
-}
-
 static struct rail_config config_of(const char *device)
 {
     return (struct rail_config){.device = device, .peer = "rank 1 on host b", .gid_index = -1};
@@ -429,24 +422,24 @@ static void test_devices(void **state)
     (void)state;
     assert_not_opened("x", "there is no RDMA device x here, only m, n, o, ib, bare; compare the "
                            "hostfile's \"rdma\" with `rdma link`");
-    mock_verbs_refuse(0, ENODEV);
+    mock_verbs_refuse(0, ENODEV, 0);
     assert_not_opened("m", "cannot open the RDMA device on m: No such device; the device has gone "
                            "away, or this container does not have it");
-    mock_verbs_refuse(ENOSYS, 0);
+    mock_verbs_refuse(ENOSYS, 0, 0);
     assert_not_opened("m",
                       "cannot list the RDMA devices on m: Function not implemented; the kernel "
                       "has no RDMA: load ib_uverbs (modprobe ib_uverbs)");
-    mock_verbs_refuse(EPERM, 0);
+    mock_verbs_refuse(EPERM, 0, 0);
     assert_not_opened("m", "cannot list the RDMA devices on m: Operation not permitted; is "
                            "ib_uverbs loaded, and /dev/infiniband in this container?");
-    mock_verbs_end();
+    mock_verbs_end(state);
     mock_verbs_begin(none);
     assert_not_opened("m",
                       "there is no RDMA device m here, nor any other: is its driver loaded, and "
                       "is /dev/infiniband in this container?");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, mock_verbs_end)
 
 int main(void)
 {
