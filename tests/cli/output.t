@@ -7,8 +7,7 @@ TEST_LIMIT=180
 . "${0%/*}/job.sh"
 
 # Labels.
-job_prints "[0] a b
-[1] a b" "labels: parts of a line come together" -n 2 -- sh -c 'printf "a "; sleep 0.02; echo b'
+job_prints "[0] a b" "labels: parts of a line come together" -n 1 --output label -- sh -c 'printf "a "; sleep 0.02; echo b'
 job_prints "[0] no end
 [1] no end" "labels: a last line without an end gets one" -n 2 -- printf 'no end'
 job_prints $'[0] \n[1] ' "labels: empty lines" -n 2 -- echo
@@ -156,7 +155,8 @@ fi
 mkdir -p "$T/logs"
 echo old > "$T/logs/rank.0.out"
 job_says 4 'rank 1 on host .* exited with status 4' "--output DIR" -n 2 --output "$T/logs" -- \
-    sh -c 'echo out $MLAUNCH_RANK; echo err $MLAUNCH_RANK >&2; [ $MLAUNCH_RANK = 0 ] && sleep 60; sleep 0.1; exit 4'
+    sh -c 'echo out $MLAUNCH_RANK; echo err $MLAUNCH_RANK >&2; [ $MLAUNCH_RANK = 0 ] && exec sleep 60
+        until grep -q "out 0" "$0"; do sleep 0.02; done; exit 4' "$T/logs/rank.0.out"
 check_match '^mlaunch: the end of .*/logs/rank.1.err:$' "$ERR" "--output DIR: names the file"
 check_match '^err 1$' "$ERR" "--output DIR: shows its end"
 check_no_match . "$OUT" "--output DIR: nothing on stdout"

@@ -37,6 +37,7 @@ agent_kill() {
 job_begin -n 3 -- sh -c 'sleep 300 & exec sleep 301'
 wait_for '[ "$(ps_json "len(job[\"ranks\"])")" = 3 ]' 20
 wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]' 20
+wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20 # all have gone through exec
 check "ps lists" "$MLAUNCH" ps
 check_match "^JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND" "$OUT" "ps has a head"
 check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c sleep 300 & exec sleep 301" "$OUT" "the job has its line"

@@ -32,7 +32,8 @@ job_status 0 "64 ranks" -n 64 -- true
 # Ends that are asked for.
 job_says 124 'within 1 s \(--timeout\)' "--timeout" -n 2 --timeout 1 -- sleep 60
 job_status 7 "--grace: who ignores SIGTERM is killed" -n 2 --grace 1 --events "$T/events" -- \
-    sh -c '[ $MLAUNCH_RANK = 1 ] && exit 7; trap "" TERM; while :; do sleep 0.1; done'
+    sh -c '[ $MLAUNCH_RANK = 1 ] && { while [ ! -e '"$T"'/deaf ]; do sleep 0.02; done; exit 7; }
+        trap "" TERM; : > '"$T"'/deaf; while :; do sleep 0.1; done'
 check_match '"event":"stopped".*"grace_ms":1000' "$T/events" "… after that grace"
 check_match '"event":"exited".*"rank":0,.*"signal":9' "$T/events" "… by SIGKILL"
 job_status 6 "who stops in time is not killed" -n 2 --grace 20 -- sh -c \

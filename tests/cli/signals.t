@@ -6,13 +6,16 @@
 . "${0%/*}/job.sh"
 
 terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
-polite='import signal, sys, time
+polite='import os, signal, sys
 def on(n, f):
     print("got", signal.Signals(n).name, flush=True)
     if signal.Signals(n).name in sys.argv[1:]: sys.exit(0)
 for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2): signal.signal(n, on)
+told, tell = os.pipe() # a signal between a look and pause() would be slept through
+os.set_blocking(tell, False)
+signal.set_wakeup_fd(tell)
 print("ready", flush=True)
-while True: signal.pause()'
+while True: os.read(told, 1)'
 
 # has_said TEXT N: waits until N lines of $T/out have TEXT.
 has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
