@@ -21,7 +21,7 @@
 /* What a chunk without a rank is. */
 enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
 
-/* A writer thread with what it alone uses. */
+/* A writer with what its thread alone uses. */
 struct lane {
     struct output *output;
     struct writer *writer;
@@ -55,16 +55,24 @@ static void ring(struct output *o)
         ;
 }
 
+/* The first failure counts. The loop hears of it by the bell. */
+static void fail(struct output *o, const struct fault *why)
+{
+    pthread_mutex_lock(&o->lock);
+    if (!o->failed.code)
+        o->failed = *why;
+    pthread_mutex_unlock(&o->lock);
+}
+
 static void lane_on_failed(int err, const struct output_file *f, void *arg)
 {
-    struct output *o = ((struct lane *)arg)->output;
+    struct fault why;
 
-    pthread_mutex_lock(&o->lock);
-    if (!o->failed.code && err == EPIPE)
-        fault_set(&o->failed, ML_ERR_PEER, "the reader of %s is gone", f->name);
-    else if (!o->failed.code)
-        fault_os(&o->failed, ML_ERR_SYSTEM, err, "cannot write %s", f->name);
-    pthread_mutex_unlock(&o->lock);
+    if (err == EPIPE)
+        fault_set(&why, ML_ERR_PEER, "the reader of %s is gone", f->name);
+    else
+        fault_os(&why, ML_ERR_SYSTEM, err, "cannot write %s", f->name);
+    fail(((struct lane *)arg)->output, &why); /* lane_on_written rings */
 }
 
 static void lane_on_written(const struct chunk *list, void *arg)
@@ -178,8 +186,8 @@ static void lane_on_flush(void *arg)
     output_buffer_flush(&((struct lane *)arg)->buffer);
 }
 
-static int lane_start(struct lane *lane, struct output *o, const struct plan *p, bool for_ranks,
-                      struct fault *why)
+static int lane_open(struct lane *lane, struct output *o, const struct plan *p, bool for_ranks,
+                     struct fault *why)
 {
     const struct writer_ops ops = {lane_on_chunk, lane_on_flush, lane_on_written, lane_on_silence,
                                    lane};
@@ -196,15 +204,15 @@ static int lane_start(struct lane *lane, struct output *o, const struct plan *p,
         rc = label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
     if (rc)
         return rc;
-    rc = writer_start(&lane->writer, &ops, why);
+    rc = writer_open(&lane->writer, &ops, why);
     if (!rc)
         lane->buffer.thread = writer_thread(lane->writer);
     return rc;
 }
 
-static void lane_stop(struct lane *lane)
+static void lane_close(struct lane *lane)
 {
-    writer_stop(lane->writer);
+    writer_close(lane->writer);
     label_destroy(lane->label);
     free(lane->buffer.bytes);
 }
@@ -217,7 +225,7 @@ static bool is_same_file(int a, int b)
            x.st_rdev == y.st_rdev;
 }
 
-static int start_lanes(struct output *o, const struct plan *p, struct fault *why)
+static int open_lanes(struct output *o, const struct plan *p, struct fault *why)
 {
     bool is_dir = p->output == OUTPUT_DIR;
     int rc;
@@ -236,13 +244,13 @@ static int start_lanes(struct output *o, const struct plan *p, struct fault *why
     if (is_dir) {
         rc = output_dir_open(&o->dir, p->output_dir, p->size, why);
         if (!rc)
-            rc = lane_start(&o->lanes[2], o, p, true, why);
+            rc = lane_open(&o->lanes[2], o, p, true, why);
         if (rc)
             return rc;
     }
-    rc = lane_start(&o->lanes[0], o, p, !is_dir, why);
+    rc = lane_open(&o->lanes[0], o, p, !is_dir, why);
     if (!rc && o->err_lane != &o->lanes[0])
-        rc = lane_start(&o->lanes[1], o, p, !is_dir, why);
+        rc = lane_open(&o->lanes[1], o, p, !is_dir, why);
     return rc;
 }
 
@@ -275,11 +283,16 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static void push(struct lane *lane, int host, int rank, int stream, const void *bytes, size_t size)
+/* False: there is no thread to write it; the loop will hear of that. */
+static bool push(struct lane *lane, int host, int rank, int stream, const void *bytes, size_t size)
 {
-    struct chunk *c = malloc(sizeof(*c) + size);
+    struct chunk *c;
     struct timespec now;
+    struct fault why;
 
+    if (size == 0 && !writer_is_used(lane->writer))
+        return true; /* an end of what has not begun */
+    c = malloc(sizeof(*c) + size);
     if (!c)
         abort(); /* the windows bound what is ever queued: this is a machine without memory */
     clock_gettime(CLOCK_REALTIME, &now);
@@ -290,7 +303,11 @@ static void push(struct lane *lane, int host, int rank, int stream, const void *
     c->size = size;
     if (size)
         memcpy(c->bytes, bytes, size);
-    writer_push(lane->writer, c);
+    if (writer_push(lane->writer, c, &why) == 0)
+        return true;
+    fail(lane->output, &why);
+    ring(lane->output);
+    return false;
 }
 
 static void on_log_line(enum log_level level, const char *text, void *arg)
@@ -321,7 +338,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
     }
-    rc = start_lanes(o, p, why);
+    rc = open_lanes(o, p, why);
     if (rc)
         goto fail;
     log_to(on_log_line, o);
@@ -338,7 +355,7 @@ void output_close(struct output *o)
         return;
     log_to(NULL, NULL);
     for (int i = 0; i < 3; i++)
-        lane_stop(&o->lanes[i]);
+        lane_close(&o->lanes[i]);
     output_dir_close(o->dir);
     output_tail_destroy(o->tail);
     if (o->on_bell)
@@ -389,7 +406,8 @@ void output_say(struct output *o, const char *format, ...)
     va_end(args);
     at = strlen(text);
     text[at++] = '\n';
-    push(o->err_lane, -1, -1, CHUNK_TEXT, text, at);
+    if (!push(o->err_lane, -1, -1, CHUNK_TEXT, text, at))
+        (void)!write(STDERR_FILENO, text, at);
 }
 
 void output_progress(struct output *o, const char *text)

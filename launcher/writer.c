@@ -108,11 +108,10 @@ static void *writer_run(void *arg)
     return NULL;
 }
 
-int writer_start(struct writer **out, const struct writer_ops *ops, struct fault *why)
+int writer_open(struct writer **out, const struct writer_ops *ops, struct fault *why)
 {
     struct writer *w = calloc(1, sizeof(*w));
     pthread_condattr_t attr;
-    int rc;
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -123,25 +122,38 @@ int writer_start(struct writer **out, const struct writer_ops *ops, struct fault
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wake, &attr);
     pthread_condattr_destroy(&attr);
-
-    rc = side_thread_start(&w->thread, writer_run, w, "the output", why);
-    if (rc) {
-        writer_stop(w);
-        return rc;
-    }
     *out = w;
     return 0;
 }
 
-void writer_push(struct writer *w, struct chunk *c)
+int writer_push(struct writer *w, struct chunk *c, struct fault *why)
 {
+    int rc = 0;
+
     c->next = NULL;
     pthread_mutex_lock(&w->lock);
-    *w->last = c;
-    w->last = &c->next;
-    w->is_busy = true;
-    pthread_cond_signal(&w->wake);
+    if (!w->thread.started)
+        rc = side_thread_start(&w->thread, writer_run, w, "the output", why);
+    if (rc) {
+        free(c);
+    } else {
+        *w->last = c;
+        w->last = &c->next;
+        w->is_busy = true;
+        pthread_cond_signal(&w->wake);
+    }
     pthread_mutex_unlock(&w->lock);
+    return rc;
+}
+
+bool writer_is_used(struct writer *w)
+{
+    bool is_used;
+
+    pthread_mutex_lock(&w->lock);
+    is_used = w->thread.started;
+    pthread_mutex_unlock(&w->lock);
+    return is_used;
 }
 
 struct side_thread *writer_thread(struct writer *w)
@@ -159,7 +171,7 @@ bool writer_is_idle(struct writer *w)
     return is_idle;
 }
 
-void writer_stop(struct writer *w)
+void writer_close(struct writer *w)
 {
     if (!w)
         return;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * writer.h: a thread that writes what it is given, in order, so that a blocked terminal or pipe
- * never blocks the supervisor's loop. The queue's bound is not kept here: it is the credit window
- * of each agent (output.c), and what mlaunch itself has to say.
+ * never blocks the supervisor's loop. It is started by the first chunk: many jobs say nothing. The
+ * queue's bound is not kept here: it is the credit window of each agent (output.c), and what mlaunch
+ * itself has to say.
  */
 #ifndef LAUNCHER_WRITER_H
 #define LAUNCHER_WRITER_H
@@ -40,10 +41,14 @@ struct writer_ops {
 
 struct writer;
 
-int writer_start(struct writer **out, const struct writer_ops *ops, struct fault *why);
+int writer_open(struct writer **out, const struct writer_ops *ops, struct fault *why);
 
-/* Takes over `c` (made with malloc). Never blocks for long. */
-void writer_push(struct writer *w, struct chunk *c);
+/* Takes over `c` (made with malloc), in failure too: that there can't be a thread. Never blocks for long; any thread
+ * may call. */
+int writer_push(struct writer *w, struct chunk *c, struct fault *why);
+
+/* Something has been pushed. */
+bool writer_is_used(struct writer *w);
 
 /* Everything pushed so far has been written and told of with on_written. */
 bool writer_is_idle(struct writer *w);
@@ -52,6 +57,6 @@ bool writer_is_idle(struct writer *w);
 struct side_thread *writer_thread(struct writer *w);
 
 /* Ends the thread, in a blocked write too; what is still queued is dropped. Takes NULL. */
-void writer_stop(struct writer *w);
+void writer_close(struct writer *w);
 
 #endif

@@ -180,4 +180,15 @@ job_status 0 "a rank that closes its output" -n 2 -- sh -c 'exec >&- 2>&-; sleep
 run bash -c '"$@" >&-' - "${JOB[@]}" -n 1 -- echo nowhere
 job_judge 0 "a closed stdout" "mlaunch … >&-"
 
+# No thread to write with: as if a limit on processes had been reached. (A sanitizer wants to be loaded first.)
+if [ "$SANITIZE" = no ]; then
+    printf '#include <errno.h>\nint pthread_create(void) { return EAGAIN; }\n' > "$T/none.c"
+    check "the library without threads builds" "$CC" -w -shared -fPIC -o "$T/none.so" "$T/none.c"
+    run env LD_PRELOAD="$T/none.so" "${JOB[@]}" --stdin none -n 1 -- true
+    job_judge 0 "a rank that says nothing needs no thread" "mlaunch without threads"
+    run env LD_PRELOAD="$T/none.so" "${JOB[@]}" --stdin none -n 1 -- sh -c 'echo out; exec sleep 100'
+    job_judge 125 "one that says something does" "mlaunch without threads"
+    check_match '^mlaunch: error: cannot start a thread for the output: Resource temporarily unavailable$' "$ERR" "… and a sentence says so"
+fi
+
 done_testing
