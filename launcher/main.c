@@ -10,6 +10,7 @@
 #include "launcher/usage.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
     const struct subcommand *command = subcommand_find(word);
     int status;
 
+    signal(SIGCHLD, SIG_DFL); /* if the caller ignored it no child's status could be had */
     log_open("mlaunch", LOG_WARN);
     if (command)
         status = command->run(argc - 1, argv + 1);

@@ -58,6 +58,12 @@ static int take_cwd(struct app *a, const char *cwd, const struct plan *p, struct
     if (!text_is_utf8(cwd))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--cwd is not UTF-8 text, as what goes to the hosts must be");
+    if (*cwd != '/' && !*p->cwd)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--cwd %s would count from this directory, which is gone or has a name that is "
+            "not UTF-8 text: give a path that begins with '/'",
+            cwd);
     return *cwd == '/' ? string_copy(&a->cwd, cwd, why)
                        : string_format(&a->cwd, why, "%s/%s", p->cwd, cwd);
 }
@@ -201,7 +207,7 @@ static int place(struct plan *p, const struct options *o, struct fault *why)
 }
 
 /* The directory as the user knows it ($PWD, with links), which other hosts more likely have. "" if
- * it is gone: then ranks start at home, with the agent's warning. */
+ * it is gone or can't be told to the hosts. */
 static int find_cwd(struct plan *p, struct fault *why)
 {
     const char *pwd = getenv("PWD");
@@ -212,6 +218,9 @@ static int find_cwd(struct plan *p, struct fault *why)
     if (!pwd || *pwd != '/' || stat(pwd, &a) || stat(".", &b) || a.st_dev != b.st_dev ||
         a.st_ino != b.st_ino)
         pwd = cwd = getcwd(NULL, 0);
+    if (!pwd)
+        log_warn("cannot tell this directory's path (%s): without --cwd ranks start at home",
+                 strerror(errno));
     if (pwd && !text_is_utf8(pwd)) {
         log_warn("this directory's name is not UTF-8 text: without --cwd ranks start at home");
         pwd = NULL;

@@ -68,6 +68,8 @@ fake bsub 'echo "Job not submitted"'
 check_error 125 "bsub took the job, but its answer is not understood: 'Job not submitted" "an odd answer" batch lsf --submit -- true
 fake sbatch 'echo "sbatch: error: no such partition" >&2; exit 3'
 check_error 125 "sbatch did not take the job: status 3" "a refusal" batch slurm --submit -- true
+check_error 125 "sbatch did not take the job: status 3" "a refusal, where the caller ignores SIGCHLD" \
+    env --ignore-signal=CHLD "PATH=$T/bin:$PATH" "$MLAUNCH" batch slurm --submit -- true
 check_match 'no such partition' "$ERR" "in the system's own words"
 rm "$T/bin/qsub"
 check_error 125 "there is no program qsub in PATH here" "a system that is not there" env PATH="$T/bin" "$MLAUNCH" batch pbs --submit -- true

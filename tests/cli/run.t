@@ -63,6 +63,15 @@ mkdir "$T/dir"
 job_prints "$T/dir" "--cwd" -n 1 --cwd "$T/dir" -- pwd
 job_prints "$(pwd -P)" "the caller's directory" -n 1 -- pwd -P
 job_says 125 "no-such-directory" "--cwd that is not there" -n 1 --cwd /no-such-directory -- true
+gone() (mkdir "$T/gone" && cd "$T/gone" && rmdir "$T/gone" && job "$@")
+run gone -n 1 -- pwd
+job_judge 0 "the caller's directory is gone" "mlaunch in a directory that is gone"
+check_match "^$HOME\$" "$OUT" "… then it is home"
+check_match "^mlaunch: warning: cannot tell this directory's path \(No such file or directory\): without --cwd ranks start at home$" "$ERR" \
+    "… with a warning"
+run gone -n 1 --cwd etc -- pwd
+job_judge 125 "… and no --cwd counts from it" "mlaunch --cwd etc in a directory that is gone"
+check_match "^mlaunch: error: --cwd etc would count from this directory, which is gone " "$ERR" "… which a sentence says"
 
 # Signals arrive at programs as if nobody were between. (Signals 32 and 33 are libc's own: not looked at.)
 standard_signals() {
