@@ -299,7 +299,7 @@ const struct option option_table[] = {
 
     {"rdma-device", NULL, 0, "NAME", "backend rdma: this device on every host, instead of the hostfile's wiring",
      .set = set_text, OF(rdma_device)},
-    {"rdma-port", NULL, 0, "N", "port of the RDMA devices (default: the first active one)",
+    {"rdma-port", NULL, 0, "N", "port of the RDMA devices (default: the one that reaches the peer best)",
      .set = set_number, .min = 1, .max = 255, OF(rdma_port)},
     {"gid-index", NULL, 0, "N", "index in the RDMA ports' GID tables (default: what fits each pair best)",
      .set = set_number, .min = 0, .max = 255, OF(gid_index)},
