@@ -5,10 +5,13 @@ TEST_LIMIT=1500
 . "${0%/*}/../lib/test.sh"
 command -v clang-tidy > /dev/null || skip_all "no clang-tidy here"
 
+SOURCE=$(cd "$SOURCE" && pwd) # as the compilations' paths are shown, whatever way configure was called
+
 # A make -n in a fresh directory of the same configuration prints every compilation.
 mkdir "$T/fresh"
 cd "$T/fresh" || exit 1
-check "the build's commands are known" sh -c 'cp "$BUILD/config.status" . && ./config.status > log 2>&1 && make -n V=1 all check TESTS= > commands'
+check "the build's commands are known" sh -c 'eval "\"\$SOURCE/configure\" $("$BUILD/config.status" --config)" > log 2>&1 &&
+    make -n V=1 all check TESTS= > commands'
 check "and make a compilation database" python3 "$SOURCE/tests/static/compile_commands.py" "$SOURCE" "$BUILD" \
     commands compile_commands.json
 python3 -c 'import json; print(*[e["file"] for e in json.load(open("compile_commands.json"))], sep="\n")' > files
