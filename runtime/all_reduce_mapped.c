@@ -11,7 +11,7 @@
 #include "runtime/all_reduce_mapped.h"
 
 #include "runtime/peer_memory_linux.h"
-#include "runtime/reduce_op.h"
+#include "runtime/reduce_order.h"
 #include "runtime/shm_board.h"
 #include "runtime/steps.h"
 
@@ -20,7 +20,6 @@
 enum {
     LEAST = 64 << 10,  /* bytes: below, the round more is not worth it */
     CHUNK = 128 << 10, /* of each rank's piece: a second-level cache has its operands, too */
-    GRAIN = 8192,      /* that are reduced by all ranks' operands before the next: L1 */
 };
 
 /* --- agreeing ----------------------------------------------------------------------------------
@@ -143,31 +142,31 @@ static size_t chunk_cut(const struct mapped *m, size_t n, struct blocks *pieces)
     return offset;
 }
 
-/* The sum may lie over this member's own operand: only the last step writes it. */
+struct views {
+    struct operands all;
+    const struct mapped *mapped;
+    size_t from;
+};
+
+static const char *view_find(const struct operands *o, int i, size_t offset)
+{
+    const struct views *v = (const struct views *)o;
+
+    return v->mapped->in[i] + v->from + offset;
+}
+
+/* The sum may lie over this member's own operand. */
 static void reduce_piece(const struct mapped *m, size_t n)
 {
     const struct group *g = m->group;
-    reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
-    size_t element = type_size(g->call.type), from, to;
-    _Alignas(64) char partial[GRAIN];
+    struct views v = {{view_find, g->size}, m, 0};
     struct blocks pieces;
     struct piece mine;
 
-    from = chunk_cut(m, n, &pieces);
+    v.from = chunk_cut(m, n, &pieces);
     mine = blocks_block(&pieces, g->rank);
-    from += mine.offset;
-    to = from + mine.size;
-    for (size_t size; from < to; from += size) {
-        const char *left = m->in[0] + from;
-
-        size = to - from < GRAIN ? to - from : GRAIN;
-        for (int r = 1; r < g->size; r++) {
-            char *sum = r == g->size - 1 ? m->mine + from : partial;
-
-            reduce_them(sum, left, m->in[r] + from, size / element);
-            left = sum;
-        }
-    }
+    v.from += mine.offset;
+    reduce_in_order(&v.all, &g->call, m->mine + v.from, mine.size);
 }
 
 /* Not all from the same member at once. */

@@ -21,63 +21,41 @@
 
 #include "runtime/all_reduce_mapped.h"
 #include "runtime/reduce_op.h"
+#include "runtime/reduce_order.h"
 #include "runtime/shm_board.h"
 #include "runtime/steps.h"
 
 #include <string.h>
 
-enum { GRAIN = 8192 /* bytes that are reduced by all ranks' operands before the next: L1 */ };
-
-/* Where the ranks' operands are. */
-struct operands {
+/* The ranks' cells, but this rank's own vector: a cell that others read just then is slower to read. */
+struct cells {
+    struct operands all;
     const struct shm_board *board;
     unsigned back;    /* turns since the cells were this turn's */
-    size_t offset;    /* in the cells */
-    const char *mine; /* this rank's, not in its cell; or NULL */
+    size_t offset;    /* in them */
+    const char *mine; /* of this rank's, from there on */
 };
 
-static const void *operand_of(const struct operands *o, int rank, size_t offset)
+static const char *cells_find(const struct operands *o, int i, size_t offset)
 {
-    if (o->mine && rank == o->board->group->rank)
-        return o->mine + offset;
-    return shm_board_cell(o->board, rank, o->back) + o->offset + offset;
-}
+    const struct cells *c = (const struct cells *)o;
 
-/* sum = operand 0 op operand 1 op … of `size` bytes. `sum` may lie over this rank's operand if that is in
- * its cell, or if there are two ranks. */
-static void combine(const struct operands *o, char *sum, size_t size)
-{
-    const struct group *g = o->board->group;
-    reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
-    size_t element = type_size(g->call.type);
-
-    for (size_t done = 0, n; done < size; done += n) {
-        const void *left = operand_of(o, 0, done);
-
-        n = size - done < GRAIN ? size - done : GRAIN;
-        for (int r = 1; r < g->size; r++) {
-            reduce_them(sum + done, left, operand_of(o, r, done), n / element);
-            left = sum + done;
-        }
-    }
+    if (i == c->board->group->rank)
+        return c->mine + offset;
+    return (const char *)shm_board_cell(c->board, i, c->back) + c->offset + offset;
 }
 
 /* --- short -------------------------------------------------------------------------------------
  */
 
-/* A line or cell that others read just then is slower to read than the vector itself, which may be written
+/* A line that others read just then is slower to read than the vector itself, which may be written
  * before this rank's turn if `out` is `in` and there are more than two. */
-static const void *own_operand(const struct group *g, const void *in, const void *out)
-{
-    return in != out || g->size == 2 ? in : NULL;
-}
-
 static int reduce_lines(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     struct shm_board *b = g->board;
     reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
     size_t count = size / type_size(g->call.type);
-    const void *own = own_operand(g, in, out), *left = NULL;
+    const void *own = in != out || g->size == 2 ? in : NULL, *left = NULL;
     int rc = shm_board_begin(b, in, size, why);
 
     for (int r = 0; r < g->size && !rc && size; r++) {
@@ -108,8 +86,7 @@ static void give_whole(const void *context)
 static int reduce_cells(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     struct shm_board *b = g->board;
-    struct operands all = {.board = b};
-    const void *own = own_operand(g, in, out);
+    struct cells cells = {.all = {cells_find, g->size}, .board = b};
     struct whole rest = {b, in, size};
     struct mapped m;
     int rc = mapped_begin(&m, g, in, out, size, give_whole, &rest, why);
@@ -117,10 +94,9 @@ static int reduce_cells(struct group *g, const void *in, void *out, size_t size,
     if (rc > 0)
         return all_reduce_mapped(&m, why);
     for (size_t done = 0, n; !rc; done += n) {
-        if (own)
-            all.mine = at(own, done);
+        cells.mine = at(in, done);
         n = size - done < b->cell_size ? size - done : b->cell_size;
-        combine(&all, at(out, done), n);
+        reduce_in_order(&cells.all, &g->call, at(out, done), n);
         if (done + n == size)
             break;
         rest = (struct whole){b, rest.in + n, rest.size - n};
@@ -183,12 +159,12 @@ static void reduce_piece(const struct passage *p, size_t n, unsigned back)
     size_t offset = passage_cut(p, n, &pieces);
     struct piece mine = blocks_block(&pieces, b->group->rank);
     char *sum = (char *)shm_board_cell(b, b->group->rank, back) + mine.offset;
-    struct operands all = {
-        .board = b, .back = back, .offset = mine.offset, .mine = at(p->in, offset + mine.offset)};
+    struct cells cells = {
+        {cells_find, b->group->size}, b, back, mine.offset, at(p->in, offset + mine.offset)};
 
     if (!mine.size)
         return;
-    combine(&all, sum, mine.size);
+    reduce_in_order(&cells.all, &b->group->call, sum, mine.size);
     memcpy(at(p->out, offset + mine.offset), sum, mine.size);
 }
 

@@ -27,7 +27,7 @@ int leaders_reduce(struct pipeline *p, int head, const void *in, void *sum, size
             p->t[n++] = recv_from(local->ranks[i], at(work, (size_t)i * size), size);
     rc = transfer_run(p->group, p->t, n, why);
     if (!rc && n)
-        reduce_in_order(&p->group->call, local, size, size, in, sum, work);
+        reduce_what_came(&p->group->call, local, size, size, in, sum, work);
     else if (!rc && in != sum && size)
         memcpy(sum, in, size);
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/reduce_flat.h"
 
-#include "runtime/reduce_op.h"
+#include "runtime/reduce_order.h"
 
 int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b, void **work,
                      struct fault *why)
@@ -9,20 +9,26 @@ int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b
     return pipeline_open(p, g, 2 * g->size, work, (size_t)g->size * b->block, why);
 }
 
-void reduce_in_order(const struct call *call, const struct team *m, size_t size, size_t step,
-                     const void *mine, void *sum, char *work)
+struct came {
+    struct operands all;
+    int place; /* this rank's */
+    const char *mine, *work;
+    size_t step;
+};
+
+static const char *came_find(const struct operands *o, int i, size_t offset)
 {
-    reduce_fn *combine = reduce_op(call->type, call->op);
-    size_t count = size / type_size(call->type);
-    const void *left = m->place == 0 ? mine : work;
+    const struct came *c = (const struct came *)o;
 
-    for (int r = 1; r < m->size; r++) {
-        const void *right = r == m->place ? mine : work + (size_t)r * step;
-        void *into = r == m->size - 1 ? sum : work;
+    return (i == c->place ? c->mine : c->work + (size_t)i * c->step) + offset;
+}
 
-        combine(into, left, right, count);
-        left = into;
-    }
+void reduce_what_came(const struct call *call, const struct team *m, size_t size, size_t step,
+                      const void *mine, void *sum, const char *work)
+{
+    struct came c = {{came_find, m->size}, m->place, mine, work, step};
+
+    reduce_in_order(&c.all, call, sum, size);
 }
 
 int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b, const void *in,
@@ -40,7 +46,7 @@ int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b
     }
     rc = transfer_run(p->group, p->t, n, why);
     if (!rc)
-        reduce_in_order(&p->group->call, m, mine.size, b->block, at(in, mine.offset), sum, work);
+        reduce_what_came(&p->group->call, m, mine.size, b->block, at(in, mine.offset), sum, work);
     return rc;
 }
 

@@ -20,9 +20,9 @@ int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b
                 void *sum, void *work, struct fault *why);
 
 /* sum = of `size` bytes, what the team's ranks have sent, at `work` and each `step` after it, and `mine` in this one's place;
- * in their order. Partial results go where the first one's came in, because `sum` may be `mine`. Two ranks at least. */
-void reduce_in_order(const struct call *call, const struct team *m, size_t size, size_t step,
-                     const void *mine, void *sum, char *work);
+ * in their order. `sum` may be `mine`. Two ranks at least. */
+void reduce_what_came(const struct call *call, const struct team *m, size_t size, size_t step,
+                      const void *mine, void *sum, const char *work);
 
 /* Everyone of the team gets everyone's block of `out`. */
 int share_flat(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/reduce_order.h"
+
+#include "runtime/reduce_op.h"
+
+enum { GRAIN = 8192 /* bytes that are reduced by all operands before the next: L1 */ };
+
+void reduce_in_order(const struct operands *o, const struct call *call, char *sum, size_t size)
+{
+    reduce_fn *reduce_them = reduce_op(call->type, call->op);
+    size_t element = type_size(call->type);
+    _Alignas(64) char partial[GRAIN];
+
+    for (size_t done = 0, n; done < size; done += n) {
+        const char *left = o->find(o, 0, done);
+
+        n = size - done < GRAIN ? size - done : GRAIN;
+        for (int i = 1; i < o->count; i++) {
+            char *into = i == o->count - 1 ? sum + done : partial;
+
+            reduce_them(into, left, o->find(o, i, done), n / element);
+            left = into;
+        }
+    }
+}
