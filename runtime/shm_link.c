@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shm_link.c: messages over rings in shared memory. Positions in a ring only grow. Each message
- * starts on a cache line of its own, header and the first 32 bytes of payload share it: so a small
- * message costs the receiver two misses, the ring's head and that line.
+ * starts on a pair of cache lines of its own; header and the first 32 bytes of payload share a line: so a
+ * small message costs the receiver two misses, the ring's head and that line. A pair, because processors fetch
+ * the other line of a pair unasked: the receiver would take away the one that the sender is writing.
  *
  * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes through the
  * ring, and nothing is sent behind it until the offer has been answered.
@@ -24,9 +25,9 @@
 #include <string.h>
 
 enum {
-    LINE = 64,         /* messages start at its multiples */
-    GRAIN = 16,        /* pieces of a payload are its multiples; no element is larger */
-    CHUNK = 32 * 1024, /* bytes after which the other side may begin with its part */
+    LINE = PROCESSOR_LINE, /* messages start at its multiples */
+    GRAIN = 16,            /* pieces of a payload are its multiples; no element is larger */
+    CHUNK = 32 * 1024,     /* bytes after which the other side may begin with its part */
 
     OFFER_LEAST =
         8 * 1024, /* bytes: below, the ring's two copies cost less than the kernel's one */
