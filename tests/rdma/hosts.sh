@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs on host 0 of three VMs (tests/vm); its TAP is that of hosts.t.
-TEST_LIMIT=880
+TEST_LIMIT=1780
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/jobs.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs on host 0 of four VMs (tests/vm); its TAP is that of mesh.t.
-TEST_LIMIT=390
+TEST_LIMIT=780
 . "${0%/*}/../lib/test.sh"
 
 COLLECTIVES=$BUILD/tests/runtime/collectives

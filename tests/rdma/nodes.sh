@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs in one VM with two memory nodes (tests/vm); its TAP is that of nodes.t.
-TEST_LIMIT=280
+TEST_LIMIT=580
 . "${0%/*}/../lib/test.sh"
 
 NODES=$BUILD/tests/rdma/nodes

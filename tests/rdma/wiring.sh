@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs on host 0 of three VMs (tests/vm); its TAP is that of wiring.t.
-TEST_LIMIT=580
+TEST_LIMIT=1180
 . "${0%/*}/../lib/test.sh"
 
 HELLO=$BUILD/examples/hello

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs on host 0 of two VMs (tests/vm); its TAP is that of zero_copy.t.
-TEST_LIMIT=390
+TEST_LIMIT=780
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/jobs.sh"
 JOB_LIMIT=100

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Long messages between memory of ml_alloc, on virtual machines: the devices move them, over all rails and whatever
 # becomes of these, and never after a call has returned (zero_copy.sh).
-TEST_LIMIT=400
+TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/rdma/vms.sh"
 run_in_vms 2 zero_copy.sh
