@@ -41,6 +41,8 @@ struct shm_link {
     struct link base;
     struct shm_ring *out, *in;
     size_t ring_size;
+    /* CHUNK, or the ring's size: no more is copied at once, whatever position the other side may have written. */
+    size_t chunk;
     /* Own positions, and the last that was seen of the other's: its cache line is only touched when
      * there seems to be nothing. */
     uint64_t out_head, out_tail;
@@ -197,7 +199,7 @@ static int shm_send(struct shm_link *s)
         if (s->is_offering)
             return 1;
     }
-    size = smaller(t->size - t->moved, smaller(room & ~(size_t)(GRAIN - 1), CHUNK));
+    size = smaller(t->size - t->moved, smaller(room & ~(size_t)(GRAIN - 1), s->chunk));
     if (size)
         shm_copy_in(s, (const unsigned char *)t->buf + t->moved, size);
     t->moved += size;
@@ -303,7 +305,7 @@ static int shm_receive(struct shm_link *s, struct fault *why)
             return 1;
         }
     }
-    size = smaller(t->size - t->moved, smaller((size_t)(s->in_head - s->in_tail), CHUNK));
+    size = smaller(t->size - t->moved, smaller((size_t)(s->in_head - s->in_tail), s->chunk));
     if (size)
         shm_copy_out(s, t, size);
     if (t->moved == t->size) {
@@ -430,6 +432,7 @@ int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segme
     l->out = shm_segment_ring(s, me, them);
     l->in = shm_segment_ring(s, them, me);
     l->ring_size = shm_segment_ring_size(s);
+    l->chunk = smaller(CHUNK, l->ring_size);
     l->my_slot = shm_segment_slot(s, me);
     l->peer_slot = shm_segment_slot(s, them);
     l->peer_bell = -1;

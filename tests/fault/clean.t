@@ -50,7 +50,6 @@ if as_ordinary true 2> /dev/null; then
     # The other user's agent, with its guard, is killed too: his dead job is his.
     worker=$(sed -n 's/.*"connected".*"pid":\([0-9]*\).*/\1/p' "$user_events" | head -n 1)
     guard=$(awk '{ print $4 }' "/proc/$worker/stat")
-    rank=$(pgrep -f '^sleep 325$')
     kill -STOP "$worker" "$guard"
     kill -KILL "$worker" "$guard"
     wait "$user" 2> /dev/null
