@@ -69,9 +69,10 @@ static int everyone_signal(struct agent *a, int signal)
         return 0;
     /* A stopped process handles no signal. Without /proc: what can be done without. */
     count = descendants_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
-    if (count < 0)
-        stop_signal_ranks(a, signal);
-    return count;
+    if (count >= 0)
+        return count;
+    stop_signal_ranks(a, signal);
+    return 0;
 }
 
 /* SIGKILL to all. Time to end counts from the first one that was sent, which may be late, and anew while there
@@ -84,7 +85,7 @@ static void everyone_kill(struct agent *a)
 
     if (s->fewest >= 0 && count >= s->fewest)
         return;
-    s->fewest = count > 0 ? count : 0;
+    s->fewest = count;
     if (s->give_up_at < give_up_at)
         s->give_up_at = give_up_at;
 }
