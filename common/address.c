@@ -266,3 +266,8 @@ int address_accept(int listener)
         tune(fd);
     return fd;
 }
+
+bool address_is_exhausted(int err)
+{
+    return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}

@@ -40,4 +40,8 @@ int address_connect(const struct address *to, int64_t deadline_ms, int *fd, stru
 /* An accepted socket made non-blocking, close-on-exec, TCP_NODELAY, keepalive. -1 and errno. */
 int address_accept(int listener);
 
+/* Whether this errno of address_accept means that there are no descriptors or no memory for who is there, who thus stays
+ * there: the listener remains readable. */
+bool address_is_exhausted(int err);
+
 #endif

@@ -22,7 +22,7 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
 
         if (fd >= 0) {
             connection_accept(s, fd);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        } else if (address_is_exhausted(errno)) {
             /* The listener stays readable: without the pause the loop would spin. */
             event_del(s->on_accept);
             event_add(s->accept_again, &pause);

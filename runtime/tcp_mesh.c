@@ -171,12 +171,6 @@ static struct wire *mesh_wire_to_accept(struct tcp_mesh *m)
     return w;
 }
 
-/* Without descriptors or memory for who is there, it would be there for ever. */
-static bool is_exhausted(int err)
-{
-    return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
-}
-
 static int mesh_accept(struct tcp_mesh *m, struct fault *why)
 {
     const struct world *world = m->group->world;
@@ -189,7 +183,7 @@ static int mesh_accept(struct tcp_mesh *m, struct fault *why)
         if (wire_accept(w, m->group, fd, NULL) != 0)
             wire_drop(w);
     }
-    if (fd >= 0 || !is_exhausted(errno))
+    if (fd >= 0 || !address_is_exhausted(errno))
         return 0;
     return fault_os(why, ML_ERR_SYSTEM, errno,
                     "rank %d on host %s cannot accept a connection at %s", world->rank,
