@@ -98,7 +98,7 @@ pid=$!
 wait_for 'running "sleep 1004" 2' 30 || fail "ranks start" "$(survivors "$mark")"
 kill -KILL "$(below "$pid" "nodelist=$N2 ")"
 cut_off() { netns exec "$N2" pgrep -fa 'sleep 1004' || :; }
-wait_for '[ -z "$(cut_off)" ]' "$(patience 3)"
+wait_for '[ -z "$(cut_off)" ]' 3
 check_output "" "an srun is killed: its node's ranks are gone after 3 s" cut_off
 check_status 125 "the job fails" wait "$pid"
 check_match "^mlaunch: .*host $N2 was lost: srun, which had started its agent, was killed by SIGKILL\$" "$T/srun.out" "naming the host"

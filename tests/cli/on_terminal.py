@@ -4,7 +4,7 @@
 
 SCRIPT is lines of `wait TEXT` (until it has appeared since the last wait), `type TEXT` (with \\n, \\x03 …),
 `signal NAME`, `stopped` (until the command has been stopped). What appears goes to stdout. The status is
-the command's (128 + N for signal N), or 99 if something did not happen within 60 seconds.
+the command's (128 + N for signal N), or 99 if something did not happen within 20 seconds.
 """
 import os
 import pty
@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-LIMIT = 60
+LIMIT = 20
 
 
 class Terminal:

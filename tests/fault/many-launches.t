@@ -11,7 +11,7 @@ is_long && ROUNDS=1000
 : > "$EVENTS"
 bad=0
 for ((i = 1; i <= ROUNDS; i++)); do
-    timeout -k 1 "$(patience 20)" "${JOB[@]}" -n 64 --oversubscribe -- true > "$OUT" 2> "$ERR"
+    timeout -k 1 "$(slow 20)" "${JOB[@]}" -n 64 --oversubscribe -- true > "$OUT" 2> "$ERR"
     status=$?
     [ "$status" -eq 0 ] || { bad=$((bad + 1)) && diag "launch $i: status $status: $(head -n 3 "$ERR")"; }
 done

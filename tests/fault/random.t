@@ -58,7 +58,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
     # A fault that struck nobody, because it came too early, leaves a job that runs: it is ended in a polite way.
     wait_microseconds 20000
     [ "$fault" = head ] || kill -TERM "$mlaunch" 2> /dev/null
-    if ! wait_for '! kill -0 "$mlaunch" 2> /dev/null' "$(patience 20)"; then
+    if ! wait_for '! kill -0 "$mlaunch" 2> /dev/null' "$(slow 20)"; then
         fail "$what" "mlaunch has not ended"
         kill -KILL "$mlaunch"
         continue

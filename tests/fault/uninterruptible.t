@@ -31,7 +31,7 @@ run eval 'wait "$mlaunch"'
 took=$(((${EPOCHREALTIME/./} - begin) / 1000))
 cp "$T/err" "$ERR"
 check_output 143 "mlaunch ends, with SIGTERM's status" echo "$status"
-if [ $took -lt $(($(patience 8) * 1000)) ]; then pass "… within the grace and a moment"; else fail "… within the grace and a moment" "$took ms"; fi
+if [ $took -lt $(($(slow 8) * 1000)) ]; then pass "… within the grace and a moment"; else fail "… within the grace and a moment" "$took ms"; fi
 check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterruptible sleep" "$T/err" "it names the process and says why"
 check_output D "it still is there" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"
 check_error 1 "job $ID: process $pid \(cat\) is left: pid $pid \(cat\) is in uninterruptible sleep" "clean finds it, and says why it stays" \
