@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent_way.h"
 #include "common/log.h"
-#include "launcher/command_words.h"
-#include "launcher/environment.h"
 #include "launcher/program_path.h"
+#include "launcher/text/command_words.h"
+#include "launcher/text/environment.h"
 
 #include <stdlib.h>
 #include <unistd.h>

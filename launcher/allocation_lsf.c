@@ -5,8 +5,8 @@
  */
 #include "common/number.h"
 #include "launcher/allocation_system.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

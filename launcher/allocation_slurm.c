@@ -6,9 +6,9 @@
  */
 #include "common/number.h"
 #include "launcher/allocation_system.h"
-#include "launcher/environment.h"
 #include "launcher/node_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/environment.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "launcher/allocation_system.h"
 
 #include "common/number.h"
-#include "launcher/environment.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/environment.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "common/log.h"
 #include "launcher/device_name.h"
 #include "launcher/options.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include "config.h"
 

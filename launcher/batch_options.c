@@ -4,7 +4,7 @@
 #include "launcher/batch_time.h"
 #include "launcher/option_table.h"
 #include "launcher/options.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <ctype.h>
 #include <stddef.h>

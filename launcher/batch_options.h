@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_BATCH_OPTIONS_H
 #define LAUNCHER_BATCH_OPTIONS_H
 
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>

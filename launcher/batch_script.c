@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch_script.h"
 #include "launcher/program_path.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch_submit.h"
 #include "launcher/program_path.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch_time.h"
 #include "common/number.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <stdbool.h>
 #include <stdio.h>

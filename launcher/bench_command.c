@@ -4,7 +4,7 @@
 #include "launcher/bench/options.h"
 #include "launcher/install_path.h"
 #include "launcher/option_table.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdio.h>
 #include <string.h>

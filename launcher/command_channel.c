@@ -7,12 +7,12 @@
 #include "common/clock.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/channel_ops.h"
-#include "launcher/command_words.h"
 #include "launcher/last_words.h"
 #include "launcher/program_path.h"
 #include "launcher/srun_command.h"
 #include "launcher/stream_child.h"
-#include "launcher/text_file.h"
+#include "launcher/text/command_words.h"
+#include "launcher/text/text_file.h"
 
 #include <errno.h>
 #include <poll.h>

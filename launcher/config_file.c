@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/config_file.h"
 #include "common/log.h"
-#include "launcher/nearest.h"
-#include "launcher/text_file.h"
+#include "launcher/text/nearest.h"
+#include "launcher/text/text_file.h"
 
 #include <errno.h>
 #include <ini.h>

@@ -5,7 +5,7 @@
 
 #include "common/fault.h"
 #include "launcher/setting.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "launcher/device_name.h"
 
 #include "common/port_name.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "launcher/host_list.h"
 #include "launcher/host_name.h"
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* host_list_merge.c: hosts that are listed more than once become one. */
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* host_list_parse.c: hosts in one word each, as -H takes them. */
 #include "launcher/host_name.h"
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/host_member.h"
-#include "launcher/environment.h"
-#include "launcher/nearest.h"
-#include "launcher/text_file.h"
+#include "launcher/text/environment.h"
+#include "launcher/text/nearest.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

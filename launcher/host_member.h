@@ -4,7 +4,7 @@
 #define LAUNCHER_HOST_MEMBER_H
 
 #include "common/fault.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <jansson.h>
 

@@ -2,8 +2,8 @@
 #include "launcher/host_name.h"
 #include "common/address.h"
 #include "common/number.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

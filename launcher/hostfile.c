@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,12 +7,12 @@
 #include "common/address.h"
 #include "common/log.h"
 #include "launcher/device_name.h"
-#include "launcher/environment.h"
 #include "launcher/host_member.h"
 #include "launcher/host_name.h"
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/environment.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <ctype.h>
 #include <jansson.h>

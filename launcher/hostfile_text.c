@@ -3,8 +3,8 @@
  * slots=2". */
 #include "common/number.h"
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>

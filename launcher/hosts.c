@@ -6,7 +6,7 @@
 #include "launcher/options.h"
 #include "launcher/query_command.h"
 #include "launcher/subcommand.h"
-#include "launcher/text_table.h"
+#include "launcher/text/text_table.h"
 #include "launcher/wiring_survey.h"
 
 #include <sodium.h>

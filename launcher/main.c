@@ -5,8 +5,8 @@
 #include "launcher/job.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
-#include "launcher/string_list.h"
 #include "launcher/subcommand.h"
+#include "launcher/text/string_list.h"
 #include "launcher/usage.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "launcher/node_list.h"
 #include "common/number.h"
 #include "launcher/hostfile.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define LAUNCHER_NODE_LIST_H
 
 #include "common/fault.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 /* "gpu[01-03,7],n[1-2]-ib,r[a-b][1-2],login" → gpu01 gpu02 gpu03 gpu7 n1-ib n2-ib ra1 ra2 rb1 rb2
  * login. At most `limit` names. ML_ERR_ARGUMENT: the sentence quotes the name at fault. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/option_table.h"
 #include "common/number.h"
-#include "launcher/environment.h"
-#include "launcher/nearest.h"
-#include "launcher/text_file.h"
+#include "launcher/text/environment.h"
+#include "launcher/text/nearest.h"
+#include "launcher/text/text_file.h"
 
 #include <inttypes.h>
 #include <limits.h>

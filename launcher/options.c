@@ -3,7 +3,7 @@
 #include "launcher/command_line.h"
 #include "launcher/config_file.h"
 #include "launcher/setting.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "common/fault.h"
 #include "launcher/plan.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdbool.h>
 

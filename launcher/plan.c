@@ -7,12 +7,12 @@
 #include "launcher/agent_way.h"
 #include "launcher/allocation.h"
 #include "launcher/backend.h"
-#include "launcher/environment.h"
 #include "launcher/options.h"
 #include "launcher/placement.h"
 #include "launcher/plan.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/environment.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/program_path.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "common/log.h"
 #include "launcher/query_command.h"
 #include "launcher/subcommand.h"
-#include "launcher/text_table.h"
+#include "launcher/text/text_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

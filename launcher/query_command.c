@@ -5,12 +5,12 @@
 #include "common/log.h"
 #include "launcher/agent_way.h"
 #include "launcher/install_path.h"
-#include "launcher/nearest.h"
 #include "launcher/option_print.h"
 #include "launcher/option_table.h"
 #include "launcher/options.h"
-#include "launcher/string_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/nearest.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 #include "common/fault.h"
 #include "launcher/host_list.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 enum remote_option {
     REMOTE_HOSTNAME,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/setting.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdlib.h>
 #include <string.h>

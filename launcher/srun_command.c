@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/srun_command.h"
 
-#include "launcher/environment.h"
+#include "launcher/text/environment.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

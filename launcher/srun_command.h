@@ -4,7 +4,7 @@
 #define LAUNCHER_SRUN_COMMAND_H
 
 #include "launcher/host_list.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 /* Adds the words up to where the agent's path follows. `environment`: the caller's. */
 int srun_command_words(struct string_list *out, const struct host *host, char *const *environment,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_host_list.c: any bytes as the value of --hosts. */
 #include "launcher/host_list.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <jansson.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* fuzz_hostfile.c: any bytes as a hostfile, JSON or text; what is accepted obeys the contract. */
 #include "common/log.h"
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdint.h>
 #include <stdlib.h>

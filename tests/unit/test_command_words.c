@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_command_words.c: --agent-command in words. */
-#include "launcher/command_words.h"
+#include "launcher/text/command_words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* test_host_list.c: -H. Hostfiles: test_hostfile.c; batch systems: test_allocation.c. */
 #include "launcher/host_list.h"
 #include "launcher/host_name.h"
-#include "launcher/nearest.h"
+#include "launcher/text/nearest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * with. */
 #include "common/log.h"
 #include "launcher/hostfile.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/command_words.h"
-#include "launcher/text_file.h"
+#include "launcher/text/command_words.h"
+#include "launcher/text/text_file.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/environment.h"
+#include "launcher/text/environment.h"
 #include "common/log.h"
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <fnmatch.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/text_file.h"
+#include "launcher/text/text_file.h"
 
 #include <errno.h>
 #include <stdio.h>

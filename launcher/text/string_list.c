@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/text_table.h"
+#include "launcher/text/text_table.h"
 
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

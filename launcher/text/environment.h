@@ -4,7 +4,7 @@
 #define LAUNCHER_ENVIRONMENT_H
 
 #include "common/fault.h"
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 /* Refuses what is not NAME=VALUE with a plain name, and the variables by which mlaunch tells a rank
  * who it is: all ranks would be told the same. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/nearest.h"
+#include "launcher/text/nearest.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_COMMAND_WORDS_H
 #define LAUNCHER_COMMAND_WORDS_H
 
-#include "launcher/string_list.h"
+#include "launcher/text/string_list.h"
 
 #include <stdbool.h>
 
