@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent_way.h"
 #include "common/log.h"
-#include "launcher/program_path.h"
+#include "launcher/process/program_path.h"
 #include "launcher/text/command_words.h"
 #include "launcher/text/environment.h"
 

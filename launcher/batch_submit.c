@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch_submit.h"
-#include "launcher/program_path.h"
+#include "launcher/process/program_path.h"
 #include "launcher/text/text_file.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "launcher/bench_command.h"
 
 #include "launcher/bench/options.h"
-#include "launcher/install_path.h"
 #include "launcher/option_table.h"
+#include "launcher/process/install_path.h"
 #include "launcher/text/string_list.h"
 
 #include <stdio.h>

@@ -7,10 +7,10 @@
 #include "common/clock.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/channel_ops.h"
-#include "launcher/last_words.h"
-#include "launcher/program_path.h"
+#include "launcher/process/last_words.h"
+#include "launcher/process/program_path.h"
+#include "launcher/process/stream_child.h"
 #include "launcher/srun_command.h"
-#include "launcher/stream_child.h"
 #include "launcher/text/command_words.h"
 #include "launcher/text/text_file.h"
 

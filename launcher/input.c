@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "launcher/agent_protocol.h"
-#include "launcher/side_thread.h"
+#include "launcher/process/side_thread.h"
 
 #include <errno.h>
 #include <event2/event.h>

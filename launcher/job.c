@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "launcher/agent/stream.h"
 #include "launcher/attempt.h"
-#include "launcher/install_path.h"
+#include "launcher/process/install_path.h"
 #include "launcher/signals.h"
 
 #include <event2/event.h>

@@ -2,7 +2,7 @@
 /* local_channel.c: the agent of this machine, a child on a socketpair. Its stderr is ours. */
 #include "launcher/agent_end.h"
 #include "launcher/channel_ops.h"
-#include "launcher/stream_child.h"
+#include "launcher/process/stream_child.h"
 
 #include <errno.h>
 #include <poll.h>

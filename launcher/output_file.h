@@ -8,7 +8,7 @@
 #define LAUNCHER_OUTPUT_FILE_H
 
 #include "common/fault.h"
-#include "launcher/side_thread.h"
+#include "launcher/process/side_thread.h"
 
 #include <stdbool.h>
 #include <stddef.h>

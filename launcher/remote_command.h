@@ -5,7 +5,7 @@
 #ifndef LAUNCHER_REMOTE_COMMAND_H
 #define LAUNCHER_REMOTE_COMMAND_H
 
-#include "launcher/last_words.h"
+#include "launcher/process/last_words.h"
 #include "launcher/remote_session.h"
 
 #include <libssh/callbacks.h>

@@ -4,10 +4,10 @@
 #ifndef LAUNCHER_REMOTE_SOCKET_H
 #define LAUNCHER_REMOTE_SOCKET_H
 
-#include "launcher/last_words.h"
+#include "launcher/process/last_words.h"
+#include "launcher/process/stream_child.h"
 #include "launcher/remote_config.h"
 #include "launcher/remote_wait.h"
-#include "launcher/stream_child.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "launcher/remote_stage.h"
 
 #include "common/clock.h"
-#include "launcher/install_path.h"
+#include "launcher/process/install_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ssh_load.c: opens mlaunch-ssh.so for the first host that needs SSH. */
 #include "common/build_id.h"
-#include "launcher/install_path.h"
+#include "launcher/process/install_path.h"
 #include "launcher/ssh_module.h"
 
 #include <dlfcn.h>

@@ -9,7 +9,7 @@
 #define LAUNCHER_WRITER_H
 
 #include "common/fault.h"
-#include "launcher/side_thread.h"
+#include "launcher/process/side_thread.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 #include "launcher/agent/guard.h"
 #include "launcher/agent/place_linux.h"
 #include "launcher/agent_protocol.h"
-#include "launcher/install_path.h"
+#include "launcher/process/install_path.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_last_words.c: the end of what was said, in one line. */
-#include "launcher/last_words.h"
+#include "launcher/process/last_words.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

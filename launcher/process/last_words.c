@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/last_words.h"
+#include "launcher/process/last_words.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/install_path.h"
+#include "launcher/process/install_path.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/side_thread.h"
+#include "launcher/process/side_thread.h"
 
 #include <signal.h>
 #include <time.h>

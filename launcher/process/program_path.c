@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/program_path.h"
+#include "launcher/process/program_path.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/stream_child.h"
+#include "launcher/process/stream_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
