@@ -2,8 +2,8 @@
 #include "launcher/agent_channel.h"
 
 #include "common/clock.h"
-#include "launcher/agent/stream.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
+#include "launcher/protocol/stream.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

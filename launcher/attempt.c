@@ -2,11 +2,11 @@
 #include "launcher/attempt.h"
 
 #include "common/clock.h"
-#include "launcher/agent_protocol.h"
 #include "launcher/attempt_frames.h"
 #include "launcher/attempt_phases.h"
 #include "launcher/attempt_pulse.h"
 #include "launcher/attempt_steps.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 #include <signal.h>

@@ -3,9 +3,9 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
-#include "launcher/agent_protocol.h"
 #include "launcher/attempt_phases.h"
 #include "launcher/attempt_pulse.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

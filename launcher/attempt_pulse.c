@@ -2,7 +2,7 @@
 #include "launcher/attempt_pulse.h"
 
 #include "common/clock.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 

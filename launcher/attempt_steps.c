@@ -3,8 +3,8 @@
 #include "launcher/attempt_steps.h"
 
 #include "common/log.h"
-#include "launcher/agent_protocol.h"
 #include "launcher/job_message.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "launcher/wiring_stated.h"
 
 #include <event2/event.h>

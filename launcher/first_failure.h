@@ -10,7 +10,7 @@
 #ifndef LAUNCHER_FIRST_FAILURE_H
 #define LAUNCHER_FIRST_FAILURE_H
 
-#include "launcher/agent_report.h"
+#include "launcher/protocol/agent_report.h"
 
 /* In the order in which blame is laid. */
 enum blame { BLAME_NONE, BLAME_ENDED_BY_US, BLAME_CONSEQUENCE, BLAME_CAUSE };

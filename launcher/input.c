@@ -2,8 +2,8 @@
 #include "launcher/input.h"
 
 #include "common/log.h"
-#include "launcher/agent_protocol.h"
 #include "launcher/process/side_thread.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -4,9 +4,9 @@
 #include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "launcher/agent/stream.h"
 #include "launcher/attempt.h"
 #include "launcher/process/install_path.h"
+#include "launcher/protocol/stream.h"
 #include "launcher/signals.h"
 
 #include <event2/event.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* local_channel.c: the agent of this machine, a child on a socketpair. Its stderr is ours. */
-#include "launcher/agent_end.h"
 #include "launcher/channel_ops.h"
 #include "launcher/process/stream_child.h"
+#include "launcher/protocol/agent_end.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,8 +3,8 @@
 
 #include "common/build_id.h"
 #include "launcher/agent_channel.h"
-#include "launcher/agent_protocol.h"
-#include "launcher/agent_report.h"
+#include "launcher/protocol/agent_protocol.h"
+#include "launcher/protocol/agent_report.h"
 
 #include <event2/event.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "launcher/agent_end.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_end.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "launcher/remote_stage.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
  */
 #include "common/clock.h"
 #include "common/log.h"
-#include "launcher/agent_end.h"
 #include "launcher/channel_ops.h"
+#include "launcher/protocol/agent_end.h"
 #include "launcher/remote_agent.h"
 #include "launcher/remote_host_key.h"
 #include "launcher/remote_login.h"

@@ -10,8 +10,8 @@
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/place_linux.h"
-#include "launcher/agent_protocol.h"
 #include "launcher/process/install_path.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <stdarg.h>

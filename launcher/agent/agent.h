@@ -14,13 +14,13 @@
 #include "launcher/agent/cgroup_linux.h"
 #include "launcher/agent/input.h"
 #include "launcher/agent/job_directory.h"
-#include "launcher/agent/job_message.h"
 #include "launcher/agent/output.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/agent/spawn.h"
 #include "launcher/agent/stop.h"
-#include "launcher/agent/stream.h"
 #include "launcher/agent/wires.h"
+#include "launcher/protocol/job_message.h"
+#include "launcher/protocol/stream.h"
 
 #include <event2/event.h>
 #include <sys/types.h>

@@ -7,7 +7,7 @@
 #define LAUNCHER_AGENT_BINDING_HWLOC_H
 
 #include "common/fault.h"
-#include "launcher/agent/job_message.h"
+#include "launcher/protocol/job_message.h"
 
 #include <sched.h>
 

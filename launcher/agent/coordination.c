@@ -6,7 +6,7 @@
 #include "coordinator/server.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/report.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>

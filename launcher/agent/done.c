@@ -5,7 +5,7 @@
 #include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/report.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 #include <signal.h>

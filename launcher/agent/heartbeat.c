@@ -2,7 +2,7 @@
 #include "launcher/agent/heartbeat.h"
 
 #include "launcher/agent/agent.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 

@@ -2,7 +2,7 @@
 #include "launcher/agent/input.h"
 
 #include "launcher/agent/agent.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

@@ -4,7 +4,7 @@
 #include "common/log.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/worker.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 #define LAUNCHER_AGENT_RANK_ENVIRONMENT_H
 
 #include "common/fault.h"
-#include "launcher/agent/job_message.h"
+#include "launcher/protocol/job_message.h"
 
 struct rank_environment; /* of all ranks of one app */
 

@@ -3,7 +3,7 @@
 
 #include "launcher/agent/agent.h"
 #include "launcher/agent/core_file.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <sys/wait.h>
 

@@ -7,7 +7,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <event2/event.h>

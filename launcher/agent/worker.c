@@ -13,7 +13,7 @@
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/start.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 #include <fcntl.h>

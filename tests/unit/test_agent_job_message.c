@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_agent_job_message.c: what an agent makes of LAUNCH_JOB, good and malformed. */
-#include "launcher/agent/job_message.h"
+#include "launcher/protocol/job_message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

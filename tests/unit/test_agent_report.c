@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_agent_report.c: what agents say: understood, or refused in words. */
-#include "launcher/agent_report.h"
+#include "launcher/protocol/agent_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

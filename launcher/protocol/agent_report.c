@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent_report.h"
+#include "launcher/protocol/agent_report.h"
 
 #include <jansson.h>
 #include <stdio.h>

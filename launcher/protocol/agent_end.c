@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent_end.h"
+#include "launcher/protocol/agent_end.h"
 
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <stdio.h>
 #include <string.h>

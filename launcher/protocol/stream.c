@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/stream.h"
+#include "launcher/protocol/stream.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

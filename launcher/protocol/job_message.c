@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/job_message.h"
+#include "launcher/protocol/job_message.h"
 
 #include "common/number.h"
 
