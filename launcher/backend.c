@@ -2,7 +2,7 @@
 #include "launcher/backend.h"
 
 #include "common/log.h"
-#include "launcher/device_name.h"
+#include "launcher/hosts/device_name.h"
 #include "launcher/options.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"

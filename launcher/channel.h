@@ -9,7 +9,7 @@
 #define LAUNCHER_CHANNEL_H
 
 #include "common/fault.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 struct channel;
 

@@ -2,7 +2,7 @@
 /* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the other; as a
  * hostfile with -o. */
 #include "common/log.h"
-#include "launcher/hostfile_write.h"
+#include "launcher/hosts/hostfile_write.h"
 #include "launcher/options.h"
 #include "launcher/query_command.h"
 #include "launcher/subcommand.h"

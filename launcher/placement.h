@@ -4,7 +4,7 @@
 #define LAUNCHER_PLACEMENT_H
 
 #include "common/fault.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <stdbool.h>
 

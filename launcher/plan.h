@@ -7,7 +7,7 @@
 #define LAUNCHER_PLAN_H
 
 #include "common/fault.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>

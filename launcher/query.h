@@ -7,7 +7,7 @@
 #define LAUNCHER_QUERY_H
 
 #include "launcher/channel.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <jansson.h>
 

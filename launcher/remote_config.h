@@ -14,7 +14,7 @@
 #define LAUNCHER_REMOTE_CONFIG_H
 
 #include "common/fault.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/text/string_list.h"
 
 enum remote_option {

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_SRUN_COMMAND_H
 #define LAUNCHER_SRUN_COMMAND_H
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/text/string_list.h"
 
 /* Adds the words up to where the agent's path follows. `environment`: the caller's. */

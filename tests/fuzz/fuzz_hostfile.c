@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_hostfile.c: any bytes as a hostfile, JSON or text; what is accepted obeys the contract. */
 #include "common/log.h"
-#include "launcher/hostfile.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 
 #include <stdint.h>

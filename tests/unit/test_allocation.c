@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_allocation.c: the hosts that batch systems give, in the forms in which they say so. */
-#include "launcher/allocation.h"
-#include "launcher/node_list.h"
+#include "launcher/hosts/allocation.h"
+#include "launcher/hosts/node_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

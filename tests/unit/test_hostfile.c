@@ -2,7 +2,7 @@
 /* test_hostfile.c: hostfiles, good and bad: each malformed one with the sentence that it is refused
  * with. */
 #include "common/log.h"
-#include "launcher/hostfile.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 
 #include <setjmp.h>

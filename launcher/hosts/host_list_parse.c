@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* host_list_parse.c: hosts in one word each, as -H takes them. */
-#include "launcher/host_name.h"
-#include "launcher/hostfile.h"
+#include "launcher/hosts/host_name.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

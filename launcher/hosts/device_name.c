@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/device_name.h"
+#include "launcher/hosts/device_name.h"
 
 #include "common/port_name.h"
 #include "launcher/text/text_file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/host_list.h"
-#include "launcher/host_name.h"
-#include "launcher/hostfile.h"
+#include "launcher/hosts/host_list.h"
+#include "launcher/hosts/host_name.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/allocation_system.h"
+#include "launcher/hosts/allocation_system.h"
 
 #include "common/number.h"
 #include "launcher/text/environment.h"

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_HOSTFILE_H
 #define LAUNCHER_HOSTFILE_H
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/host_name.h"
+#include "launcher/hosts/host_name.h"
 #include "common/address.h"
 #include "common/number.h"
 #include "launcher/text/string_list.h"

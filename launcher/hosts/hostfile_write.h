@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_HOSTFILE_WRITE_H
 #define LAUNCHER_HOSTFILE_WRITE_H
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <jansson.h>
 #include <stdio.h>

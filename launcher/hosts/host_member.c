@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/host_member.h"
+#include "launcher/hosts/host_member.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/text_file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* allocation_pbs.c: PBS_NODEFILE has a line with a host for each of its slots. */
-#include "launcher/allocation_system.h"
+#include "launcher/hosts/allocation_system.h"
 
 static const char *const variables[] = {"PBS_NODEFILE", NULL};
 

@@ -2,7 +2,7 @@
 /* hostfile_text.c: hostfiles as MPI users write them: a host a line, "host", "host:2", "host
  * slots=2". */
 #include "common/number.h"
-#include "launcher/hostfile.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

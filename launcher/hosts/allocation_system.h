@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_ALLOCATION_SYSTEM_H
 #define LAUNCHER_ALLOCATION_SYSTEM_H
 
-#include "launcher/hostfile.h"
+#include "launcher/hosts/hostfile.h"
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * than one a rank with SLURM_CPUS_PER_TASK.
  */
 #include "common/number.h"
-#include "launcher/allocation_system.h"
-#include "launcher/node_list.h"
+#include "launcher/hosts/allocation_system.h"
+#include "launcher/hosts/node_list.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/text_file.h"
 

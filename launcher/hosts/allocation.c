@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/allocation.h"
+#include "launcher/hosts/allocation.h"
 
 #include "common/log.h"
-#include "launcher/allocation_system.h"
+#include "launcher/hosts/allocation_system.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"

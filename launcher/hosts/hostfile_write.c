@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/hostfile_write.h"
+#include "launcher/hosts/hostfile_write.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* allocation_sge.c: PE_HOSTFILE has lines "host slots queue processors". */
-#include "launcher/allocation_system.h"
+#include "launcher/hosts/allocation_system.h"
 
 static const char *const variables[] = {"PE_HOSTFILE", NULL};
 

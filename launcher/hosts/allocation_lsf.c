@@ -4,7 +4,7 @@
  * LSB_DJOB_HOSTFILE names; or LSB_HOSTS "a a b": the latter two have a host once for each slot.
  */
 #include "common/number.h"
-#include "launcher/allocation_system.h"
+#include "launcher/hosts/allocation_system.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

@@ -4,7 +4,7 @@
 #define LAUNCHER_ALLOCATION_H
 
 #include "common/fault.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 /* *out: NULL outside of an allocation. What the batch system says but can't be understood is an
  * error that names the variable or file, and the text at fault. */

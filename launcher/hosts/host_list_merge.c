@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* host_list_merge.c: hosts that are listed more than once become one. */
-#include "launcher/hostfile.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 
 #include <stdlib.h>
