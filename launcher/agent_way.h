@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_WAY_H
 #define LAUNCHER_AGENT_WAY_H
 
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 #include "launcher/plan.h"
 
 /* Sets host.way of the used hosts, and p->agent_command. Unless told otherwise: srun where the Slurm

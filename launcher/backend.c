@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

@@ -2,8 +2,8 @@
 #include "launcher/batch_options.h"
 #include "common/number.h"
 #include "launcher/batch_time.h"
-#include "launcher/option_table.h"
-#include "launcher/options.h"
+#include "launcher/options/option_table.h"
+#include "launcher/options/options.h"
 #include "launcher/text/text_file.h"
 
 #include <ctype.h>

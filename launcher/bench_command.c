@@ -2,7 +2,7 @@
 #include "launcher/bench_command.h"
 
 #include "launcher/bench/options.h"
-#include "launcher/option_table.h"
+#include "launcher/options/option_table.h"
 #include "launcher/process/install_path.h"
 #include "launcher/text/string_list.h"
 

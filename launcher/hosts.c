@@ -3,7 +3,7 @@
  * hostfile with -o. */
 #include "common/log.h"
 #include "launcher/hosts/hostfile_write.h"
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 #include "launcher/query_command.h"
 #include "launcher/subcommand.h"
 #include "launcher/text/text_table.h"

@@ -3,7 +3,7 @@
 #include "common/log.h"
 #include "launcher/bench_command.h"
 #include "launcher/job.h"
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 #include "launcher/plan.h"
 #include "launcher/subcommand.h"
 #include "launcher/text/string_list.h"

@@ -7,7 +7,7 @@
 #include "launcher/agent_way.h"
 #include "launcher/backend.h"
 #include "launcher/hosts/allocation.h"
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 #include "launcher/placement.h"
 #include "launcher/plan.h"
 #include "launcher/text/environment.h"

@@ -2,7 +2,7 @@
 #include "launcher/usage.h"
 
 #include "common/build_id.h"
-#include "launcher/option_print.h"
+#include "launcher/options/option_help.h"
 #include "launcher/subcommand.h"
 
 #include <stdio.h>

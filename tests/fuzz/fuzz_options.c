@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_options.c: lines as words of a command line; lines with MLAUNCH_OPT_ as the environment. */
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 
 #include <stdint.h>
 #include <stdlib.h>

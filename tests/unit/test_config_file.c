@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_config_file.c: INI files: what they may say, what is refused where, and who wins. */
-#include "launcher/config_file.h"
-#include "launcher/options.h"
+#include "launcher/options/config_file.h"
+#include "launcher/options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

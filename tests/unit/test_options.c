@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_options.c: the command line and the environment. Files: test_config_file.c. */
-#include "launcher/option_table.h"
-#include "launcher/options.h"
+#include "launcher/options/option_table.h"
+#include "launcher/options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

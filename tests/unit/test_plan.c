@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_plan.c: who goes where, with which data path and environment. */
 #include "common/log.h"
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 #include "launcher/plan.h"
 #include "launcher/text/environment.h"
 

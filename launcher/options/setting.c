@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/setting.h"
+#include "launcher/options/setting.h"
 #include "launcher/text/string_list.h"
 
 #include <stdlib.h>

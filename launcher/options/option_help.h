@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_OPTION_PRINT_H
 #define LAUNCHER_OPTION_PRINT_H
 
-#include "launcher/option_table.h"
+#include "launcher/options/option_table.h"
 
 enum { OPTION_COLUMN = 30 /* where what it means begins */ };
 

@@ -4,7 +4,7 @@
 #define LAUNCHER_SETTING_H
 
 #include "common/fault.h"
-#include "launcher/option_table.h"
+#include "launcher/options/option_table.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #define LAUNCHER_OPTION_TABLE_H
 
 #include "common/fault.h"
-#include "launcher/options.h"
+#include "launcher/options/options.h"
 
 #include <stdint.h>
 

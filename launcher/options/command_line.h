@@ -4,7 +4,7 @@
 #define LAUNCHER_COMMAND_LINE_H
 
 #include "common/fault.h"
-#include "launcher/setting.h"
+#include "launcher/options/setting.h"
 
 struct command_line {
     enum options_action action;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/option_print.h"
+#include "launcher/options/option_help.h"
 
 #include <stdio.h>
 #include <string.h>

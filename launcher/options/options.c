@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/options.h"
-#include "launcher/command_line.h"
-#include "launcher/config_file.h"
-#include "launcher/setting.h"
+#include "launcher/options/options.h"
+#include "launcher/options/command_line.h"
+#include "launcher/options/config_file.h"
+#include "launcher/options/setting.h"
 #include "launcher/text/text_file.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/option_table.h"
+#include "launcher/options/option_table.h"
 #include "common/number.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/nearest.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/config_file.h"
+#include "launcher/options/config_file.h"
 #include "common/log.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/text_file.h"

@@ -4,7 +4,7 @@
 #define LAUNCHER_CONFIG_FILE_H
 
 #include "common/fault.h"
-#include "launcher/setting.h"
+#include "launcher/options/setting.h"
 #include "launcher/text/string_list.h"
 
 #include <stdbool.h>

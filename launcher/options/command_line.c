@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/command_line.h"
+#include "launcher/options/command_line.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
