@@ -4,8 +4,8 @@
 
 #include "common/log.h"
 #include "launcher/job_message.h"
+#include "launcher/plan/wiring_stated.h"
 #include "launcher/protocol/agent_protocol.h"
-#include "launcher/wiring_stated.h"
 
 #include <event2/event.h>
 #include <sodium.h>

@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_INPUT_H
 #define LAUNCHER_INPUT_H
 
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 struct event_base;
 struct input;

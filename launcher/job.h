@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_JOB_H
 #define LAUNCHER_JOB_H
 
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 /* Runs the whole job, restarts included, and returns mlaunch's exit status. Prints what went wrong
  * on stderr, the first failure first. Nothing of the job is left running on return. */

@@ -5,7 +5,7 @@
 #define LAUNCHER_JOB_MESSAGE_H
 
 #include "launcher/job_identity.h"
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 #include <jansson.h>
 

@@ -4,7 +4,7 @@
 #include "launcher/bench_command.h"
 #include "launcher/job.h"
 #include "launcher/options/options.h"
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 #include "launcher/subcommand.h"
 #include "launcher/text/string_list.h"
 #include "launcher/usage.h"

@@ -8,7 +8,7 @@
 #ifndef LAUNCHER_OUTPUT_H
 #define LAUNCHER_OUTPUT_H
 
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 struct event_base;
 struct output;

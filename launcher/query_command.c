@@ -3,10 +3,10 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
-#include "launcher/agent_way.h"
 #include "launcher/options/option_help.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options.h"
+#include "launcher/plan/agent_way.h"
 #include "launcher/process/install_path.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/string_list.h"

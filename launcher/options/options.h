@@ -7,7 +7,7 @@
 #define LAUNCHER_OPTIONS_H
 
 #include "common/fault.h"
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 #include "launcher/text/string_list.h"
 
 #include <stdbool.h>

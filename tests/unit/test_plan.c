@@ -2,7 +2,7 @@
 /* test_plan.c: who goes where, with which data path and environment. */
 #include "common/log.h"
 #include "launcher/options/options.h"
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 #include "launcher/text/environment.h"
 
 #include "config.h"

@@ -4,7 +4,7 @@
 #define LAUNCHER_AGENT_WAY_H
 
 #include "launcher/options/options.h"
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 /* Sets host.way of the used hosts, and p->agent_command. Unless told otherwise: srun where the Slurm
  * job that we are in has the host, nothing for this machine, else SSH. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent_way.h"
+#include "launcher/plan/agent_way.h"
 #include "common/log.h"
 #include "launcher/process/program_path.h"
 #include "launcher/text/command_words.h"

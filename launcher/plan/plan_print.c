@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plan_print.c: the plan for a reader: mlaunch --dry-run. */
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/backend.h"
+#include "launcher/plan/backend.h"
 
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"

@@ -4,7 +4,7 @@
 #define LAUNCHER_BACKEND_H
 
 #include "common/fault.h"
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 /* Sets p->backend, backend_reason and local_net, once the ranks have their hosts. --backend wins
  * over the hostfile's. ML_ERR_ARGUMENT where a path can't serve the hosts. Says why "auto" chose

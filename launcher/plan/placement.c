@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/placement.h"
+#include "launcher/plan/placement.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_WIRING_STATED_H
 #define LAUNCHER_WIRING_STATED_H
 
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wiring_stated.h"
+#include "launcher/plan/wiring_stated.h"
 
 static const struct host *host_of(const struct plan *p, int host)
 {
