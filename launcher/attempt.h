@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_ATTEMPT_H
 #define LAUNCHER_ATTEMPT_H
 
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 #include "launcher/events_file.h"
 #include "launcher/input.h"
 #include "launcher/job_identity.h"

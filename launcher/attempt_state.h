@@ -5,8 +5,8 @@
 #ifndef LAUNCHER_ATTEMPT_STATE_H
 #define LAUNCHER_ATTEMPT_STATE_H
 
-#include "launcher/agent_channel.h"
 #include "launcher/attempt.h"
+#include "launcher/channel/agent_channel.h"
 #include "launcher/first_failure.h"
 #include "launcher/job_identity.h"
 #include "launcher/progress.h"

@@ -2,7 +2,7 @@
 #include "launcher/query.h"
 
 #include "common/build_id.h"
-#include "launcher/agent_channel.h"
+#include "launcher/channel/agent_channel.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/agent_report.h"
 

@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_QUERY_H
 #define LAUNCHER_QUERY_H
 
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 #include "launcher/hosts/host_list.h"
 
 #include <jansson.h>

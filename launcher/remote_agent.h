@@ -11,7 +11,7 @@
 #ifndef LAUNCHER_REMOTE_AGENT_H
 #define LAUNCHER_REMOTE_AGENT_H
 
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 #include "launcher/remote_command.h"
 
 struct remote_agent {

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_REMOTE_STAGE_H
 #define LAUNCHER_REMOTE_STAGE_H
 
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 #include "launcher/remote_session.h"
 
 /* Over SFTP into HOME/.cache/mlaunch/BUILD/ (0700). Each file under a temporary name, created with O_EXCL, then

@@ -6,13 +6,13 @@
  */
 #include "common/clock.h"
 #include "common/log.h"
-#include "launcher/channel_ops.h"
+#include "launcher/channel/channel_ops.h"
+#include "launcher/channel/ssh_module.h"
 #include "launcher/protocol/agent_end.h"
 #include "launcher/remote_agent.h"
 #include "launcher/remote_host_key.h"
 #include "launcher/remote_login.h"
 #include "launcher/remote_pump.h"
-#include "launcher/ssh_module.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/ssh_module.h"
+#include "launcher/channel/ssh_module.h"
 
 #include "common/build_id.h"
 

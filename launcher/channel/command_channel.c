@@ -5,12 +5,12 @@
  * its stderr, which nobody else would empty, and waits for its end.
  */
 #include "common/clock.h"
-#include "launcher/channel_ops.h"
+#include "launcher/channel/channel_ops.h"
+#include "launcher/channel/srun_command.h"
 #include "launcher/process/last_words.h"
 #include "launcher/process/program_path.h"
 #include "launcher/process/stream_child.h"
 #include "launcher/protocol/agent_protocol.h"
-#include "launcher/srun_command.h"
 #include "launcher/text/command_words.h"
 #include "launcher/text/text_file.h"
 

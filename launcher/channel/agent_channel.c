@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent_channel.h"
+#include "launcher/channel/agent_channel.h"
 
 #include "common/clock.h"
 #include "launcher/protocol/agent_protocol.h"

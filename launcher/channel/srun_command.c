@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/srun_command.h"
+#include "launcher/channel/srun_command.h"
 
 #include "launcher/text/environment.h"
 

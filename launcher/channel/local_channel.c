@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* local_channel.c: the agent of this machine, a child on a socketpair. Its stderr is ours. */
-#include "launcher/channel_ops.h"
+#include "launcher/channel/channel_ops.h"
 #include "launcher/process/stream_child.h"
 #include "launcher/protocol/agent_end.h"
 

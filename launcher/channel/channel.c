@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 
-#include "launcher/channel_ops.h"
+#include "launcher/channel/channel_ops.h"
 
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why)

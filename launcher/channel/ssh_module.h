@@ -8,7 +8,7 @@
 #define LAUNCHER_SSH_MODULE_H
 
 #include "common/log.h"
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 
 struct ssh_module {
     const char *build; /* compared before anything else of it is used */

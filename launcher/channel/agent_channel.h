@@ -7,7 +7,7 @@
 #define LAUNCHER_AGENT_CHANNEL_H
 
 #include "common/frame.h"
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 
 #include <jansson.h>
 #include <stdbool.h>

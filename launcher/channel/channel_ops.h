@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_CHANNEL_OPS_H
 #define LAUNCHER_CHANNEL_OPS_H
 
-#include "launcher/channel.h"
+#include "launcher/channel/channel.h"
 
 struct channel_ops {
     void (*epitaph)(struct channel *c, char *text, size_t size);

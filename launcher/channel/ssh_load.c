@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ssh_load.c: opens mlaunch-ssh.so for the first host that needs SSH. */
 #include "common/build_id.h"
+#include "launcher/channel/ssh_module.h"
 #include "launcher/process/install_path.h"
-#include "launcher/ssh_module.h"
 
 #include <dlfcn.h>
 #include <string.h>
