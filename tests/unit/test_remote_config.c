@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_remote_config.c: what an ssh_config says of a host, as ssh(1) would understand it. */
-#include "launcher/remote_config.h"
+#include "launcher/ssh/remote_config.h"
 
 #include <pwd.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_config.h"
+#include "launcher/ssh/remote_config.h"
 
 #include "common/number.h"
-#include "launcher/remote_config_file.h"
+#include "launcher/ssh/remote_config_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_pump.h"
+#include "launcher/ssh/remote_pump.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -4,7 +4,7 @@
 #define LAUNCHER_REMOTE_STAGE_H
 
 #include "launcher/channel/channel.h"
-#include "launcher/remote_session.h"
+#include "launcher/ssh/remote_session.h"
 
 /* Over SFTP into HOME/.cache/mlaunch/BUILD/ (0700). Each file under a temporary name, created with O_EXCL, then
  * renamed, the agent last: jobs at the same time, and homes that hosts share, see whole files or none. A

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_resolve.h"
+#include "launcher/ssh/remote_resolve.h"
 
 #include <errno.h>
 #include <poll.h>

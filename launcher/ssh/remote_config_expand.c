@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_config_expand.c: what ~, ${VARIABLES} and %-tokens stand for. */
-#include "launcher/remote_config.h"
+#include "launcher/ssh/remote_config.h"
 
 #include <pthread.h>
 #include <pwd.h>

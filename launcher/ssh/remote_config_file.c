@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_config_file.h"
+#include "launcher/ssh/remote_config_file.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_REMOTE_RESOLVE_H
 #define LAUNCHER_REMOTE_RESOLVE_H
 
-#include "launcher/remote_wait.h"
+#include "launcher/ssh/remote_wait.h"
 
 #include <netdb.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_session.h"
+#include "launcher/ssh/remote_session.h"
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "launcher/remote_host_key.h"
+#include "launcher/ssh/remote_host_key.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_command.h"
+#include "launcher/ssh/remote_command.h"
 
 #include "common/clock.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_login.h"
+#include "launcher/ssh/remote_login.h"
 
 #include "common/log.h"
 

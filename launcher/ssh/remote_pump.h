@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_REMOTE_PUMP_H
 #define LAUNCHER_REMOTE_PUMP_H
 
-#include "launcher/remote_command.h"
+#include "launcher/ssh/remote_command.h"
 
 /*
  * From the command's stdout to `fd` (after `first`), from `fd` to its stdin, until the command has

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_host_key.h"
+#include "launcher/ssh/remote_host_key.h"
 
 #include <errno.h>
 #include <stdio.h>

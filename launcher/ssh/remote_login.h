@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_REMOTE_LOGIN_H
 #define LAUNCHER_REMOTE_LOGIN_H
 
-#include "launcher/remote_session.h"
+#include "launcher/ssh/remote_session.h"
 
 /* Offers the key files that ssh_config names, then what ssh-agent holds, then (if no file is named)
  * ~/.ssh/id_*; the named ones first, because sshd hangs up after a few wrong keys. With

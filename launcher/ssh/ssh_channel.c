@@ -9,10 +9,10 @@
 #include "launcher/channel/channel_ops.h"
 #include "launcher/channel/ssh_module.h"
 #include "launcher/protocol/agent_end.h"
-#include "launcher/remote_agent.h"
-#include "launcher/remote_host_key.h"
-#include "launcher/remote_login.h"
-#include "launcher/remote_pump.h"
+#include "launcher/ssh/remote_agent.h"
+#include "launcher/ssh/remote_host_key.h"
+#include "launcher/ssh/remote_login.h"
+#include "launcher/ssh/remote_pump.h"
 
 #include <errno.h>
 #include <pthread.h>

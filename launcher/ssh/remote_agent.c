@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_agent.h"
+#include "launcher/ssh/remote_agent.h"
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "launcher/protocol/agent_end.h"
 #include "launcher/protocol/agent_protocol.h"
-#include "launcher/remote_stage.h"
+#include "launcher/ssh/remote_stage.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #define LAUNCHER_REMOTE_COMMAND_H
 
 #include "launcher/process/last_words.h"
-#include "launcher/remote_session.h"
+#include "launcher/ssh/remote_session.h"
 
 #include <libssh/callbacks.h>
 #include <stdbool.h>

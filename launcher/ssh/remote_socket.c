@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_socket.h"
+#include "launcher/ssh/remote_socket.h"
 
 #include "common/address.h"
 #include "common/clock.h"
-#include "launcher/remote_resolve.h"
+#include "launcher/ssh/remote_resolve.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_REMOTE_CONFIG_FILE_H
 #define LAUNCHER_REMOTE_CONFIG_FILE_H
 
-#include "launcher/remote_config.h"
+#include "launcher/ssh/remote_config.h"
 
 #include <stdbool.h>
 

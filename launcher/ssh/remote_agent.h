@@ -12,7 +12,7 @@
 #define LAUNCHER_REMOTE_AGENT_H
 
 #include "launcher/channel/channel.h"
-#include "launcher/remote_command.h"
+#include "launcher/ssh/remote_command.h"
 
 struct remote_agent {
     struct remote_command command;

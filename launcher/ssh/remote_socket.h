@@ -6,8 +6,8 @@
 
 #include "launcher/process/last_words.h"
 #include "launcher/process/stream_child.h"
-#include "launcher/remote_config.h"
-#include "launcher/remote_wait.h"
+#include "launcher/ssh/remote_config.h"
+#include "launcher/ssh/remote_wait.h"
 
 #include <stdbool.h>
 

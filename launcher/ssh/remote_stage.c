@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_stage.h"
+#include "launcher/ssh/remote_stage.h"
 
 #include "common/clock.h"
 #include "launcher/process/install_path.h"

@@ -8,7 +8,7 @@
 #ifndef LAUNCHER_REMOTE_HOST_KEY_H
 #define LAUNCHER_REMOTE_HOST_KEY_H
 
-#include "launcher/remote_session.h"
+#include "launcher/ssh/remote_session.h"
 
 /* The algorithms to ask for, first those of the keys that are known; malloc'ed. Else a host that is
  * known by one key could show another. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/remote_wait.h"
+#include "launcher/ssh/remote_wait.h"
 
 #include "common/clock.h"
 

@@ -10,7 +10,7 @@
 #ifndef LAUNCHER_REMOTE_SESSION_H
 #define LAUNCHER_REMOTE_SESSION_H
 
-#include "launcher/remote_socket.h"
+#include "launcher/ssh/remote_socket.h"
 
 #define LIBSSH_LEGACY_0_4 /* without its old names, one of which is string_copy */
 #include <libssh/libssh.h>
