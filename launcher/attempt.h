@@ -6,9 +6,9 @@
 
 #include "launcher/channel/channel.h"
 #include "launcher/events_file.h"
-#include "launcher/input.h"
 #include "launcher/job_identity.h"
-#include "launcher/output.h"
+#include "launcher/stdio/input.h"
+#include "launcher/stdio/output.h"
 
 #include <stdbool.h>
 

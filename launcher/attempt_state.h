@@ -9,7 +9,7 @@
 #include "launcher/channel/agent_channel.h"
 #include "launcher/first_failure.h"
 #include "launcher/job_identity.h"
-#include "launcher/progress.h"
+#include "launcher/stdio/progress_line.h"
 #include "launcher/wiring_survey.h"
 
 enum attempt_state {

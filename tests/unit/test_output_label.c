@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_output_label.c: streams cut into lines: whole, labelled, continued after a pause, split if too long. */
-#include "launcher/output_label.h"
+#include "launcher/stdio/output_label.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

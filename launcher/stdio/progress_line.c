@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/progress.h"
+#include "launcher/stdio/progress_line.h"
 
 #include <event2/event.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #ifndef LAUNCHER_OUTPUT_LABEL_H
 #define LAUNCHER_OUTPUT_LABEL_H
 
-#include "launcher/output_file.h"
+#include "launcher/stdio/output_file.h"
 
 #include <stdint.h>
 

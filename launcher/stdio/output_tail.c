@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/output_tail.h"
+#include "launcher/stdio/output_tail.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/output_dir.h"
+#include "launcher/stdio/output_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #define LAUNCHER_PROGRESS_H
 
 #include "common/fault.h"
-#include "launcher/output.h"
+#include "launcher/stdio/output.h"
 
 struct event_base;
 struct progress;

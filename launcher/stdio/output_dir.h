@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_OUTPUT_DIR_H
 #define LAUNCHER_OUTPUT_DIR_H
 
-#include "launcher/output_file.h"
+#include "launcher/stdio/output_file.h"
 
 struct output_dir;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/output_file.h"
+#include "launcher/stdio/output_file.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/writer.h"
+#include "launcher/stdio/writer.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/input.h"
+#include "launcher/stdio/input.h"
 
 #include "common/log.h"
 #include "launcher/process/side_thread.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/output_label.h"
+#include "launcher/stdio/output_label.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/output.h"
+#include "launcher/stdio/output.h"
 
 #include "common/log.h"
-#include "launcher/output_dir.h"
-#include "launcher/output_label.h"
-#include "launcher/output_tail.h"
-#include "launcher/writer.h"
+#include "launcher/stdio/output_dir.h"
+#include "launcher/stdio/output_label.h"
+#include "launcher/stdio/output_tail.h"
+#include "launcher/stdio/writer.h"
 
 #include <errno.h>
 #include <event2/event.h>
