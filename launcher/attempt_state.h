@@ -10,7 +10,7 @@
 #include "launcher/first_failure.h"
 #include "launcher/job_identity.h"
 #include "launcher/stdio/progress_line.h"
-#include "launcher/wiring_survey.h"
+#include "launcher/wiring/wiring_survey.h"
 
 enum attempt_state {
     ATTEMPT_CONNECTING,

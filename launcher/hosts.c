@@ -7,7 +7,7 @@
 #include "launcher/query_command.h"
 #include "launcher/subcommand.h"
 #include "launcher/text/text_table.h"
-#include "launcher/wiring_survey.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <sodium.h>
 #include <stdio.h>

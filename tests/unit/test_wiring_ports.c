@@ -4,7 +4,7 @@
  * wiring. The hosts are made up (Soft-RoCE has one port a device): ports on the same net hear each other; which are tried
  * is mlaunch-probe's own choice.
  */
-#include "launcher/wiring_survey.h"
+#include "launcher/wiring/wiring_survey.h"
 #include "rdma/wire_candidates.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wiring_survey.c: which links follow from what hosts say of their devices, and the sentences for what
  * does not fit. */
-#include "launcher/wiring_survey.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_WIRING_MATCH_H
 #define LAUNCHER_WIRING_MATCH_H
 
-#include "launcher/wiring_answers.h"
+#include "launcher/wiring/wiring_answers.h"
 
 /* One link between two hosts. */
 struct wiring_rail {

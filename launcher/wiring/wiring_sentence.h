@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_WIRING_SENTENCE_H
 #define LAUNCHER_WIRING_SENTENCE_H
 
-#include "launcher/wiring_answers.h"
+#include "launcher/wiring/wiring_answers.h"
 
 /* This end was stated to lead to host j, and doesn't; its port may be left open. */
 int wiring_sentence_astray(const struct wiring_survey *s, struct wiring_end e, int j, int *host,

@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_WIRING_WORDS_H
 #define LAUNCHER_WIRING_WORDS_H
 
-#include "launcher/wiring_answers.h"
+#include "launcher/wiring/wiring_answers.h"
 
 enum { WIRING_PORT_TEXT = PORT_NAME_DEVICE + 16, WIRING_END_TEXT = 160, WIRING_LIST_TEXT = 280 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wiring_survey.h"
+#include "launcher/wiring/wiring_survey.h"
 
-#include "launcher/wiring_answers.h"
-#include "launcher/wiring_choice.h"
-#include "launcher/wiring_match.h"
-#include "launcher/wiring_sentence.h"
+#include "launcher/wiring/wiring_answers.h"
+#include "launcher/wiring/wiring_choice.h"
+#include "launcher/wiring/wiring_match.h"
+#include "launcher/wiring/wiring_sentence.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_WIRING_CHOICE_H
 #define LAUNCHER_WIRING_CHOICE_H
 
-#include "launcher/wiring_answers.h"
+#include "launcher/wiring/wiring_answers.h"
 
 enum { WIRING_CHOICE_TEXT = 640 };
 

@@ -5,7 +5,7 @@
 #define LAUNCHER_WIRING_ANSWERS_H
 
 #include "common/port_name.h"
-#include "launcher/wiring_survey.h"
+#include "launcher/wiring/wiring_survey.h"
 
 struct wiring_survey {
     struct wiring_survey_config config;

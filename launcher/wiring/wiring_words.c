@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wiring_words.h"
+#include "launcher/wiring/wiring_words.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wiring_sentence.h"
+#include "launcher/wiring/wiring_sentence.h"
 
-#include "launcher/wiring_words.h"
+#include "launcher/wiring/wiring_words.h"
 
 #include <stdio.h>
 #include <string.h>

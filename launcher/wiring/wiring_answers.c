@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wiring_answers.h"
+#include "launcher/wiring/wiring_answers.h"
 
 #include <string.h>
 

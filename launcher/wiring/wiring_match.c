@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wiring_match.h"
+#include "launcher/wiring/wiring_match.h"
 
-#include "launcher/wiring_sentence.h"
+#include "launcher/wiring/wiring_sentence.h"
 
 #include <stdlib.h>
 #include <string.h>
