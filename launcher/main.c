@@ -2,7 +2,7 @@
 /* main.c: the mlaunch command: options, plan, job; or a subcommand. */
 #include "common/log.h"
 #include "launcher/bench_command.h"
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 #include "launcher/options/options.h"
 #include "launcher/plan/plan.h"
 #include "launcher/subcommand.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_first_failure.c: who is to blame, in which words, with which status. */
-#include "launcher/first_failure.h"
+#include "launcher/job/first_failure.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_job_message.c: what each host is told of the job: addresses above all. */
-#include "launcher/job_message.h"
+#include "launcher/job/job_request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_ATTEMPT_PULSE_H
 #define LAUNCHER_ATTEMPT_PULSE_H
 
-#include "launcher/attempt_state.h"
+#include "launcher/job/attempt_state.h"
 
 #include <event2/util.h>
 

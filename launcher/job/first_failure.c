@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/first_failure.h"
+#include "launcher/job/first_failure.h"
 
 #include <signal.h>
 #include <stdio.h>

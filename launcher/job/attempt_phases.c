@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/attempt_phases.h"
+#include "launcher/job/attempt_phases.h"
 
-#include "launcher/attempt_steps.h"
+#include "launcher/job/attempt_steps.h"
 
 #include <event2/event.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/job_identity.h"
+#include "launcher/job/job_identity.h"
 
 #include <sodium.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/signals.h"
+#include "launcher/job/signals.h"
 
 #include <event2/event.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_JOB_MESSAGE_H
 #define LAUNCHER_JOB_MESSAGE_H
 
-#include "launcher/job_identity.h"
+#include "launcher/job/job_identity.h"
 #include "launcher/plan/plan.h"
 
 #include <jansson.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 
 #include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "launcher/attempt.h"
+#include "launcher/job/attempt.h"
+#include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/stream.h"
-#include "launcher/signals.h"
 
 #include <event2/event.h>
 #include <fcntl.h>

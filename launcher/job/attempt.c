@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/attempt.h"
+#include "launcher/job/attempt.h"
 
 #include "common/clock.h"
-#include "launcher/attempt_frames.h"
-#include "launcher/attempt_phases.h"
-#include "launcher/attempt_pulse.h"
-#include "launcher/attempt_steps.h"
+#include "launcher/job/attempt_frames.h"
+#include "launcher/job/attempt_phases.h"
+#include "launcher/job/attempt_pulse.h"
+#include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/job_message.h"
+#include "launcher/job/job_request.h"
 
 #include "common/number.h"
 

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_ATTEMPT_FRAMES_H
 #define LAUNCHER_ATTEMPT_FRAMES_H
 
-#include "launcher/attempt_state.h"
+#include "launcher/job/attempt_state.h"
 
 /* The events of a member's stream, with the attempt as `arg`. */
 void attempt_on_frame(int host, const struct frame *f, void *arg);

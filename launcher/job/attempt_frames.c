@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/attempt_frames.h"
+#include "launcher/job/attempt_frames.h"
 
 #include "common/build_id.h"
 #include "common/log.h"
-#include "launcher/attempt_phases.h"
-#include "launcher/attempt_pulse.h"
+#include "launcher/job/attempt_phases.h"
+#include "launcher/job/attempt_pulse.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>

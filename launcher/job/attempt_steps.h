@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_ATTEMPT_STEPS_H
 #define LAUNCHER_ATTEMPT_STEPS_H
 
-#include "launcher/attempt_state.h"
+#include "launcher/job/attempt_state.h"
 
 void step_look(struct attempt *a); /* all hosts are there: what devices have they? */
 void step_try(struct attempt *a);  /* and whom do these reach? */

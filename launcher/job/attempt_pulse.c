@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/attempt_pulse.h"
+#include "launcher/job/attempt_pulse.h"
 
 #include "common/clock.h"
 #include "launcher/protocol/agent_protocol.h"

@@ -5,10 +5,10 @@
 #ifndef LAUNCHER_ATTEMPT_STATE_H
 #define LAUNCHER_ATTEMPT_STATE_H
 
-#include "launcher/attempt.h"
 #include "launcher/channel/agent_channel.h"
-#include "launcher/first_failure.h"
-#include "launcher/job_identity.h"
+#include "launcher/job/attempt.h"
+#include "launcher/job/first_failure.h"
+#include "launcher/job/job_identity.h"
 #include "launcher/stdio/progress_line.h"
 #include "launcher/wiring/wiring_survey.h"
 

@@ -5,8 +5,8 @@
 #define LAUNCHER_ATTEMPT_H
 
 #include "launcher/channel/channel.h"
-#include "launcher/events_file.h"
-#include "launcher/job_identity.h"
+#include "launcher/job/events_file.h"
+#include "launcher/job/job_identity.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt_steps.c: what is done at each step of a run; attempt_phases.c says when. */
-#include "launcher/attempt_steps.h"
+#include "launcher/job/attempt_steps.h"
 
 #include "common/log.h"
-#include "launcher/job_message.h"
+#include "launcher/job/job_request.h"
 #include "launcher/plan/wiring_stated.h"
 #include "launcher/protocol/agent_protocol.h"
 
