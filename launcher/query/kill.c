@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kill.c: `mlaunch kill JOB`: ends a job through its agents. */
 #include "common/log.h"
-#include "launcher/query_command.h"
+#include "launcher/query/query_command.h"
 #include "launcher/subcommand.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/query.h"
+#include "launcher/query/query.h"
 
 #include "common/build_id.h"
 #include "launcher/channel/agent_channel.h"

@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_QUERY_COMMAND_H
 #define LAUNCHER_QUERY_COMMAND_H
 
-#include "launcher/query.h"
+#include "launcher/query/query.h"
 
 #include <stdbool.h>
 

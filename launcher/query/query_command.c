@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/query_command.h"
+#include "launcher/query/query_command.h"
 
 #include "common/build_id.h"
 #include "common/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* clean.c: `mlaunch clean`: what dead jobs have left is ended and removed. */
 #include "common/log.h"
-#include "launcher/query_command.h"
+#include "launcher/query/query_command.h"
 #include "launcher/subcommand.h"
 
 #include <stdio.h>

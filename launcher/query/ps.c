@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ps.c: `mlaunch ps`: the jobs on hosts; of one job its ranks too, and where they wait. */
 #include "common/log.h"
-#include "launcher/query_command.h"
+#include "launcher/query/query_command.h"
 #include "launcher/subcommand.h"
 #include "launcher/text/text_table.h"
 
