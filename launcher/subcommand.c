@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/subcommand.h"
 
-#include "launcher/batch.h"
+#include "launcher/batch/batch.h"
 
 #include <stddef.h>
 #include <string.h>

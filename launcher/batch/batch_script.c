@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/batch_script.h"
+#include "launcher/batch/batch_script.h"
 #include "launcher/process/program_path.h"
 #include "launcher/text/text_file.h"
 

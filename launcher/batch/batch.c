@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/batch.h"
+#include "launcher/batch/batch.h"
 #include "common/log.h"
-#include "launcher/batch_options.h"
-#include "launcher/batch_script.h"
-#include "launcher/batch_submit.h"
+#include "launcher/batch/batch_options.h"
+#include "launcher/batch/batch_script.h"
+#include "launcher/batch/batch_submit.h"
 
 #include <errno.h>
 #include <stdio.h>

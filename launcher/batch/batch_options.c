@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/batch_options.h"
+#include "launcher/batch/batch_options.h"
 #include "common/number.h"
-#include "launcher/batch_time.h"
+#include "launcher/batch/batch_time.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options.h"
 #include "launcher/text/text_file.h"

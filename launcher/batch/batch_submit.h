@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_BATCH_SUBMIT_H
 #define LAUNCHER_BATCH_SUBMIT_H
 
-#include "launcher/batch_options.h"
+#include "launcher/batch/batch_options.h"
 
 /* *id: the job's number as the system's other commands take it; owned by the caller. What the
  * system's command complains of goes to stderr. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/batch_time.h"
+#include "launcher/batch/batch_time.h"
 #include "common/number.h"
 #include "launcher/text/text_file.h"
 

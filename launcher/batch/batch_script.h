@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_BATCH_SCRIPT_H
 #define LAUNCHER_BATCH_SCRIPT_H
 
-#include "launcher/batch_options.h"
+#include "launcher/batch/batch_options.h"
 
 /* *out: the script, owned by the caller. ML_ERR_ARGUMENT: a word of the program's would be read by
  * the batch system as a line of its own. */
