@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the mlaunch command: options, plan, job; or a subcommand. */
 #include "common/log.h"
-#include "launcher/bench_command.h"
+#include "launcher/bench/bench_command.h"
 #include "launcher/job/job.h"
 #include "launcher/options/options.h"
 #include "launcher/plan/plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/bench_command.h"
+#include "launcher/bench/bench_command.h"
 
 #include "launcher/bench/options.h"
 #include "launcher/options/option_table.h"
