@@ -7,9 +7,9 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding_hwloc.h"
 #include "launcher/agent/coordination.h"
-#include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/guard.h"
-#include "launcher/agent/place_linux.h"
+#include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/place_linux.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/agent_protocol.h"
 

@@ -11,9 +11,9 @@
 #ifndef LAUNCHER_AGENT_AGENT_H
 #define LAUNCHER_AGENT_AGENT_H
 
-#include "launcher/agent/cgroup_linux.h"
+#include "launcher/agent/host/cgroup_linux.h"
+#include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/input.h"
-#include "launcher/agent/job_directory.h"
 #include "launcher/agent/output.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/agent/spawn.h"

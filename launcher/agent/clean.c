@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/text_json.h"
 #include "launcher/agent/clean_files.h"
-#include "launcher/agent/descendants_linux.h"
+#include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/survey.h"
 
 #include <poll.h>

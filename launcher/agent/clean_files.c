@@ -2,7 +2,7 @@
 #include "launcher/agent/clean_files.h"
 
 #include "common/text_json.h"
-#include "launcher/agent/cgroup_linux.h"
+#include "launcher/agent/host/cgroup_linux.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "launcher/agent/done.h"
 
 #include "launcher/agent/agent.h"
-#include "launcher/agent/descendants_linux.h"
 #include "launcher/agent/guard.h"
+#include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/report.h"
 #include "launcher/protocol/agent_protocol.h"
 

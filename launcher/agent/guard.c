@@ -3,9 +3,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "launcher/agent/cgroup_linux.h"
-#include "launcher/agent/descendants_linux.h"
-#include "launcher/agent/job_directory.h"
+#include "launcher/agent/host/cgroup_linux.h"
+#include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/job_directory.h"
 
 #include <errno.h>
 #include <poll.h>

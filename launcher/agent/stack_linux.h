@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_AGENT_STACK_LINUX_H
 #define LAUNCHER_AGENT_STACK_LINUX_H
 
-#include "launcher/agent/process_linux.h"
+#include "launcher/agent/host/process_linux.h"
 
 #include <jansson.h>
 

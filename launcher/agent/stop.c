@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/descendants_linux.h"
+#include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/reap.h"
 
 #include <event2/event.h>

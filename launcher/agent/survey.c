@@ -2,8 +2,8 @@
 #include "launcher/agent/survey.h"
 
 #include "common/number.h"
-#include "launcher/agent/cgroup_linux.h"
-#include "launcher/agent/place_linux.h"
+#include "launcher/agent/host/cgroup_linux.h"
+#include "launcher/agent/host/place_linux.h"
 
 #include <ctype.h>
 #include <dirent.h>

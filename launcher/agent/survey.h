@@ -11,8 +11,8 @@
 #define LAUNCHER_AGENT_SURVEY_H
 
 #include "common/job_file.h"
-#include "launcher/agent/job_directory.h"
-#include "launcher/agent/process_linux.h"
+#include "launcher/agent/host/job_directory.h"
+#include "launcher/agent/host/process_linux.h"
 
 enum survey_state {
     SURVEY_LIVE,

@@ -8,7 +8,7 @@
 #include "launcher/agent/done.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/heartbeat.h"
-#include "launcher/agent/own_address.h"
+#include "launcher/agent/host/own_address.h"
 #include "launcher/agent/query.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/descendants_linux.h"
+#include "launcher/agent/host/descendants_linux.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/place_linux.h"
+#include "launcher/agent/host/place_linux.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef LAUNCHER_AGENT_DESCENDANTS_LINUX_H
 #define LAUNCHER_AGENT_DESCENDANTS_LINUX_H
 
-#include "launcher/agent/process_linux.h"
+#include "launcher/agent/host/process_linux.h"
 
 /* Looks once through /proc, for living ones: no zombies. `job_dir`: those with this mark too, unless
  * NULL; `except` is not counted (the agent's other process), nor is this one. ML_ERR_SYSTEM if /proc

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/own_address.h"
+#include "launcher/agent/host/own_address.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/process_linux.h"
+#include "launcher/agent/host/process_linux.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/cgroup_linux.h"
+#include "launcher/agent/host/cgroup_linux.h"
 
 #include "common/clock.h"
 

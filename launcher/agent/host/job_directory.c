@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/job_directory.h"
+#include "launcher/agent/host/job_directory.h"
 
 #include <ctype.h>
 #include <dirent.h>
