@@ -5,11 +5,11 @@
 #include "common/job_file.h"
 #include "common/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/binding_hwloc.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/place_linux.h"
+#include "launcher/agent/rank/binding_hwloc.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/agent_protocol.h"
 

@@ -2,7 +2,7 @@
 #include "launcher/agent/report.h"
 
 #include "launcher/agent/agent.h"
-#include "launcher/agent/core_file.h"
+#include "launcher/agent/rank/core_file.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <sys/wait.h>

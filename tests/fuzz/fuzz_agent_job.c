@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_agent_job.c: any bytes as LAUNCH_JOB; of what is accepted no index is out of range, and ranks'
  * environments and files can be made. */
-#include "launcher/agent/rank_environment.h"
+#include "launcher/agent/rank/rank_environment.h"
 #include "launcher/protocol/job_message.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_agent_core_file.c: core(5)'s patterns. */
-#include "launcher/agent/core_file.h"
+#include "launcher/agent/rank/core_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

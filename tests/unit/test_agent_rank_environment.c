@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_agent_rank_environment.c: mlaunch(1)'s "ENVIRONMENT", variable by variable. */
-#include "launcher/agent/rank_environment.h"
+#include "launcher/agent/rank/rank_environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/rank_environment.h"
+#include "launcher/agent/rank/rank_environment.h"
 
 #include "common/port_name.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/binding_hwloc.h"
+#include "launcher/agent/rank/binding_hwloc.h"
 
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/spawn.h"
+#include "launcher/agent/rank/spawn.h"
 
-#include "launcher/agent/birth_linux.h"
+#include "launcher/agent/rank/birth_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/core_file.h"
+#include "launcher/agent/rank/core_file.h"
 
 #include <glob.h>
 #include <stdio.h>
