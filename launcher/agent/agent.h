@@ -11,6 +11,7 @@
 #ifndef LAUNCHER_AGENT_AGENT_H
 #define LAUNCHER_AGENT_AGENT_H
 
+#include "launcher/agent/answer/probe_run.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/input.h"
@@ -18,7 +19,6 @@
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/spawn.h"
 #include "launcher/agent/stop.h"
-#include "launcher/agent/wires.h"
 #include "launcher/protocol/job_message.h"
 #include "launcher/protocol/stream.h"
 

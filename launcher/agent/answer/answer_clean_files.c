@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/clean_files.h"
+#include "launcher/agent/answer/answer_clean_files.h"
 
 #include "common/text_json.h"
 #include "launcher/agent/host/cgroup_linux.h"

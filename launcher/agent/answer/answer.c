@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/query.h"
+#include "launcher/agent/answer/answer.h"
 
 #include "common/text_json.h"
-#include "launcher/agent/clean.h"
-#include "launcher/agent/kill.h"
-#include "launcher/agent/list.h"
-#include "launcher/agent/wires.h"
+#include "launcher/agent/answer/answer_clean.h"
+#include "launcher/agent/answer/answer_kill.h"
+#include "launcher/agent/answer/answer_list.h"
+#include "launcher/agent/answer/probe_run.h"
 
 #include <stdlib.h>
 #include <string.h>

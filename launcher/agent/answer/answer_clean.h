@@ -7,7 +7,7 @@
 #ifndef LAUNCHER_AGENT_CLEAN_H
 #define LAUNCHER_AGENT_CLEAN_H
 
-#include "launcher/agent/query.h"
+#include "launcher/agent/answer/answer.h"
 
 /* Adds "removed" and "left": objects {kind, job, text} with kind "process" (and pid, name), "segment",
  * "directory", "file" (and path). With dry_run "removed" is what would be. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/kill.h"
+#include "launcher/agent/answer/answer_kill.h"
 
 #include "common/clock.h"
 #include "common/text_json.h"
-#include "launcher/agent/survey.h"
+#include "launcher/agent/answer/job_survey.h"
 
 #include <errno.h>
 #include <poll.h>

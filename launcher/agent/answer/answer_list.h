@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_LIST_H
 #define LAUNCHER_AGENT_LIST_H
 
-#include "launcher/agent/query.h"
+#include "launcher/agent/answer/answer.h"
 
 /* Adds "jobs". */
 int list_answer(const struct query *q, json_t *out, struct fault *why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/wires.h"
+#include "launcher/agent/answer/probe_run.h"
 
 #include "common/clock.h"
 #include "launcher/process/install_path.h"

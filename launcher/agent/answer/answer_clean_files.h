@@ -3,8 +3,8 @@
 #ifndef LAUNCHER_AGENT_CLEAN_FILES_H
 #define LAUNCHER_AGENT_CLEAN_FILES_H
 
-#include "launcher/agent/query.h"
-#include "launcher/agent/survey.h"
+#include "launcher/agent/answer/answer.h"
+#include "launcher/agent/answer/job_survey.h"
 
 /* Segments, control groups, directories, half copies; see clean.h. A job in `left`, which still has processes, keeps
  * its directory, so that it is found again. */

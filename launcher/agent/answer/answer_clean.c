@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/clean.h"
+#include "launcher/agent/answer/answer_clean.h"
 
 #include "common/clock.h"
 #include "common/text_json.h"
-#include "launcher/agent/clean_files.h"
+#include "launcher/agent/answer/answer_clean_files.h"
+#include "launcher/agent/answer/job_survey.h"
 #include "launcher/agent/host/descendants_linux.h"
-#include "launcher/agent/survey.h"
 
 #include <poll.h>
 #include <signal.h>

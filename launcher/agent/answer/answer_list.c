@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/list.h"
+#include "launcher/agent/answer/answer_list.h"
 
 #include "common/clock.h"
 #include "common/text_json.h"
-#include "launcher/agent/stack_linux.h"
-#include "launcher/agent/survey.h"
+#include "launcher/agent/answer/job_survey.h"
+#include "launcher/agent/answer/stack_linux.h"
 
 #include <pwd.h>
 #include <stdio.h>

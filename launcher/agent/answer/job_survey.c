@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/survey.h"
+#include "launcher/agent/answer/job_survey.h"
 
 #include "common/number.h"
 #include "launcher/agent/host/cgroup_linux.h"

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_KILL_H
 #define LAUNCHER_AGENT_KILL_H
 
-#include "launcher/agent/query.h"
+#include "launcher/agent/answer/answer.h"
 
 /* Adds "found": "killed", "stale", "stranger" (another user's), "refused" (it did not end) or "no";
  * "text" for people; "live", the ids of this user's live jobs. Returns when the job's agent has

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/stack_linux.h"
+#include "launcher/agent/answer/stack_linux.h"
 
 #include "common/clock.h"
 #include "common/text_json.h"
-#include "launcher/agent/query.h"
+#include "launcher/agent/answer/answer.h"
 
 #include <errno.h>
 #include <fcntl.h>
