@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/output.h"
+#include "launcher/agent/rank_output.h"
 
 #include "launcher/agent/agent.h"
 #include "launcher/protocol/agent_protocol.h"
