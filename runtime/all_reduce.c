@@ -2,7 +2,7 @@
 #include "runtime/all_reduce.h"
 
 #include "runtime/algorithm_table.h"
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 
 #include <string.h>
 

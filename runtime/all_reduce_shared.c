@@ -20,7 +20,7 @@
 #include "runtime/all_reduce.h"
 
 #include "runtime/all_reduce_mapped.h"
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 #include "runtime/reduce_order.h"
 #include "runtime/shm_board.h"
 #include "runtime/steps.h"

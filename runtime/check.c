@@ -2,7 +2,7 @@
 #include "runtime/check.h"
 
 #include "runtime/fork_guard.h"
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 
 int check_group(const struct group *g, struct fault *why)
 {

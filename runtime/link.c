@@ -2,7 +2,7 @@
 #include "runtime/link.h"
 
 #include "runtime/group.h"
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 
 #include <string.h>
 

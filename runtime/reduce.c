@@ -6,8 +6,8 @@
 #include "runtime/reduce.h"
 
 #include "runtime/algorithm_table.h"
+#include "runtime/kernel/reduce_op.h"
 #include "runtime/reduce_direct.h"
-#include "runtime/reduce_op.h"
 
 #include <string.h>
 

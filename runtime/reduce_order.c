@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/reduce_order.h"
 
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 
 enum { GRAIN = 8192 /* bytes that are reduced by all operands before the next: L1 */ };
 

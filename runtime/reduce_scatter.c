@@ -9,9 +9,9 @@
 #include "runtime/collectives.h"
 
 #include "runtime/algorithm_table.h"
+#include "runtime/kernel/reduce_op.h"
 #include "runtime/reduce_direct.h"
 #include "runtime/reduce_flat.h"
-#include "runtime/reduce_op.h"
 
 #include <string.h>
 

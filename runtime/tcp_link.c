@@ -8,8 +8,8 @@
 
 #include "runtime/fork_guard.h"
 #include "runtime/group.h"
+#include "runtime/kernel/reduce_op.h"
 #include "runtime/message.h"
-#include "runtime/reduce_op.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "runtime/algorithm_table.h"
 #include "runtime/collectives.h"
 #include "runtime/hierarchy.h"
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 #include "runtime/shm_board.h"
 #include "runtime/shm_link.h"
 #include "runtime/wait.h"

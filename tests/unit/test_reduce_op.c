@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* runtime/reduce_op.c against a plain reference that works on one element at a time and shares no
+/* runtime/kernel/reduce_op.c against a plain reference that works on one element at a time and shares no
  * code. */
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 
-#include "runtime/reduce_kernels.h"
+#include "runtime/kernel/reduce_kernels.h"
 
 #include <math.h>
 #include <setjmp.h>

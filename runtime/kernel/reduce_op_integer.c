@@ -4,7 +4,7 @@
  * unsigned, in at least 32 bits, because uint16_t * uint16_t would be promoted to a signed int and
  * may overflow it.
  */
-#include "runtime/reduce_kernels.h"
+#include "runtime/kernel/reduce_kernels.h"
 
 #define SUM(a, b)    ((a) + (b))
 #define PROD32(a, b) ((uint32_t)(a) * (uint32_t)(b))

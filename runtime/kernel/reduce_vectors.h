@@ -10,7 +10,7 @@
 #ifndef RUNTIME_REDUCE_VECTORS_H
 #define RUNTIME_REDUCE_VECTORS_H
 
-#include "runtime/reduce_kernels.h"
+#include "runtime/kernel/reduce_kernels.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

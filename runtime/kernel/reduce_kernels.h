@@ -12,7 +12,7 @@
 #ifndef RUNTIME_REDUCE_KERNELS_H
 #define RUNTIME_REDUCE_KERNELS_H
 
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 
 #include <stdint.h>
 #include <string.h>

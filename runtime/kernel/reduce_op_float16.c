@@ -7,7 +7,7 @@
  *
  * float16's conversions follow F. Giesen, "float->half variants" (public domain, 2012).
  */
-#include "runtime/reduce_vectors.h"
+#include "runtime/kernel/reduce_vectors.h"
 
 INLINE uint32_t choose(uint32_t condition, uint32_t yes, uint32_t no)
 {

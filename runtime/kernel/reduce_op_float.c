@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_op_float.c: float32, float64, complex64. */
-#include "runtime/reduce_vectors.h"
+#include "runtime/kernel/reduce_vectors.h"
 
 #if defined(__x86_64__)
 #define KERNELS_OF(op, bits, combine)                                                              \

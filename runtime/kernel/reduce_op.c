@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/reduce_op.h"
+#include "runtime/kernel/reduce_op.h"
 
-#include "runtime/reduce_kernels.h"
+#include "runtime/kernel/reduce_kernels.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
