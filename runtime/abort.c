@@ -4,8 +4,8 @@
 #include "common/clock.h"
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
-#include "runtime/fork_guard.h"
 #include "runtime/news.h"
+#include "runtime/process/fork_guard.h"
 #include "runtime/world.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
  */
 #include "runtime/all_reduce_mapped.h"
 
-#include "runtime/peer_memory_linux.h"
+#include "runtime/process/peer_memory_linux.h"
 #include "runtime/reduce_order.h"
 #include "runtime/shm_board.h"
 #include "runtime/steps.h"

@@ -5,11 +5,11 @@
 
 #include "common/build_id.h"
 #include "runtime/abort.h"
-#include "runtime/alloc.h"
 #include "runtime/call.h"
 #include "runtime/check.h"
-#include "runtime/fork_guard.h"
 #include "runtime/group_join.h"
+#include "runtime/process/alloc.h"
+#include "runtime/process/fork_guard.h"
 #include "runtime/progress.h"
 #include "runtime/request.h"
 #include "runtime/split.h"

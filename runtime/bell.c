@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bell.h"
 
-#include "runtime/fork_guard.h"
-#include "runtime/stdio_guard.h"
+#include "runtime/process/fork_guard.h"
+#include "runtime/process/stdio_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

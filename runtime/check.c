@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/check.h"
 
-#include "runtime/fork_guard.h"
 #include "runtime/kernel/reduce_op.h"
+#include "runtime/process/fork_guard.h"
 
 int check_group(const struct group *g, struct fault *why)
 {

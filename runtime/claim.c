@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/claim.h"
 
-#include "runtime/fork_guard.h"
+#include "runtime/process/fork_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

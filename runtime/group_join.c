@@ -6,7 +6,7 @@
 #include "runtime/exchange.h"
 #include "runtime/hierarchy.h"
 #include "runtime/news.h"
-#include "runtime/peer_memory_linux.h"
+#include "runtime/process/peer_memory_linux.h"
 #include "runtime/progress.h"
 #include "runtime/rdma_mesh.h"
 #include "runtime/self_link.h"

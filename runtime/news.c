@@ -5,7 +5,7 @@
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/bell.h"
-#include "runtime/fork_guard.h"
+#include "runtime/process/fork_guard.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
 
 #include "runtime/bell.h"
 #include "runtime/call.h"
-#include "runtime/fork_guard.h"
-#include "runtime/stdio_guard.h"
+#include "runtime/process/fork_guard.h"
+#include "runtime/process/stdio_guard.h"
 #include "runtime/wait.h"
 
 #include <errno.h>

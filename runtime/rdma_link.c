@@ -8,10 +8,10 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
-#include "runtime/fork_guard.h"
 #include "runtime/group.h"
 #include "runtime/message.h"
 #include "runtime/news.h"
+#include "runtime/process/fork_guard.h"
 #include "runtime/wait.h"
 #include "runtime/world.h"
 

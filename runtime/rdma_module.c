@@ -2,7 +2,7 @@
 #include "runtime/rdma_module.h"
 
 #include "common/build_id.h"
-#include "runtime/alloc.h"
+#include "runtime/process/alloc.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/request.h"
 
-#include "runtime/fork_guard.h"
+#include "runtime/process/fork_guard.h"
 #include "runtime/progress.h"
 
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 #define RUNTIME_SHM_BOARD_H
 
 #include "runtime/message.h"
-#include "runtime/processor.h"
+#include "runtime/process/processor.h"
 
 #include <stdatomic.h>
 

@@ -15,9 +15,9 @@
 #include "runtime/shm_link.h"
 
 #include "runtime/bell.h"
-#include "runtime/fork_guard.h"
 #include "runtime/group.h"
 #include "runtime/message.h"
+#include "runtime/process/fork_guard.h"
 #include "runtime/shm_board.h"
 #include "runtime/world.h"
 

@@ -11,7 +11,7 @@
 #ifndef RUNTIME_SHM_OFFER_H
 #define RUNTIME_SHM_OFFER_H
 
-#include "runtime/processor.h"
+#include "runtime/process/processor.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -18,7 +18,7 @@
 #define RUNTIME_SHM_SEGMENT_H
 
 #include "common/fault.h"
-#include "runtime/processor.h"
+#include "runtime/process/processor.h"
 #include "runtime/shm_offer.h"
 
 #include <sched.h>

@@ -6,7 +6,7 @@
 #include "runtime/call.h"
 #include "runtime/group_join.h"
 #include "runtime/news.h"
-#include "runtime/stdio_guard.h"
+#include "runtime/process/stdio_guard.h"
 #include "runtime/world.h"
 
 #include <stdatomic.h>

@@ -6,10 +6,10 @@
  */
 #include "runtime/tcp_link.h"
 
-#include "runtime/fork_guard.h"
 #include "runtime/group.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/message.h"
+#include "runtime/process/fork_guard.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "runtime/tcp_wire.h"
 
 #include "common/clock.h"
-#include "runtime/fork_guard.h"
+#include "runtime/process/fork_guard.h"
 #include "runtime/world.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "runtime/bell.h"
 #include "runtime/message.h"
 #include "runtime/news.h"
-#include "runtime/processor.h"
+#include "runtime/process/processor.h"
 #include "runtime/wait_note.h"
 #include "runtime/wait_spread_linux.h"
 #include "runtime/world.h"

@@ -6,11 +6,11 @@
 #include "coordinator/protocol.h"
 #include "runtime/algorithm_table.h"
 #include "runtime/claim.h"
-#include "runtime/fork_guard.h"
 #include "runtime/group_join.h"
 #include "runtime/news.h"
+#include "runtime/process/fork_guard.h"
+#include "runtime/process/stdio_guard.h"
 #include "runtime/progress.h"
-#include "runtime/stdio_guard.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_alloc.c: who watches ml_alloc's memory hears of all of it, but nothing in a forked child of the process that holds a
  * rank: there a lock of the watcher's may be held by a thread that the child doesn't have. */
-#include "runtime/alloc.h"
+#include "runtime/process/alloc.h"
 
-#include "runtime/fork_guard.h"
+#include "runtime/process/fork_guard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/peer_memory_linux.h"
+#include "runtime/process/peer_memory_linux.h"
 
 #include <fcntl.h>
 #include <stdio.h>

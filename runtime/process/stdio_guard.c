@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/stdio_guard.h"
+#include "runtime/process/stdio_guard.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/alloc_file_linux.h"
+#include "runtime/process/alloc_file_linux.h"
 
-#include "runtime/stdio_guard.h"
+#include "runtime/process/stdio_guard.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

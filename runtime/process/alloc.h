@@ -8,7 +8,7 @@
 #define RUNTIME_ALLOC_H
 
 #include "common/fault.h"
-#include "runtime/alloc_file_linux.h"
+#include "runtime/process/alloc_file_linux.h"
 
 #include <stdbool.h>
 #include <stddef.h>

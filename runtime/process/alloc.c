@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/alloc.h"
+#include "runtime/process/alloc.h"
 
-#include "runtime/fork_guard.h"
+#include "runtime/process/fork_guard.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/fork_guard.h"
+#include "runtime/process/fork_guard.h"
 
 #include <errno.h>
 #include <limits.h>

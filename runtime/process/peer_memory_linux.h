@@ -7,7 +7,7 @@
 #ifndef RUNTIME_PEER_MEMORY_LINUX_H
 #define RUNTIME_PEER_MEMORY_LINUX_H
 
-#include "runtime/alloc.h"
+#include "runtime/process/alloc.h"
 
 struct peer_memory;
 
