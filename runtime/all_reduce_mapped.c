@@ -12,8 +12,8 @@
 
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/reduce_order.h"
-#include "runtime/shm_board.h"
 #include "runtime/steps.h"
+#include "runtime/transport/shm_board.h"
 
 #include <string.h>
 

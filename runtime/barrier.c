@@ -3,7 +3,7 @@
 #include "runtime/barrier.h"
 
 #include "runtime/algorithm_table.h"
-#include "runtime/shm_board.h"
+#include "runtime/transport/shm_board.h"
 
 int barrier(struct group *g, struct fault *why)
 {

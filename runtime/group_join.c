@@ -8,10 +8,10 @@
 #include "runtime/news.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/progress.h"
-#include "runtime/rdma_mesh.h"
-#include "runtime/self_link.h"
-#include "runtime/shm_link.h"
-#include "runtime/tcp_mesh.h"
+#include "runtime/transport/rdma_mesh.h"
+#include "runtime/transport/self_link.h"
+#include "runtime/transport/shm_link.h"
+#include "runtime/transport/tcp_mesh.h"
 #include "runtime/world.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
  */
 #include "runtime/wait_spread_linux.h"
 
-#include "runtime/shm_segment.h"
+#include "runtime/transport/shm_segment.h"
 #include "runtime/world.h"
 
 #include <sched.h>

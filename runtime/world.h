@@ -5,7 +5,7 @@
 
 #include "common/job_file.h"
 #include "runtime/group.h"
-#include "runtime/shm_offer.h"
+#include "runtime/transport/shm_offer.h"
 
 #include <limits.h>
 

@@ -9,8 +9,8 @@
 #include "runtime/collectives.h"
 #include "runtime/hierarchy.h"
 #include "runtime/kernel/reduce_op.h"
-#include "runtime/shm_board.h"
-#include "runtime/shm_link.h"
+#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_link.h"
 #include "runtime/wait.h"
 #include "tests/runtime/collective_cases.h"
 

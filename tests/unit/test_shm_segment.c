@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_shm_segment.c: the parts of a segment, and who shares processors. */
-#include "runtime/shm_segment.h"
+#include "runtime/transport/shm_segment.h"
 
 #include <limits.h>
 #include <setjmp.h>

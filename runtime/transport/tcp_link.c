@@ -4,7 +4,7 @@
  * straight from and to the caller's memory. The sockets' buffers are left to the kernel, which
  * grows them to megabytes; setting them would stop that at net.core.wmem_max, a fraction.
  */
-#include "runtime/tcp_link.h"
+#include "runtime/transport/tcp_link.h"
 
 #include "runtime/group.h"
 #include "runtime/kernel/reduce_op.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/shm_segment.h"
+#include "runtime/transport/shm_segment.h"
 
-#include "runtime/shm_board.h"
+#include "runtime/transport/shm_board.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/rdma_mesh.h"
+#include "runtime/transport/rdma_mesh.h"
 
 #include "common/clock.h"
 #include "runtime/exchange.h"
 #include "runtime/news.h"
-#include "runtime/rdma_link.h"
-#include "runtime/rdma_module.h"
-#include "runtime/wiring.h"
+#include "runtime/transport/rdma_link.h"
+#include "runtime/transport/rdma_module.h"
+#include "runtime/transport/rdma_wiring.h"
 #include "runtime/world.h"
 
 #include <poll.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/tcp_mesh.h"
+#include "runtime/transport/tcp_mesh.h"
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/bell.h"
 #include "runtime/news.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/tcp_link.h"
-#include "runtime/tcp_wire.h"
+#include "runtime/transport/tcp_link.h"
+#include "runtime/transport/tcp_wire.h"
 #include "runtime/world.h"
 
 #include <errno.h>

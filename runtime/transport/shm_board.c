@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/shm_board.h"
+#include "runtime/transport/shm_board.h"
 
 #include "runtime/group.h"
-#include "runtime/shm_link.h"
+#include "runtime/transport/shm_link.h"
 #include "runtime/wait.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/tcp_wire.h"
+#include "runtime/transport/tcp_wire.h"
 
 #include "common/clock.h"
 #include "runtime/process/fork_guard.h"

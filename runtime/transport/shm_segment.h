@@ -19,7 +19,7 @@
 
 #include "common/fault.h"
 #include "runtime/process/processor.h"
-#include "runtime/shm_offer.h"
+#include "runtime/transport/shm_offer.h"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/shm_offer.h"
+#include "runtime/transport/shm_offer.h"
 
 #include <sys/random.h>
 #include <sys/uio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/rdma_module.h"
+#include "runtime/transport/rdma_module.h"
 
 #include "common/build_id.h"
 #include "runtime/process/alloc.h"

@@ -12,13 +12,13 @@
  * head or a tail stores it, then looks at is_asleep. Both stores and loads are sequentially
  * consistent, so one of the two sees the other.
  */
-#include "runtime/shm_link.h"
+#include "runtime/transport/shm_link.h"
 
 #include "runtime/bell.h"
 #include "runtime/group.h"
 #include "runtime/message.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/shm_board.h"
+#include "runtime/transport/shm_board.h"
 #include "runtime/world.h"
 
 #include <stdlib.h>

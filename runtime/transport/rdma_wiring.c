@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/wiring.h"
+#include "runtime/transport/rdma_wiring.h"
 
 #include <jansson.h>
 #include <limits.h>

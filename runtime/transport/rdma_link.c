@@ -4,7 +4,7 @@
  * its header and fills as many as it takes. It is reduced straight out of the slot that the peer's
  * device wrote it to.
  */
-#include "runtime/rdma_link.h"
+#include "runtime/transport/rdma_link.h"
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/self_link.h"
+#include "runtime/transport/self_link.h"
 
 #include "runtime/group.h"
 #include "runtime/message.h"

@@ -4,7 +4,7 @@
 #define RUNTIME_SHM_LINK_H
 
 #include "runtime/link.h"
-#include "runtime/shm_segment.h"
+#include "runtime/transport/shm_segment.h"
 
 /* To `peer`; me and them: the indices of this process and the peer in the segment, which outlives
  * the link. */
