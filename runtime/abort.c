@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
-#include "runtime/news.h"
+#include "runtime/group/news.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/world.h"
 

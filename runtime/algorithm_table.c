@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/algorithm_table.h"
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 #include "runtime/hierarchy.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_ALGORITHM_TABLE_H
 #define RUNTIME_ALGORITHM_TABLE_H
 
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
 enum algorithm {
     ALGORITHM_BINOMIAL,      /* a tree */

@@ -7,7 +7,7 @@
 #ifndef RUNTIME_ALL_REDUCE_MAPPED_H
 #define RUNTIME_ALL_REDUCE_MAPPED_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* A call in which all have agreed. */
 struct mapped {

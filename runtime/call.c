@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call.h"
 
-#include "runtime/claim.h"
-#include "runtime/news.h"
-#include "runtime/wait.h"
+#include "runtime/group/claim.h"
+#include "runtime/group/news.h"
+#include "runtime/group/wait.h"
 #include "runtime/world.h"
 
 /* From now on every call on g returns this. A rank that fails because another is gone is a

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_CALL_H
 #define RUNTIME_CALL_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* Begins a call: sets g->call (seq counted for collectives), resets stall accounting. Fails with
  * g->broken if the group is broken. */

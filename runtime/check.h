@@ -6,7 +6,7 @@
 #ifndef RUNTIME_CHECK_H
 #define RUNTIME_CHECK_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* The group is one, and this process may use it (ML_ERR_STATE in a forked child). */
 int check_group(const struct group *g, struct fault *why);

@@ -7,7 +7,7 @@
 #ifndef RUNTIME_COLLECTIVES_H
 #define RUNTIME_COLLECTIVES_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
                struct fault *why);

@@ -2,10 +2,10 @@
 #include "runtime/group_join.h"
 
 #include "coordinator/protocol.h"
-#include "runtime/bell.h"
-#include "runtime/exchange.h"
+#include "runtime/group/bell.h"
+#include "runtime/group/exchange.h"
+#include "runtime/group/news.h"
 #include "runtime/hierarchy.h"
-#include "runtime/news.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/progress.h"
 #include "runtime/transport/rdma_mesh.h"

@@ -8,7 +8,7 @@
 #ifndef RUNTIME_GROUP_JOIN_H
 #define RUNTIME_GROUP_JOIN_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* Makes the group (group_create) and connects its members: every one of them calls it. Until deadline_ms
  * (clock_ms). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hierarchy.h"
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 #include <stdlib.h>
 #include <string.h>

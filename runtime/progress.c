@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/progress.h"
 
-#include "runtime/bell.h"
 #include "runtime/call.h"
+#include "runtime/group/bell.h"
+#include "runtime/group/wait.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
-#include "runtime/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #ifndef RUNTIME_REDUCE_ORDER_H
 #define RUNTIME_REDUCE_ORDER_H
 
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
 /* Where the operands are; stands first in a struct of whoever has them. */
 struct operands {

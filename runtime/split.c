@@ -4,8 +4,8 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/call.h"
+#include "runtime/group/news.h"
 #include "runtime/group_join.h"
-#include "runtime/news.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/world.h"
 

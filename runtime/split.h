@@ -3,7 +3,7 @@
 #ifndef RUNTIME_SPLIT_H
 #define RUNTIME_SPLIT_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* As ml_split, whose call on g has begun; ends it. */
 int split_run(struct group *g, int color, int key, struct group **out, struct fault *why);

@@ -9,7 +9,7 @@
 #ifndef RUNTIME_STEPS_H
 #define RUNTIME_STEPS_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* buf + offset, where NULL + 0 is NULL: a buffer of no bytes may be NULL, and C leaves NULL + 0 open. */
 static inline char *at(const void *buf, size_t offset)

@@ -6,7 +6,7 @@
 #ifndef RUNTIME_TASK_H
 #define RUNTIME_TASK_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 struct task {
     enum call_kind kind;

@@ -4,7 +4,7 @@
 #define RUNTIME_WORLD_H
 
 #include "common/job_file.h"
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 #include "runtime/transport/shm_offer.h"
 
 #include <limits.h>

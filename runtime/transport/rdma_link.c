@@ -8,11 +8,11 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
-#include "runtime/group.h"
-#include "runtime/message.h"
-#include "runtime/news.h"
+#include "runtime/group/group.h"
+#include "runtime/group/message.h"
+#include "runtime/group/news.h"
+#include "runtime/group/wait.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/wait.h"
 #include "runtime/world.h"
 
 #include <jansson.h>

@@ -4,7 +4,7 @@
 #define RUNTIME_RDMA_LINK_H
 
 #include "rdma/table.h"
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
 /* Takes over `e` (also in error), which is connected and checked. */
 int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *verbs,

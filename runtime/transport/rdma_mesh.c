@@ -2,8 +2,8 @@
 #include "runtime/transport/rdma_mesh.h"
 
 #include "common/clock.h"
-#include "runtime/exchange.h"
-#include "runtime/news.h"
+#include "runtime/group/exchange.h"
+#include "runtime/group/news.h"
 #include "runtime/transport/rdma_link.h"
 #include "runtime/transport/rdma_module.h"
 #include "runtime/transport/rdma_wiring.h"

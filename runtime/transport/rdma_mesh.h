@@ -7,7 +7,7 @@
 #ifndef RUNTIME_RDMA_MESH_H
 #define RUNTIME_RDMA_MESH_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 struct rdma_mesh;
 

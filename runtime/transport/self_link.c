@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/self_link.h"
 
-#include "runtime/group.h"
-#include "runtime/message.h"
+#include "runtime/group/group.h"
+#include "runtime/group/message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_SELF_LINK_H
 #define RUNTIME_SELF_LINK_H
 
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
 int self_link_open(struct link **out, struct group *g, struct fault *why);
 

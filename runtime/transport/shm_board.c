@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/shm_board.h"
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
+#include "runtime/group/wait.h"
 #include "runtime/transport/shm_link.h"
-#include "runtime/wait.h"
 
 #include <string.h>
 

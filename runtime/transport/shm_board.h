@@ -16,7 +16,7 @@
 #ifndef RUNTIME_SHM_BOARD_H
 #define RUNTIME_SHM_BOARD_H
 
-#include "runtime/message.h"
+#include "runtime/group/message.h"
 #include "runtime/process/processor.h"
 
 #include <stdatomic.h>

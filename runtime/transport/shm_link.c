@@ -14,9 +14,9 @@
  */
 #include "runtime/transport/shm_link.h"
 
-#include "runtime/bell.h"
-#include "runtime/group.h"
-#include "runtime/message.h"
+#include "runtime/group/bell.h"
+#include "runtime/group/group.h"
+#include "runtime/group/message.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/shm_board.h"
 #include "runtime/world.h"

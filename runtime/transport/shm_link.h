@@ -3,7 +3,7 @@
 #ifndef RUNTIME_SHM_LINK_H
 #define RUNTIME_SHM_LINK_H
 
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 #include "runtime/transport/shm_segment.h"
 
 /* To `peer`; me and them: the indices of this process and the peer in the segment, which outlives

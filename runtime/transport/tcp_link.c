@@ -6,9 +6,9 @@
  */
 #include "runtime/transport/tcp_link.h"
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
+#include "runtime/group/message.h"
 #include "runtime/kernel/reduce_op.h"
-#include "runtime/message.h"
 #include "runtime/process/fork_guard.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_TCP_LINK_H
 #define RUNTIME_TCP_LINK_H
 
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
 /* Takes over `fd`: connected, handshake over, non-blocking, TCP_NODELAY (also in error). */
 int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct fault *why);

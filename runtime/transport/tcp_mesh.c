@@ -3,8 +3,8 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
-#include "runtime/bell.h"
-#include "runtime/news.h"
+#include "runtime/group/bell.h"
+#include "runtime/group/news.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/tcp_link.h"
 #include "runtime/transport/tcp_wire.h"

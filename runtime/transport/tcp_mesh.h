@@ -8,7 +8,7 @@
 #define RUNTIME_TCP_MESH_H
 
 #include "common/address.h"
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 struct tcp_mesh;
 

@@ -5,7 +5,7 @@
 
 #include "common/address.h"
 #include "common/auth.h"
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /*
  * connecting:  CONNECTING ──▶ SHAKING ──proved both ways──▶ a link, and the slot is free

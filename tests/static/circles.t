@@ -4,7 +4,7 @@
 . "${0%/*}/../lib/test.sh"
 cd "$BUILD" || exit 1
 
-# "runtime/wait.c runtime/bell.c": the first lacks a name that the second defines, by their objects. An object is called as its
+# "runtime/group/wait.c runtime/group/bell.c": the first lacks a name that the second defines, by their objects. An object is called as its
 # source, behind its program's name where that has flags of its own. Two programs may have a name twice: the same folder's counts.
 arrows() {
     {

@@ -7,11 +7,11 @@
  */
 #include "runtime/algorithm_table.h"
 #include "runtime/collectives.h"
+#include "runtime/group/wait.h"
 #include "runtime/hierarchy.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/transport/shm_board.h"
 #include "runtime/transport/shm_link.h"
-#include "runtime/wait.h"
 #include "tests/runtime/collective_cases.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@
 
 enum { MOST_RANKS = 33 };
 
-/* ---- the mesh: transfer_* of runtime/link.h ---- */
+/* ---- the mesh: transfer_* of runtime/group/link.h ---- */
 
 struct letter {
     struct transfer *t;

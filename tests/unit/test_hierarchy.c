@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The teams of groups spread over hosts in many ways, against what a plain search finds. */
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 #include "runtime/hierarchy.h"
 
 #include <setjmp.h>

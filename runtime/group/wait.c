@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/wait.h"
+#include "runtime/group/wait.h"
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
-#include "runtime/bell.h"
-#include "runtime/message.h"
-#include "runtime/news.h"
+#include "runtime/group/bell.h"
+#include "runtime/group/message.h"
+#include "runtime/group/news.h"
+#include "runtime/group/wait_note.h"
+#include "runtime/group/wait_spread_linux.h"
 #include "runtime/process/processor.h"
-#include "runtime/wait_note.h"
-#include "runtime/wait_spread_linux.h"
 #include "runtime/world.h"
 
 #include <errno.h>

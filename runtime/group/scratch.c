@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* scratch.c: a group's working memory, kept from call to call. */
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 #include <stdlib.h>
 

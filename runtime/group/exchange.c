@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/exchange.h"
+#include "runtime/group/exchange.h"
 
 #include "coordinator/protocol.h"
-#include "runtime/news.h"
+#include "runtime/group/news.h"
 #include "runtime/world.h"
 
 #include <arpa/inet.h>

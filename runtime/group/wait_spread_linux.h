@@ -3,7 +3,7 @@
 #ifndef RUNTIME_WAIT_SPREAD_LINUX_H
 #define RUNTIME_WAIT_SPREAD_LINUX_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* The calling thread, about to yield, waits in g. Moves it to another of its processors if a member with a lower
  * rank waits on this one, too, and there are processors for all. The thread's affinity is as before. */

@@ -9,7 +9,7 @@
 
 #include "common/fault.h"
 #include "coordinator/client.h"
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 #include "runtime/kernel/reduce_op.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* transfer.c: starting transfers and waiting for them (link.h). */
-#include "runtime/group.h"
-#include "runtime/wait.h"
+#include "runtime/group/group.h"
+#include "runtime/group/wait.h"
 
 static void transfer_queue(struct group *g, struct transfer *t)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/news.h"
+#include "runtime/group/news.h"
 
 #include "common/clock.h"
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
-#include "runtime/bell.h"
+#include "runtime/group/bell.h"
 #include "runtime/process/fork_guard.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bell.h"
+#include "runtime/group/bell.h"
 
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"

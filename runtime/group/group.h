@@ -3,7 +3,7 @@
 #ifndef RUNTIME_GROUP_H
 #define RUNTIME_GROUP_H
 
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
 #include <stdatomic.h>
 

@@ -6,7 +6,7 @@
  * pipe is put beside the waker (measured: doc/performance.md). So every waiting rank notes where it waits, and of two on one
  * processor the one with the higher rank goes: by an affinity without it, which lasts for a moment.
  */
-#include "runtime/wait_spread_linux.h"
+#include "runtime/group/wait_spread_linux.h"
 
 #include "runtime/transport/shm_segment.h"
 #include "runtime/world.h"

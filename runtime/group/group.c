@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 #include "runtime/world.h"
 

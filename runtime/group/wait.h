@@ -4,7 +4,7 @@
 #ifndef RUNTIME_WAIT_H
 #define RUNTIME_WAIT_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 /* One stretch of waiting; {0} to begin with and again whenever something has moved (wait_moved). */
 struct waiting {

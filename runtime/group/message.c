@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/message.h"
+#include "runtime/group/message.h"
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 #include "runtime/kernel/reduce_op.h"
 
 #include <inttypes.h>

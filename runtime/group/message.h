@@ -3,7 +3,7 @@
 #ifndef RUNTIME_MESSAGE_H
 #define RUNTIME_MESSAGE_H
 
-#include "runtime/link.h"
+#include "runtime/group/link.h"
 
 struct message {
     uint64_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/wait_note.h"
+#include "runtime/group/wait_note.h"
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 #include "runtime/world.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_EXCHANGE_H
 #define RUNTIME_EXCHANGE_H
 
-#include "runtime/group.h"
+#include "runtime/group/group.h"
 
 struct blob {
     const void *bytes;
