@@ -5,15 +5,15 @@
 
 #include "common/build_id.h"
 #include "runtime/abort.h"
-#include "runtime/call.h"
-#include "runtime/check.h"
+#include "runtime/call/call.h"
+#include "runtime/call/check.h"
+#include "runtime/call/progress.h"
+#include "runtime/call/request.h"
+#include "runtime/call/task.h"
 #include "runtime/group_join.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/progress.h"
-#include "runtime/request.h"
 #include "runtime/split.h"
-#include "runtime/task.h"
 #include "runtime/world.h"
 
 /* ml_error's. */

@@ -2,12 +2,12 @@
 #include "runtime/group_join.h"
 
 #include "coordinator/protocol.h"
+#include "runtime/call/progress.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
 #include "runtime/hierarchy.h"
 #include "runtime/process/peer_memory_linux.h"
-#include "runtime/progress.h"
 #include "runtime/transport/rdma_mesh.h"
 #include "runtime/transport/self_link.h"
 #include "runtime/transport/shm_link.h"

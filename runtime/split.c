@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
-#include "runtime/call.h"
+#include "runtime/call/call.h"
 #include "runtime/group/news.h"
 #include "runtime/group_join.h"
 #include "runtime/process/stdio_guard.h"

@@ -12,7 +12,7 @@
 #ifndef RUNTIME_PROGRESS_H
 #define RUNTIME_PROGRESS_H
 
-#include "runtime/request.h"
+#include "runtime/call/request.h"
 
 /* Queues r on its group. In error, ML_ERR_MEMORY or ML_ERR_SYSTEM, r is still the caller's. */
 int progress_add(struct request *r, struct fault *why);

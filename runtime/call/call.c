@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/call.h"
+#include "runtime/call/call.h"
 
 #include "runtime/group/claim.h"
 #include "runtime/group/news.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/progress.h"
+#include "runtime/call/progress.h"
 
-#include "runtime/call.h"
+#include "runtime/call/call.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/wait.h"
 #include "runtime/process/fork_guard.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/request.h"
+#include "runtime/call/request.h"
 
+#include "runtime/call/progress.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/progress.h"
 
 #include <stdlib.h>
 #include <string.h>

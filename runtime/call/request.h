@@ -6,7 +6,7 @@
 #ifndef RUNTIME_REQUEST_H
 #define RUNTIME_REQUEST_H
 
-#include "runtime/task.h"
+#include "runtime/call/task.h"
 
 struct request {
     struct task task;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/task.h"
+#include "runtime/call/task.h"
 
-#include "runtime/call.h"
-#include "runtime/check.h"
+#include "runtime/call/call.h"
+#include "runtime/call/check.h"
 #include "runtime/collectives.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/check.h"
+#include "runtime/call/check.h"
 
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
