@@ -6,8 +6,8 @@
  */
 #include "runtime/all_gather.h"
 
-#include "runtime/algorithm_table.h"
-#include "runtime/steps.h"
+#include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/steps.h"
 
 #include <string.h>
 

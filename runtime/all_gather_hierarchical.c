@@ -5,8 +5,8 @@
  */
 #include "runtime/all_gather.h"
 
-#include "runtime/hierarchy.h"
-#include "runtime/steps.h"
+#include "runtime/steps/hierarchy.h"
+#include "runtime/steps/steps.h"
 
 enum { PART = 1 << 20 /* bytes of a share that go through both levels at a time */ };
 

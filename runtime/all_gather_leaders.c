@@ -5,7 +5,7 @@
  */
 #include "runtime/all_gather.h"
 
-#include "runtime/leaders.h"
+#include "runtime/steps/leaders.h"
 
 #include <string.h>
 

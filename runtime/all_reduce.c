@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/all_reduce.h"
 
-#include "runtime/algorithm_table.h"
 #include "runtime/kernel/reduce_op.h"
+#include "runtime/steps/algorithm_table.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #define RUNTIME_ALL_REDUCE_H
 
 #include "runtime/collectives.h"
-#include "runtime/hierarchy.h"
+#include "runtime/steps/hierarchy.h"
 
 /* `size`: bytes of the whole vector. */
 int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why);

@@ -8,7 +8,7 @@
  */
 #include "runtime/all_reduce.h"
 
-#include "runtime/reduce_direct.h"
+#include "runtime/steps/reduce_direct.h"
 
 /* Chunk `chunk` of every block goes from its owner to all. */
 static int share_chunk(const struct reduce_direct *r, size_t chunk, char *out, struct transfer *t)

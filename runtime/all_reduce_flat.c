@@ -6,7 +6,7 @@
  */
 #include "runtime/all_reduce.h"
 
-#include "runtime/reduce_flat.h"
+#include "runtime/steps/reduce_flat.h"
 
 int all_reduce_flat(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {

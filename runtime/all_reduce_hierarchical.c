@@ -7,8 +7,8 @@
  */
 #include "runtime/all_reduce.h"
 
-#include "runtime/hierarchy.h"
-#include "runtime/reduce_flat.h"
+#include "runtime/steps/hierarchy.h"
+#include "runtime/steps/reduce_flat.h"
 
 enum {
     SEGMENT =

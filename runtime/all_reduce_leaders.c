@@ -6,7 +6,7 @@
  */
 #include "runtime/all_reduce.h"
 
-#include "runtime/leaders.h"
+#include "runtime/steps/leaders.h"
 
 int all_reduce_leaders(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {

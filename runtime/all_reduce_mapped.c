@@ -11,8 +11,8 @@
 #include "runtime/all_reduce_mapped.h"
 
 #include "runtime/process/peer_memory_linux.h"
-#include "runtime/reduce_order.h"
-#include "runtime/steps.h"
+#include "runtime/steps/reduce_order.h"
+#include "runtime/steps/steps.h"
 #include "runtime/transport/shm_board.h"
 
 #include <string.h>

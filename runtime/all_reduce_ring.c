@@ -10,7 +10,7 @@
  */
 #include "runtime/all_reduce.h"
 
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 struct ring {
     struct group *group;

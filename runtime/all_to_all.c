@@ -6,7 +6,7 @@
  */
 #include "runtime/collectives.h"
 
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* barrier.c: where all share memory, one round on the board (shm_board.h); else by messages. */
 #include "runtime/barrier.h"
 
-#include "runtime/algorithm_table.h"
+#include "runtime/steps/algorithm_table.h"
 #include "runtime/transport/shm_board.h"
 
 int barrier(struct group *g, struct fault *why)

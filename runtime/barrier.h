@@ -4,7 +4,7 @@
 #define RUNTIME_BARRIER_H
 
 #include "runtime/collectives.h"
-#include "runtime/hierarchy.h"
+#include "runtime/steps/hierarchy.h"
 
 int barrier_dissemination(struct group *g, const struct team *m, struct fault *why);
 int barrier_leaders(struct group *g, struct fault *why); /* only where g->hierarchy is */

@@ -6,7 +6,7 @@
  */
 #include "runtime/barrier.h"
 
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 int barrier_dissemination(struct group *g, const struct team *m, struct fault *why)
 {

@@ -6,7 +6,7 @@
  */
 #include "runtime/barrier.h"
 
-#include "runtime/leaders.h"
+#include "runtime/steps/leaders.h"
 
 int barrier_leaders(struct group *g, struct fault *why)
 {

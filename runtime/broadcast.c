@@ -7,8 +7,8 @@
  */
 #include "runtime/broadcast.h"
 
-#include "runtime/algorithm_table.h"
-#include "runtime/steps.h"
+#include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/steps.h"
 
 /* Ranks are counted from the root. Whoever has the message gives it to the one 2^k behind, the
  * farthest first, because it has the largest subtree. All gifts of one rank go at once. */

@@ -6,7 +6,7 @@
  */
 #include "runtime/broadcast.h"
 
-#include "runtime/leaders.h"
+#include "runtime/steps/leaders.h"
 
 enum { CHUNK = 1 << 20 /* bytes: a second-level cache still has it when it goes on */ };
 

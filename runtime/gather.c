@@ -2,7 +2,7 @@
 /* gather.c: every rank's share goes to the root directly, all at once: the mesh has the links. */
 #include "runtime/collectives.h"
 
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 #include <string.h>
 

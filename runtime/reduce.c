@@ -5,9 +5,9 @@
  */
 #include "runtime/reduce.h"
 
-#include "runtime/algorithm_table.h"
 #include "runtime/kernel/reduce_op.h"
-#include "runtime/reduce_direct.h"
+#include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/reduce_direct.h"
 
 #include <string.h>
 

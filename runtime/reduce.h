@@ -4,7 +4,7 @@
 #define RUNTIME_REDUCE_H
 
 #include "runtime/collectives.h"
-#include "runtime/hierarchy.h"
+#include "runtime/steps/hierarchy.h"
 
 /* Up a tree between the ranks of a team, in their order from `root` (a place) on. work: `size` bytes. `out` is the
  * root's. */

@@ -2,7 +2,7 @@
 /* reduce_binomial.c: up a binomial tree, all of the vector at each of log2(size) steps. */
 #include "runtime/reduce.h"
 
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 /* Places are counted from the root. In round k those with bit k set hand over what they have and are
  * done; the others reduce it. Only the root writes to out. */

@@ -5,7 +5,7 @@
  */
 #include "runtime/reduce.h"
 
-#include "runtime/leaders.h"
+#include "runtime/steps/leaders.h"
 
 int reduce_leaders(struct group *g, const void *in, void *out, size_t size, int root,
                    struct fault *why)

@@ -8,10 +8,10 @@
  */
 #include "runtime/collectives.h"
 
-#include "runtime/algorithm_table.h"
 #include "runtime/kernel/reduce_op.h"
-#include "runtime/reduce_direct.h"
-#include "runtime/reduce_flat.h"
+#include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/reduce_direct.h"
+#include "runtime/steps/reduce_flat.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* scatter.c: the root sends every rank its share directly, all at once. */
 #include "runtime/collectives.h"
 
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 #include <string.h>
 

@@ -4,13 +4,13 @@
 #include "common/clock.h"
 #include "common/number.h"
 #include "coordinator/protocol.h"
-#include "runtime/algorithm_table.h"
 #include "runtime/call/progress.h"
 #include "runtime/group/claim.h"
 #include "runtime/group/news.h"
 #include "runtime/group_join.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
+#include "runtime/steps/algorithm_table.h"
 
 #include <pthread.h>
 #include <sched.h>

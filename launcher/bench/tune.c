@@ -14,7 +14,7 @@ static const double gain = 1.05;
 
 enum where { ANYWHERE, ONE_HOST /* all ranks share memory */, HOSTS /* several ranks on each */ };
 
-/* runtime/algorithm_table.c has them; what it doesn't know, ml_init refuses. */
+/* runtime/steps/algorithm_table.c has them; what it doesn't know, ml_init refuses. */
 static const struct {
     enum bench_kind kind;
     const char *algorithm;

@@ -5,11 +5,11 @@
  * so that an algorithm that counts on buffering hangs here and one that touches a buffer too early
  * shows it.
  */
-#include "runtime/algorithm_table.h"
 #include "runtime/collectives.h"
 #include "runtime/group/wait.h"
-#include "runtime/hierarchy.h"
 #include "runtime/kernel/reduce_op.h"
+#include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/hierarchy.h"
 #include "runtime/transport/shm_board.h"
 #include "runtime/transport/shm_link.h"
 #include "tests/runtime/collective_cases.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The teams of groups spread over hosts in many ways, against what a plain search finds. */
 #include "runtime/group/group.h"
-#include "runtime/hierarchy.h"
+#include "runtime/steps/hierarchy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

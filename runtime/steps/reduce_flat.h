@@ -7,8 +7,8 @@
 #ifndef RUNTIME_REDUCE_FLAT_H
 #define RUNTIME_REDUCE_FLAT_H
 
-#include "runtime/hierarchy.h"
-#include "runtime/steps.h"
+#include "runtime/steps/hierarchy.h"
+#include "runtime/steps/steps.h"
 
 /* Opens `p` with room for `most` transfers and, at *work, for the vector that `b` cuts. */
 int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b, void **work,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/reduce_direct.h"
+#include "runtime/steps/reduce_direct.h"
 
 size_t reduce_direct_lag(const struct group *g)
 {

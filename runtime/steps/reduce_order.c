@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/reduce_order.h"
+#include "runtime/steps/reduce_order.h"
 
 #include "runtime/kernel/reduce_op.h"
 

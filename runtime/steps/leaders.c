@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/leaders.h"
+#include "runtime/steps/leaders.h"
 
-#include "runtime/reduce_flat.h"
+#include "runtime/steps/reduce_flat.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #ifndef RUNTIME_LEADERS_H
 #define RUNTIME_LEADERS_H
 
-#include "runtime/hierarchy.h"
-#include "runtime/steps.h"
+#include "runtime/steps/hierarchy.h"
+#include "runtime/steps/steps.h"
 
 static inline int leaders_head(const struct hierarchy *h, int host, int root)
 {

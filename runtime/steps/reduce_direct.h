@@ -15,7 +15,7 @@
 #ifndef RUNTIME_REDUCE_DIRECT_H
 #define RUNTIME_REDUCE_DIRECT_H
 
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 struct reduce_direct {
     struct group *group;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/hierarchy.h"
+#include "runtime/steps/hierarchy.h"
 
 #include "runtime/group/group.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/reduce_flat.h"
+#include "runtime/steps/reduce_flat.h"
 
-#include "runtime/reduce_order.h"
+#include "runtime/steps/reduce_order.h"
 
 int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b, void **work,
                      struct fault *why)

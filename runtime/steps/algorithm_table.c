@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/algorithm_table.h"
+#include "runtime/steps/algorithm_table.h"
 
 #include "runtime/group/group.h"
-#include "runtime/hierarchy.h"
+#include "runtime/steps/hierarchy.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/steps.h"
+#include "runtime/steps/steps.h"
 
 #include <string.h>
 
