@@ -3,7 +3,7 @@
 
 #include "runtime/call/call.h"
 #include "runtime/call/check.h"
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * so that an algorithm that counts on buffering hangs here and one that touches a buffer too early
  * shows it.
  */
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"

@@ -3,7 +3,7 @@
  * all_gather_leaders.c: a host's shares are gathered by its leader, the leaders exchange them, one message for each
  * other host, and hand out all: for short shares. (J. Träff, "Efficient Allgather for Regular SMP-Clusters", 2006.)
  */
-#include "runtime/all_gather.h"
+#include "runtime/collective/all_gather.h"
 
 #include "runtime/steps/leaders.h"
 

@@ -6,7 +6,7 @@
  * In place, out lies over the share that rank 0 is sent. So nothing is written there before the
  * chunk over it has gone.
  */
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"

@@ -5,7 +5,7 @@
  * crosses the network is what one rank a host would send, and all ranks carry it. (M. Bayatpour et al., "Scalable
  * reduction collectives with data partitioning-based multi-leader design", SC 2017, with a leader for each rank.)
  */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/hierarchy.h"
 #include "runtime/steps/reduce_flat.h"

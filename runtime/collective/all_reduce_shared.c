@@ -17,9 +17,9 @@
  *
  * Operands meet in the order of ranks everywhere: the same bits.
  */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
-#include "runtime/all_reduce_mapped.h"
+#include "runtime/collective/all_reduce_mapped.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/reduce_order.h"
 #include "runtime/steps/steps.h"

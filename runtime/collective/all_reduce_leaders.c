@@ -4,7 +4,7 @@
  * out the result: for short vectors, whose messages between hosts cost more than their bytes. (Thakur et al. 2005 for the
  * doubling; H. Zhu et al., "Hierarchical Collectives in MPICH2", 2009, for one rank a node.)
  */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/leaders.h"
 

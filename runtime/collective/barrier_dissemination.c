@@ -4,7 +4,7 @@
  * one 2^k before it; after log2(size) rounds each has heard, by way of others, from all. D.
  * Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier Synchronization", 1988.
  */
-#include "runtime/barrier.h"
+#include "runtime/collective/barrier.h"
 
 #include "runtime/steps/steps.h"
 

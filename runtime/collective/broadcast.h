@@ -3,7 +3,7 @@
 #ifndef RUNTIME_BROADCAST_H
 #define RUNTIME_BROADCAST_H
 
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 
 /* Only where g->hierarchy is. */
 int broadcast_leaders(struct group *g, char *buf, size_t size, int root, struct fault *why);

@@ -4,7 +4,7 @@
  * log2 rounds (short ones: J. Bruck, C. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient
  * Algorithms for All-to-All Communications in Multiport Message-Passing Systems", 1997).
  */
-#include "runtime/all_gather.h"
+#include "runtime/collective/all_gather.h"
 
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/steps.h"

@@ -4,7 +4,7 @@
  * whether a rank works in place or not, because that is each rank's own affair and its peers don't
  * know. In place, what is sent is copied aside first, since the peer's block arrives over it.
  */
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 
 #include "runtime/steps/steps.h"
 

@@ -8,7 +8,7 @@
  * Block b starts at rank b and meets the ranks in ring order, on one path: the same bits
  * everywhere.
  */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/steps.h"
 

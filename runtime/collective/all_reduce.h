@@ -4,7 +4,7 @@
 #ifndef RUNTIME_ALL_REDUCE_H
 #define RUNTIME_ALL_REDUCE_H
 
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 #include "runtime/steps/hierarchy.h"
 
 /* `size`: bytes of the whole vector. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* scatter.c: the root sends every rank its share directly, all at once. */
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 
 #include "runtime/steps/steps.h"
 

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_BARRIER_H
 #define RUNTIME_BARRIER_H
 
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 #include "runtime/steps/hierarchy.h"
 
 int barrier_dissemination(struct group *g, const struct team *m, struct fault *why);

@@ -5,7 +5,7 @@
  * the message once, not log2(size) times. M. Barnett, R. Littlefield, D. Payne, R. van de Geijn,
  * "Global combine algorithms for 2-D meshes with wormhole routing", 1993; Thakur et al. 2005, §4.3.
  */
-#include "runtime/broadcast.h"
+#include "runtime/collective/broadcast.h"
 
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/steps.h"

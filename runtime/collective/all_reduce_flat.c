@@ -4,7 +4,7 @@
  * reduces it, then everyone gets everyone's result. The fewest bytes, as all_reduce_direct, and the fewest
  * rounds; for vectors that fit in a cache, and as many messages at once as there are ranks.
  */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/reduce_flat.h"
 

@@ -4,7 +4,7 @@
  * each host's head gives what it has to the others there. (M. Bernaschi, G. Iannello, "Collective communication operations:
  * experimental results vs. theory", 1998, for trees that know of nodes.)
  */
-#include "runtime/broadcast.h"
+#include "runtime/collective/broadcast.h"
 
 #include "runtime/steps/leaders.h"
 

@@ -8,7 +8,7 @@
  *
  * Both partners compute lower rank op higher rank, so all ranks end with the same bits.
  */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/steps.h"
 

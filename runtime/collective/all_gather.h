@@ -4,7 +4,7 @@
 #ifndef RUNTIME_ALL_GATHER_H
 #define RUNTIME_ALL_GATHER_H
 
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 
 /* Only where g->hierarchy is; the first where it is even. */
 int all_gather_hierarchical(struct group *g, char *out, size_t size, struct fault *why);

@@ -4,7 +4,7 @@
  * barriers that know of shared memory are built: R. Graham et al., "Cheetah: A Framework for Scalable Hierarchical
  * Collective Operations", 2011.
  */
-#include "runtime/barrier.h"
+#include "runtime/collective/barrier.h"
 
 #include "runtime/steps/leaders.h"
 

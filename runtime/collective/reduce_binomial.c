@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_binomial.c: up a binomial tree, all of the vector at each of log2(size) steps. */
-#include "runtime/reduce.h"
+#include "runtime/collective/reduce.h"
 
 #include "runtime/steps/steps.h"
 

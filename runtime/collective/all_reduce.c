@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"

@@ -3,7 +3,7 @@
  * all_gather_hierarchical.c: each share crosses to every other host once, to the rank of its owner's place, which hands it
  * to the others there while the next one comes. (The first half of all_reduce_hierarchical.c, backwards.)
  */
-#include "runtime/all_gather.h"
+#include "runtime/collective/all_gather.h"
 
 #include "runtime/steps/hierarchy.h"
 #include "runtime/steps/steps.h"

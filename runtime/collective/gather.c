@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gather.c: every rank's share goes to the root directly, all at once: the mesh has the links. */
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 
 #include "runtime/steps/steps.h"
 

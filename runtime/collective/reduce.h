@@ -3,7 +3,7 @@
 #ifndef RUNTIME_REDUCE_H
 #define RUNTIME_REDUCE_H
 
-#include "runtime/collectives.h"
+#include "runtime/collective/collectives.h"
 #include "runtime/steps/hierarchy.h"
 
 /* Up a tree between the ranks of a team, in their order from `root` (a place) on. work: `size` bytes. `out` is the

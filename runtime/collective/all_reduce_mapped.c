@@ -8,7 +8,7 @@
  * In place, too: what a member overwrites, its own piece or what it takes, has been read by all who need it.
  * Operands meet in the order of ranks, as everywhere: the same bits.
  */
-#include "runtime/all_reduce_mapped.h"
+#include "runtime/collective/all_reduce_mapped.h"
 
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/reduce_order.h"

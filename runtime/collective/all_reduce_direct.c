@@ -6,7 +6,7 @@
  *
  * In place is safe: a peer's finished chunk arrives only after it has read ours.
  */
-#include "runtime/all_reduce.h"
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/reduce_direct.h"
 

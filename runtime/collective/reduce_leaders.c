@@ -3,7 +3,7 @@
  * reduce_leaders.c: each host's head reduces the vectors of its host, then they are reduced up a binomial tree of heads to the
  * root, which is the head of its host: as many messages between hosts as there are others. For short vectors.
  */
-#include "runtime/reduce.h"
+#include "runtime/collective/reduce.h"
 
 #include "runtime/steps/leaders.h"
 

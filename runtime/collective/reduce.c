@@ -3,7 +3,7 @@
  * reduce.c: short vectors up a tree (reduce_binomial.c, reduce_leaders.c); long ones by a direct reduce-scatter whose
  * chunks go to the root as they are done (R. Rabenseifner, "A new optimized MPI reduce algorithm", 1997).
  */
-#include "runtime/reduce.h"
+#include "runtime/collective/reduce.h"
 
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* barrier.c: where all share memory, one round on the board (shm_board.h); else by messages. */
-#include "runtime/barrier.h"
+#include "runtime/collective/barrier.h"
 
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/transport/shm_board.h"
