@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* module.c: mlaunch-rdma.so's one export. */
 #include "common/build_id.h"
-#include "rdma/region.h"
 #include "rdma/table.h"
+#include "rdma/verbs/region.h"
 
 static const struct endpoint_table table = {
     .build = build_id,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/rail.h"
 
-#include "rdma/explain.h"
 #include "rdma/rail_fit.h"
-#include "rdma/region.h"
+#include "rdma/verbs/explain.h"
+#include "rdma/verbs/region.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

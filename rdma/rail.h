@@ -19,9 +19,9 @@
 #define RDMA_RAIL_H
 
 #include "common/fault.h"
-#include "rdma/memory.h"
-#include "rdma/port.h"
-#include "rdma/queue_pair.h"
+#include "rdma/verbs/memory.h"
+#include "rdma/verbs/port.h"
+#include "rdma/verbs/queue_pair.h"
 
 #include <stdbool.h>
 

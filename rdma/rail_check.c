@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/rail_check.h"
 
-#include "rdma/explain.h"
+#include "rdma/verbs/explain.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/zero_copy.h"
 
-#include "rdma/region.h"
+#include "rdma/verbs/region.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * alloc.h: the memory of ml_alloc, whole pages of its own. RDMA devices register it when they first
- * use it (rdma/region.h) and keep it so. Where the system allows it, it lies in a file without a name
+ * use it (rdma/verbs/region.h) and keep it so. Where the system allows it, it lies in a file without a name
  * (alloc_file_linux.h), so that other processes of the job can read it (peer_memory_linux.h).
  */
 #ifndef RUNTIME_ALLOC_H

@@ -193,7 +193,7 @@ check_error 125 'ragged.json: hosts\[1\] \(host1\): .*rdma' "a row that is too s
 next "the next job after wrong hostfiles"
 
 # --- mlaunch-probe
-check "mlaunch-probe" "$BUILD/rdma/mlaunch-probe"
+check "mlaunch-probe" "$BUILD/rdma/probe/mlaunch-probe"
 cp "$OUT" "$T/probe.json"
 check "… tells of devices, ports and GIDs" python3 -c '
 import json, sys

@@ -112,7 +112,7 @@ ip addr flush dev p2
 far host1 'ip addr flush dev p0; ip addr flush dev p2; ip addr add 10.99.0.2/24 dev p2; ip addr add 10.99.0.12/24 dev p0'
 ip addr add 10.99.0.1/24 dev p1
 ip addr add 10.99.0.11/24 dev p2
-gids="$BUILD/rdma/mlaunch-probe | grep -o '\"ipv4\": \"[0-9.]*' | grep -o '[0-9.]*$' | sort | paste -sd ' '"
+gids="$BUILD/rdma/probe/mlaunch-probe | grep -o '\"ipv4\": \"[0-9.]*' | grep -o '[0-9.]*$' | sort | paste -sd ' '"
 wait_for '[ "$(eval "$gids")" = "10.99.0.1 10.99.0.11" ]' 20
 wait_for '[ "$(ssh host1 "$gids")" = "10.99.0.12 10.99.0.2" ]' 20
 check "two cables in one subnet" probe --hosts host0,host1 -o "$T/two.json"

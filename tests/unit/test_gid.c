@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/gid.h"
+#include "rdma/verbs/gid.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * test_port.c: which port of a device with several is taken, and what is said where none can be. The verbs are mocks:
  * Soft-RoCE devices have one port.
  */
-#include "rdma/port.h"
+#include "rdma/verbs/port.h"
 
 #include "mock_verbs.h"
 

@@ -3,7 +3,7 @@
  * test_queue_pair.c: how a queue pair is told the way to its peer, by LID on InfiniBand and by GID on Ethernet, and what
  * is said when the device refuses. The verbs are mocks: Soft-RoCE has no LIDs and doesn't run out.
  */
-#include "rdma/queue_pair.h"
+#include "rdma/verbs/queue_pair.h"
 
 #include <errno.h>
 #include <setjmp.h>

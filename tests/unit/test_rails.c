@@ -4,9 +4,9 @@
  * (mock_verbs.h): Soft-RoCE has one port a device, no InfiniBand, and cables that the look before the start has tried.
  */
 #include "mock_verbs.h"
-#include "rdma/device.h"
 #include "rdma/endpoint.h"
 #include "rdma/rail.h"
+#include "rdma/verbs/device.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * is mlaunch-probe's own choice.
  */
 #include "launcher/wiring/wiring_survey.h"
-#include "rdma/wire_candidates.h"
+#include "rdma/probe/wire_candidates.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

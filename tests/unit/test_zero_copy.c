@@ -5,7 +5,7 @@
  */
 #include "rdma/zero_copy.h"
 
-#include "rdma/region.h"
+#include "rdma/verbs/region.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/port.h"
+#include "rdma/verbs/port.h"
 
-#include "rdma/device.h"
-#include "rdma/explain.h"
+#include "rdma/verbs/device.h"
+#include "rdma/verbs/explain.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/wire.h"
+#include "rdma/probe/wire_trial.h"
 
 #include "common/clock.h"
-#include "rdma/explain.h"
+#include "rdma/verbs/explain.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #define RDMA_MEMORY_H
 
 #include "common/fault.h"
-#include "rdma/explain.h"
+#include "rdma/verbs/explain.h"
 
 #include <infiniband/verbs.h>
 

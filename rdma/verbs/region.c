@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/region.h"
+#include "rdma/verbs/region.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/wire_candidates.h"
+#include "rdma/probe/wire_candidates.h"
 
 #include "common/port_name.h"
-#include "rdma/describe.h"
+#include "rdma/probe/describe.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wire.c: trying wires by datagrams: where they are sent on InfiniBand, and what is known afterwards if datagrams are lost, too
+ * test_wire_trial.c: trying wires by datagrams: where they are sent on InfiniBand, and what is known afterwards if datagrams are lost, too
  * long for the way, another job's, or not answered. The verbs are mocks: the peer answers as soon as something is
  * sent to it.
  */
-#include "rdma/wire.h"
+#include "rdma/probe/wire_trial.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 enum { ROUTE_HEADER = 40, POSTED_MOST = 1024, DONE_MOST = 4096 };
 
-/* As rdma/wire.h draws it. */
+/* As rdma/probe/wire_trial.h draws it. */
 struct word {
     uint64_t magic, tag;
     uint32_t from, to, heard[2], is_long;

@@ -5,7 +5,7 @@
 #define RDMA_EXPLAIN_H
 
 #include "common/fault.h"
-#include "rdma/gid.h"
+#include "rdma/verbs/gid.h"
 
 enum explain_step {
     EXPLAIN_LIST,    /* ibv_get_device_list */

@@ -6,7 +6,7 @@
 #ifndef RDMA_PROBE_CHILD_H
 #define RDMA_PROBE_CHILD_H
 
-#include "rdma/port.h"
+#include "rdma/verbs/port.h"
 
 #include <jansson.h>
 #include <sys/types.h>

@@ -9,7 +9,7 @@
 #define RDMA_REGION_H
 
 #include "common/fault.h"
-#include "rdma/explain.h"
+#include "rdma/verbs/explain.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

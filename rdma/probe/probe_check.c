@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/probe_check.h"
+#include "rdma/probe/probe_check.h"
 
-#include "rdma/describe.h"
-#include "rdma/port.h"
+#include "rdma/probe/describe.h"
+#include "rdma/verbs/port.h"
 
 json_t *probe_check(const char *name, const struct probe_choice *c)
 {

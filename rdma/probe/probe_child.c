@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/probe_child.h"
+#include "rdma/probe/probe_child.h"
 
 #include "common/clock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/device.h"
+#include "rdma/verbs/device.h"
 
-#include "rdma/explain.h"
+#include "rdma/verbs/explain.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/explain.h"
+#include "rdma/verbs/explain.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -7,8 +7,8 @@
 #define RDMA_QUEUE_PAIR_H
 
 #include "common/fault.h"
-#include "rdma/explain.h"
-#include "rdma/port.h"
+#include "rdma/verbs/explain.h"
+#include "rdma/verbs/port.h"
 
 enum {
     QUEUE_PAIR_SENDS = 64, /* that may be under way, and receives that may be posted */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/doubts.h"
+#include "rdma/uc_loss.h"
 
 enum { LATE_TICKS = 2 }; /* seconds after its answer, when what the peer had sent must be here */
 

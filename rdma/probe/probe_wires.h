@@ -6,8 +6,8 @@
 #ifndef RDMA_PROBE_WIRES_H
 #define RDMA_PROBE_WIRES_H
 
-#include "rdma/probe_check.h"
-#include "rdma/probe_child.h"
+#include "rdma/probe/probe_check.h"
+#include "rdma/probe/probe_child.h"
 
 /* One child a device. named: NULL-terminated, the devices and ports ("mlx5_0:2") that the user named: they must be
  * usable. */

@@ -6,7 +6,7 @@
 #ifndef RDMA_WIRE_CANDIDATES_H
 #define RDMA_WIRE_CANDIDATES_H
 
-#include "rdma/wire.h"
+#include "rdma/probe/wire_trial.h"
 
 #include <jansson.h>
 

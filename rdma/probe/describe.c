@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/describe.h"
+#include "rdma/probe/describe.h"
 
-#include "rdma/port.h"
+#include "rdma/verbs/port.h"
 
 #include <arpa/inet.h>
 #include <stdbool.h>

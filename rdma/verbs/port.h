@@ -5,7 +5,7 @@
 
 #include "common/fault.h"
 #include "common/port_name.h"
-#include "rdma/gid.h"
+#include "rdma/verbs/gid.h"
 
 #include <infiniband/verbs.h>
 

@@ -3,10 +3,10 @@
  * probe_main.c: mlaunch-probe: what RDMA devices this host has, as JSON; with --check, whether those that a
  * hostfile names are usable; with --wires, whom they reach.
  */
-#include "rdma/describe.h"
-#include "rdma/device.h"
-#include "rdma/probe_check.h"
-#include "rdma/probe_wires.h"
+#include "rdma/probe/describe.h"
+#include "rdma/probe/probe_check.h"
+#include "rdma/probe/probe_wires.h"
+#include "rdma/verbs/device.h"
 
 #include <dirent.h>
 #include <getopt.h>

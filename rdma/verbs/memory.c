@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/memory.h"
+#include "rdma/verbs/memory.h"
 
 #include <errno.h>
 #include <stddef.h>

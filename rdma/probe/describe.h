@@ -3,7 +3,7 @@
 #ifndef RDMA_DESCRIBE_H
 #define RDMA_DESCRIBE_H
 
-#include "rdma/gid.h"
+#include "rdma/verbs/gid.h"
 
 #include <infiniband/verbs.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/parking.h"
+#include "rdma/reorder.h"
 
 #include <stdlib.h>
 #include <string.h>

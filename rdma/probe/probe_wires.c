@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/probe_wires.h"
+#include "rdma/probe/probe_wires.h"
 
-#include "rdma/describe.h"
-#include "rdma/device.h"
-#include "rdma/wire_candidates.h"
+#include "rdma/probe/describe.h"
+#include "rdma/probe/wire_candidates.h"
+#include "rdma/verbs/device.h"
 
 #include <errno.h>
 #include <fcntl.h>

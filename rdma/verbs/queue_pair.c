@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/queue_pair.h"
+#include "rdma/verbs/queue_pair.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 #define RDMA_WIRE_H
 
 #include "common/fault.h"
-#include "rdma/gid.h"
+#include "rdma/verbs/gid.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
