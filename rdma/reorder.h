@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parking.h: chunks that came before their turn. What goes again after a rail was lost stands behind later
+ * reorder.h: chunks that came before their turn. What goes again after a rail was lost stands behind later
  * chunks, whose slots it may even wait for: so until all that the peer had sent by then is here, what is
  * not next is put aside.
  */
-#ifndef RDMA_PARKING_H
-#define RDMA_PARKING_H
+#ifndef RDMA_REORDER_H
+#define RDMA_REORDER_H
 
 #include "common/fault.h"
 #include "rdma/rails.h"

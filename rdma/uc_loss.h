@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * doubts.h: whether what was sent last over unreliable rails (UC) has been lost, which no gap in the
+ * uc_loss.h: whether what was sent last over unreliable rails (UC) has been lost, which no gap in the
  * numbers shows: a sleeper to whom nothing comes asks the peer, by another way, how far it has sent, and
  * what is not here a while after the answer is lost.
  */
-#ifndef RDMA_DOUBTS_H
-#define RDMA_DOUBTS_H
+#ifndef RDMA_UC_LOSS_H
+#define RDMA_UC_LOSS_H
 
 #include "rdma/rails.h"
 

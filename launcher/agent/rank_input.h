@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * input.h: STDIN frames into ranks' standard input. What a rank has not read yet is kept, at most
+ * rank_input.h: STDIN frames into ranks' standard input. What a rank has not read yet is kept, at most
  * AGENT_STDIN_WINDOW bytes; the launcher may send more when STDIN_CREDIT says that some were
  * taken. A rank that closes its stdin, or ends, takes everything.
  */
-#ifndef LAUNCHER_AGENT_INPUT_H
-#define LAUNCHER_AGENT_INPUT_H
+#ifndef LAUNCHER_AGENT_RANK_INPUT_H
+#define LAUNCHER_AGENT_RANK_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.h: what ranks write to stdout and stderr, from their pipes into OUTPUT frames. The agent
+ * rank_output.h: what ranks write to stdout and stderr, from their pipes into OUTPUT frames. The agent
  * stops reading all pipes while AGENT_OUTPUT_WINDOW bytes are on their way that the launcher has
  * not written out yet; the ranks then block in their write(), and nothing grows.
  */
-#ifndef LAUNCHER_AGENT_OUTPUT_H
-#define LAUNCHER_AGENT_OUTPUT_H
+#ifndef LAUNCHER_AGENT_RANK_OUTPUT_H
+#define LAUNCHER_AGENT_RANK_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

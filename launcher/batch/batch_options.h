@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_options.h: what mlaunch batch was asked for. */
-#ifndef LAUNCHER_BATCH_OPTIONS_H
-#define LAUNCHER_BATCH_OPTIONS_H
+#ifndef LAUNCHER_BATCH_BATCH_OPTIONS_H
+#define LAUNCHER_BATCH_BATCH_OPTIONS_H
 
 #include "launcher/text/string_list.h"
 

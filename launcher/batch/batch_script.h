@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_script.h: the job script itself. */
-#ifndef LAUNCHER_BATCH_SCRIPT_H
-#define LAUNCHER_BATCH_SCRIPT_H
+#ifndef LAUNCHER_BATCH_BATCH_SCRIPT_H
+#define LAUNCHER_BATCH_BATCH_SCRIPT_H
 
 #include "launcher/batch/batch_options.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_submit.h: a job script handed to its batch system. */
-#ifndef LAUNCHER_BATCH_SUBMIT_H
-#define LAUNCHER_BATCH_SUBMIT_H
+#ifndef LAUNCHER_BATCH_BATCH_SUBMIT_H
+#define LAUNCHER_BATCH_BATCH_SUBMIT_H
 
 #include "launcher/batch/batch_options.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_time.h: a time limit as Slurm's users write it. */
-#ifndef LAUNCHER_BATCH_TIME_H
-#define LAUNCHER_BATCH_TIME_H
+#ifndef LAUNCHER_BATCH_BATCH_TIME_H
+#define LAUNCHER_BATCH_BATCH_TIME_H
 
 #include "common/fault.h"
 

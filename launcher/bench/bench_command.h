@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_command.h: `mlaunch bench …` as the command line of a job whose program is mlaunch-bench. */
-#ifndef LAUNCHER_BENCH_COMMAND_H
-#define LAUNCHER_BENCH_COMMAND_H
+#ifndef LAUNCHER_BENCH_BENCH_COMMAND_H
+#define LAUNCHER_BENCH_BENCH_COMMAND_H
 
 #include "common/fault.h"
 

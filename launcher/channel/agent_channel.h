@@ -3,8 +3,8 @@
  * agent_channel.h: the supervisor's end of one agent: a channel from its opening to its end, frames
  * in and out, and whether it is still heard of. On the supervisor's loop.
  */
-#ifndef LAUNCHER_AGENT_CHANNEL_H
-#define LAUNCHER_AGENT_CHANNEL_H
+#ifndef LAUNCHER_CHANNEL_AGENT_CHANNEL_H
+#define LAUNCHER_CHANNEL_AGENT_CHANNEL_H
 
 #include "common/frame.h"
 #include "launcher/channel/channel.h"

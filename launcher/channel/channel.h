@@ -5,8 +5,8 @@
  * that starts the agent elsewhere (command_channel.c). To the supervisor every agent is one
  * non-blocking stream socket with frames in both directions.
  */
-#ifndef LAUNCHER_CHANNEL_H
-#define LAUNCHER_CHANNEL_H
+#ifndef LAUNCHER_CHANNEL_CHANNEL_H
+#define LAUNCHER_CHANNEL_CHANNEL_H
 
 #include "common/fault.h"
 #include "launcher/hosts/host_list.h"

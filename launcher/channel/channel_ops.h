@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* channel_ops.h: what a carrier of channel.h brings. */
-#ifndef LAUNCHER_CHANNEL_OPS_H
-#define LAUNCHER_CHANNEL_OPS_H
+#ifndef LAUNCHER_CHANNEL_CHANNEL_OPS_H
+#define LAUNCHER_CHANNEL_CHANNEL_OPS_H
 
 #include "launcher/channel/channel.h"
 

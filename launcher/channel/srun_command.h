@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* srun_command.h: how srun starts one agent on one node of the Slurm job that we are in. */
-#ifndef LAUNCHER_SRUN_COMMAND_H
-#define LAUNCHER_SRUN_COMMAND_H
+#ifndef LAUNCHER_CHANNEL_SRUN_COMMAND_H
+#define LAUNCHER_CHANNEL_SRUN_COMMAND_H
 
 #include "launcher/hosts/host_list.h"
 #include "launcher/text/string_list.h"

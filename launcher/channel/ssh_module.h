@@ -4,8 +4,8 @@
  * libssh and libcrypto takes longer than to run a job here. The module has its own copy of common/, so its
  * log is told to pass everything on.
  */
-#ifndef LAUNCHER_SSH_MODULE_H
-#define LAUNCHER_SSH_MODULE_H
+#ifndef LAUNCHER_CHANNEL_SSH_MODULE_H
+#define LAUNCHER_CHANNEL_SSH_MODULE_H
 
 #include "common/log.h"
 #include "launcher/channel/channel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* allocation.h: the hosts that a batch system (Slurm, PBS, LSF, SGE) gave to the job we are in. */
-#ifndef LAUNCHER_ALLOCATION_H
-#define LAUNCHER_ALLOCATION_H
+#ifndef LAUNCHER_HOSTS_ALLOCATION_H
+#define LAUNCHER_HOSTS_ALLOCATION_H
 
 #include "common/fault.h"
 #include "launcher/hosts/host_list.h"

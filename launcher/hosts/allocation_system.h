@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* allocation_system.h: what each batch system's reader (allocation_*.c) brings to allocation.c. */
-#ifndef LAUNCHER_ALLOCATION_SYSTEM_H
-#define LAUNCHER_ALLOCATION_SYSTEM_H
+#ifndef LAUNCHER_HOSTS_ALLOCATION_SYSTEM_H
+#define LAUNCHER_HOSTS_ALLOCATION_SYSTEM_H
 
 #include "launcher/hosts/hostfile.h"
 

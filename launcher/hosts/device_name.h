@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_name.h: RDMA devices as users name them: "mlx5_0", or one port of it, "mlx5_0:2". */
-#ifndef LAUNCHER_DEVICE_NAME_H
-#define LAUNCHER_DEVICE_NAME_H
+#ifndef LAUNCHER_HOSTS_DEVICE_NAME_H
+#define LAUNCHER_HOSTS_DEVICE_NAME_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* host_list.h: the hosts that a user named, in order, by -H, a hostfile or an allocation. */
-#ifndef LAUNCHER_HOST_LIST_H
-#define LAUNCHER_HOST_LIST_H
+#ifndef LAUNCHER_HOSTS_HOST_LIST_H
+#define LAUNCHER_HOSTS_HOST_LIST_H
 
 #include "common/fault.h"
 

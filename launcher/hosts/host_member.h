@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* host_member.h: typed values out of a JSON hostfile, with sentences for those of another type. */
-#ifndef LAUNCHER_HOST_MEMBER_H
-#define LAUNCHER_HOST_MEMBER_H
+#ifndef LAUNCHER_HOSTS_HOST_MEMBER_H
+#define LAUNCHER_HOSTS_HOST_MEMBER_H
 
 #include "common/fault.h"
 #include "launcher/text/string_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* host_name.h: "[user@]host[:number]" taken apart and judged. */
-#ifndef LAUNCHER_HOST_NAME_H
-#define LAUNCHER_HOST_NAME_H
+#ifndef LAUNCHER_HOSTS_HOST_NAME_H
+#define LAUNCHER_HOSTS_HOST_NAME_H
 
 #include "common/fault.h"
 

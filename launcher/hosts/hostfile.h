@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hostfile.h: what the readers of hosts (-H, both hostfile formats, allocations) share. */
-#ifndef LAUNCHER_HOSTFILE_H
-#define LAUNCHER_HOSTFILE_H
+#ifndef LAUNCHER_HOSTS_HOSTFILE_H
+#define LAUNCHER_HOSTS_HOSTFILE_H
 
 #include "launcher/hosts/host_list.h"
 

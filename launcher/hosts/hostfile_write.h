@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hostfile_write.h: a list of hosts as a JSON hostfile, which hostfile_read takes again. */
-#ifndef LAUNCHER_HOSTFILE_WRITE_H
-#define LAUNCHER_HOSTFILE_WRITE_H
+#ifndef LAUNCHER_HOSTS_HOSTFILE_WRITE_H
+#define LAUNCHER_HOSTS_HOSTFILE_WRITE_H
 
 #include "launcher/hosts/host_list.h"
 

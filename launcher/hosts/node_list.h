@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* node_list.h: Slurm's short forms of host names and of numbers a host, written out. */
-#ifndef LAUNCHER_NODE_LIST_H
-#define LAUNCHER_NODE_LIST_H
+#ifndef LAUNCHER_HOSTS_NODE_LIST_H
+#define LAUNCHER_HOSTS_NODE_LIST_H
 
 #include "common/fault.h"
 #include "launcher/text/string_list.h"

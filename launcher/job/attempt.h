@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt.h: one run of a job, from the first connection to the last agent's end (attempt_phases.c
  * draws it). */
-#ifndef LAUNCHER_ATTEMPT_H
-#define LAUNCHER_ATTEMPT_H
+#ifndef LAUNCHER_JOB_ATTEMPT_H
+#define LAUNCHER_JOB_ATTEMPT_H
 
 #include "launcher/channel/channel.h"
 #include "launcher/job/events_file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt_frames.h: what the agents of a run say, and what follows from it. */
-#ifndef LAUNCHER_ATTEMPT_FRAMES_H
-#define LAUNCHER_ATTEMPT_FRAMES_H
+#ifndef LAUNCHER_JOB_ATTEMPT_FRAMES_H
+#define LAUNCHER_JOB_ATTEMPT_FRAMES_H
 
 #include "launcher/job/attempt_state.h"
 

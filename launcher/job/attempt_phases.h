@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt_phases.h: a run's life cycle: what moves it on, and when it shall end. */
-#ifndef LAUNCHER_ATTEMPT_PHASES_H
-#define LAUNCHER_ATTEMPT_PHASES_H
+#ifndef LAUNCHER_JOB_ATTEMPT_PHASES_H
+#define LAUNCHER_JOB_ATTEMPT_PHASES_H
 
 #include "launcher/job/attempt_state.h"
 

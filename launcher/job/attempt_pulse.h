@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt_pulse.h: heartbeats, and the pauses (SIGTSTP, SIGCONT) that suspend them. */
-#ifndef LAUNCHER_ATTEMPT_PULSE_H
-#define LAUNCHER_ATTEMPT_PULSE_H
+#ifndef LAUNCHER_JOB_ATTEMPT_PULSE_H
+#define LAUNCHER_JOB_ATTEMPT_PULSE_H
 
 #include "launcher/job/attempt_state.h"
 

@@ -2,8 +2,8 @@
 /* attempt_state.h: the inside of a run, shared by attempt.c (its beginning and end, and what comes from
  * outside), attempt_frames.c (what the agents say), attempt_phases.c (its life cycle), attempt_steps.c (what
  * is done at each step) and attempt_pulse.c (heartbeats). */
-#ifndef LAUNCHER_ATTEMPT_STATE_H
-#define LAUNCHER_ATTEMPT_STATE_H
+#ifndef LAUNCHER_JOB_ATTEMPT_STATE_H
+#define LAUNCHER_JOB_ATTEMPT_STATE_H
 
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt.h"

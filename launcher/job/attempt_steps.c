@@ -88,11 +88,11 @@ void step_prepare(struct attempt *a)
     for (int i = 0; i < a->plan->host_count && !rc; i++) {
         char *text = NULL;
 
-        rc = job_message_create(&text, a->plan, &a->identity, i, addresses, a->wiring,
+        rc = job_request_create(&text, a->plan, &a->identity, i, addresses, a->wiring,
                                 a->config.stdin_mode, &why);
         if (!rc)
             agent_channel_send(a->members[i].stream, LAUNCH_JOB, text, strlen(text));
-        job_message_destroy(text);
+        job_request_destroy(text);
     }
     free(addresses);
     if (rc) {

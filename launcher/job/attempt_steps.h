@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt_steps.h: what the table in attempt_phases.c does when a run goes from one state to the next. */
-#ifndef LAUNCHER_ATTEMPT_STEPS_H
-#define LAUNCHER_ATTEMPT_STEPS_H
+#ifndef LAUNCHER_JOB_ATTEMPT_STEPS_H
+#define LAUNCHER_JOB_ATTEMPT_STEPS_H
 
 #include "launcher/job/attempt_state.h"
 

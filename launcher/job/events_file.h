@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* events_file.h: `--events FILE`: what happens to a job, one JSON object a line, for programs. */
-#ifndef LAUNCHER_EVENTS_FILE_H
-#define LAUNCHER_EVENTS_FILE_H
+#ifndef LAUNCHER_JOB_EVENTS_FILE_H
+#define LAUNCHER_JOB_EVENTS_FILE_H
 
 #include "common/fault.h"
 

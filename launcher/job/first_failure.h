@@ -7,8 +7,8 @@
  * A consequence on one host may be heard of before its cause on another. So the blame may move
  * until it is settled.
  */
-#ifndef LAUNCHER_FIRST_FAILURE_H
-#define LAUNCHER_FIRST_FAILURE_H
+#ifndef LAUNCHER_JOB_FIRST_FAILURE_H
+#define LAUNCHER_JOB_FIRST_FAILURE_H
 
 #include "launcher/protocol/agent_report.h"
 

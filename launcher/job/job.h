@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* job.h: carries out a plan: opens the channels, starts the ranks, supervises them to the end. */
-#ifndef LAUNCHER_JOB_H
-#define LAUNCHER_JOB_H
+#ifndef LAUNCHER_JOB_JOB_H
+#define LAUNCHER_JOB_JOB_H
 
 #include "launcher/plan/plan.h"
 

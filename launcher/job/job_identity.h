@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* job_identity.h: what makes one run of a job that run: its name and its secret. */
-#ifndef LAUNCHER_JOB_IDENTITY_H
-#define LAUNCHER_JOB_IDENTITY_H
+#ifndef LAUNCHER_JOB_JOB_IDENTITY_H
+#define LAUNCHER_JOB_JOB_IDENTITY_H
 
 #include "common/auth.h"
 

@@ -229,7 +229,7 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
     return root;
 }
 
-int job_message_create(char **out, const struct plan *p, const struct job_identity *identity,
+int job_request_create(char **out, const struct plan *p, const struct job_identity *identity,
                        int host, const char *const *addresses, json_t *wiring,
                        enum stdin_mode stdin_mode, struct fault *why)
 {
@@ -253,7 +253,7 @@ int job_message_create(char **out, const struct plan *p, const struct job_identi
     return 0;
 }
 
-void job_message_destroy(char *text)
+void job_request_destroy(char *text)
 {
     if (text)
         sodium_memzero(text, strlen(text));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* signals.h: mlaunch's own signals, turned into calls on the loop. */
-#ifndef LAUNCHER_SIGNALS_H
-#define LAUNCHER_SIGNALS_H
+#ifndef LAUNCHER_JOB_SIGNALS_H
+#define LAUNCHER_JOB_SIGNALS_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* command_line.h: the words of the command line sorted into options and programs. */
-#ifndef LAUNCHER_COMMAND_LINE_H
-#define LAUNCHER_COMMAND_LINE_H
+#ifndef LAUNCHER_OPTIONS_COMMAND_LINE_H
+#define LAUNCHER_OPTIONS_COMMAND_LINE_H
 
 #include "common/fault.h"
 #include "launcher/options/setting.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* config_file.h: INI files with options: [defaults], [profile NAME], [ssh], [rdma]. */
-#ifndef LAUNCHER_CONFIG_FILE_H
-#define LAUNCHER_CONFIG_FILE_H
+#ifndef LAUNCHER_OPTIONS_CONFIG_FILE_H
+#define LAUNCHER_OPTIONS_CONFIG_FILE_H
 
 #include "common/fault.h"
 #include "launcher/options/setting.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* option_print.h: an option's lines of --help, on stdout. */
-#ifndef LAUNCHER_OPTION_PRINT_H
-#define LAUNCHER_OPTION_PRINT_H
+/* option_help.h: an option's lines of --help, on stdout. */
+#ifndef LAUNCHER_OPTIONS_OPTION_HELP_H
+#define LAUNCHER_OPTIONS_OPTION_HELP_H
 
 #include "launcher/options/option_table.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* option_table.h: every option once: its names, what --help says of it, and how a value is taken.
  */
-#ifndef LAUNCHER_OPTION_TABLE_H
-#define LAUNCHER_OPTION_TABLE_H
+#ifndef LAUNCHER_OPTIONS_OPTION_TABLE_H
+#define LAUNCHER_OPTIONS_OPTION_TABLE_H
 
 #include "common/fault.h"
 #include "launcher/options/options.h"

@@ -3,8 +3,8 @@
  * options.h: what the user asked for, out of the configuration files, the environment and the
  * command line, in this order: later wins. Nothing is looked up or combined here; plan.h does that.
  */
-#ifndef LAUNCHER_OPTIONS_H
-#define LAUNCHER_OPTIONS_H
+#ifndef LAUNCHER_OPTIONS_OPTIONS_H
+#define LAUNCHER_OPTIONS_OPTIONS_H
 
 #include "common/fault.h"
 #include "launcher/plan/plan.h"

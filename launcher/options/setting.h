@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* setting.h: "option = value" as somebody said it somewhere, before it is applied. */
-#ifndef LAUNCHER_SETTING_H
-#define LAUNCHER_SETTING_H
+#ifndef LAUNCHER_OPTIONS_SETTING_H
+#define LAUNCHER_OPTIONS_SETTING_H
 
 #include "common/fault.h"
 #include "launcher/options/option_table.h"

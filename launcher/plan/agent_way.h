@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agent_way.h: how each host's agent will be started: here, by SSH, srun or the user's command. */
-#ifndef LAUNCHER_AGENT_WAY_H
-#define LAUNCHER_AGENT_WAY_H
+#ifndef LAUNCHER_PLAN_AGENT_WAY_H
+#define LAUNCHER_PLAN_AGENT_WAY_H
 
 #include "launcher/options/options.h"
 #include "launcher/plan/plan.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* backend.h: which data path a job takes. */
-#ifndef LAUNCHER_BACKEND_H
-#define LAUNCHER_BACKEND_H
+#ifndef LAUNCHER_PLAN_BACKEND_H
+#define LAUNCHER_PLAN_BACKEND_H
 
 #include "common/fault.h"
 #include "launcher/plan/plan.h"

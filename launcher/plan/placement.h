@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* placement.h: how many ranks go to which host, and which. */
-#ifndef LAUNCHER_PLACEMENT_H
-#define LAUNCHER_PLACEMENT_H
+#ifndef LAUNCHER_PLAN_PLACEMENT_H
+#define LAUNCHER_PLAN_PLACEMENT_H
 
 #include "common/fault.h"
 #include "launcher/hosts/host_list.h"

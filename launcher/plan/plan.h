@@ -3,8 +3,8 @@
  * plan.h: what will run where: made from options and hosts before anything starts, and never
  * changed afterwards. The supervisor (job.h) carries it out; --dry-run prints it.
  */
-#ifndef LAUNCHER_PLAN_H
-#define LAUNCHER_PLAN_H
+#ifndef LAUNCHER_PLAN_PLAN_H
+#define LAUNCHER_PLAN_PLAN_H
 
 #include "common/fault.h"
 #include "launcher/hosts/host_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wiring_stated.h: the rdma matrix of the hosts in use, as the hostfile or --rdma-device states it. */
-#ifndef LAUNCHER_WIRING_STATED_H
-#define LAUNCHER_WIRING_STATED_H
+#ifndef LAUNCHER_PLAN_WIRING_STATED_H
+#define LAUNCHER_PLAN_WIRING_STATED_H
 
 #include "launcher/plan/plan.h"
 

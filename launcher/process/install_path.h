@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* install_path.h: where the other files of this build are, seen from the running mlaunch or agent. */
-#ifndef LAUNCHER_INSTALL_PATH_H
-#define LAUNCHER_INSTALL_PATH_H
+#ifndef LAUNCHER_PROCESS_INSTALL_PATH_H
+#define LAUNCHER_PROCESS_INSTALL_PATH_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* last_words.h: the end of what a process wrote on its stderr, for the sentence about its end. */
-#ifndef LAUNCHER_LAST_WORDS_H
-#define LAUNCHER_LAST_WORDS_H
+#ifndef LAUNCHER_PROCESS_LAST_WORDS_H
+#define LAUNCHER_PROCESS_LAST_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

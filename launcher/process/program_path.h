@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* program_path.h: a program as a shell would find it. */
-#ifndef LAUNCHER_PROGRAM_PATH_H
-#define LAUNCHER_PROGRAM_PATH_H
+#ifndef LAUNCHER_PROCESS_PROGRAM_PATH_H
+#define LAUNCHER_PROCESS_PROGRAM_PATH_H
 
 #include "common/fault.h"
 

@@ -3,8 +3,8 @@
  * side_thread.h: a thread that does what would block the loop, and can be ended at any moment, in a
  * blocked system call too. (Not by pthread_cancel: the sanitizers don't know how it unwinds.)
  */
-#ifndef LAUNCHER_SIDE_THREAD_H
-#define LAUNCHER_SIDE_THREAD_H
+#ifndef LAUNCHER_PROCESS_SIDE_THREAD_H
+#define LAUNCHER_PROCESS_SIDE_THREAD_H
 
 #include "common/fault.h"
 

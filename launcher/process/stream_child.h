@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stream_child.h: a child process that talks to us through its stdin and stdout. */
-#ifndef LAUNCHER_STREAM_CHILD_H
-#define LAUNCHER_STREAM_CHILD_H
+#ifndef LAUNCHER_PROCESS_STREAM_CHILD_H
+#define LAUNCHER_PROCESS_STREAM_CHILD_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agent_end.h: how an agent's process ended, in words. */
-#ifndef LAUNCHER_AGENT_END_H
-#define LAUNCHER_AGENT_END_H
+#ifndef LAUNCHER_PROTOCOL_AGENT_END_H
+#define LAUNCHER_PROTOCOL_AGENT_END_H
 
 #include <stddef.h>
 

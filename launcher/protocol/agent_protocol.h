@@ -4,8 +4,8 @@
  * (doc/protocol.md, "Launcher and agent"): frames of common/frame.h. The channel is private (an SSH
  * channel or a socketpair), so there is no handshake; HELLO carries the build.
  */
-#ifndef LAUNCHER_AGENT_PROTOCOL_H
-#define LAUNCHER_AGENT_PROTOCOL_H
+#ifndef LAUNCHER_PROTOCOL_AGENT_PROTOCOL_H
+#define LAUNCHER_PROTOCOL_AGENT_PROTOCOL_H
 
 enum agent_frame {
     /* agent → mlaunch */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* agent_report.h: what an agent says (doc/protocol.md), out of JSON and checked: another host's
  * bytes. */
-#ifndef LAUNCHER_AGENT_REPORT_H
-#define LAUNCHER_AGENT_REPORT_H
+#ifndef LAUNCHER_PROTOCOL_AGENT_REPORT_H
+#define LAUNCHER_PROTOCOL_AGENT_REPORT_H
 
 #include "common/frame.h"
 #include "common/log.h"

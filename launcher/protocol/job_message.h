@@ -4,8 +4,8 @@
  * "Launcher and agent"). What a launcher of this build sends is always right; the checks are there
  * for a damaged channel and for fuzzers, and so that nothing behind them has to doubt an index.
  */
-#ifndef LAUNCHER_AGENT_JOB_MESSAGE_H
-#define LAUNCHER_AGENT_JOB_MESSAGE_H
+#ifndef LAUNCHER_PROTOCOL_JOB_MESSAGE_H
+#define LAUNCHER_PROTOCOL_JOB_MESSAGE_H
 
 #include "common/auth.h"
 #include "common/fault.h"

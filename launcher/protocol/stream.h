@@ -4,8 +4,8 @@
  * loop. Sending never blocks: what doesn't fit is kept. Who sends much (output.c) bounds itself by
  * the credit window, so what is kept stays small.
  */
-#ifndef LAUNCHER_AGENT_STREAM_H
-#define LAUNCHER_AGENT_STREAM_H
+#ifndef LAUNCHER_PROTOCOL_STREAM_H
+#define LAUNCHER_PROTOCOL_STREAM_H
 
 #include "common/fault.h"
 #include "common/frame.h"

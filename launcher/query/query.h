@@ -3,8 +3,8 @@
  * query.h: one question to the agents of several hosts, all at once, over the same channels as a
  * job's (doc/protocol.md, "Questions").
  */
-#ifndef LAUNCHER_QUERY_H
-#define LAUNCHER_QUERY_H
+#ifndef LAUNCHER_QUERY_QUERY_H
+#define LAUNCHER_QUERY_QUERY_H
 
 #include "launcher/channel/channel.h"
 #include "launcher/hosts/host_list.h"

@@ -3,8 +3,8 @@
  * query_command.h: what the subcommands that ask hosts have in common: their options, the hosts, the
  * question, --json.
  */
-#ifndef LAUNCHER_QUERY_COMMAND_H
-#define LAUNCHER_QUERY_COMMAND_H
+#ifndef LAUNCHER_QUERY_QUERY_COMMAND_H
+#define LAUNCHER_QUERY_QUERY_COMMAND_H
 
 #include "launcher/query/query.h"
 

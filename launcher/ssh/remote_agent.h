@@ -8,8 +8,8 @@
  * apart, and then runs each candidate that exists with --build until one is this build. If none is,
  * it says that, the machine's architecture and $HOME.
  */
-#ifndef LAUNCHER_REMOTE_AGENT_H
-#define LAUNCHER_REMOTE_AGENT_H
+#ifndef LAUNCHER_SSH_REMOTE_AGENT_H
+#define LAUNCHER_SSH_REMOTE_AGENT_H
 
 #include "launcher/channel/channel.h"
 #include "launcher/ssh/remote_command.h"

@@ -2,8 +2,8 @@
 /*
  * remote_command.h: one process on the other side of an SSH session: its standard streams, its end.
  */
-#ifndef LAUNCHER_REMOTE_COMMAND_H
-#define LAUNCHER_REMOTE_COMMAND_H
+#ifndef LAUNCHER_SSH_REMOTE_COMMAND_H
+#define LAUNCHER_SSH_REMOTE_COMMAND_H
 
 #include "launcher/process/last_words.h"
 #include "launcher/ssh/remote_session.h"

@@ -10,8 +10,8 @@
  * Never asked for: StrictHostKeyChecking (it is always `yes` here) and ConnectTimeout (mlaunch has
  * its own).
  */
-#ifndef LAUNCHER_REMOTE_CONFIG_H
-#define LAUNCHER_REMOTE_CONFIG_H
+#ifndef LAUNCHER_SSH_REMOTE_CONFIG_H
+#define LAUNCHER_SSH_REMOTE_CONFIG_H
 
 #include "common/fault.h"
 #include "launcher/hosts/host_list.h"

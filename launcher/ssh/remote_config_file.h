@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_config_file.h: one ssh_config file: its lines, and whether they concern a host. */
-#ifndef LAUNCHER_REMOTE_CONFIG_FILE_H
-#define LAUNCHER_REMOTE_CONFIG_FILE_H
+#ifndef LAUNCHER_SSH_REMOTE_CONFIG_FILE_H
+#define LAUNCHER_SSH_REMOTE_CONFIG_FILE_H
 
 #include "launcher/ssh/remote_config.h"
 

@@ -5,8 +5,8 @@
  * Certificates of hosts
  * (@cert-authority) are not looked at.
  */
-#ifndef LAUNCHER_REMOTE_HOST_KEY_H
-#define LAUNCHER_REMOTE_HOST_KEY_H
+#ifndef LAUNCHER_SSH_REMOTE_HOST_KEY_H
+#define LAUNCHER_SSH_REMOTE_HOST_KEY_H
 
 #include "launcher/ssh/remote_session.h"
 

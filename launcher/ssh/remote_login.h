@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_login.h: logging in by public key: key files and ssh-agent, never a question to anybody.
  */
-#ifndef LAUNCHER_REMOTE_LOGIN_H
-#define LAUNCHER_REMOTE_LOGIN_H
+#ifndef LAUNCHER_SSH_REMOTE_LOGIN_H
+#define LAUNCHER_SSH_REMOTE_LOGIN_H
 
 #include "launcher/ssh/remote_session.h"
 

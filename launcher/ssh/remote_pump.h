@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_pump.h: carries bytes between a command on a host and a local stream socket. */
-#ifndef LAUNCHER_REMOTE_PUMP_H
-#define LAUNCHER_REMOTE_PUMP_H
+#ifndef LAUNCHER_SSH_REMOTE_PUMP_H
+#define LAUNCHER_SSH_REMOTE_PUMP_H
 
 #include "launcher/ssh/remote_command.h"
 

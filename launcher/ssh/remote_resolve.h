@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_resolve.h: a host's addresses. */
-#ifndef LAUNCHER_REMOTE_RESOLVE_H
-#define LAUNCHER_REMOTE_RESOLVE_H
+#ifndef LAUNCHER_SSH_REMOTE_RESOLVE_H
+#define LAUNCHER_SSH_REMOTE_RESOLVE_H
 
 #include "launcher/ssh/remote_wait.h"
 

@@ -7,8 +7,8 @@
  *     while ((rc = ssh_something(s->ssh)) == SSH_AGAIN)
  *         if (remote_session_wait(s, why)) …
  */
-#ifndef LAUNCHER_REMOTE_SESSION_H
-#define LAUNCHER_REMOTE_SESSION_H
+#ifndef LAUNCHER_SSH_REMOTE_SESSION_H
+#define LAUNCHER_SSH_REMOTE_SESSION_H
 
 #include "launcher/ssh/remote_socket.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_socket.h: the byte stream to a host's sshd: TCP, or what ProxyCommand or ProxyJump runs.
  */
-#ifndef LAUNCHER_REMOTE_SOCKET_H
-#define LAUNCHER_REMOTE_SOCKET_H
+#ifndef LAUNCHER_SSH_REMOTE_SOCKET_H
+#define LAUNCHER_SSH_REMOTE_SOCKET_H
 
 #include "launcher/process/last_words.h"
 #include "launcher/process/stream_child.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_stage.h: copies this build's agent, shim and runtime to a host. */
-#ifndef LAUNCHER_REMOTE_STAGE_H
-#define LAUNCHER_REMOTE_STAGE_H
+#ifndef LAUNCHER_SSH_REMOTE_STAGE_H
+#define LAUNCHER_SSH_REMOTE_STAGE_H
 
 #include "launcher/channel/channel.h"
 #include "launcher/ssh/remote_session.h"

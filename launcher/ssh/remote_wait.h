@@ -3,8 +3,8 @@
  * remote_wait.h: every wait of a connection's thread ends at a deadline or when the channel is
  * closed, whichever comes first.
  */
-#ifndef LAUNCHER_REMOTE_WAIT_H
-#define LAUNCHER_REMOTE_WAIT_H
+#ifndef LAUNCHER_SSH_REMOTE_WAIT_H
+#define LAUNCHER_SSH_REMOTE_WAIT_H
 
 #include "common/fault.h"
 

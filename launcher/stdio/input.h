@@ -3,8 +3,8 @@
  * input.h: standard input, read by a thread only as fast as the ranks that get it take it. With
  * several takers the slowest sets the pace. Not read while mlaunch is in its terminal's background.
  */
-#ifndef LAUNCHER_INPUT_H
-#define LAUNCHER_INPUT_H
+#ifndef LAUNCHER_STDIO_INPUT_H
+#define LAUNCHER_STDIO_INPUT_H
 
 #include "launcher/plan/plan.h"
 

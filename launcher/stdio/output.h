@@ -5,8 +5,8 @@
  * writing is done by threads (writer.h), one a file behind 1 and 2 (one for both if they are the
  * same), one for a directory.
  */
-#ifndef LAUNCHER_OUTPUT_H
-#define LAUNCHER_OUTPUT_H
+#ifndef LAUNCHER_STDIO_OUTPUT_H
+#define LAUNCHER_STDIO_OUTPUT_H
 
 #include "launcher/plan/plan.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* output_dir.h: the files of `--output DIR`: DIR/rank.N.out and DIR/rank.N.err. */
-#ifndef LAUNCHER_OUTPUT_DIR_H
-#define LAUNCHER_OUTPUT_DIR_H
+#ifndef LAUNCHER_STDIO_OUTPUT_DIR_H
+#define LAUNCHER_STDIO_OUTPUT_DIR_H
 
 #include "launcher/stdio/output_file.h"
 

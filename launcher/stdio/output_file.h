@@ -4,8 +4,8 @@
  * buffer in front of it. Used by one writer thread. The descriptor may be anything, shared with
  * others and slow: it is never made non-blocking, writes simply take their time.
  */
-#ifndef LAUNCHER_OUTPUT_FILE_H
-#define LAUNCHER_OUTPUT_FILE_H
+#ifndef LAUNCHER_STDIO_OUTPUT_FILE_H
+#define LAUNCHER_STDIO_OUTPUT_FILE_H
 
 #include "common/fault.h"
 #include "launcher/process/side_thread.h"

@@ -7,8 +7,8 @@
  * stands there, the rest follows without a label if nothing came between; else the unfinished line
  * is ended and the rest gets its label again.
  */
-#ifndef LAUNCHER_OUTPUT_LABEL_H
-#define LAUNCHER_OUTPUT_LABEL_H
+#ifndef LAUNCHER_STDIO_OUTPUT_LABEL_H
+#define LAUNCHER_STDIO_OUTPUT_LABEL_H
 
 #include "launcher/stdio/output_file.h"
 

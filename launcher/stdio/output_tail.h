@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* output_tail.h: the end of what each rank wrote to stderr, for the sentence about the one that failed. */
-#ifndef LAUNCHER_OUTPUT_TAIL_H
-#define LAUNCHER_OUTPUT_TAIL_H
+#ifndef LAUNCHER_STDIO_OUTPUT_TAIL_H
+#define LAUNCHER_STDIO_OUTPUT_TAIL_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.h: `connecting 12/64 …` on a terminal, while it lasts longer than a moment. */
-#ifndef LAUNCHER_PROGRESS_H
-#define LAUNCHER_PROGRESS_H
+/* progress_line.h: `connecting 12/64 …` on a terminal, while it lasts longer than a moment. */
+#ifndef LAUNCHER_STDIO_PROGRESS_LINE_H
+#define LAUNCHER_STDIO_PROGRESS_LINE_H
 
 #include "common/fault.h"
 #include "launcher/stdio/output.h"

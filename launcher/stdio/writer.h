@@ -5,8 +5,8 @@
  * queue's bound is not kept here: it is the credit window of each agent (output.c), and what mlaunch
  * itself has to say.
  */
-#ifndef LAUNCHER_WRITER_H
-#define LAUNCHER_WRITER_H
+#ifndef LAUNCHER_STDIO_WRITER_H
+#define LAUNCHER_STDIO_WRITER_H
 
 #include "common/fault.h"
 #include "launcher/process/side_thread.h"

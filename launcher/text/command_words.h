@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* command_words.h: a command that a user wrote as one option's value, in words. */
-#ifndef LAUNCHER_COMMAND_WORDS_H
-#define LAUNCHER_COMMAND_WORDS_H
+#ifndef LAUNCHER_TEXT_COMMAND_WORDS_H
+#define LAUNCHER_TEXT_COMMAND_WORDS_H
 
 #include "launcher/text/string_list.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* environment.h: what -x, --env-file and hostfiles say of the ranks' environment. */
-#ifndef LAUNCHER_ENVIRONMENT_H
-#define LAUNCHER_ENVIRONMENT_H
+#ifndef LAUNCHER_TEXT_ENVIRONMENT_H
+#define LAUNCHER_TEXT_ENVIRONMENT_H
 
 #include "common/fault.h"
 #include "launcher/text/string_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* nearest.h: which known word was meant by a mistyped one. */
-#ifndef LAUNCHER_NEAREST_H
-#define LAUNCHER_NEAREST_H
+#ifndef LAUNCHER_TEXT_NEAREST_H
+#define LAUNCHER_TEXT_NEAREST_H
 
 #include <stdbool.h>
 #include <stddef.h>

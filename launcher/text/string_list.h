@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* string_list.h: a growing list of strings that is a NULL-terminated array at any moment. */
-#ifndef LAUNCHER_STRING_LIST_H
-#define LAUNCHER_STRING_LIST_H
+#ifndef LAUNCHER_TEXT_STRING_LIST_H
+#define LAUNCHER_TEXT_STRING_LIST_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* text_file.h: whole text files that users wrote, and what of them may be shown in a message. */
-#ifndef LAUNCHER_TEXT_FILE_H
-#define LAUNCHER_TEXT_FILE_H
+#ifndef LAUNCHER_TEXT_TEXT_FILE_H
+#define LAUNCHER_TEXT_TEXT_FILE_H
 
 #include "common/fault.h"
 

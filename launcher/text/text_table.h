@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* text_table.h: rows of words as aligned columns. */
-#ifndef LAUNCHER_TEXT_TABLE_H
-#define LAUNCHER_TEXT_TABLE_H
+#ifndef LAUNCHER_TEXT_TEXT_TABLE_H
+#define LAUNCHER_TEXT_TEXT_TABLE_H
 
 struct text_table;
 

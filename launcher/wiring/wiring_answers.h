@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wiring_answers.h: the inside of a survey (wiring_survey.h), and what the hosts' answers say of ports and of two ports as
  * the ends of one link. */
-#ifndef LAUNCHER_WIRING_ANSWERS_H
-#define LAUNCHER_WIRING_ANSWERS_H
+#ifndef LAUNCHER_WIRING_WIRING_ANSWERS_H
+#define LAUNCHER_WIRING_WIRING_ANSWERS_H
 
 #include "common/port_name.h"
 #include "launcher/wiring/wiring_survey.h"

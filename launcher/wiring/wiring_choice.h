@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wiring_choice.h: what a survey (wiring_survey.h) has chosen for a link, and why. */
-#ifndef LAUNCHER_WIRING_CHOICE_H
-#define LAUNCHER_WIRING_CHOICE_H
+#ifndef LAUNCHER_WIRING_WIRING_CHOICE_H
+#define LAUNCHER_WIRING_WIRING_CHOICE_H
 
 #include "launcher/wiring/wiring_answers.h"
 

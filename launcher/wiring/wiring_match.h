@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wiring_match.h: which ports of two hosts are the two ends of one link. */
-#ifndef LAUNCHER_WIRING_MATCH_H
-#define LAUNCHER_WIRING_MATCH_H
+#ifndef LAUNCHER_WIRING_WIRING_MATCH_H
+#define LAUNCHER_WIRING_WIRING_MATCH_H
 
 #include "launcher/wiring/wiring_answers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wiring_sentence.h: what is wrong with the wiring that a survey (wiring_survey.h) has looked at, in words. *host: the one that the sentence is
  * about, whose name whoever prints it puts in front. */
-#ifndef LAUNCHER_WIRING_SENTENCE_H
-#define LAUNCHER_WIRING_SENTENCE_H
+#ifndef LAUNCHER_WIRING_WIRING_SENTENCE_H
+#define LAUNCHER_WIRING_WIRING_SENTENCE_H
 
 #include "launcher/wiring/wiring_answers.h"
 

@@ -5,8 +5,8 @@
  * hostfile states is verified, one that it doesn't state is found. Knows names, and nothing of verbs:
  * mlaunch-probe, on the hosts, does.
  */
-#ifndef LAUNCHER_WIRING_SURVEY_H
-#define LAUNCHER_WIRING_SURVEY_H
+#ifndef LAUNCHER_WIRING_WIRING_SURVEY_H
+#define LAUNCHER_WIRING_WIRING_SURVEY_H
 
 #include "common/fault.h"
 

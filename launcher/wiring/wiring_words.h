@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wiring_words.h: how a survey (wiring_survey.h) writes ports and devices in its sentences. Each returns `text`, but for what
  * is said of no devices. */
-#ifndef LAUNCHER_WIRING_WORDS_H
-#define LAUNCHER_WIRING_WORDS_H
+#ifndef LAUNCHER_WIRING_WIRING_WORDS_H
+#define LAUNCHER_WIRING_WIRING_WORDS_H
 
 #include "launcher/wiring/wiring_answers.h"
 

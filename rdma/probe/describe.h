@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* describe.h: devices, ports and GIDs as JSON, and GIDs back. */
-#ifndef RDMA_DESCRIBE_H
-#define RDMA_DESCRIBE_H
+#ifndef RDMA_PROBE_DESCRIBE_H
+#define RDMA_PROBE_DESCRIBE_H
 
 #include "rdma/verbs/gid.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* probe_check.h: whether a device that the user named can be used. */
-#ifndef RDMA_PROBE_CHECK_H
-#define RDMA_PROBE_CHECK_H
+#ifndef RDMA_PROBE_PROBE_CHECK_H
+#define RDMA_PROBE_PROBE_CHECK_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * probe_child.h: each device is looked at by a child of its own with a deadline, so that one whose
  * driver hangs hangs nobody. A child answers with one line of JSON at a time.
  */
-#ifndef RDMA_PROBE_CHILD_H
-#define RDMA_PROBE_CHILD_H
+#ifndef RDMA_PROBE_PROBE_CHILD_H
+#define RDMA_PROBE_PROBE_CHILD_H
 
 #include "rdma/verbs/port.h"
 

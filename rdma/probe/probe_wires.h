@@ -3,8 +3,8 @@
  * probe_wires.h: mlaunch-probe --wires, between the agents of several hosts: says what this host has,
  * reads what all have, tries who reaches whom, says it (doc/protocol.md, "Wires").
  */
-#ifndef RDMA_PROBE_WIRES_H
-#define RDMA_PROBE_WIRES_H
+#ifndef RDMA_PROBE_PROBE_WIRES_H
+#define RDMA_PROBE_PROBE_WIRES_H
 
 #include "rdma/probe/probe_check.h"
 #include "rdma/probe/probe_child.h"

@@ -3,8 +3,8 @@
  * wire_candidates.h: which ports of other hosts may be at the other end of those of one device, out of what all hosts
  * have said of theirs (the question in doc/protocol.md, "Wires"). Every host finds the same.
  */
-#ifndef RDMA_WIRE_CANDIDATES_H
-#define RDMA_WIRE_CANDIDATES_H
+#ifndef RDMA_PROBE_WIRE_CANDIDATES_H
+#define RDMA_PROBE_WIRE_CANDIDATES_H
 
 #include "rdma/probe/wire_trial.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h: tries which ports of other hosts a device's ports reach, before any rank starts. Each port
+ * wire_trial.h: tries which ports of other hosts a device's ports reach, before any rank starts. Each port
  * gets one queue pair of datagrams, and over it says to each candidate, short and as long as the path's
  * MTU allows, whom it has heard, until both know:
  *
@@ -11,8 +11,8 @@
  *     └───────┴───────┴──────┴──────┴─────────────┴─────────────┴────────────┴────────────
  *      u64     u64     u32    u32    u32           u32           u32           the hosts' order
  */
-#ifndef RDMA_WIRE_H
-#define RDMA_WIRE_H
+#ifndef RDMA_PROBE_WIRE_TRIAL_H
+#define RDMA_PROBE_WIRE_TRIAL_H
 
 #include "common/fault.h"
 #include "rdma/verbs/gid.h"

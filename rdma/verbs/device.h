@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device.h: RDMA devices by name. */
-#ifndef RDMA_DEVICE_H
-#define RDMA_DEVICE_H
+#ifndef RDMA_VERBS_DEVICE_H
+#define RDMA_VERBS_DEVICE_H
 
 #include "common/fault.h"
 

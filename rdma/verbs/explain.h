@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* explain.h: each step of verbs that can fail, as a sentence: what was tried, where, errno's word,
  * the likely cause and what to do. */
-#ifndef RDMA_EXPLAIN_H
-#define RDMA_EXPLAIN_H
+#ifndef RDMA_VERBS_EXPLAIN_H
+#define RDMA_VERBS_EXPLAIN_H
 
 #include "common/fault.h"
 #include "rdma/verbs/gid.h"

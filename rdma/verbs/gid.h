@@ -3,8 +3,8 @@
  * gid.h: the addresses of a RoCE port, and which two of them a pair of ports should use. Pure
  * functions: both ends compute the same choice from what both have published.
  */
-#ifndef RDMA_GID_H
-#define RDMA_GID_H
+#ifndef RDMA_VERBS_GID_H
+#define RDMA_VERBS_GID_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * this side sends from, two words for signs of life, and places for announcements (rail.h). User
  * memory is the device's only where it is ml_alloc's (region.h).
  */
-#ifndef RDMA_MEMORY_H
-#define RDMA_MEMORY_H
+#ifndef RDMA_VERBS_MEMORY_H
+#define RDMA_VERBS_MEMORY_H
 
 #include "common/fault.h"
 #include "rdma/verbs/explain.h"

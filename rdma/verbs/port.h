@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* port.h: one port of one RDMA device, opened and known to be up. */
-#ifndef RDMA_PORT_H
-#define RDMA_PORT_H
+#ifndef RDMA_VERBS_PORT_H
+#define RDMA_VERBS_PORT_H
 
 #include "common/fault.h"
 #include "common/port_name.h"

@@ -3,8 +3,8 @@
  * queue_pair.h: a connected queue pair and its way to being connected: reliable (RC), or, where a
  * device doesn't offer that (Thunderbolt), unreliable (UC): what is lost there is not sent again.
  */
-#ifndef RDMA_QUEUE_PAIR_H
-#define RDMA_QUEUE_PAIR_H
+#ifndef RDMA_VERBS_QUEUE_PAIR_H
+#define RDMA_VERBS_QUEUE_PAIR_H
 
 #include "common/fault.h"
 #include "rdma/verbs/explain.h"

@@ -5,8 +5,8 @@
  * Each rail has a protection domain of its own, so the key that a peer is told works over that peer's
  * queue pair only.
  */
-#ifndef RDMA_REGION_H
-#define RDMA_REGION_H
+#ifndef RDMA_VERBS_REGION_H
+#define RDMA_VERBS_REGION_H
 
 #include "common/fault.h"
 #include "rdma/verbs/explain.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* call.h: the beginning and the end of every call on a group. */
-#ifndef RUNTIME_CALL_H
-#define RUNTIME_CALL_H
+#ifndef RUNTIME_CALL_CALL_H
+#define RUNTIME_CALL_CALL_H
 
 #include "runtime/group/group.h"
 

@@ -3,8 +3,8 @@
  * check.h: what can be wrong with a call's arguments, found before anything has been sent:
  * ML_ERR_ARGUMENT, and the group is unharmed.
  */
-#ifndef RUNTIME_CHECK_H
-#define RUNTIME_CHECK_H
+#ifndef RUNTIME_CALL_CHECK_H
+#define RUNTIME_CALL_CHECK_H
 
 #include "runtime/group/group.h"
 

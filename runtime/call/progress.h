@@ -9,8 +9,8 @@
  * A group has this thread from its first start on. While anything is under way the group is its;
  * at other times it sleeps, and blocking calls are carried out by the thread that makes them.
  */
-#ifndef RUNTIME_PROGRESS_H
-#define RUNTIME_PROGRESS_H
+#ifndef RUNTIME_CALL_PROGRESS_H
+#define RUNTIME_CALL_PROGRESS_H
 
 #include "runtime/call/request.h"
 

@@ -3,8 +3,8 @@
  * request.h: ml_request: a call that was started. It belongs to the program until it is waited for,
  * also when its group is gone: nobody else looks at it once it is done.
  */
-#ifndef RUNTIME_REQUEST_H
-#define RUNTIME_REQUEST_H
+#ifndef RUNTIME_CALL_REQUEST_H
+#define RUNTIME_CALL_REQUEST_H
 
 #include "runtime/call/task.h"
 

@@ -3,8 +3,8 @@
  * task.h: a call of mlaunch.h on a group as data: checked once, then carried out at once by the
  * thread that makes it, or later by the one that progresses what was started (progress.h).
  */
-#ifndef RUNTIME_TASK_H
-#define RUNTIME_TASK_H
+#ifndef RUNTIME_CALL_TASK_H
+#define RUNTIME_CALL_TASK_H
 
 #include "runtime/group/group.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* all_gather.h: the algorithms between which all_gather.c chooses and that have files of their own. This rank's share is in
  * its place in `out` already. */
-#ifndef RUNTIME_ALL_GATHER_H
-#define RUNTIME_ALL_GATHER_H
+#ifndef RUNTIME_COLLECTIVE_ALL_GATHER_H
+#define RUNTIME_COLLECTIVE_ALL_GATHER_H
 
 #include "runtime/collective/collectives.h"
 

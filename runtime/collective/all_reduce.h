@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* all_reduce.h: the algorithms between which all_reduce.c chooses. All take any size of group and
  * count. */
-#ifndef RUNTIME_ALL_REDUCE_H
-#define RUNTIME_ALL_REDUCE_H
+#ifndef RUNTIME_COLLECTIVE_ALL_REDUCE_H
+#define RUNTIME_COLLECTIVE_ALL_REDUCE_H
 
 #include "runtime/collective/collectives.h"
 #include "runtime/steps/hierarchy.h"

@@ -4,8 +4,8 @@
  * memory. Each maps the others' and reads there, so that nothing is copied for others. It takes all of them: what each has
  * is told in a call's first round, and whether it could map the others' in a second.
  */
-#ifndef RUNTIME_ALL_REDUCE_MAPPED_H
-#define RUNTIME_ALL_REDUCE_MAPPED_H
+#ifndef RUNTIME_COLLECTIVE_ALL_REDUCE_MAPPED_H
+#define RUNTIME_COLLECTIVE_ALL_REDUCE_MAPPED_H
 
 #include "runtime/group/group.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* barrier.h: the algorithms between which barrier.c chooses. */
-#ifndef RUNTIME_BARRIER_H
-#define RUNTIME_BARRIER_H
+#ifndef RUNTIME_COLLECTIVE_BARRIER_H
+#define RUNTIME_COLLECTIVE_BARRIER_H
 
 #include "runtime/collective/collectives.h"
 #include "runtime/steps/hierarchy.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* broadcast.h: the algorithms between which broadcast.c chooses and that have files of their own. */
-#ifndef RUNTIME_BROADCAST_H
-#define RUNTIME_BROADCAST_H
+#ifndef RUNTIME_COLLECTIVE_BROADCAST_H
+#define RUNTIME_COLLECTIVE_BROADCAST_H
 
 #include "runtime/collective/collectives.h"
 

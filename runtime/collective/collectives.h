@@ -4,8 +4,8 @@
  * call_begin has been called; in and out are equal or don't overlap, but for all_gather's and gather's
  * in == out + rank * size. size == 1 groups and count == 0 come here too, and work.
  */
-#ifndef RUNTIME_COLLECTIVES_H
-#define RUNTIME_COLLECTIVES_H
+#ifndef RUNTIME_COLLECTIVE_COLLECTIVES_H
+#define RUNTIME_COLLECTIVE_COLLECTIVES_H
 
 #include "runtime/group/group.h"
 

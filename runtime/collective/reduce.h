@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce.h: the algorithms between which reduce.c chooses and that have files of their own. `size`: bytes of the vector. */
-#ifndef RUNTIME_REDUCE_H
-#define RUNTIME_REDUCE_H
+#ifndef RUNTIME_COLLECTIVE_REDUCE_H
+#define RUNTIME_COLLECTIVE_REDUCE_H
 
 #include "runtime/collective/collectives.h"
 #include "runtime/steps/hierarchy.h"

@@ -3,8 +3,8 @@
  * bell.h: a FIFO in the job's directory by which a sleeper in poll() is woken: by the ranks of its
  * host that share memory with it, and by threads of its own process that read news meant for it.
  */
-#ifndef RUNTIME_BELL_H
-#define RUNTIME_BELL_H
+#ifndef RUNTIME_GROUP_BELL_H
+#define RUNTIME_GROUP_BELL_H
 
 #include "common/fault.h"
 

@@ -4,8 +4,8 @@
  * is, and holds its pid and how often the rank has been claimed: the generation in which it meets
  * the others.
  */
-#ifndef RUNTIME_CLAIM_H
-#define RUNTIME_CLAIM_H
+#ifndef RUNTIME_GROUP_CLAIM_H
+#define RUNTIME_GROUP_CLAIM_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* exchange.h: every member of a group hands the others a blob, through the coordinator. */
-#ifndef RUNTIME_EXCHANGE_H
-#define RUNTIME_EXCHANGE_H
+#ifndef RUNTIME_GROUP_EXCHANGE_H
+#define RUNTIME_GROUP_EXCHANGE_H
 
 #include "runtime/group/group.h"
 

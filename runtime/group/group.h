@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* group.h: a set of ranks, this rank's links to them, and whether it still works. */
-#ifndef RUNTIME_GROUP_H
-#define RUNTIME_GROUP_H
+#ifndef RUNTIME_GROUP_GROUP_H
+#define RUNTIME_GROUP_GROUP_H
 
 #include "runtime/group/link.h"
 

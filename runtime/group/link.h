@@ -8,8 +8,8 @@
  * call it belongs to (struct call) in its header; the receiver compares it with its own, so a
  * mismatch costs no message of its own.
  */
-#ifndef RUNTIME_LINK_H
-#define RUNTIME_LINK_H
+#ifndef RUNTIME_GROUP_LINK_H
+#define RUNTIME_GROUP_LINK_H
 
 #include "common/fault.h"
 #include "common/mlaunch.h"

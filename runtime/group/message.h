@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* message.h: the header in front of every transfer's payload (doc/protocol.md, "Messages"). */
-#ifndef RUNTIME_MESSAGE_H
-#define RUNTIME_MESSAGE_H
+#ifndef RUNTIME_GROUP_MESSAGE_H
+#define RUNTIME_GROUP_MESSAGE_H
 
 #include "runtime/group/link.h"
 

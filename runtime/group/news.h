@@ -4,8 +4,8 @@
  * thread waits reads for all: news counts its frames (news_serial), and rings the bells of the
  * other groups. All of it may be called by any thread.
  */
-#ifndef RUNTIME_NEWS_H
-#define RUNTIME_NEWS_H
+#ifndef RUNTIME_GROUP_NEWS_H
+#define RUNTIME_GROUP_NEWS_H
 
 #include "common/fault.h"
 #include "coordinator/client.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wait.h: what a rank does while nothing moves: spin, yield, sleep, hear of deaths, report a stall.
  */
-#ifndef RUNTIME_WAIT_H
-#define RUNTIME_WAIT_H
+#ifndef RUNTIME_GROUP_WAIT_H
+#define RUNTIME_GROUP_WAIT_H
 
 #include "runtime/group/group.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wait_spread_linux.h: ranks that wait for each other on one processor while another one is free. */
-#ifndef RUNTIME_WAIT_SPREAD_LINUX_H
-#define RUNTIME_WAIT_SPREAD_LINUX_H
+#ifndef RUNTIME_GROUP_WAIT_SPREAD_LINUX_H
+#define RUNTIME_GROUP_WAIT_SPREAD_LINUX_H
 
 #include "runtime/group/group.h"
 

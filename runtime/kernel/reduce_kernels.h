@@ -9,8 +9,8 @@
  * because compilers swap the operands of + and *: the left operand's NaN wins by an explicit choice
  * (nan_first).
  */
-#ifndef RUNTIME_REDUCE_KERNELS_H
-#define RUNTIME_REDUCE_KERNELS_H
+#ifndef RUNTIME_KERNEL_REDUCE_KERNELS_H
+#define RUNTIME_KERNEL_REDUCE_KERNELS_H
 
 #include "runtime/kernel/reduce_op.h"
 

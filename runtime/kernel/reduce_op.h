@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_op.h: out[i] = a[i] op b[i] for every type and op of mlaunch.h. */
-#ifndef RUNTIME_REDUCE_OP_H
-#define RUNTIME_REDUCE_OP_H
+#ifndef RUNTIME_KERNEL_REDUCE_OP_H
+#define RUNTIME_KERNEL_REDUCE_OP_H
 
 #include "common/mlaunch.h"
 

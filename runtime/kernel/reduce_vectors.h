@@ -7,8 +7,8 @@
  *
  * AVX512_BF16's conversion is not here: it takes denormals for 0.
  */
-#ifndef RUNTIME_REDUCE_VECTORS_H
-#define RUNTIME_REDUCE_VECTORS_H
+#ifndef RUNTIME_KERNEL_REDUCE_VECTORS_H
+#define RUNTIME_KERNEL_REDUCE_VECTORS_H
 
 #include "runtime/kernel/reduce_kernels.h"
 

@@ -4,8 +4,8 @@
  * use it (rdma/verbs/region.h) and keep it so. Where the system allows it, it lies in a file without a name
  * (alloc_file_linux.h), so that other processes of the job can read it (peer_memory_linux.h).
  */
-#ifndef RUNTIME_ALLOC_H
-#define RUNTIME_ALLOC_H
+#ifndef RUNTIME_PROCESS_ALLOC_H
+#define RUNTIME_PROCESS_ALLOC_H
 
 #include "common/fault.h"
 #include "runtime/process/alloc_file_linux.h"

@@ -6,8 +6,8 @@
  *
  * Not thread-safe: alloc.c has a lock.
  */
-#ifndef RUNTIME_ALLOC_FILE_LINUX_H
-#define RUNTIME_ALLOC_FILE_LINUX_H
+#ifndef RUNTIME_PROCESS_ALLOC_FILE_LINUX_H
+#define RUNTIME_PROCESS_ALLOC_FILE_LINUX_H
 
 #include <stdbool.h>
 #include <stddef.h>

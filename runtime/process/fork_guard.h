@@ -4,8 +4,8 @@
  * the rank, and must not keep its connections open: else the others would not notice when the
  * parent dies.
  */
-#ifndef RUNTIME_FORK_GUARD_H
-#define RUNTIME_FORK_GUARD_H
+#ifndef RUNTIME_PROCESS_FORK_GUARD_H
+#define RUNTIME_PROCESS_FORK_GUARD_H
 
 #include <stdbool.h>
 

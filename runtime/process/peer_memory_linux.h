@@ -4,8 +4,8 @@
  * piece is mapped when it is first asked for and stays so for a while: its pages are freed by its owner's ml_free, whoever
  * has it mapped, and its name is never another piece's (alloc_file_linux.h), so an old mapping costs only addresses.
  */
-#ifndef RUNTIME_PEER_MEMORY_LINUX_H
-#define RUNTIME_PEER_MEMORY_LINUX_H
+#ifndef RUNTIME_PROCESS_PEER_MEMORY_LINUX_H
+#define RUNTIME_PROCESS_PEER_MEMORY_LINUX_H
 
 #include "runtime/process/alloc.h"
 

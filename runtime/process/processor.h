@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* processor.h: what differs between processors. */
-#ifndef RUNTIME_PROCESSOR_H
-#define RUNTIME_PROCESSOR_H
+#ifndef RUNTIME_PROCESS_PROCESSOR_H
+#define RUNTIME_PROCESS_PROCESSOR_H
 
 /* In a loop that polls memory: lets the sibling thread run and saves power. */
 #if defined(__x86_64__) || defined(__i386__)

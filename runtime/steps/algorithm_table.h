@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* algorithm_table.h: which algorithm a collective call uses. */
-#ifndef RUNTIME_ALGORITHM_TABLE_H
-#define RUNTIME_ALGORITHM_TABLE_H
+#ifndef RUNTIME_STEPS_ALGORITHM_TABLE_H
+#define RUNTIME_STEPS_ALGORITHM_TABLE_H
 
 #include "runtime/group/link.h"
 

@@ -4,8 +4,8 @@
  * one is its leader; the leaders are a team, and where equally many ranks lie on each host, those that have the same
  * place on each are one, too.
  */
-#ifndef RUNTIME_HIERARCHY_H
-#define RUNTIME_HIERARCHY_H
+#ifndef RUNTIME_STEPS_HIERARCHY_H
+#define RUNTIME_STEPS_HIERARCHY_H
 
 #include "common/fault.h"
 

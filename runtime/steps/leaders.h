@@ -4,8 +4,8 @@
  * messages between hosts as there are hosts. It is the host's first rank; on the root's host, of calls that have one, the
  * root.
  */
-#ifndef RUNTIME_LEADERS_H
-#define RUNTIME_LEADERS_H
+#ifndef RUNTIME_STEPS_LEADERS_H
+#define RUNTIME_STEPS_LEADERS_H
 
 #include "runtime/steps/hierarchy.h"
 #include "runtime/steps/steps.h"

@@ -12,8 +12,8 @@
  * bits in every run. For two ranks, and wherever just two operands meet, the lower rank's stands
  * left.
  */
-#ifndef RUNTIME_REDUCE_DIRECT_H
-#define RUNTIME_REDUCE_DIRECT_H
+#ifndef RUNTIME_STEPS_REDUCE_DIRECT_H
+#define RUNTIME_STEPS_REDUCE_DIRECT_H
 
 #include "runtime/steps/steps.h"
 

@@ -4,8 +4,8 @@
  * once, and reduces what came in rank order. One round, where reduce_direct.h needs a round for each chunk
  * and peer, but room for a whole vector.
  */
-#ifndef RUNTIME_REDUCE_FLAT_H
-#define RUNTIME_REDUCE_FLAT_H
+#ifndef RUNTIME_STEPS_REDUCE_FLAT_H
+#define RUNTIME_STEPS_REDUCE_FLAT_H
 
 #include "runtime/steps/hierarchy.h"
 #include "runtime/steps/steps.h"

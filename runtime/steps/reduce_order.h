@@ -4,8 +4,8 @@
  * whoever computes it. By pieces that fit in a first-level cache with what comes of them: each operand comes through the
  * caches once.
  */
-#ifndef RUNTIME_REDUCE_ORDER_H
-#define RUNTIME_REDUCE_ORDER_H
+#ifndef RUNTIME_STEPS_REDUCE_ORDER_H
+#define RUNTIME_STEPS_REDUCE_ORDER_H
 
 #include "runtime/group/link.h"
 

@@ -6,8 +6,8 @@
  * Deadlock can't arise, because a step's sends and receives are started together and no algorithm
  * relies on a send that ends before its receiver has come.
  */
-#ifndef RUNTIME_STEPS_H
-#define RUNTIME_STEPS_H
+#ifndef RUNTIME_STEPS_STEPS_H
+#define RUNTIME_STEPS_STEPS_H
 
 #include "runtime/group/group.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rdma_link.h: a link over RDMA queue pairs. */
-#ifndef RUNTIME_RDMA_LINK_H
-#define RUNTIME_RDMA_LINK_H
+#ifndef RUNTIME_TRANSPORT_RDMA_LINK_H
+#define RUNTIME_TRANSPORT_RDMA_LINK_H
 
 #include "rdma/table.h"
 #include "runtime/group/link.h"

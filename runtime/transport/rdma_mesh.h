@@ -4,8 +4,8 @@
  * makes a queue pair a peer and rail, hands the peers their numbers (exchange.h), connects, waits
  * until all have, and then hears over each queue pair who is at its other end.
  */
-#ifndef RUNTIME_RDMA_MESH_H
-#define RUNTIME_RDMA_MESH_H
+#ifndef RUNTIME_TRANSPORT_RDMA_MESH_H
+#define RUNTIME_TRANSPORT_RDMA_MESH_H
 
 #include "runtime/group/group.h"
 

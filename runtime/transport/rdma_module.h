@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rdma_module.h: mlaunch-rdma.so, opened when the first job with backend rdma needs it. */
-#ifndef RUNTIME_RDMA_MODULE_H
-#define RUNTIME_RDMA_MODULE_H
+#ifndef RUNTIME_TRANSPORT_RDMA_MODULE_H
+#define RUNTIME_TRANSPORT_RDMA_MODULE_H
 
 #include "rdma/table.h"
 

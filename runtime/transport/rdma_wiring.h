@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* wiring.h: JOB_DIR/rdma.json: which devices lead from host to host, and what the user has chosen
+/* rdma_wiring.h: JOB_DIR/rdma.json: which devices lead from host to host, and what the user has chosen
  * for all of them. */
-#ifndef RUNTIME_WIRING_H
-#define RUNTIME_WIRING_H
+#ifndef RUNTIME_TRANSPORT_RDMA_WIRING_H
+#define RUNTIME_TRANSPORT_RDMA_WIRING_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* self_link.h: a rank's link to itself. A send without a receiver yet is kept, however large. */
-#ifndef RUNTIME_SELF_LINK_H
-#define RUNTIME_SELF_LINK_H
+#ifndef RUNTIME_TRANSPORT_SELF_LINK_H
+#define RUNTIME_TRANSPORT_SELF_LINK_H
 
 #include "runtime/group/link.h"
 

@@ -13,8 +13,8 @@
  *     member 0: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
  *     member 1: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
  */
-#ifndef RUNTIME_SHM_BOARD_H
-#define RUNTIME_SHM_BOARD_H
+#ifndef RUNTIME_TRANSPORT_SHM_BOARD_H
+#define RUNTIME_TRANSPORT_SHM_BOARD_H
 
 #include "runtime/group/message.h"
 #include "runtime/process/processor.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* shm_link.h: a link over two rings in shared memory, one each way. */
-#ifndef RUNTIME_SHM_LINK_H
-#define RUNTIME_SHM_LINK_H
+#ifndef RUNTIME_TRANSPORT_SHM_LINK_H
+#define RUNTIME_TRANSPORT_SHM_LINK_H
 
 #include "runtime/group/link.h"
 #include "runtime/transport/shm_segment.h"

@@ -8,8 +8,8 @@
  * A sender whose call fails may have its buffer back at once: it withdraws the offer, and what was read then doesn't
  * count. So each offer ends by one atomic step of one side.
  */
-#ifndef RUNTIME_SHM_OFFER_H
-#define RUNTIME_SHM_OFFER_H
+#ifndef RUNTIME_TRANSPORT_SHM_OFFER_H
+#define RUNTIME_TRANSPORT_SHM_OFFER_H
 
 #include "runtime/process/processor.h"
 

@@ -14,8 +14,8 @@
  * that they have (group_join.c's second exchange), nobody touches a part but its member: a page that nobody could
  * allocate is SIGBUS. Then the name is removed, so that nothing is left however the processes end.
  */
-#ifndef RUNTIME_SHM_SEGMENT_H
-#define RUNTIME_SHM_SEGMENT_H
+#ifndef RUNTIME_TRANSPORT_SHM_SEGMENT_H
+#define RUNTIME_TRANSPORT_SHM_SEGMENT_H
 
 #include "common/fault.h"
 #include "runtime/process/processor.h"

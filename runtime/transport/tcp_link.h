@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tcp_link.h: a link over a TCP connection. */
-#ifndef RUNTIME_TCP_LINK_H
-#define RUNTIME_TCP_LINK_H
+#ifndef RUNTIME_TRANSPORT_TCP_LINK_H
+#define RUNTIME_TRANSPORT_TCP_LINK_H
 
 #include "runtime/group/link.h"
 

@@ -4,8 +4,8 @@
  * the others where (exchange.h), and the lower of two ranks connects to the higher one. All
  * handshakes (common/auth.h, purpose "mesh") run at once in one poll() loop.
  */
-#ifndef RUNTIME_TCP_MESH_H
-#define RUNTIME_TCP_MESH_H
+#ifndef RUNTIME_TRANSPORT_TCP_MESH_H
+#define RUNTIME_TRANSPORT_TCP_MESH_H
 
 #include "common/address.h"
 #include "runtime/group/group.h"

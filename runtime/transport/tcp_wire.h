@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tcp_wire.h: one connection of a mesh that is being made (tcp_mesh.h), up to the proof of who is there. */
-#ifndef RUNTIME_TCP_WIRE_H
-#define RUNTIME_TCP_WIRE_H
+#ifndef RUNTIME_TRANSPORT_TCP_WIRE_H
+#define RUNTIME_TRANSPORT_TCP_WIRE_H
 
 #include "common/address.h"
 #include "common/auth.h"

@@ -2,10 +2,10 @@
 /*
  * collective_cases.h: every collective call against a plain reference, which each rank computes for
  * itself from inputs that it knows of all ranks. Used on the real library (collectives.c) and on
- * the algorithms alone (tests/unit/test_collectives.c).
+ * the algorithms alone (tests/unit/runtime/collective/test_collectives.c).
  */
-#ifndef TESTS_COLLECTIVE_CASES_H
-#define TESTS_COLLECTIVE_CASES_H
+#ifndef TESTS_RUNTIME_COLLECTIVE_CASES_H
+#define TESTS_RUNTIME_COLLECTIVE_CASES_H
 
 #include "common/mlaunch.h"
 

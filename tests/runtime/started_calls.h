@@ -3,8 +3,8 @@
  * started_calls.h: the calls of mlaunch.h for collective_cases.h, made now in one form and now in the
  * other, with other calls in flight beside them that are checked too.
  */
-#ifndef TESTS_STARTED_CALLS_H
-#define TESTS_STARTED_CALLS_H
+#ifndef TESTS_RUNTIME_STARTED_CALLS_H
+#define TESTS_RUNTIME_STARTED_CALLS_H
 
 #include "tests/runtime/collective_cases.h"
 

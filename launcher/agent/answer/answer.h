@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * query.h: LAUNCH_QUERY: what `mlaunch ps`, `kill`, `clean` and `hosts` want of a host, and what a job wants to
+ * answer.h: LAUNCH_QUERY: what `mlaunch ps`, `kill`, `clean` and `hosts` want of a host, and what a job wants to
  * know of it before it starts (doc/protocol.md, "Questions").
  */
-#ifndef LAUNCHER_AGENT_QUERY_H
-#define LAUNCHER_AGENT_QUERY_H
+#ifndef LAUNCHER_AGENT_ANSWER_ANSWER_H
+#define LAUNCHER_AGENT_ANSWER_ANSWER_H
 
 #include "common/fault.h"
 

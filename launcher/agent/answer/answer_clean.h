@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clean.h: for `mlaunch clean`: ends and removes on this host what belongs to this user's dead jobs:
+ * answer_clean.h: for `mlaunch clean`: ends and removes on this host what belongs to this user's dead jobs:
  * processes, segments in /dev/shm, control groups, job directories; and half copies of agents. Whoever belongs to a
  * live job, by its directory, parents or children, is never touched, nor is what another user has.
  */
-#ifndef LAUNCHER_AGENT_CLEAN_H
-#define LAUNCHER_AGENT_CLEAN_H
+#ifndef LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_H
+#define LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_H
 
 #include "launcher/agent/answer/answer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* clean_files.h: what dead jobs have left in file systems. */
-#ifndef LAUNCHER_AGENT_CLEAN_FILES_H
-#define LAUNCHER_AGENT_CLEAN_FILES_H
+/* answer_clean_files.h: what dead jobs have left in file systems. */
+#ifndef LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_FILES_H
+#define LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_FILES_H
 
 #include "launcher/agent/answer/answer.h"
 #include "launcher/agent/answer/job_survey.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kill.h: for `mlaunch kill`: ends a live job by its agent on this host, which tells the launcher. */
-#ifndef LAUNCHER_AGENT_KILL_H
-#define LAUNCHER_AGENT_KILL_H
+/* answer_kill.h: for `mlaunch kill`: ends a live job by its agent on this host, which tells the launcher. */
+#ifndef LAUNCHER_AGENT_ANSWER_ANSWER_KILL_H
+#define LAUNCHER_AGENT_ANSWER_ANSWER_KILL_H
 
 #include "launcher/agent/answer/answer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* list.h: for `mlaunch ps`: the jobs on this host with their ranks and what they use. */
-#ifndef LAUNCHER_AGENT_LIST_H
-#define LAUNCHER_AGENT_LIST_H
+/* answer_list.h: for `mlaunch ps`: the jobs on this host with their ranks and what they use. */
+#ifndef LAUNCHER_AGENT_ANSWER_ANSWER_LIST_H
+#define LAUNCHER_AGENT_ANSWER_ANSWER_LIST_H
 
 #include "launcher/agent/answer/answer.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey.h: the jobs on this machine, out of their directories in /tmp/mlaunch-UID and of /proc:
+ * job_survey.h: the jobs on this machine, out of their directories in /tmp/mlaunch-UID and of /proc:
  * which live, which are dead and have left something, and which process belongs to which.
  *
  * A job lives as long as its agent's worker or guard does: pid and start time, on this machine and
  * in this pid namespace. What a directory says is believed only as far as /proc confirms it, since
  * it may be another user's.
  */
-#ifndef LAUNCHER_AGENT_SURVEY_H
-#define LAUNCHER_AGENT_SURVEY_H
+#ifndef LAUNCHER_AGENT_ANSWER_JOB_SURVEY_H
+#define LAUNCHER_AGENT_ANSWER_JOB_SURVEY_H
 
 #include "common/job_file.h"
 #include "launcher/agent/host/job_directory.h"

@@ -3,8 +3,8 @@
  * stack_linux.h: where a process waits: its threads' stacks by gdb, if there is one and it may; else
  * the system call that its first thread is in, and the kernel's stack of it where that may be read.
  */
-#ifndef LAUNCHER_AGENT_STACK_LINUX_H
-#define LAUNCHER_AGENT_STACK_LINUX_H
+#ifndef LAUNCHER_AGENT_ANSWER_STACK_LINUX_H
+#define LAUNCHER_AGENT_ANSWER_STACK_LINUX_H
 
 #include "launcher/agent/host/process_linux.h"
 

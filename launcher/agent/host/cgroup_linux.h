@@ -7,8 +7,8 @@
  *
  * Its name is the job directory's: /tmp/mlaunch-0/JOB.HOST.XXXXXX has mlaunch-0-JOB.HOST.XXXXXX.
  */
-#ifndef LAUNCHER_AGENT_CGROUP_LINUX_H
-#define LAUNCHER_AGENT_CGROUP_LINUX_H
+#ifndef LAUNCHER_AGENT_HOST_CGROUP_LINUX_H
+#define LAUNCHER_AGENT_HOST_CGROUP_LINUX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * in /proc is enough. The mark, MLAUNCH_JOB_DIR in the environment, is a second net, for this
  * user's processes only.
  */
-#ifndef LAUNCHER_AGENT_DESCENDANTS_LINUX_H
-#define LAUNCHER_AGENT_DESCENDANTS_LINUX_H
+#ifndef LAUNCHER_AGENT_HOST_DESCENDANTS_LINUX_H
+#define LAUNCHER_AGENT_HOST_DESCENDANTS_LINUX_H
 
 #include "launcher/agent/host/process_linux.h"
 

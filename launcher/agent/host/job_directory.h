@@ -5,8 +5,8 @@
  * apart whose hosts share a /tmp. MLAUNCH_JOB_DIR=<its path> in a process's environment marks it as
  * this agent's.
  */
-#ifndef LAUNCHER_AGENT_JOB_DIRECTORY_H
-#define LAUNCHER_AGENT_JOB_DIRECTORY_H
+#ifndef LAUNCHER_AGENT_HOST_JOB_DIRECTORY_H
+#define LAUNCHER_AGENT_HOST_JOB_DIRECTORY_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* own_address.h: an address of this host at which others may reach it. */
-#ifndef LAUNCHER_AGENT_OWN_ADDRESS_H
-#define LAUNCHER_AGENT_OWN_ADDRESS_H
+#ifndef LAUNCHER_AGENT_HOST_OWN_ADDRESS_H
+#define LAUNCHER_AGENT_HOST_OWN_ADDRESS_H
 
 #include "common/address.h"
 

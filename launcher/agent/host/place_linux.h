@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* place_linux.h: where a job's pids mean something: the machine, since its last boot, and the pid
  * namespace. A job directory may be seen from elsewhere: from another container, or after a reboot. */
-#ifndef LAUNCHER_AGENT_PLACE_LINUX_H
-#define LAUNCHER_AGENT_PLACE_LINUX_H
+#ifndef LAUNCHER_AGENT_HOST_PLACE_LINUX_H
+#define LAUNCHER_AGENT_HOST_PLACE_LINUX_H
 
 #include "common/job_file.h"
 

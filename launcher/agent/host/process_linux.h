@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* process_linux.h: processes as /proc shows them: what they are, whose, and with which environment. */
-#ifndef LAUNCHER_AGENT_PROCESS_LINUX_H
-#define LAUNCHER_AGENT_PROCESS_LINUX_H
+#ifndef LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
+#define LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
 
 #include "common/fault.h"
 

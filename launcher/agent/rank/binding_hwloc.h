@@ -3,8 +3,8 @@
  * binding_hwloc.h: which CPUs a rank may use with --bind-to. libhwloc is opened here, and only when
  * binding is asked for, so that hosts without it run all other jobs.
  */
-#ifndef LAUNCHER_AGENT_BINDING_HWLOC_H
-#define LAUNCHER_AGENT_BINDING_HWLOC_H
+#ifndef LAUNCHER_AGENT_RANK_BINDING_HWLOC_H
+#define LAUNCHER_AGENT_RANK_BINDING_HWLOC_H
 
 #include "common/fault.h"
 #include "launcher/protocol/job_message.h"

@@ -4,8 +4,8 @@
  * 10 ms; to be born there takes nothing. libc's vfork() can't say where, and its syscall() can't be returned
  * from twice on one stack.
  */
-#ifndef LAUNCHER_AGENT_BIRTH_LINUX_H
-#define LAUNCHER_AGENT_BIRTH_LINUX_H
+#ifndef LAUNCHER_AGENT_RANK_BIRTH_LINUX_H
+#define LAUNCHER_AGENT_RANK_BIRTH_LINUX_H
 
 #include "config.h"
 

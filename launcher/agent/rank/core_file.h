@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* core_file.h: where the kernel has put the core of a process that it killed. */
-#ifndef LAUNCHER_AGENT_CORE_FILE_H
-#define LAUNCHER_AGENT_CORE_FILE_H
+#ifndef LAUNCHER_AGENT_RANK_CORE_FILE_H
+#define LAUNCHER_AGENT_RANK_CORE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

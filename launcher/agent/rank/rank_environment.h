@@ -4,8 +4,8 @@
  * own, without what outer launchers left, then the user's, then the job's; and, unless --no-compat,
  * the same under the names that programs written for torchrun, MLX and Open MPI look for.
  */
-#ifndef LAUNCHER_AGENT_RANK_ENVIRONMENT_H
-#define LAUNCHER_AGENT_RANK_ENVIRONMENT_H
+#ifndef LAUNCHER_AGENT_RANK_RANK_ENVIRONMENT_H
+#define LAUNCHER_AGENT_RANK_RANK_ENVIRONMENT_H
 
 #include "common/fault.h"
 #include "launcher/protocol/job_message.h"

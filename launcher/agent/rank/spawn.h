@@ -3,8 +3,8 @@
  * spawn.h: starts one process of a rank. The agent's memory is not copied (vfork), so that hundreds
  * of ranks start about as fast as the kernel can execute them.
  */
-#ifndef LAUNCHER_AGENT_SPAWN_H
-#define LAUNCHER_AGENT_SPAWN_H
+#ifndef LAUNCHER_AGENT_RANK_SPAWN_H
+#define LAUNCHER_AGENT_RANK_SPAWN_H
 
 #include "common/fault.h"
 

@@ -3,10 +3,10 @@
  * test_rails.c: rails over ports of devices that have several, and what is said where two ends don't fit. The verbs are mocks
  * (mock_verbs.h): Soft-RoCE has one port a device, no InfiniBand, and cables that the look before the start has tried.
  */
-#include "mock_verbs.h"
 #include "rdma/endpoint.h"
 #include "rdma/rail.h"
 #include "rdma/verbs/device.h"
+#include "tests/unit/rdma/mock_verbs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_core_file.c: core(5)'s patterns. */
+/* test_core_file.c: core(5)'s patterns. */
 #include "launcher/agent/rank/core_file.h"
 
 #include <setjmp.h>

@@ -5,7 +5,7 @@
  */
 #include "rdma/verbs/port.h"
 
-#include "mock_verbs.h"
+#include "tests/unit/rdma/mock_verbs.h"
 
 #include <errno.h>
 #include <setjmp.h>

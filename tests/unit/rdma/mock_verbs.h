@@ -4,8 +4,8 @@
  * no cable can give. A write goes straight into the memory of the queue pair with which the sender's is connected. To be
  * linked in the place of libibverbs.
  */
-#ifndef TESTS_UNIT_MOCK_VERBS_H
-#define TESTS_UNIT_MOCK_VERBS_H
+#ifndef TESTS_UNIT_RDMA_MOCK_VERBS_H
+#define TESTS_UNIT_RDMA_MOCK_VERBS_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

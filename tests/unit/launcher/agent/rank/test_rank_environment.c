@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_rank_environment.c: mlaunch(1)'s "ENVIRONMENT", variable by variable. */
+/* test_rank_environment.c: mlaunch(1)'s "ENVIRONMENT", variable by variable. */
 #include "launcher/agent/rank/rank_environment.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_describe.c: what mlaunch-probe says of a device with two ports, and reads back. The verbs are mocks (mock_verbs.h). */
-#include "mock_verbs.h"
 #include "rdma/probe/describe.h"
 #include "rdma/verbs/device.h"
+#include "tests/unit/rdma/mock_verbs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_job_message.c: what an agent makes of LAUNCH_JOB, good and malformed. */
+/* test_job_message.c: what an agent makes of LAUNCH_JOB, good and malformed. */
 #include "launcher/protocol/job_message.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_job_message.c: what each host is told of the job: addresses above all. */
+/* test_job_request.c: what each host is told of the job: addresses above all. */
 #include "launcher/job/job_request.h"
 
 #include <setjmp.h>
@@ -62,12 +62,12 @@ static json_t *message_of(struct scene *s, int host)
     char *text;
     json_t *root;
 
-    if (job_message_create(&text, &s->plan, &s->identity, host, s->addresses, NULL, STDIN_RANK,
+    if (job_request_create(&text, &s->plan, &s->identity, host, s->addresses, NULL, STDIN_RANK,
                            &why))
         fail_msg("%s", why.text);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
-    job_message_destroy(text);
+    job_request_destroy(text);
     return root;
 }
 
@@ -132,7 +132,7 @@ static void test_not_text(void **state)
     scene_set(&s);
     s.app.argv = odd;
     assert_int_equal(
-        job_message_create(&text, &s.plan, &s.identity, 0, s.addresses, NULL, STDIN_NONE, &why),
+        job_request_create(&text, &s.plan, &s.identity, 0, s.addresses, NULL, STDIN_NONE, &why),
         ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "UTF-8"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mock_verbs.h"
+#include "tests/unit/rdma/mock_verbs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
