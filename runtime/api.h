@@ -3,7 +3,7 @@
 #ifndef RUNTIME_API_H
 #define RUNTIME_API_H
 
-#include "runtime/table.h"
+#include "runtime/api_table.h"
 
 extern const struct runtime_table api_table;
 

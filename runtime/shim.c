@@ -5,7 +5,7 @@
  * then it opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
  */
 #include "common/mlaunch.h"
-#include "runtime/table.h"
+#include "runtime/api_table.h"
 
 #include "build-id.h"
 #include "config.h"

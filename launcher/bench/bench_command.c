@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/bench_command.h"
 
-#include "launcher/bench/options.h"
+#include "launcher/bench/bench_options.h"
 #include "launcher/options/option_table.h"
 #include "launcher/process/install_path.h"
 #include "launcher/text/string_list.h"

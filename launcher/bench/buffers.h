@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_BENCH_BUFFERS_H
 #define LAUNCHER_BENCH_BUFFERS_H
 
-#include "launcher/bench/options.h"
+#include "launcher/bench/bench_options.h"
 
 /* One size, as it is measured: of operations that share a buffer out, the size is rounded down to equal
  * shares of whole elements, of at least one each. */

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_BENCH_TUNE_H
 #define LAUNCHER_BENCH_TUNE_H
 
-#include "launcher/bench/options.h"
+#include "launcher/bench/bench_options.h"
 
 /* Joins the job anew for each algorithm, because MLAUNCH_ALGO is read then, and leaves it; rank 0 prints. The caller has
  * not joined. */

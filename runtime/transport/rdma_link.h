@@ -3,7 +3,7 @@
 #ifndef RUNTIME_TRANSPORT_RDMA_LINK_H
 #define RUNTIME_TRANSPORT_RDMA_LINK_H
 
-#include "rdma/table.h"
+#include "rdma/rdma_table.h"
 #include "runtime/group/link.h"
 
 /* Takes over `e` (also in error), which is connected and checked. */

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_TRANSPORT_RDMA_MODULE_H
 #define RUNTIME_TRANSPORT_RDMA_MODULE_H
 
-#include "rdma/table.h"
+#include "rdma/rdma_table.h"
 
 /* Thread-safe; the module stays open. ML_ERR_DEVICE in words if it or libibverbs is not there. */
 int rdma_module_open(const struct endpoint_table **out, struct fault *why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h: the results as a table with a chart, as CSV or as JSON, on stdout. */
-#ifndef LAUNCHER_BENCH_REPORT_H
-#define LAUNCHER_BENCH_REPORT_H
+/* bench_report.h: the results as a table with a chart, as CSV or as JSON, on stdout. */
+#ifndef LAUNCHER_BENCH_BENCH_REPORT_H
+#define LAUNCHER_BENCH_BENCH_REPORT_H
 
 #include "launcher/bench/measure.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exchange.c: every member of a group gives blobs, every member gets those that are meant for it.
+/* server_exchange.c: every member of a group gives blobs, every member gets those that are meant for it.
  */
 #include "coordinator/server_state.h"
 

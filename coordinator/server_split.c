@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* split.c: ml_split: the members of each color become a group. */
+/* server_split.c: ml_split: the members of each color become a group. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* module.c: mlaunch-rdma.so's one export. */
+/* rdma_export.c: mlaunch-rdma.so's one export. */
 #include "common/build_id.h"
-#include "rdma/table.h"
+#include "rdma/rdma_table.h"
 #include "rdma/verbs/region.h"
 
 static const struct endpoint_table table = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/bench/report.h"
+#include "launcher/bench/bench_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* group.c: the world and what split made of it; and the end of a group. */
+/* server_group.c: the world and what split made of it; and the end of a group. */
 #include "coordinator/server_state.h"
 
 #include "common/text_json.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* options.h: what `mlaunch bench` is to measure: read by mlaunch, which refuses nonsense before anything starts, and
+/* bench_options.h: what `mlaunch bench` is to measure: read by mlaunch, which refuses nonsense before anything starts, and
  * again by each rank. */
-#ifndef LAUNCHER_BENCH_OPTIONS_H
-#define LAUNCHER_BENCH_OPTIONS_H
+#ifndef LAUNCHER_BENCH_BENCH_OPTIONS_H
+#define LAUNCHER_BENCH_BENCH_OPTIONS_H
 
 #include "common/fault.h"
 #include "common/mlaunch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: mlaunch-bench, the program whose ranks `mlaunch bench` starts. Rank 0 prints. */
+/* bench_main.c: mlaunch-bench, the program whose ranks `mlaunch bench` starts. Rank 0 prints. */
+#include "launcher/bench/bench_report.h"
 #include "launcher/bench/plot.h"
-#include "launcher/bench/report.h"
 #include "launcher/bench/tune.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h: what the shim (libmlaunch.so, libc alone) finds in the module (mlaunch-runtime.so, all
+ * api_table.h: what the shim (libmlaunch.so, libc alone) finds in the module (mlaunch-runtime.so, all
  * else): one exported function that gives the whole API as a table.
  */
-#ifndef RUNTIME_TABLE_H
-#define RUNTIME_TABLE_H
+#ifndef RUNTIME_API_TABLE_H
+#define RUNTIME_API_TABLE_H
 
 #include "common/mlaunch.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h: what the runtime finds in mlaunch-rdma.so, which alone links libibverbs: one exported
+ * rdma_table.h: what the runtime finds in mlaunch-rdma.so, which alone links libibverbs: one exported
  * function that gives endpoint.h, and region.h's ends, as a table. Hosts without libibverbs run all other backends.
  */
-#ifndef RDMA_TABLE_H
-#define RDMA_TABLE_H
+#ifndef RDMA_RDMA_TABLE_H
+#define RDMA_RDMA_TABLE_H
 
 #include "rdma/endpoint.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/bench/options.h"
+#include "launcher/bench/bench_options.h"
 
 #include "common/number.h"
 
