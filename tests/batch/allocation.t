@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The environments that batch systems give their jobs, in data/*.env: each tells in its first line what mlaunch makes
-# of it, or refuses. @DIR@ is the folder of the node files.
+# The environments that batch systems give their jobs, in data/*.env. The first line of each says
+# what mlaunch makes of it, or how it refuses. @DIR@ is the folder of the node files.
 . "${0%/*}/../lib/test.sh"
 here=$SOURCE/tests/batch/data
 
@@ -20,7 +20,7 @@ for file in "$here"/*.env; do
     check_output "$(sed -n '1s/^# //p' "$file")" "$(basename "$file" .env)" planned "$file"
 done
 
-# An explicit list wins; what is outside is used with a warning.
+# An explicit list wins; a host outside the allocation is used, with a warning.
 export SLURM_JOB_NODELIST='n[1-2]' SLURM_TASKS_PER_NODE='2(x2)' SLURM_JOB_ID=7
 check_error 0 '^mlaunch: warning: --hosts: host x is not in the allocation \(Slurm job 7\): it is used all the same' \
     "a host outside" "$MLAUNCH" --dry-run -H n1,x -- true

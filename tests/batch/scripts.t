@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch batch: what it writes, what it refuses, and how it submits. examples/batch/ is what it writes for the commands
-# in commands.txt there.
+# mlaunch batch: what it writes, what it refuses, and how it submits. examples/batch/ is what it
+# writes for the commands in commands.txt there.
 . "${0%/*}/../lib/test.sh"
 here=$SOURCE/examples/batch
 mkdir "$T/bin"
@@ -19,7 +19,7 @@ while read -r file command; do
 done < <(grep -v '^#' "$here/commands.txt")
 check "there is one for each" test -e "$T/slurm.sh" -a -e "$T/pbs.sh" -a -e "$T/lsf.sh" -a -e "$T/sge.sh"
 
-# Every word comes out as it went in, whatever the shell.
+# Every word of the command reaches the program unchanged, in any shell.
 cat > "$T/bin/show" << 'EOF'
 #!/bin/sh
 printf '<%s>' "$@"

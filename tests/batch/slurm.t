@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch under a real Slurm: three nodes, a login host that is none of them, and no SSH between them.
+# mlaunch under a real Slurm: three nodes, a login host that is none of them, and no SSH between
+# them.
 TEST_LIMIT=400
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -14,7 +15,8 @@ nothing_left() {
     check_output "" "$1: nothing of it is in the queue" on_login squeue -h -j "$job" -t R,CG
 }
 
-# A limit counts whole minutes, so this runs beside all that follows, which looks at it at the end.
+# Slurm's time limits are whole minutes, so this job runs beside all that follows and is checked at
+# the end.
 fresh_mark
 batch --nodes 2 --time 1 -x "$mark" -- sleep 1001
 limited=$job limited_mark=$mark
@@ -73,7 +75,7 @@ fresh_mark
 batch --nodes 3 -x "$mark" -- sh -c 'setsid sleep 1002 & sleep 1002'
 wait_for 'running "sleep 1002" 6' 30 || fail "ranks start" "$(survivors "$mark")"
 on_login scancel "$job"
-# Slurm tells all processes at once: mlaunch may hear of its agents' end first.
+# Slurm signals all processes at once, so mlaunch may see its agents end first.
 by_signal='143:0|125:0|0:15'
 ends CANCELLED "$by_signal" "scancel in mid-run"
 nothing_left "scancel"
@@ -91,7 +93,8 @@ below() {
         if tr '\0' ' ' < "/proc/$child/cmdline" | grep -qE -- "$2"; then echo "$child"; else below "$child" "$2"; fi
     done
 }
-# The srun of a node is killed; mlaunch is. The other node's ranks, deaf to SIGTERM, have their --grace.
+# The srun of a node is killed; mlaunch is. The other node's ranks, deaf to SIGTERM, have their
+# --grace.
 fresh_mark
 on_login salloc -Q -N 2 "$MLAUNCH" -x "$mark" -- sh -c 'trap "" TERM; while :; do sleep 1004; done' > "$T/srun.out" 2>&1 &
 pid=$!
@@ -111,7 +114,7 @@ kill -KILL "$(below "$pid" "^[^ ]*launcher/mlaunch ")"
 wait "$pid"
 no_survivors "mlaunch is killed: nothing is left after 3 s" "$mark" 3
 
-# Warnings: to the script, which is mlaunch, and to the step, which is everybody.
+# Warning signals: to the script, which is mlaunch, and to the step, which is every process.
 for batch_only in --batch ''; do
     fresh_mark
     batch --nodes 2 -x "$mark" run --output raw -- sh -c 'trap "echo \$MLAUNCH_RANK warned; exit 0" USR1; echo ready; while :; do sleep 0.1; done'
@@ -130,7 +133,8 @@ wait_for 'running "sleep 1006" 2' 30 || fail "ranks start" "$(survivors "$mark")
 on_login scontrol requeue "$job"
 requeued=$job requeued_out=$out requeued_mark=$mark # Slurm would wait two minutes
 
-# Suspended, for longer than the silence after which a channel counts as dead; the next jobs run meanwhile.
+# Suspended for longer than the silence after which a channel is given up; the next jobs run
+# meanwhile.
 fresh_mark
 batch --nodes 2 -x "$mark" run --output raw -- sh -c 'echo ready; while [ ! -e '"$T"'/resumed ]; do sleep 0.1; done; echo went on'
 wait_for '[ "$(grep -c ready "$out" 2> /dev/null)" = 2 ]' 30 || fail "ranks start" "$(cat "$out")"
@@ -148,8 +152,8 @@ batch --nodes 1 --ntasks 1 --extra --array=1-2 --extra "--nodelist=$N3" --extra 
 wait_for '[ -s "$T/array.1" ] && [ -s "$T/array.2" ]' 30 || fail "both start" "$(cat "$T"/array.*)"
 array=$job
 
-# A third job of the user's cleans up on that node: what is left of a dead one, whose agent's two processes were killed at
-# one stroke, and nothing else.
+# A third job of the user's cleans up on that node: what is left of a dead one, whose agent's two
+# processes were killed at one stroke, and nothing else.
 on_login salloc -Q -n 1 -w "$N3" "$MLAUNCH" --output raw -- sh -c 'echo $MLAUNCH_JOB_DIR; setsid sleep 1008 & exec sleep 1009' > "$T/dead.out" 2>&1 &
 pid=$!
 rank_pid() { netns exec "$N3" pgrep -f '^sleep 1009'; }
@@ -184,7 +188,8 @@ ends COMPLETED 0:0 "and comes to a good end"
 check_output 2 "with its ranks" grep -c 'went on' "$out"
 
 job=$requeued out=$requeued_out mark=$requeued_mark
-# Its start can't be set while the nodes still report the end of the run before: Slurm refuses that in words.
+# Its start can't be set while the nodes still report the end of the run before: Slurm refuses that
+# in words.
 if wait_for '[ "$(job_field "$job" JobState)" = PENDING ]' 60; then
     no_survivors "requeue: nothing of the first run is left" "$mark" 0
 else
@@ -200,7 +205,7 @@ ends TIMEOUT "$by_signal" "a time limit strikes"
 check_match "DUE TO TIME LIMIT|by scancel or Slurm's time limit" "$out" "the job's output tells"
 nothing_left "time limit"
 
-# A node dies without a word: last, because it doesn't come back.
+# A node dies silently: last, because it doesn't come back.
 fresh_mark
 batch --nodes 3 -x "$mark" -- sleep 1007
 wait_for 'running "sleep 1007" 3' 30 || fail "ranks start" "$(survivors "$mark")"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --agent-command: whatever gives a pipe to a program over there starts an agent. Here it is nsenter, by netns-hosts.
+# --agent-command: any command that gives a pipe to a program on a host starts an agent there. Here
+# it is nsenter, run by netns-hosts.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -9,7 +10,7 @@ export NETNS=$TEST_LIB/netns-hosts TMPDIR=$T
 enter="'$NETNS' exec {host}"
 ml() { "$MLAUNCH" --agent-command "$enter" -H "$H1,$H2" "$@"; }
 
-# Two hosts that SSH has no part in.
+# Two hosts, without SSH.
 check "two hosts" ml -n 4 --ppn 2 --output raw -- sh -c 'echo $(hostname)/$MLAUNCH_LOCAL_RANK'
 cp "$OUT" "$T/lines"
 check_output "$(printf '%s\n' "$H1/0" "$H1/1" "$H2/0" "$H2/1")" "each host has its ranks" \
@@ -26,7 +27,7 @@ check_match "^mlaunch: rank 1 on host $H2 .*exited with status 7" "$ERR" "and it
 check "the plan tells" ml --dry-run -- true
 check_match "^host 0: $H1 \(--agent-command\)" "$OUT" "how the agents are started"
 
-# No shell has a hand in it.
+# No shell interprets the command.
 check_error 125 'netns-hosts: (PREFIX|there is no host)' "words stay words" \
     "$MLAUNCH" --agent-command "'$NETNS' exec '\$(touch $T/shell)' {host}" -H "$H1" -- true
 check_status 1 "nothing was expanded" test -e "$T/shell"
@@ -77,7 +78,7 @@ check_status 125 "a host dies: the job fails" wait "$pid"
 check_match "^mlaunch: .*host $H2 was lost" "$T/host.err" "naming the host"
 no_survivors "and nothing is left" "$mark" 3
 
-# The pipes of other tools. Network namespaces with names, as in the manual.
+# Other tools that give a pipe. Named network namespaces, as in the manual.
 net1=mlt$$a net2=mlt$$b
 for net in "$net1" "$net2"; do
     at_exit ip netns del "$net"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch bench: every operation is right and is reported in the table, as CSV and as JSON; bandwidths are NCCL's; nonsense
-# is refused before anything starts.
+# mlaunch bench: every operation is right and is reported in the table, as CSV and as JSON;
+# bandwidths are NCCL's; nonsense is refused before anything starts.
 TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 
@@ -88,7 +88,8 @@ import json, sys
 r = json.load(open(sys.argv[1]))["results"][0]
 print(len([us for us in r["rounds_us"] if us > 0]) if all(1 <= n <= 5 for n in r["outliers"]) else "outliers")' "$T/result"
 
-# Of every operation and backend every algorithm: none is refused by the library, and each has its times.
+# Of every operation and backend every algorithm: none is refused by the library, and each has its
+# times.
 for op in all_reduce all_gather reduce_scatter reduce broadcast; do
     for backend in shm tcp; do
         # over TCP --local net: else all would share memory

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# RDMA devices with several ports, from the hosts' answers to what the ranks find. Such devices are made up
-# (probe-stand-in); that a rank opens the port it is told is tests/unit/test_port's and test_rails'.
+# RDMA devices with several ports, from the hosts' answers to what the ranks find. Such devices are
+# made up (probe-stand-in); that a rank opens the port it is told is tests/unit/test_port's and
+# test_rails'.
 . "${0%/*}/../lib/test.sh"
 grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The examples: results that are known from elsewhere, and the same for any number of ranks, bit for bit.
+# The examples: results that are known from elsewhere, and the same for any number of ranks, bit for
+# bit.
 . "${0%/*}/../lib/test.sh"
 
 EXAMPLES=$BUILD/examples

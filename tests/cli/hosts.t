@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch hosts: the hosts as a table and as a hostfile that says the same again. What --probe finds is
-# tests/rdma/wiring.t's.
+# mlaunch hosts: the hosts as a table and as a hostfile that says the same again. What --probe finds
+# is tests/rdma/wiring.t's.
 . "${0%/*}/../lib/test.sh"
 
 check_output "HOST       SLOTS  ADDRESSES

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Standard input: to rank 0, to one, to all, to nobody; its end; slow and absent readers; on a terminal.
+# Standard input: to rank 0, to one rank, to all, to none; end of file; slow and absent readers; a
+# terminal.
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -17,7 +18,7 @@ keep job_reads -n 3 --stdin all -- cat
 check_output "$(for r in 0 1 2; do printf '[%d] 1\n[%d] 2\n[%d] 3\n' $r $r $r; done)" "--stdin all" sort "$T/out"
 check_error 125 'stdin' "--stdin of a rank that there isn't" "$MLAUNCH" -n 2 --stdin 2 -- cat
 
-# Much of it.
+# Large inputs.
 head -c 30000000 /dev/urandom > "$T/in"
 sum=$(md5sum < "$T/in")
 check_output "$sum" "30 MB from a file to one rank" job_reads -n 1 -- md5sum

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# An agent that is not there, not ours, silent, or talks nonsense: mlaunch says which and why, and ends.
+# An agent that is missing, is another program, is silent or breaks the protocol: mlaunch says which
+# and why, and ends.
 . "${0%/*}/../lib/test.sh"
 
 odd() { ODD=$1 "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 "${@:2}" -- true; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What mlaunch says before it starts anything: help, version, refusals in words with status 125, and the plan.
+# What mlaunch prints before it starts anything: help, version, refusals with status 125, and the
+# plan.
 . "${0%/*}/../lib/test.sh"
 plan() { "$MLAUNCH" --dry-run "$@"; }
 full_disk() { "$@" > /dev/full; }

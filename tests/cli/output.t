@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The ranks' output: labels, raw bytes, --output DIR, --timestamp; nothing lost, nothing torn, memory bounded; readers
-# that go away, full disks, slow readers.
+# The ranks' output: labels, raw bytes, --output DIR, --timestamp; nothing lost, nothing torn,
+# memory bounded; readers that go away, full disks, slow readers.
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
@@ -112,15 +112,15 @@ mkfifo "$T/slow"
 mlaunch=$!
 exec 5< "$T/slow"
 head -c 1000 <&5 > "$T/out"
-# Not before it stands still: the writer's thread is blocked in write() on the pipe.
+# Only when it has stopped growing: the writer's thread is blocked in write() on the pipe.
 wait_for 'grep -qs pipe_w /proc/'"$mlaunch"'/task/*/wchan || grep -qs "^1 " /proc/'"$mlaunch"'/task/*/syscall' 10
 cat <&5 >> "$T/out"
 exec 5<&-
 wait "$mlaunch"
 check_status 0 "a reader that pauses gets everything" python3 "$T/untorn.py" "$T/out" "$LINES"
 
-# … and so does one that pauses while the job is stopped, for longer than the grace: nothing is dropped for its sake. Rank
-# 0 notes how much it has written.
+# … and so does one that pauses while the job is stopped, for longer than the grace: nothing is
+# dropped for its sake. Rank 0 notes how much it has written.
 cat > "$T/noted.py" <<'PY'
 import os, sys
 written = 0
@@ -180,7 +180,8 @@ job_status 0 "a rank that closes its output" -n 2 -- sh -c 'exec >&- 2>&-; sleep
 run bash -c '"$@" >&-' - "${JOB[@]}" -n 1 -- echo nowhere
 job_judge 0 "a closed stdout" "mlaunch … >&-"
 
-# No thread to write with: as if a limit on processes had been reached. (A sanitizer wants to be loaded first.)
+# No thread to write with: as if a limit on processes had been reached. (A sanitizer wants to be
+# loaded first.)
 if [ "$SANITIZE" = no ]; then
     printf '#include <errno.h>\nint pthread_create(void) { return EAGAIN; }\n' > "$T/none.c"
     check "the library without threads builds" "$CC" -w -shared -fPIC -o "$T/none.so" "$T/none.c"

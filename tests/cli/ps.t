@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch ps, kill and clean on this machine: what runs is shown, a job is ended from elsewhere, and of dead
-# jobs nothing is left, while whoever lives, or merely looks alike, is left alone.
+# mlaunch ps, kill and clean on this machine: running jobs are shown, a job is ended from another
+# terminal, dead jobs' leftovers are removed, and live jobs and look-alikes are not touched.
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
-# job_begin ARGUMENT…: a job in the background whose ranks have started; its id is in $ID, mlaunch in $PID.
+# job_begin ARGUMENT…: a job in the background whose ranks have started; its id is in $ID, mlaunch
+# in $PID.
 job_begin() {
     : > "$EVENTS"
     "${JOB[@]}" "$@" > "$T/job.out" 2> "$T/job.err" < /dev/null &
@@ -24,7 +25,7 @@ print(eval(sys.argv[1]))' "$1"
 }
 agent_pid() { ps_json 'job["agent_pid"]'; }
 guard_pid() { ps_json 'job["guard_pid"]'; }
-# Both at one stroke, so that neither can clean up after the other: stopped first.
+# Both processes are stopped first and then killed, so that neither can clean up after the other.
 agent_kill() {
     local agent guard
     agent=$(agent_pid)
@@ -61,7 +62,7 @@ check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ran
 # shellcheck disable=SC2046
 kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 
-# clean leaves the living alone; kill ends them.
+# clean does not touch live jobs; kill ends them.
 run "$MLAUNCH" clean "$ID"
 check_output live "clean does nothing to a live job" ps_json 'job["state"]'
 check_error 1 "no job 0nosuch-job on this host; live jobs of yours there: .*$ID" "kill of a job that isn't there" \
@@ -75,7 +76,8 @@ job_judge 143 "the job ends with 143" "mlaunch"
 check_match "the job was ended with mlaunch kill by $(id -un)" "$T/job.err" "… and its mlaunch says who did it"
 check_output 1 "… once" grep -c "" "$T/job.err"
 
-# Both of an agent's processes are killed at one stroke: what its ranks had started goes on, and clean finds it.
+# Both of an agent's processes are killed at once: what its ranks had started goes on, and clean
+# finds it.
 job_begin -n 2 -- sh -c 'setsid sleep 302 & exec sleep 303'
 wait_for '[ "$(ps_json "job[\"processes\"]")" = 4 ]' 20
 dir=$(ps_json 'job["directory"]')
@@ -83,7 +85,7 @@ dead=$ID
 agent_kill
 wait "$PID"
 : > "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
-# Whoever has the same name is a stranger; so is a segment of a job whose name only begins alike.
+# A process of the same name is a stranger. So is a segment whose job's name only begins alike.
 bash -c "exec sleep 302" &
 same=$!
 : > "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"

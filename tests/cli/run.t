@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Jobs on this machine, through the real mlaunch and its agent: exit statuses, first failures, --on-failure,
-# --restarts, --timeout, the ladder of the grace, several programs, environment and directory, --events. After each job
-# nothing is left.
+# Jobs on this machine, through the real mlaunch and its agent: exit statuses, first failures,
+# --on-failure, --restarts, --timeout, the ladder of the grace, several programs, environment and
+# directory, --events. After each job nothing is left.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
-# Exit statuses and who is named.
+# Exit statuses, and which rank is named.
 job_status 0 "every rank exits 0" -n 4 -- true
 job_says 3 'mlaunch: rank [0-3] on host [^ ]+ \(pid [0-9]+\) exited with status 3$' \
     "a rank's status is the job's" -n 4 -- sh -c 'exit 3'
@@ -29,7 +29,7 @@ job_status 0 "rank 0 leaves early, the others go on" -n 3 -- sh -c '. "$0" && ec
 check_match '^\[2\] done$' "$OUT" "… to their ends"
 job_status 0 "64 ranks" -n 64 -- true
 
-# Ends that are asked for.
+# Ends that the user asks for.
 job_says 124 'within 1 s \(--timeout\)' "--timeout" -n 2 --timeout 1 -- sleep 60
 job_status 7 "--grace: who ignores SIGTERM is killed" -n 2 --grace 1 --events "$T/events" -- \
     sh -c '[ $MLAUNCH_RANK = 1 ] && { while [ ! -e '"$T"'/deaf ]; do sleep 0.02; done; exit 7; }
@@ -73,7 +73,7 @@ run gone -n 1 --cwd etc -- pwd
 job_judge 125 "… and no --cwd counts from it" "mlaunch --cwd etc in a directory that is gone"
 check_match "^mlaunch: error: --cwd etc would count from this directory, which is gone " "$ERR" "… which a sentence says"
 
-# Signals arrive at programs as if nobody were between. (Signals 32 and 33 are libc's own: not looked at.)
+# Ranks start with the default signal actions and mask. (Signals 32 and 33 are libc's own.)
 standard_signals() {
     local name mask
     while read -r name mask; do echo "$name $((0x$mask & 0x7fffffff))"; done < "$T/signals"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Jobs over several hosts: who is named when a rank, an agent or a host fails; stdin, signals and pauses reach
-# ranks on other hosts; local and remote hosts in one job. Nothing is left anywhere.
+# Jobs over several hosts: which part is named when a rank, an agent or a host fails; stdin, signals
+# and pauses reach ranks on other hosts; local and remote hosts in one job. Nothing is left
+# anywhere.
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -58,7 +59,7 @@ job_end
 job_judge 130 "Ctrl-C" "mlaunch -H …, INT"
 check_output 3 "Ctrl-C reaches all hosts" grep -c 'got INT' "$T/out"
 
-# A pause longer than the silence after which a channel counts as dead.
+# A pause longer than the silence after which a channel is given up.
 job_start -H "$H1,$H2" -- sh -c 'echo ready; while [ ! -e '"$T"'/go ]; do sleep 0.05; done; echo went on'
 has_said ready 2
 kill -TSTP "$mlaunch"

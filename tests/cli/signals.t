@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Signals to mlaunch: Ctrl-C once and twice, SIGTERM, SIGHUP, SIGQUIT, Ctrl-Z and fg, SIGUSR1; with and without a
-# terminal. After each, nothing is left.
+# Signals to mlaunch: Ctrl-C once and twice, SIGTERM, SIGHUP, SIGQUIT, Ctrl-Z and fg, SIGUSR1; with
+# and without a terminal. After each, nothing is left.
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -20,13 +20,14 @@ while True: os.read(told, 1)'
 # has_said TEXT N: waits until N lines of $T/out have TEXT.
 has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
 
-# job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said "ready", then
-# sends it signals by name; a number waits until so many ranks have got one.
+# job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said
+# "ready", then sends it signals by name; a number waits until so many ranks have got one.
 job_signalled() {
     local mlaunch step steps=$1 ranks=$2
     shift 2
     : > "$T/out" # the last job's "ready" must not count
-    # A script's background job ignores SIGINT and SIGQUIT; job control gives it a process group and the defaults.
+    # A script's background job ignores SIGINT and SIGQUIT; job control gives it a process group and
+    # the defaults.
     set -m
     "${JOB[@]}" -n "$ranks" "$@" > "$T/out" 2> "$T/err" &
     mlaunch=$!
@@ -77,7 +78,7 @@ run eval 'wait "$mlaunch"'
 job_judge 0 "nohup: SIGHUP does nothing" "nohup"
 check_match 'goes on' "$T/out" "nohup: the job goes on"
 
-# A job that mlaunch was told to end before it began.
+# A signal that arrives before the job has begun.
 cat > "$T/slow-agent" <<'SH'
 #!/bin/sh
 echo ready >> "$READY"
@@ -93,7 +94,7 @@ wait_for '[ -s "$T/ready" ]' 10
 run eval 'kill -INT "$mlaunch"; wait "$mlaunch"'
 job_judge 130 "Ctrl-C while it connects" "INT"
 
-# A reader that doesn't read holds up the end of a job, but not for one who asks twice.
+# A reader that doesn't read delays the end of a job; a second signal ends it at once.
 mkfifo "$T/full"
 exec 8<> "$T/full"
 set -m
@@ -135,7 +136,7 @@ wait ended 130' bash --norc -c 'set -m; "$@"; echo stopped $?; fg; echo ended $?
     "${JOB[@]}" -n 1 -- python3 -c "$counting"
 job_judge 0 "Ctrl-Z stops mlaunch, fg lets it go on" "terminal"
 
-# The ranks stop with it, and so does who has left a rank's process group: seen from /proc.
+# The ranks stop with it, and so do processes that left a rank's process group, as /proc shows.
 : > "$T/out"
 set -m
 "${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Whatever the login shell on a host is, and whatever its start-up files print, the agent starts; and if
-# the shell runs nothing, that is said.
+# The agent starts under any login shell, whatever the shell's start-up files print. If the shell
+# runs nothing, mlaunch says so.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -10,7 +10,7 @@ hosts_up 1
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -n 1 --output raw "$@"; }
 shell_set() { sed "s|^\(root:.*:\)[^:]*$|\1$1|" /etc/passwd > "$T/passwd" && netns exec "$H1" cp "$T/passwd" /run/passwd; }
 
-# A name that every shell has its own idea of.
+# A file name that each shell would split or expand differently.
 odd="$T/it's a \"dir\" with \$HOME; \`x\` !! \\n *? #% ü"
 mkdir "$odd"
 cp "$AGENT" "$odd/mlaunch-agent"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# How the agent comes to a host: found where it may be, copied over SFTP when it is nowhere, whole or not at
-# all; and why not, in words.
+# How the agent gets to a host: it is found in one of its places, or else copied over SFTP,
+# completely or not at all. If it can't be copied, the reason is said.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 
-# On these hosts neither the build nor anybody's home is what it is here.
+# These hosts have neither this build nor these home directories.
 home=$(awk -F: '$3 == 0 { print $6; exit }' /etc/passwd)
 NETNS_PRIVATE="$home $BUILD" \
     NETNS_SSHD="SetEnv PATH=/run/netns-hosts/bin:$PATH" hosts_up 2
@@ -46,7 +46,7 @@ check_output 2001 "… nor touches it" on "$H1" sh -c "date -r $cache/mlaunch-ag
 check_output "$cache/libmlaunch.so.0" "its ranks get the shim that was copied" \
     ml -H "$H1" -n 1 --output raw -- sh -c 'echo "${LD_PRELOAD##*:}"'
 
-# Another build's files are its own.
+# Another build's files are not used.
 on "$H1" sh -c "mkdir -p ${cache%/*}/0123456789abcdef && echo x > ${cache%/*}/0123456789abcdef/mlaunch-agent"
 on "$H1" sh -c "head -c 1000 $cache/mlaunch-agent > $T/half; rm $cache/*; cp $T/half $cache/mlaunch-agent;
     chmod 600 $cache/mlaunch-agent"
@@ -54,7 +54,7 @@ check "a broken copy is replaced" ml -H "$H1" -n 1 -- true
 check_output "$(sha256sum < "$AGENT")" "… by a whole one" on "$H1" sh -c "sha256sum < $cache/mlaunch-agent"
 check_output x "… and another build's is left alone" on "$H1" cat "${cache%/*}/0123456789abcdef/mlaunch-agent"
 
-# The size alone says little: this one says of itself that it is another build.
+# The size alone is not enough: this agent reports another build's id.
 on "$H1" sh -c "printf '#!/bin/sh\nexit 94\n' > $cache/mlaunch-agent; truncate -s $(stat -c %s "$AGENT") $cache/mlaunch-agent"
 check "a stranger of the same size is replaced" ml -H "$H1" -n 1 -- true
 

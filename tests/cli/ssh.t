@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Hosts over SSH: what ssh_config says is done, and everything that can go wrong on the way has its own
-# sentence; if one host fails, all that fail are named and nothing runs.
+# Hosts over SSH: what ssh_config says is done, and everything that can go wrong on the way has its
+# own sentence; if one host fails, all that fail are named and nothing runs.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -45,7 +45,7 @@ Host included
     HostKeyAlias $H2
 E
 
-# "Host *" stands last: the first value counts.
+# "Host *" comes last, because the first value wins.
 cat > "$T/config" << E
 Include $T/oth*.conf $T/hosts.conf
 Host unknown-name

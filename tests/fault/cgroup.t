@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Where mlaunch may make a control group for the ranks, it does: whoever is in it is known and ended, whatever he has done
-# to his environment and his parents. Expected: one a job, gone with the job; one of a dead job is mlaunch clean's.
+# Where mlaunch may make a control group for the ranks, it does: every process in it is known and
+# ended, whatever it did to its environment and its parents. Expected: one group a job, removed with
+# the job; mlaunch clean removes a dead job's.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
@@ -19,7 +20,8 @@ rmdir "$probe"
 case $(uname -m) in x86_64 | aarch64) ;; *) skip_all "no ranks are born in a cgroup on this processor" ;; esac
 
 groups() { find "$group" -maxdepth 1 -name "mlaunch-$(id -u)-$1.*"; }
-# A process that nothing but its group tells of: a daemon, without environment and far from its rank.
+# A process that only its group betrays: a daemon with an empty environment, not a child of its
+# rank.
 SLEEP="sleep 311.$$"
 STRAY="env -i setsid sh -c '$SLEEP & exec $SLEEP' > /dev/null 2>&1 < /dev/null & echo ready; exec sleep 312"
 strays() { pgrep -fc "^$SLEEP\$" || :; }

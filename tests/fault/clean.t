@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch clean for all dead jobs at once, on a machine of its own (a container): processes, by their job's directory or
-# by their mark alone, job directories, segments, sockets, half copies of agents. Expected: gone, and told; what lives,
-# what is another user's, what is young, and what only looks alike stays.
+# mlaunch clean for all dead jobs at once, on a machine of its own (a container): processes, by
+# their job's directory or by their mark alone, job directories, segments, sockets, half copies of
+# agents. Expected: removed and listed. What is alive, another user's, young, or only looks alike
+# stays.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
@@ -26,11 +27,11 @@ dead_job() {
 
 dead_job 321
 first=$ID first_dir=$DIR
-# Of a job whose directory is gone the mark alone tells.
+# A job whose directory is gone is known by its mark alone.
 dead_job 322
 second=$ID
 rm -r "$DIR"
-# A live job of mine, one of another user's, live and dead.
+# A live job of this user; a live and a dead one of another user.
 job_start -H localhost -n 1 -- sh -c 'echo ready; exec sleep 323'
 has_said ready 1
 live=$mlaunch live_id=$(job_id)
@@ -47,7 +48,8 @@ if as_ordinary true 2> /dev/null; then
     user_job 324
     user_live=$user
     user_job 325
-    # The other user's agent, with its guard, is killed too: his dead job is his.
+    # The other user's agent, with its guard, is killed, too: this user's clean must leave that dead
+    # job alone.
     worker=$(sed -n 's/.*"connected".*"pid":\([0-9]*\).*/\1/p' "$user_events" | head -n 1)
     guard=$(awk '{ print $4 }' "/proc/$worker/stat")
     kill -STOP "$worker" "$guard"
@@ -61,7 +63,8 @@ same=$!
 env MLAUNCH_JOB_DIR=/tmp/elsewhere sleep 326 &
 odd=$!
 
-# Files: a dead job's segment and socket; segments of a job that nobody knows, of a live one, of others; half copies.
+# Files: a dead job's segment and socket; segments of an unknown job, of a live one and of
+# other users; half-made copies.
 : > "/dev/shm/mlaunch-$ME-$first.0.test"
 : > "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
 : > "/dev/shm/mlaunch-$ME-$live_id.0.test"
@@ -101,7 +104,8 @@ check "a half copy stays, while it is young" test -e "$cache/.mlaunch-agent.0123
 check "the live job lives" kill -0 "$live"
 check_output 1 "… with its rank" sleeping 323
 check_output "nothing is left of dead jobs" "clean again" "$MLAUNCH" clean
-# An hour later. (What a file's status change says can't be set back, so the program's clock is moved.)
+# An hour later. (What a file's status change says can't be set back, so the program's clock is
+# moved.)
 later() {
     printf '%s\n' '#include <sys/time.h>' '#include <time.h>' 'time_t time(time_t *t)' \
         '{ struct timeval v; gettimeofday(&v, 0); return t ? (*t = v.tv_sec + 3600) : v.tv_sec + 3600; }' > "$T/later.c"

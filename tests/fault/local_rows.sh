@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# local_rows.sh: the rows of the failure table that need one host, for whoever runs them and wherever. Behind fault.sh.
+# local_rows.sh: the rows of the failure table that need one host; run as several users and in
+# several places. Source it after fault.sh.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 
 local_rows() {

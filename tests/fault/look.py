@@ -97,7 +97,7 @@ def agent(events, host, role, init=None):
     if init:
         worker = outside(worker, namespace(init))
     guard = stat(worker)[1]
-    # Whoever asks is going to kill it: no number is given that might be somebody else.
+    # The caller is going to kill it, so a pid that may have been reused is not reported.
     if not worker or not is_agent(worker) or not is_agent(guard):
         return 1
     sshd = guard

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Launches in a row of 64 short ranks, 20 here and 1,000 in check-long; and one of 1,024 ranks. Expected: each ends with 0
-# within its time, and nothing is left.
+# Launches in a row of 64 short ranks, 20 here and 1,000 in check-long; and one of 1,024 ranks.
+# Expected: each ends with 0 within its time, and nothing is left.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A host's cable is pulled: packets vanish, nothing is closed. Expected: noticed on both sides within 15 s; the job fails
-# and names the host; the ranks on the cut-off host are gone 3 s later.
+# A host's cable is pulled: packets vanish, nothing is closed. Expected: noticed on both sides
+# within 15 s; the job fails and names the host; the ranks on the cut-off host are gone 3 s later.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A rank hangs in the kernel and can't be ended, not even by SIGKILL. Expected: the job ends all the same, says which
-# process that is and why; mlaunch clean finds it later, and says so too, until it is gone.
+# A rank hangs in the kernel and can't be ended, not even by SIGKILL. Expected: the job ends all the
+# same, says which process that is and why; mlaunch clean finds it later, and says so too, until it
+# is gone.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"

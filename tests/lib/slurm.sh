@@ -6,12 +6,13 @@
 #     slurm_up 3                       # or the whole file is skipped, with the reason
 #     on_login sbatch --wait job.sh
 #
-# $H1 is the login host, with munged and slurmctld; $N1 … $N3 are the nodes, with 4 processors each by their own
-# account. Each is a namespace host, so ports and addresses are nobody else's. State, logs, key and
-# sockets are in $SLURM_DIR, below $T. Everything ends with the hosts. Before slurm_up can be set:
+# $H1 is the login host, with munged and slurmctld; $N1 … $N3 are the nodes, with 4 processors each
+# by their own account. Each is a namespace host, so ports and addresses are nobody else's. State,
+# logs, key and sockets are in $SLURM_DIR, below $T. Everything ends with the hosts. Before slurm_up
+# can be set:
 #
 #   SLURM_KILL_WAIT   seconds from Slurm's SIGTERM to its SIGKILL (2)
-#   SLURM_ACCOUNTING  what counts a step's use: none, linux or cgroup
+#   SLURM_ACCOUNTING  how a step's use is measured: none, linux or cgroup
 #   SLURM_TRACKING    how a step knows its processes: linuxproc or cgroup
 #
 # Either with cgroup needs slurm_cgroups_up first.
@@ -89,7 +90,8 @@ slurm_up() {
     wait_for '[ "$(on_login sinfo -h -N -t idle -o %N 2> /dev/null | wc -l)" = '"$1"' ]' 60 || slurm_failed "the nodes"
 }
 
-# slurm_cgroups_up: cgroups of version 1 for the nodes, removed at the end; or the whole file is skipped.
+# slurm_cgroups_up: cgroups of version 1 for the nodes, removed at the end; or the whole file is
+# skipped.
 slurm_cgroups_up() {
     local controller
     SLURM_CGROUPS=mlaunch-test.$$
@@ -105,7 +107,8 @@ slurm_cgroups_remove() {
         [ ! -d "$controller" ] || wait_for "find '$controller' -depth -type d -exec rmdir {} + 2> /dev/null" 10 || diag "$controller is left"
     done
 }
-# Each node sees its own as if it were all: on a shared one the nodes' names alone would keep them apart.
+# Each node sees its own cgroups as if there were no others. In a shared tree only the nodes' names
+# would keep them apart.
 slurm_cgroups_mount() {
     local controller node
     printf '%s\n' CgroupPlugin=cgroup/v1 CgroupMountpoint=/sys/fs/cgroup > "$SLURM_DIR/cgroup.conf"
@@ -126,13 +129,15 @@ slurm_failed() {
 # job_field JOB FIELD: of scontrol: JobState, ExitCode, …
 job_field() { on_login scontrol -o show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | head -n 1; }
 
-# batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $out, $T/job.NUMBER.
+# batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $out,
+# $T/job.NUMBER.
 batch() {
     job=$(on_login env -C "$T" "$MLAUNCH" batch slurm --output "$T/job.%j" --submit "$@") || job=none
     out=$T/job.$job
 }
 ended() { case $(job_field "$job" JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) false ;; esac; }
-# ends STATE REGEX NAME: the job of the last batch comes to that state and exit code, in scontrol's words.
+# ends STATE REGEX NAME: the job of the last batch comes to that state and exit code, in scontrol's
+# words.
 ends() {
     if ! wait_for ended 60; then
         fail "$3" "job $job has not ended: $(job_field "$job" JobState) $(job_field "$job" Reason)"
@@ -145,7 +150,8 @@ ends() {
     fi
 }
 
-# A mark for the next job, in $mark; `running COMMAND N`: N processes with it have that command line.
+# A mark for the next job, in $mark; `running COMMAND N`: N processes with it have that command
+# line.
 slurm_marks=0
 fresh_mark() {
     slurm_marks=$((slurm_marks + 1))

@@ -10,7 +10,7 @@ UNTIL_FAILURE=$BUILD/tests/rdma/until_failure
 HELLO=$BUILD/examples/hello
 export MLAUNCH_STALL=20
 
-# next NAME: a job on all three hosts works, whatever was before.
+# next NAME: a job on all three hosts works after whatever came before.
 next() { check "$1" job 3 -- "$HELLO"; check_match '^we are 3,' "$OUT" "… with all ranks"; }
 
 # --- it works
@@ -29,7 +29,7 @@ check "two hosts with two ranks each, --local net: RDMA inside and between" \
     job 4 --oversubscribe --ppn 2 --local net -- "$COLLECTIVES" --random 19 20
 check_match '^4 ranks: 20 cases, 0 failures$' "$OUT" "… without a failure"
 
-# --- who is late, and who does not come
+# --- ranks that are late, and ranks that never come
 # Rank 1 comes when rank 0 is seen to sleep in ml_init.
 ssh host1 mkfifo /run/late
 come() {
@@ -96,7 +96,8 @@ check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "… and never a wrong number"
 tc qdisc del dev p1 root
 
 # --- one of two rails fails, and the job goes on
-# while_running COMMAND… -- PROGRAM ARG…: two ranks over two rails; the command when they are running.
+# while_running COMMAND… -- PROGRAM ARG…: starts two ranks over two rails, and runs the command when
+# they are running.
 while_running() {
     local what=()
     while [ "$1" != -- ]; do what+=("$1") && shift; done
@@ -130,7 +131,8 @@ went_on 20000 "two rails over UC, one is cut: the job goes on over the other, no
 mend
 rail_remove
 
-# heard LEAST MOST NAME SED: what the sed expression finds in $OUT, the least of it, is within these ms.
+# heard LEAST MOST NAME SED: the smallest number that the sed expression finds in $OUT lies within
+# these bounds, in ms.
 heard() {
     local least=$1 most=$2 name=$3 ms
     ms=$(sed -n "$4" "$OUT" | sort -n | head -n 1)
@@ -206,7 +208,7 @@ assert gid["ipv4"] == "10.78.1.1" and gid["prefix"] == 24 and gid["type"] == "Ro
 assert devices["rxe_p1"]["limits"]["queue_pairs"] > 0
 ' "$T/probe.json"
 
-# --- a far cable is cut without a word
+# --- a far cable is cut silently
 down cut
 for rank in 0 1; do
     heard 9000 15000 "a far cable that is cut is rank $rank's error in 10 to 15 s" \
@@ -219,7 +221,7 @@ heard 1000 15000 "UC, a far cable that is cut: who waits asks, and it is an erro
     's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost something: .*/\1/p'
 mend
 
-# --- a host dies, and is not there any more
+# --- a host dies
 # The connection dies with it.
 kill_host2() { timeout 60 ssh host2 'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' < /dev/null > /dev/null 2>&1 & }
 RANKS=3 down kill_host2

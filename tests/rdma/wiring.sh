@@ -46,7 +46,7 @@ printf '[rdma]\nmtu = 1024\nport = 1\n' > "$T/mlaunch.ini"
 check "[rdma] of the configuration" job -v --config "$T/mlaunch.ini" --hosts host0,host1
 check_match 'port: --rdma-port; .*path MTU 1024: --mtu' "$ERR" "… is taken, and told"
 
-# --- what works, but is hardly meant
+# --- what works, but is probably a mistake
 gid1=/sys/class/infiniband/rxe_p0/ports/1/gids/1
 far host1 ip addr del 10.78.1.2/24 dev p0
 wait_for 'ssh host1 "! grep -q :ffff: $gid1"' 20 # the kernel changes GID tables in its own time

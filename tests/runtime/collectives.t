@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in place and
-# not, misaligned, the same bits on all ranks; and sequences of random calls.
+# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in
+# place and not, misaligned, the same bits on all ranks; and sequences of random calls.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What the binaries export and need: strangers' programs see ml_* alone, and a host needs nothing but libc.
+# What the binaries export and need: strangers' programs see ml_* alone, and a host needs nothing
+# but libc.
 . "${0%/*}/../lib/test.sh"
 
 # needed FILE: its shared libraries, a line each, without the sanitizers' own.

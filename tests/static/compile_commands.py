@@ -11,7 +11,8 @@ entries = {}
 for line in open(commands):
     if " -c -o " not in line:
         continue
-    # `test -f 'x.c' || echo 'SOURCE/'`x.c is how automake names a source outside the build directory.
+    # `test -f 'x.c' || echo 'SOURCE/'`x.c is how automake names a source outside the build
+    # directory.
     words = shlex.split(re.sub(r"`.*?`", "", line).replace("&&\\", ""))
     files = [w for w in words if w.endswith(".c")]
     if not files:

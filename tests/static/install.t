@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What is installed works from where it is installed: a job, an example built through pkg-config, and the
-# layout that packagers see.
+# What is installed works from where it is installed: a job, an example built through pkg-config,
+# and the layout that packagers see.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 

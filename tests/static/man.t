@@ -5,8 +5,8 @@
 
 if command -v mandoc > /dev/null; then
     for page in "$SOURCE"/doc/*.[1-8]; do
-        # But for long input lines, and pages that are not installed here.
-        # A report may be cut in two by what mandoc says of its database: then its first part is found.
+        # But for long input lines, and pages that are not installed here. A report may be cut in
+        # two by what mandoc says of its database: then its first part is found.
         mandoc -T lint -W style "$page" 2>&1 | grep -E ': (STYLE|WARNING|ERROR|UNSUPP|FATAL): ' |
             grep -vE 'longer than 80 bytes|referenced manual not found|outdated mandoc.db' > "$T/lint"
         check_output "" "${page##*/} is clean" cat "$T/lint"
@@ -32,7 +32,7 @@ while IFS= read -r option; do
     --*) check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option" ;;
     esac
 done < "$T/options"
-# And the other way: what the page documents works.
+# And the other way: the program accepts what the page documents.
 grep -E '^\.It Fl' "$SOURCE/doc/mlaunch.1" | grep -oE 'Fl Fl [a-z-]+' | sed 's/Fl Fl /--/' | sort -u |
     while IFS= read -r option; do grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/help" || echo "$option"; done > "$T/extra"
 # What completion offers.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What every file of the project has, and what none has.
+# What every file of the project must have, and what none may have.
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 
