@@ -9,8 +9,10 @@ here=$SOURCE/tests/batch/data
 planned() {
     local -a set
     mapfile -t set < <(grep -v '^#' "$1" | sed "s|@DIR@|$here|")
-    if env "${set[@]}" "$MLAUNCH" --dry-run --agent-launcher ssh -- true > "$T/plan" 2> "$T/errors"; then
-        sed -n 's/^host [0-9]*: \([^ ]*\) (.*, \([0-9]*\) slots*).*/\1:\2/p' "$T/plan" | paste -sd' ' -
+    if env "${set[@]}" "$MLAUNCH" --dry-run --agent-launcher ssh -- true > "$T/plan" \
+        2> "$T/errors"; then
+        sed -n 's/^host [0-9]*: \([^ ]*\) (.*, \([0-9]*\) slots*).*/\1:\2/p' "$T/plan" |
+            paste -sd' ' -
     else
         echo "$? $(sed "s|$here|@DIR@|" "$T/errors")"
     fi
@@ -32,9 +34,12 @@ check_error 0 '^mlaunch: warning: .*hostfile: host y is not in the allocation \(
 check_match '^host 0: y ' "$OUT" "is used too"
 check "hosts inside" "$MLAUNCH" --dry-run -H n2 -- true
 check_output "" "need no warning" cat "$ERR"
-check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent "$MLAUNCH" --dry-run -- true
+check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent \
+    "$MLAUNCH" --dry-run -- true
 check_match '^host 0: n1 \(SSH, 2 slots\)' "$OUT" "the plan says so"
-check_error 125 'SLURM_JOB_NODELIST: .n\[1-. is not understood' "a list that makes no sense" env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
-check_error 0 'SLURM_JOB_NODELIST: .n\[1-. is not understood; the hosts of --hosts are used' "does not stop hosts that are named" \
+check_error 125 'SLURM_JOB_NODELIST: .n\[1-. is not understood' \
+    "a list that makes no sense" env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
+check_error 0 'SLURM_JOB_NODELIST: .n\[1-. is not understood; the hosts of --hosts are used' \
+    "does not stop hosts that are named" \
     env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" --dry-run -H a -- true
 done_testing

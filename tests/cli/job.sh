@@ -12,7 +12,8 @@ job() { "${JOB[@]}" "$@"; }
 job_directories() {
     local id
     for id in $(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" 2> /dev/null | sort -u); do
-        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/*$id*" 2> /dev/null # not what may not be looked into
+        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/*$id*" 2> /dev/null \
+            # not what may not be looked into
     done
 }
 

@@ -10,7 +10,8 @@ TEST_LIMIT=120
 hosts_up 2
 
 ask() { "$MLAUNCH" "$1" --ssh-config "$NETNS_SSH_CONFIG" "${@:2}"; }
-"${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- sleep 300 > "$T/job.out" 2> "$T/job.err" < /dev/null &
+"${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- sleep 300 > "$T/job.out" \
+    2> "$T/job.err" < /dev/null &
 PID=$!
 wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]' 20
 ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
@@ -20,7 +21,8 @@ check_match "^$ID +root .* $H2 +2/4 +live" "$OUT" "… and on the other"
 check "clean here leaves it alone" "$MLAUNCH" clean "$ID"
 check "… and on its hosts" ask clean -H "$H1,$H2" "$ID"
 check_error 1 "container or on another machine" "kill from elsewhere" "$MLAUNCH" kill "$ID"
-check_error 125 "host nowhere\.invalid" "a host that isn't there is named" ask ps -H "$H1,nowhere.invalid"
+check_error 125 "host nowhere\.invalid" "a host that isn't there is named" ask ps -H \
+    "$H1,nowhere.invalid"
 check_match "^$ID .* live" "$OUT" "… the other answers"
 check "kill on one of its hosts" ask kill -H "$H2" "$ID"
 wait "$PID"

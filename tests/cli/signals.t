@@ -53,7 +53,8 @@ job_judge 130 "Ctrl-C and SIGTERM ignored: SIGKILL" "INT"
 start=${EPOCHREALTIME/./}
 run job_signalled "INT 2 TERM" 2 --grace 60 -- python3 -c "$polite"
 job_judge 130 "a second signal kills at once" "INT, TERM"
-if [ $((${EPOCHREALTIME/./} - start)) -lt 20000000 ]; then pass "without waiting for the grace"; else fail "without waiting for the grace"; fi
+if [ $((${EPOCHREALTIME/./} - start)) -lt 20000000 ]; then pass \
+    "without waiting for the grace"; else fail "without waiting for the grace"; fi
 run job_signalled TERM 2 -- python3 -c "$polite" SIGTERM
 job_judge 143 "SIGTERM" "TERM"
 run job_signalled HUP 2 -- python3 -c "$polite" SIGHUP
@@ -68,7 +69,8 @@ job_judge 143 "SIGWINCH does no harm" "WINCH"
 mkfifo "$T/go"
 : > "$T/out"
 set -m
-nohup "${JOB[@]}" -n 1 -- sh -c 'echo ready; read -r x < '"$T"'/go; echo "goes on"' > "$T/out" 2> "$T/err" &
+nohup "${JOB[@]}" -n 1 -- sh -c 'echo ready; read -r x < '"$T"'/go; echo "goes on"' > "$T/out" \
+    2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 1
@@ -112,7 +114,8 @@ kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 exec 8>&-
 job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
-check_match "bytes that ranks have written, and nobody has taken, are dropped" "$T/out" "… what is lost is said, of the ranks' pipes"
+check_match "bytes that ranks have written, and nobody has taken, are dropped" "$T/out" \
+    "… what is lost is said, of the ranks' pipes"
 check_match "output that has not been read is dropped" "$T/out" "… and of mlaunch's own"
 
 # On a terminal.
@@ -140,7 +143,8 @@ job_judge 0 "Ctrl-Z stops mlaunch, fg lets it go on" "terminal"
 : > "$T/out"
 set -m
 "${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank
-    setsid sh -c "echo \$\$ > '"$T"'/far; echo ready; exec sleep 1000" & exec sleep 1000' > "$T/out" 2> "$T/err" &
+    setsid sh -c "echo \$\$ > '"$T"'/far; echo ready; exec sleep 1000" & exec sleep 1000' \
+        > "$T/out" 2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 1
@@ -151,7 +155,8 @@ kill -TSTP "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]' 10; then
     pass "SIGTSTP: mlaunch and its rank are stopped"
 else
-    fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of "$mlaunch"), rank $(state_of "$rank")"
+    fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of \
+        "$mlaunch"), rank $(state_of "$rank")"
 fi
 wait_for '[ "$(state_of "$far")" = T ]' 10
 check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
@@ -161,14 +166,16 @@ if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]
 else
     fail "SIGCONT: both go on"
 fi
-if wait_for '[ "$(state_of "$far")" != T ]' 10; then pass "SIGCONT: so does that process"; else fail "SIGCONT: so does that process"; fi
+if wait_for '[ "$(state_of "$far")" != T ]' 10; then pass "SIGCONT: so does that process"; else \
+    fail "SIGCONT: so does that process"; fi
 run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
 
 # mlaunch killed: its ranks are gone within 3 s.
 : > "$T/out"
 set -m
-"${JOB[@]}" -n 2 -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' > "$T/out" 2> "$T/err" &
+"${JOB[@]}" -n 2 -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' > "$T/out" \
+    2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 2

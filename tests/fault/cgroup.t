@@ -17,7 +17,8 @@ mkdir "$probe" 2> /dev/null || skip_all "no cgroup may be made in $group"
 killable=$(test -e "$probe/cgroup.kill" && echo yes)
 rmdir "$probe"
 [ -n "$killable" ] || skip_all "no cgroup.kill: Linux before 5.14"
-case $(uname -m) in x86_64 | aarch64) ;; *) skip_all "no ranks are born in a cgroup on this processor" ;; esac
+case $(uname -m) in x86_64 | aarch64) ;; *) skip_all \
+    "no ranks are born in a cgroup on this processor" ;; esac
 
 groups() { find "$group" -maxdepth 1 -name "mlaunch-$(id -u)-$1.*"; }
 # A process that only its group betrays: a daemon with an empty environment, not a child of its
@@ -35,7 +36,8 @@ cgroup_job() {
 }
 
 keep job -n 2 -- sed -n 's/^0:://p' /proc/self/cgroup
-check_output 2 "ranks are in a group of their job's name" grep -c "^\[[01]\] ${own%/}/mlaunch-$(id -u)-.*\.0\.......\$" "$T/out"
+check_output 2 "ranks are in a group of their job's name" grep -c "^\[[01]\] ${own%/}/mlaunch-$(id \
+    -u)-.*\.0\.......\$" "$T/out"
 check_status 127 "what can't be started there is told as ever" job -n 2 -- ./nosuch-program
 
 cgroup_job
@@ -52,7 +54,8 @@ both_kill
 wait "$mlaunch" 2> /dev/null
 check_output 4 "both of the agent's processes are killed: the strays live" strays
 keep "$MLAUNCH" clean --dry-run "$ID"
-check_output 4 "clean --dry-run finds them by their group" grep -c "job $ID: process [0-9]* (sleep) would be ended" "$T/out"
+check_output 4 "clean --dry-run finds them by their group" grep -c \
+    "job $ID: process [0-9]* (sleep) would be ended" "$T/out"
 check_match "job $ID: cgroup $group/mlaunch-.* would be removed" "$T/out" "… and the group"
 check "clean" "$MLAUNCH" clean "$ID"
 check_output 0 "they are ended" strays

@@ -40,7 +40,8 @@ mkdir -m 777 "$T/user" && chmod 755 "$T"
 user_job() {
     : > "$user_events" && chmod 666 "$user_events"
     : > "$T/user/out" # the last job's "ready" must not count
-    as_ordinary "$MLAUNCH" --events "$user_events" -n 1 -- sh -c "echo ready; exec sleep $1" > "$T/user/out" 2>&1 &
+    as_ordinary "$MLAUNCH" --events "$user_events" -n 1 -- sh -c "echo ready; exec sleep $1" \
+        > "$T/user/out" 2>&1 &
     user=$!
     wait_for 'grep -qs ready "$T/user/out"' 20 || diag "$(cat "$T/user/out")"
 }
@@ -78,7 +79,8 @@ world() { find /tmp/mlaunch-* /dev/shm "$cache" | sort; }
 
 world > "$T/before"
 keep "$MLAUNCH" clean --dry-run
-check "--dry-run: nothing is changed" sh -c "find /tmp/mlaunch-* /dev/shm '$cache' | sort | cmp - '$T/before'"
+check "--dry-run: nothing is changed" sh -c \
+    "find /tmp/mlaunch-* /dev/shm '$cache' | sort | cmp - '$T/before'"
 check_output "2 2" "… and nobody ended" echo "$(($(sleeping 321) - 1)) $(sleeping 322)"
 keep "$MLAUNCH" clean --dry-run --json
 cp "$T/out" "$T/dry.json"
@@ -93,13 +95,16 @@ print(sum(r["kind"] == "process" and r["job"] == sys.argv[2] for r in json.load(
 
 keep "$MLAUNCH" clean
 check_match "job $first: directory $first_dir is removed" "$T/out" "clean tells of the directory"
-check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* is ended" "$T/out") $(grep -c "job $second: process .* is ended" "$T/out")"
-check_output "1 0" "the dead jobs' processes are gone, whoever has the same name lives" echo "$(sleeping 321) $(sleeping 322)"
+check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* is ended" \
+    "$T/out") $(grep -c "job $second: process .* is ended" "$T/out")"
+check_output "1 0" "the dead jobs' processes are gone, whoever has the same name lives" echo \
+    "$(sleeping 321) $(sleeping 322)"
 check "… him we know" kill -0 "$same"
 check "a mark that names no job directory is none" kill -0 "$odd"
 check_status 1 "the directory is gone, with the socket in it" test -e "$first_dir"
 check_status 1 "the dead job's segment is gone" test -e "/dev/shm/mlaunch-$ME-$first.0.test"
-check "of a job that nobody knows it stays, while it is young" test -e "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+check "of a job that nobody knows it stays, while it is young" test -e \
+    "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
 check "a half copy stays, while it is young" test -e "$cache/.mlaunch-agent.0123456789abcdef"
 check "the live job lives" kill -0 "$live"
 check_output 1 "… with its rank" sleeping 323
@@ -114,7 +119,8 @@ later() {
 }
 if [ "$SANITIZE" = no ]; then
     later clean
-    check_status 1 "an hour later the unknown job's segment is removed" test -e "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+    check_status 1 "an hour later the unknown job's segment is removed" test -e \
+        "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
     check_status 1 "… and the half copy" test -e "$cache/.mlaunch-agent.0123456789abcdef"
 else
     skip "an hour later" "a sanitizer wants to be loaded first"
@@ -125,9 +131,11 @@ check "an agent's whole copy is there" test -e "$cache/mlaunch-agent"
 if [ -n "${user_live:-}" ]; then
     check "another user's live job lives" kill -0 "$user_live"
     check_output 1 "… with its rank" sleeping 324
-    check_output "$user_dirs" "his directories are there, the dead job's too" sh -c "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | sort"
+    check_output "$user_dirs" "his directories are there, the dead job's too" sh -c \
+        "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | sort"
     check "his own clean" as_ordinary env HOME=/tmp "$MLAUNCH" clean
-    check_output 1 "… removes his dead one" sh -c "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | wc -l"
+    check_output 1 "… removes his dead one" sh -c \
+        "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | wc -l"
     check "… and not his live one" kill -0 "$user_live"
     kill -TERM "$user_live"
     wait "$user_live"

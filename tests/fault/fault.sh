@@ -20,7 +20,8 @@ slow() { if [ "$SANITIZE" = no ]; then echo "$1"; else echo $(($1 * 4)); fi; }
 
 # Until N lines of the ranks have TEXT, or mlaunch has ended.
 has_said() {
-    wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ] || ! kill -0 $mlaunch 2> /dev/null" "$(slow 30)"
+    wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ] || ! kill -0 $mlaunch 2> /dev/null" \
+        "$(slow 30)"
     [ "$(grep -c "$1" "$T/out")" -ge "$2" ]
 }
 
@@ -59,7 +60,8 @@ inits() { local h; for h in ${NETNS_HOSTS:-}; do init_of "$h"; done; }
 agent_kill() {
     local pid init=()
     [ "$1" = localhost ] || init=("$(init_of "$1")")
-    pid=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$2" "${init[@]}") && [ -n "$pid" ] && kill -KILL "$pid"
+    pid=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$2" "${init[@]}") &&
+        [ -n "$pid" ] && kill -KILL "$pid"
 }
 
 # Both of the agent's processes on localhost: stopped first and then killed, so that neither can

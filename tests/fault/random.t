@@ -35,7 +35,8 @@ strike() {
         ;;
     rank)
         local pid
-        pid=$("$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" | sed -n 's/^process \([0-9]*\): [^ ]*faulty zoo.*/\1/p' | head -n 1)
+        pid=$("$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" |
+            sed -n 's/^process \([0-9]*\): [^ ]*faulty zoo.*/\1/p' | head -n 1)
         [ -n "$pid" ] && kill -KILL "$pid"
         ;;
     *) # before it has connected there is no such process

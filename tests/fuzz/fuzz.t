@@ -13,7 +13,8 @@ for target in "$BUILD"/tests/fuzz/fuzz_*; do
     [ -x "$target" ] || continue
     case $target in *.*) continue ;; esac
     name=${target##*/fuzz_}
-    check "$name takes anything" "$target" "$SOURCE/tests/fuzz/seeds/$name" "$SOURCE/tests/fuzz/$name.dict" "$rounds"
+    check "$name takes anything" "$target" "$SOURCE/tests/fuzz/seeds/$name" \
+        "$SOURCE/tests/fuzz/$name.dict" "$rounds"
 done
 check "there were targets" test "$TEST_COUNT" -ge 4
 done_testing

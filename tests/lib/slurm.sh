@@ -80,14 +80,17 @@ slurm_up() {
     chmod 600 "$SLURM_DIR/munge.key"
     slurm_conf_write "$1"
     [ -z "${SLURM_CGROUPS:-}" ] || slurm_cgroups_mount
-    daemon "$H1" munged --foreground --force --key-file="$SLURM_DIR/munge.key" --socket="$SLURM_DIR/munge.socket" \
-        --pid-file="$SLURM_DIR/munged.pid" --log-file="$SLURM_DIR/munged.log" --seed-file="$SLURM_DIR/munged.seed"
+    daemon "$H1" munged --foreground --force --key-file="$SLURM_DIR/munge.key" \
+        --socket="$SLURM_DIR/munge.socket" \
+        --pid-file="$SLURM_DIR/munged.pid" --log-file="$SLURM_DIR/munged.log" \
+        --seed-file="$SLURM_DIR/munged.seed"
     wait_for '[ -S "$SLURM_DIR/munge.socket" ]' 20 || slurm_failed "munged"
     daemon "$H1" slurmctld -D -f "$SLURM_CONF"
     for ((i = 1; i <= $1; i++)); do
         eval "daemon \"\$N$i\" slurmd -D -f \"$SLURM_CONF\""
     done
-    wait_for '[ "$(on_login sinfo -h -N -t idle -o %N 2> /dev/null | wc -l)" = '"$1"' ]' 60 || slurm_failed "the nodes"
+    wait_for '[ "$(on_login sinfo -h -N -t idle -o %N 2> /dev/null | wc -l)" = '"$1"' ]' 60 ||
+        slurm_failed "the nodes"
 }
 
 # slurm_cgroups_up: cgroups of version 1 for the nodes, removed at the end; or the whole file is
@@ -97,14 +100,17 @@ slurm_cgroups_up() {
     SLURM_CGROUPS=mlaunch-test.$$
     at_exit slurm_cgroups_remove
     for controller in freezer memory cpuacct; do
-        mkdir "/sys/fs/cgroup/$controller/$SLURM_CGROUPS" 2> /dev/null || skip_all "needs cgroup v1: no $controller controller to write to"
+        mkdir "/sys/fs/cgroup/$controller/$SLURM_CGROUPS" 2> /dev/null ||
+            skip_all "needs cgroup v1: no $controller controller to write to"
     done
 }
 slurm_cgroups_remove() {
     local controller
     for controller in freezer memory cpuacct; do
         controller=/sys/fs/cgroup/$controller/$SLURM_CGROUPS
-        [ ! -d "$controller" ] || wait_for "find '$controller' -depth -type d -exec rmdir {} + 2> /dev/null" 10 || diag "$controller is left"
+        [ ! -d "$controller" ] || wait_for \
+            "find '$controller' -depth -type d -exec rmdir {} + 2> /dev/null" 10 ||
+            diag "$controller is left"
     done
 }
 # Each node sees its own cgroups as if there were no others. In a shared tree only the nodes' names
@@ -115,7 +121,8 @@ slurm_cgroups_mount() {
     for controller in freezer memory cpuacct; do
         for node in $NETNS_HOSTS; do
             mkdir "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node"
-            netns exec "$node" mount --bind "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node" "/sys/fs/cgroup/$controller"
+            netns exec "$node" mount --bind "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node" \
+                "/sys/fs/cgroup/$controller"
         done
     done
 }
@@ -132,10 +139,12 @@ job_field() { on_login scontrol -o show job "$1" | tr ' ' '\n' | sed -n "s/^$2=/
 # batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $out,
 # $T/job.NUMBER.
 batch() {
-    job=$(on_login env -C "$T" "$MLAUNCH" batch slurm --output "$T/job.%j" --submit "$@") || job=none
+    job=$(on_login env -C "$T" "$MLAUNCH" batch slurm --output "$T/job.%j" --submit "$@") ||
+        job=none
     out=$T/job.$job
 }
-ended() { case $(job_field "$job" JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) false ;; esac; }
+ended() { case $(job_field "$job" JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT \
+    | NODE_FAIL) ;; *) false ;; esac; }
 # ends STATE REGEX NAME: the job of the last batch comes to that state and exit code, in scontrol's
 # words.
 ends() {

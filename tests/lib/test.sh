@@ -54,7 +54,8 @@ TEST_CLEANUP=()
 # Neither the caller's configuration nor what an outer launcher set may reach a test. LC_ALL:
 # messages are compared.
 export XDG_CONFIG_HOME="$T/.config" LC_ALL=C.UTF-8
-while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e | grep -E '^(MLAUNCH_OPT_|MLAUNCH_ALGO$|MLAUNCH_STALL$)')
+while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e |
+    grep -E '^(MLAUNCH_OPT_|MLAUNCH_ALGO$|MLAUNCH_STALL$)')
 
 # Options for ranks that are other people's programs and call the library, like python3. In a
 # sanitized build the sanitizer's runtime must be loaded before such a program, whose own leaks are
@@ -64,7 +65,8 @@ while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e | grep 
 case $SANITIZE in
 no) STRANGER=() ;;
 *address*)
-    STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libasan.so)" -x "ASAN_OPTIONS=detect_leaks=0") ;;
+    STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libasan.so)" -x \
+        "ASAN_OPTIONS=detect_leaks=0") ;;
 *thread*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libtsan.so)") ;;
 *undefined*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libubsan.so)") ;;
 *) STRANGER=() ;;

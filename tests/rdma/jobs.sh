@@ -8,7 +8,8 @@
 job() {
     local n=$1
     shift
-    timeout -k 5 "${JOB_LIMIT:-120}" "$MLAUNCH" --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" --backend rdma --output raw -n "$n" "$@"
+    timeout -k 5 "${JOB_LIMIT:-120}" "$MLAUNCH" --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" \
+        --backend rdma --output raw -n "$n" "$@"
 }
 
 # watched COMMAND… -- JOB…: runs `job JOB…` and, each time it prints "running", the command, which
@@ -44,7 +45,8 @@ mend() {
 rail_add() {
     rdma link add rxe_m type rxe netdev mgmt
     ssh host1 rdma link add rxe_m type rxe netdev mgmt
-    sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" > "$T/rails.json"
+    sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" \
+        > "$T/rails.json"
 }
 rail_remove() {
     rdma link delete rxe_m

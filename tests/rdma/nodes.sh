@@ -37,7 +37,9 @@ on_own_nodes() {
 }
 on_own_nodes "2 ranks bound to a node each" "0 1" --bind-to numa -- "$NODES"
 on_own_nodes "2 ranks bound to a core each" "0 1" --bind-to core -- "$NODES"
-on_own_nodes "4 ranks, the first two on the first node" "0 0 1 1" --bind-to numa --oversubscribe -- "$NODES"
+on_own_nodes "4 ranks, the first two on the first node" "0 0 1 1" --bind-to numa --oversubscribe \
+    -- "$NODES"
 # shellcheck disable=SC2016 # the rank's shell expands it
-on_own_nodes "2 ranks the other way round" "1 0" -- sh -c 'exec taskset -c $((1 - MLAUNCH_RANK)) "$0"' "$NODES"
+on_own_nodes "2 ranks the other way round" "1 0" -- sh -c \
+    'exec taskset -c $((1 - MLAUNCH_RANK)) "$0"' "$NODES"
 done_testing

@@ -16,7 +16,8 @@ run_in_vms() {
         case $dir/ in /tmp/* | /run/* | /dev/*) shares+=(--share "$dir") ;; esac
     done
     cd "$SOURCE" || exit 1
-    "$SOURCE/tests/vm/run" -n "$n" "$@" -t $((TEST_LIMIT - 10)) -e "BUILD=$BUILD" -e "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" \
+    "$SOURCE/tests/vm/run" -n "$n" "$@" -t $((TEST_LIMIT - 10)) -e "BUILD=$BUILD" -e \
+        "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" \
         -e MLAUNCH_TEST_LONG "${shares[@]}" -- bash "tests/rdma/$script"
     local code=$?
     TEST_DONE=1

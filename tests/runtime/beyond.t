@@ -8,7 +8,8 @@ TEST_LIMIT=300
 [ "$SANITIZE" = no ] || skip_all "too slow with a sanitizer"
 for options in "--backend shm" "--backend tcp --local net"; do
     # shellcheck disable=SC2086 # several words
-    check "more than 4 GiB, $options" "$MLAUNCH" -n 2 --oversubscribe --output raw $options -- "$BUILD/tests/runtime/beyond"
+    check "more than 4 GiB, $options" "$MLAUNCH" -n 2 --oversubscribe --output raw $options -- \
+        "$BUILD/tests/runtime/beyond"
     check_match '^4299967307 bytes are right$' "$OUT" "… arrive"
 done
 done_testing
