@@ -11,8 +11,9 @@ refused() {
     local regex=$1
     shift
     check_error 125 "^mlaunch: error: .*$regex" "mlaunch $* is refused" "$MLAUNCH" "$@"
-    if [ ! -s "$OUT" ] && [ "$(wc -l < "$ERR")" -eq 1 ]; then pass "in one line"; else fail \
-        "in one line" "$(cat "$OUT" "$ERR")"; fi
+    if [ ! -s "$OUT" ] && [ "$(wc -l < "$ERR")" -eq 1 ]; then pass "in one line"; else
+        fail "in one line" "$(cat "$OUT" "$ERR")"
+    fi
 }
 
 check "--version" "$MLAUNCH" --version

@@ -27,8 +27,9 @@ mkfifo "$T/go"
     'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' \
     > "$T/prompt" &
 mlaunch=$!
-if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else fail \
-    "a prompt appears" "$(cat "$T/prompt")"; fi
+if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else
+    fail "a prompt appears" "$(cat "$T/prompt")"
+fi
 echo bob > "$T/go"
 wait "$mlaunch"
 check_output "[0] name? hello bob" "and is continued" cat "$T/prompt"

@@ -16,8 +16,9 @@ for ((i = 1; i <= ROUNDS; i++)); do
     [ "$status" -eq 0 ] || { bad=$((bad + 1)) && diag "launch $i: status $status: $(head -n 3 \
         "$ERR")"; }
 done
-if [ "$bad" -eq 0 ]; then pass "$ROUNDS launches of 64 ranks"; else fail \
-    "$ROUNDS launches of 64 ranks" "$bad failed"; fi
+if [ "$bad" -eq 0 ]; then pass "$ROUNDS launches of 64 ranks"; else
+    fail "$ROUNDS launches of 64 ranks" "$bad failed"
+fi
 nothing_left "nothing is left of them" 3
 job_status 0 "1,024 ranks" -n 1024 --oversubscribe -- true
 

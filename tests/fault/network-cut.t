@@ -17,8 +17,9 @@ netns cut "$H2"
 wait "$mlaunch"
 status=$?
 took=$(((${EPOCHREALTIME/./} - begin) / 1000))
-if [ $took -lt $(($(slow 15) * 1000)) ]; then pass "noticed within 15 s"; else fail \
-    "noticed within 15 s" "$took ms"; fi
+if [ $took -lt $(($(slow 15) * 1000)) ]; then pass "noticed within 15 s"; else
+    fail "noticed within 15 s" "$took ms"
+fi
 if [ "$status" -eq 125 ]; then pass "status 125"; else fail "status 125" "$status"; fi
 check_match "^mlaunch: host $H2 was lost: nothing was heard" "$T/err" "the host is named"
 nothing_left "nothing is left 18 s after the cut" 5

@@ -33,8 +33,9 @@ run eval 'wait "$mlaunch"'
 took=$(((${EPOCHREALTIME/./} - begin) / 1000))
 cp "$T/err" "$ERR"
 check_output 143 "mlaunch ends, with SIGTERM's status" echo "$status"
-if [ $took -lt $(($(slow 8) * 1000)) ]; then pass "… within the grace and a moment"; else fail \
-    "… within the grace and a moment" "$took ms"; fi
+if [ $took -lt $(($(slow 8) * 1000)) ]; then pass "… within the grace and a moment"; else
+    fail "… within the grace and a moment" "$took ms"
+fi
 check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterruptible sleep" \
     "$T/err" "it names the process and says why"
 check_output D "it still is there" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"

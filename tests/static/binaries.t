@@ -12,8 +12,9 @@ needed() {
 needs_only() {
     local extra
     extra=$(needed "$1" | grep -vE "^($2)\$")
-    if [ -z "$extra" ]; then pass "${1##*/} needs no library but $2"; else fail \
-        "${1##*/} needs no library but $2" "$extra"; fi
+    if [ -z "$extra" ]; then pass "${1##*/} needs no library but $2"; else
+        fail "${1##*/} needs no library but $2" "$extra"
+    fi
 }
 libc='libc\.so\.6|ld-linux.*'
 
