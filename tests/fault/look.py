@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Looks for what jobs have left behind, and for the agents' processes.
 
-look.py left EVENTS MARK [INIT…]    prints what there still is of the jobs in the file EVENTS: processes with MARK in
-                                    their environment, agents in the pid namespaces of the INITs, job directories,
-                                    control groups, segments in /dev/shm, here and in the INITs' file systems; status
-                                    1 if anything
+look.py left EVENTS MARK [INIT…]
+    prints what is left of the jobs in the file EVENTS: processes with MARK in their environment, agents
+    in the PID namespaces of the INITs, job directories, control groups, segments in /dev/shm, here and in
+    the INITs' file systems; status 1 if there is anything
 look.py agent EVENTS HOST worker|guard|sshd [INIT]
-                                    prints the pid, as it is here, of a process of the agent on HOST, or of the sshd
-                                    that serves its connection; status 1 and nothing if there is none
+    prints the pid, as this namespace numbers it, of a process of the agent on HOST, or of the sshd that
+    serves its connection; status 1 and nothing if there is none
 """
 import glob
 import json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""compile_commands.py SOURCE BUILD COMMANDS OUT: turns what `make -n V=1` prints into compile_commands.json."""
+"""compile_commands.py SOURCE BUILD COMMANDS OUT: turns the output of `make -n V=1` into
+compile_commands.json."""
 import json
 import os
 import re
