@@ -14,7 +14,7 @@
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/split.h"
-#include "runtime/world.h"
+#include "runtime/world_join.h"
 
 /* ml_error's. */
 static _Thread_local struct fault last;
@@ -41,7 +41,7 @@ static int api_join(ml_group **out, bool eager)
         return fault_set(&last, ML_ERR_STATE,
                          "the process that forked this one holds rank; a forked child can't be a "
                          "rank, unless it executes another program after the parent has left");
-    rc = world_init(&w, eager, &last);
+    rc = world_join_init(&w, eager, &last);
     if (!rc && out)
         *out = handle_of(w->group);
     return rc;
@@ -63,7 +63,7 @@ static int api_finalize(void)
 {
     if (fork_guard_is_child)
         return fault_set(&last, ML_ERR_STATE, "a forked child can't give up its parent's rank");
-    return world_finalize(&last);
+    return world_join_finalize(&last);
 }
 
 static const char *api_error(void)

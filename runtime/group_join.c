@@ -6,13 +6,13 @@
 #include "runtime/group/bell.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/transport/rdma_mesh.h"
 #include "runtime/transport/self_link.h"
 #include "runtime/transport/shm_link.h"
 #include "runtime/transport/tcp_mesh.h"
-#include "runtime/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

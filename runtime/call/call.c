@@ -4,7 +4,7 @@
 #include "runtime/group/claim.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
-#include "runtime/world.h"
+#include "runtime/group/world.h"
 
 /* From now on every call on g returns this. A rank that fails because another is gone is a
  * consequence: the file lets the agent name the cause first. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/group.h"
 
-#include "runtime/world.h"
+#include "runtime/group/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

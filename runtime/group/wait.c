@@ -8,8 +8,8 @@
 #include "runtime/group/news.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/wait_spread_linux.h"
+#include "runtime/group/world.h"
 #include "runtime/process/processor.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>

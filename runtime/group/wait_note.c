@@ -2,7 +2,7 @@
 #include "runtime/group/wait_note.h"
 
 #include "runtime/group/group.h"
-#include "runtime/world.h"
+#include "runtime/group/world.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
  */
 #include "runtime/group/wait_spread_linux.h"
 
+#include "runtime/group/world.h"
 #include "runtime/transport/shm_segment.h"
-#include "runtime/world.h"
 
 #include <sched.h>
 

@@ -17,9 +17,9 @@
 #include "runtime/group/bell.h"
 #include "runtime/group/group.h"
 #include "runtime/group/message.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/shm_board.h"
-#include "runtime/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static bool shm_would_offer(const struct shm_link *s, const struct transfer *t)
 /* The header has just been written. */
 static void shm_offer(struct shm_link *s, const struct transfer *t)
 {
-    shm_offer_make(&s->out->offer, &s->base.group->world->giver,
+    shm_offer_make(&s->out->offer, s->base.group->world->giver,
                    s->out_head - sizeof(struct message), t->buf);
     s->is_offering = true;
     s->out_head = round_up(s->out_head, LINE);

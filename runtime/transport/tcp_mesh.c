@@ -5,10 +5,10 @@
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/tcp_link.h"
 #include "runtime/transport/tcp_wire.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>
