@@ -7,6 +7,7 @@
 #define RUNTIME_CALL_TASK_H
 
 #include "runtime/group/group.h"
+#include "runtime/group/transfer.h"
 
 struct task {
     enum call_kind kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives.h: the collective algorithms, on top of link.h. Arguments have been checked by api.c and
+ * collectives.h: the collective algorithms, on top of transfer.h. Arguments have been checked by api.c and
  * call_begin has been called; in and out are equal or don't overlap, but for all_gather's and gather's
  * in == out + rank * size. size == 1 groups and count == 0 come here too, and work.
  */

@@ -3,6 +3,7 @@
 
 #include "runtime/group/world.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -3,12 +3,46 @@
 #ifndef RUNTIME_GROUP_GROUP_H
 #define RUNTIME_GROUP_GROUP_H
 
-#include "runtime/group/link.h"
+#include "common/fault.h"
+#include "common/mlaunch.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+struct link;
+struct pollfd;
 struct world;
 
+/* Which call a message belongs to: what both sides must agree on. */
+enum call_kind {
+    CALL_BARRIER = 1,
+    CALL_ALL_REDUCE,
+    CALL_REDUCE_SCATTER,
+    CALL_REDUCE,
+    CALL_ALL_GATHER,
+    CALL_ALL_TO_ALL,
+    CALL_BROADCAST,
+    CALL_GATHER,
+    CALL_SCATTER,
+    CALL_SEND, /* recv, sendrecv too */
+    CALL_SPLIT,
+};
+struct call {
+    uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes */
+    uint32_t seq;   /* the group's number of collective calls so far; 0 for CALL_SEND */
+    uint8_t kind;
+    uint8_t type; /* ml_type, or 0 */
+    uint8_t op;   /* ml_op, or 0 */
+    uint8_t zero;
+    int32_t root; /* or -1 */
+};
+
+/*
+ * One thread at a time uses a group: the caller's, or the progress thread while under_way is not 0. The members below
+ * `news.c` are the exception.
+ */
 struct group {
     struct world *world;
     uint32_t id;           /* the coordinator's number; COORD_WORLD for the world */
@@ -23,7 +57,7 @@ struct group {
     size_t scratch_size;
     int *host_of;                /* host index of each rank of the group */
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
-    bool uses_tcp;               /* between some of its members: of that all of them are agreed */
+    bool uses_tcp;               /* some members talk over TCP; the same value on every member */
 
     /* group_join.c and wait.c: */
     int bell;             /* a FIFO that wakes this group's sleeper (bell.h), or -1 */
@@ -61,24 +95,24 @@ struct group {
     uint32_t news_seen; /* the owner's: up to where it has looked */
 };
 
-/* The group `id` of `size` members (world ranks, in group order, copied), without links; whoever wants
- * one that works calls group_join (group_join.h). group_destroy takes NULL and half-made ones. */
+/* Makes the group `id` of `size` members (world ranks, in group order, copied), without links; group_join
+ * (group_join.h) makes one that works. ML_ERR_MEMORY. group_destroy takes NULL and half-made groups. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  struct fault *why);
 void group_destroy(struct group *g);
 
-/* Whether anything that was started on g is not done yet. */
+/* True if anything that was started on g is not done yet. Any thread may ask. */
 static inline bool group_is_busy(struct group *g)
 {
     return atomic_load_explicit(&g->under_way, memory_order_acquire) != 0;
 }
 
-/* "rank 3 on host b", for sentences: the world rank, as the launcher counts. */
+/* "rank 3 on host b", for sentences: the world rank, as the launcher counts. Returns `text`. */
 enum { GROUP_MEMBER_TEXT = 320 };
 const char *group_describe(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT]);
 
-/* At least `size` bytes, 64-byte aligned, valid until the next group_scratch. NULL: out of memory.
- */
+/* At least `size` bytes of the group's working memory, 64-byte aligned, valid until the next group_scratch. NULL: out
+ * of memory. */
 void *group_scratch(struct group *g, size_t size);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/message.h"
 
-#include "runtime/group/group.h"
 #include "runtime/kernel/reduce_op.h"
 
 #include <inttypes.h>

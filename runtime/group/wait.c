@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/link.h"
 #include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait_note.h"

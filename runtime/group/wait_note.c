@@ -2,6 +2,7 @@
 #include "runtime/group/wait_note.h"
 
 #include "runtime/group/group.h"
+#include "runtime/group/link.h"
 #include "runtime/group/world.h"
 
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/steps/algorithm_table.h"
 
-#include "runtime/group/group.h"
 #include "runtime/steps/hierarchy.h"
 
 #include <pthread.h>

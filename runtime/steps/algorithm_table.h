@@ -3,7 +3,7 @@
 #ifndef RUNTIME_STEPS_ALGORITHM_TABLE_H
 #define RUNTIME_STEPS_ALGORITHM_TABLE_H
 
-#include "runtime/group/link.h"
+#include "runtime/group/group.h"
 
 enum algorithm {
     ALGORITHM_BINOMIAL,      /* a tree */

@@ -7,7 +7,7 @@
 #ifndef RUNTIME_STEPS_REDUCE_ORDER_H
 #define RUNTIME_STEPS_REDUCE_ORDER_H
 
-#include "runtime/group/link.h"
+#include "runtime/group/group.h"
 
 /* Where the operands are; stands first in a struct of whoever has them. */
 struct operands {

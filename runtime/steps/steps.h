@@ -10,6 +10,7 @@
 #define RUNTIME_STEPS_STEPS_H
 
 #include "runtime/group/group.h"
+#include "runtime/group/transfer.h"
 
 /* buf + offset, where NULL + 0 is NULL: a buffer of no bytes may be NULL, and C leaves NULL + 0 open. */
 static inline char *at(const void *buf, size_t offset)

@@ -6,6 +6,7 @@
  * shows it.
  */
 #include "runtime/collective/collectives.h"
+#include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
@@ -28,7 +29,7 @@
 
 enum { MOST_RANKS = 33 };
 
-/* ---- the mesh: transfer_* of runtime/group/link.h ---- */
+/* ---- the mesh: transfer_* of runtime/group/transfer.h ---- */
 
 struct letter {
     struct transfer *t;
