@@ -102,8 +102,10 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
         if (i != b->local_index)
             rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
                                i, why);
-    if (!rc && b->local_count == g->size)
+    if (!rc && b->local_count == g->size) {
+        g->slots = shm_segment_slot(g->segment, 0);
         rc = shm_segment_board(&g->board, g->segment, g, why);
+    }
     return rc;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/group/group.h"
 
 #include "runtime/group/world.h"
+#include "runtime/process/fork_guard.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -27,7 +28,10 @@ static int group_allocate(struct group *g, const int *members, struct fault *why
     g->links = calloc(n, sizeof(*g->links));
     g->active = calloc(n, sizeof(*g->active));
     g->polls = calloc(2 * n + 3, sizeof(*g->polls));
-    if (!g->members || !g->host_of || !g->links || !g->active || !g->polls)
+    g->peer_bells = calloc(n, sizeof(*g->peer_bells));
+    for (int i = 0; i < g->size && g->peer_bells; i++)
+        g->peer_bells[i] = -1;
+    if (!g->members || !g->host_of || !g->links || !g->active || !g->polls || !g->peer_bells)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size; i++) {
         g->members[i] = members[i];
@@ -64,6 +68,9 @@ void group_destroy(struct group *g)
 {
     if (!g)
         return;
+    for (int i = 0; i < g->size && g->peer_bells; i++)
+        fork_guard_close(g->peer_bells[i]);
+    free(g->peer_bells);
     free(g->scratch);
     free(g->polls);
     free(g->active);

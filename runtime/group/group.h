@@ -66,7 +66,9 @@ struct group {
     int active_count;
     struct pollfd *polls;        /* room for every link's and three more */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
-    struct shm_board *board;     /* where all members share memory, else NULL */
+    int *peer_bells;             /* per rank: its bell (sleeper.c), or -1: not looked for yet */
+    struct sleeper_slot *slots;  /* where all members share memory, by rank; else NULL */
+    struct shm_board *board;     /* the same */
     struct peer_memory *peers;   /* the members' memory of ml_alloc; NULL: none was needed yet */
     int64_t spread_ns; /* when this rank last moved to another processor (wait_spread_linux.c) */
     int long_lost;     /* waits that spun long in vain, as wait.c counts them */

@@ -6,13 +6,13 @@
  * shows it.
  */
 #include "runtime/collective/collectives.h"
+#include "runtime/group/sleeper.h"
 #include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/transport/shm_board.h"
-#include "runtime/transport/shm_link.h"
 #include "tests/runtime/collective_cases.h"
 
 #include <pthread.h>
@@ -167,9 +167,10 @@ int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)
 
 enum { CELL = 4096 /* so that vectors take many turns */ };
 
-void shm_link_rouse(struct link *l)
+void sleeper_ring(struct sleeper_slot *slot, struct group *g, int rank)
 {
-    (void)l; /* nobody sleeps */
+    (void)slot, (void)g, (void)rank;
+    abort(); /* nobody sleeps */
 }
 
 bool wait_spin(struct group *g, struct waiting *w)
@@ -349,7 +350,7 @@ static void *rank_main(void *arg)
 static int ranks_run(int size, void (*body)(const struct subject *s, int *failures))
 {
     static struct rank ranks[MOST_RANKS];
-    static struct link *nobody[MOST_RANKS];
+    static struct sleeper_slot slots[MOST_RANKS];
     struct shm_board board;
     void *memory = board_make(&board, size);
     int failures = 0;
@@ -358,7 +359,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
     for (int i = 0; i < size; i++) {
         ranks[i].group.rank = i;
         ranks[i].group.size = size;
-        ranks[i].group.links = nobody;
+        ranks[i].group.slots = slots;
         hosts_make(&ranks[i].group, ranks[i].host_of);
         if (memory) {
             ranks[i].board = board;
