@@ -176,7 +176,7 @@ static int group_furnish(struct group *g, struct fault *why)
     if (!w->job.local_net)
         rc = hierarchy_find(&g->hierarchy, g, why);
     if (!rc && w->is_launched)
-        rc = bell_make(&g->bell, w->dir, w->generation, g->id, w->rank, why);
+        rc = bell_make(&g->waiting.bell, w->dir, w->generation, g->id, w->rank, why);
     return rc ? fault_wrap(why, "%s", group_describe(g, g->rank, who)) : 0;
 }
 
@@ -227,6 +227,6 @@ void group_leave(struct group *g)
     free(g->board);
     shm_segment_close(g->segment);
     news_remove(w->news, g);
-    bell_remove(g->bell, w->dir, w->generation, g->id, w->rank);
+    bell_remove(g->waiting.bell, w->dir, w->generation, g->id, w->rank);
     group_destroy(g);
 }

@@ -102,7 +102,7 @@ static struct request *progress_next_message(struct progress *p)
     if (p->queue.first && p->queue.first->task.kind == CALL_SEND)
         r = list_take(&p->queue);
     p->may_sleep = !r;
-    p->group->is_patient = !p->waiters;
+    p->group->waiting.is_patient = !p->waiters;
     pthread_mutex_unlock(&p->lock);
     return r;
 }
@@ -149,7 +149,7 @@ static void progress_messages(struct progress *p, struct request *r)
     int rc = 0;
 
     list_clear(&landed);
-    g->waker = p->waker[0];
+    g->waiting.waker = p->waker[0];
     for (;;) {
         for (; r; r = rc < 0 ? NULL : progress_next_message(p))
             rc = progress_take_off(p, r, &why);
@@ -161,8 +161,8 @@ static void progress_messages(struct progress *p, struct request *r)
         if (rc >= 0)
             r = progress_next_message(p);
     }
-    g->waker = -1;
-    g->is_patient = false;
+    g->waiting.waker = -1;
+    g->waiting.is_patient = false;
     if (rc < 0)
         transfer_drop(g);
     call_end(g, rc < 0 ? rc : 0, &why);

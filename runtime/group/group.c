@@ -29,11 +29,12 @@ static int group_allocate(struct group *g, const int *members, struct fault *why
     g->host_of = calloc(n, sizeof(*g->host_of));
     g->links = calloc(n, sizeof(*g->links));
     g->active = calloc(n, sizeof(*g->active));
-    g->polls = calloc(2 * n + 3, sizeof(*g->polls));
+    g->waiting.polls = calloc(2 * n + 3, sizeof(*g->waiting.polls));
     g->peer_bells = calloc(n, sizeof(*g->peer_bells));
     for (int i = 0; i < g->size && g->peer_bells; i++)
         g->peer_bells[i] = -1;
-    if (!g->members || !g->host_of || !g->links || !g->active || !g->polls || !g->peer_bells)
+    if (!g->members || !g->host_of || !g->links || !g->active || !g->waiting.polls ||
+        !g->peer_bells)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size; i++) {
         g->members[i] = members[i];
@@ -55,8 +56,8 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     g->world = w;
     g->id = id;
     g->size = size;
-    g->bell = -1;
-    g->waker = -1;
+    g->waiting.bell = -1;
+    g->waiting.waker = -1;
     rc = group_allocate(g, members, why);
     if (rc) {
         group_destroy(g);
@@ -74,7 +75,7 @@ void group_destroy(struct group *g)
         fork_guard_close(g->peer_bells[i]);
     free(g->peer_bells);
     free(g->scratch);
-    free(g->polls);
+    free(g->waiting.polls);
     free(g->active);
     free(g->links);
     free(g->hierarchy);

@@ -51,9 +51,9 @@ void wait_spread(struct group *g, int64_t now_ns)
     if (processor < 0)
         return;
     spread_note(g, processor);
-    if (now_ns - g->spread_ns < SPREAD_NS || !spread_is_shared(g, processor))
+    if (now_ns - g->waiting.spread_ns < SPREAD_NS || !spread_is_shared(g, processor))
         return;
-    g->spread_ns = now_ns;
+    g->waiting.spread_ns = now_ns;
     spread_leave(processor);
     spread_note(g, sched_getcpu());
 }
