@@ -51,8 +51,8 @@ static int stand_aside(struct group *g, int peer, const void *in, void *out, siz
     return rc ? rc : transfer_run(g, &take, 1, why);
 }
 
-int doubling_run(struct group *g, const struct team *m, const void *in, void *out, size_t size,
-                 void *work, struct fault *why)
+int all_reduce_doubling_team(struct group *g, const struct team *m, const void *in, void *out,
+                             size_t size, void *work, struct fault *why)
 {
     struct fold f = fold_of(m->size);
     bool has_ward = m->place < 2 * f.rest; /* the one behind stands aside */
@@ -98,5 +98,5 @@ int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size,
     void *work;
     int rc = scratch_take(g, &work, 2 * size, why);
 
-    return rc ? rc : doubling_run(g, &all, in, out, size, work, why);
+    return rc ? rc : all_reduce_doubling_team(g, &all, in, out, size, work, why);
 }
