@@ -3,6 +3,7 @@
 
 #include "runtime/call/call.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"

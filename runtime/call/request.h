@@ -7,6 +7,7 @@
 #define RUNTIME_CALL_REQUEST_H
 
 #include "runtime/call/task.h"
+#include "runtime/group/link.h"
 
 struct request {
     struct task task;

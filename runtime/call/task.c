@@ -4,6 +4,7 @@
 #include "runtime/call/call.h"
 #include "runtime/call/check.h"
 #include "runtime/collective/collectives.h"
+#include "runtime/group/transfer.h"
 
 #include <string.h>
 
@@ -116,7 +117,7 @@ int task_check(const struct group *g, const struct task *t, struct fault *why)
 /* --- running -----------------------------------------------------------------------------------
  */
 
-int task_transfers(const struct task *t, const void *in, struct transfer transfers[2])
+int task_transfers(const struct task *t, const void *in, struct transfer *transfers)
 {
     int n = 0;
 
