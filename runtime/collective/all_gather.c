@@ -21,7 +21,7 @@
 static int all_gather_direct(struct group *g, const void *in, char *out, size_t size,
                              struct fault *why)
 {
-    char *place = at(out, (size_t)g->rank * size);
+    char *place = buffer_at(out, (size_t)g->rank * size);
     const char *mine = in == out ? place : in;
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2 * g->size, NULL, 0, why), n = 0;
@@ -34,7 +34,7 @@ static int all_gather_direct(struct group *g, const void *in, char *out, size_t 
         int from = rank_after(g, j);
 
         p.t[n++] = send_to(rank_after(g, -j), mine, size);
-        p.t[n++] = recv_from(from, at(out, (size_t)from * size), size);
+        p.t[n++] = recv_from(from, buffer_at(out, (size_t)from * size), size);
     }
     rc = transfer_start(g, p.t, n, why);
     if (rc)
@@ -57,8 +57,8 @@ static int all_gather_ring(struct group *g, char *out, size_t size, struct fault
             struct piece s = blocks_chunk(&b, rank_after(g, -turn), chunk);
             struct piece d = blocks_chunk(&b, rank_after(g, -turn - 1), chunk);
 
-            p.t[0] = send_to(next, at(out, s.offset), s.size);
-            p.t[1] = recv_from(before, at(out, d.offset), d.size);
+            p.t[0] = send_to(next, buffer_at(out, s.offset), s.size);
+            p.t[1] = recv_from(before, buffer_at(out, d.offset), d.size);
             rc = pipeline_step(&p, 2, why);
         }
         if (!rc && b.chunks < PIPELINE_DEPTH) /* as in all_reduce_ring.c */
@@ -73,7 +73,7 @@ static int all_gather_bruck(struct group *g, char *out, size_t size, struct faul
     size_t have = 1, n = (size_t)g->size, behind = n - (size_t)g->rank;
     char *blocks;
     void *work;
-    int rc = scratch_take(g, &work, n * size, why);
+    int rc = steps_scratch(g, &work, n * size, why);
 
     if (rc)
         return rc;
@@ -106,15 +106,15 @@ enum { PART = 1 << 20 /* bytes of a share that pass through both levels at a tim
 
 /* What one step moves: a part of the share that belongs to the rank in this rank's place on the
  * host `distance` behind this one. */
-struct unit {
+struct share_part {
     size_t offset, size;
     int distance;
 };
 
-static struct unit unit_of(size_t number, size_t size, int hosts)
+static struct share_part share_part_of(size_t number, size_t size, int hosts)
 {
-    struct unit u = {.offset = number / (size_t)hosts * PART,
-                     .distance = (int)(number % (size_t)hosts)};
+    struct share_part u = {.offset = number / (size_t)hosts * PART,
+                           .distance = (int)(number % (size_t)hosts)};
 
     u.size = size - u.offset < PART ? size - u.offset : PART;
     return u;
@@ -122,8 +122,8 @@ static struct unit unit_of(size_t number, size_t size, int hosts)
 
 /* The transfers between hosts; at distance 0 there are none, because the share is this rank's own.
  * Returns how many. */
-static int cross(const struct group *g, char *out, size_t size, const struct unit *u,
-                 struct transfer *t)
+static int share_part_cross(const struct group *g, char *out, size_t size,
+                            const struct share_part *u, struct transfer *t)
 {
     const struct team *across = &g->hierarchy->across;
     int to = team_rank(across, team_after(across, -u->distance));
@@ -131,15 +131,15 @@ static int cross(const struct group *g, char *out, size_t size, const struct uni
 
     if (!u->distance)
         return 0;
-    t[0] = send_to(to, at(out, (size_t)g->rank * size + u->offset), u->size);
-    t[1] = recv_from(from, at(out, (size_t)from * size + u->offset), u->size);
+    t[0] = send_to(to, buffer_at(out, (size_t)g->rank * size + u->offset), u->size);
+    t[1] = recv_from(from, buffer_at(out, (size_t)from * size + u->offset), u->size);
     return 2;
 }
 
 /* The transfers on this host: each rank passes the others the one share of another host's ranks
  * that it has received. Returns how many. */
-static int hand_round(const struct group *g, char *out, size_t size, const struct unit *u,
-                      struct transfer *t)
+static int share_part_hand_out(const struct group *g, char *out, size_t size,
+                               const struct share_part *u, struct transfer *t)
 {
     const struct hierarchy *h = g->hierarchy;
     const int *owners = h->by_host + h->first[team_after(&h->across, u->distance)];
@@ -150,9 +150,10 @@ static int hand_round(const struct group *g, char *out, size_t size, const struc
         int to = team_after(local, -j), from = team_after(local, j);
         int mine = owners[local->place], theirs = owners[from];
 
-        t[n++] = send_to(team_rank(local, to), at(out, (size_t)mine * size + u->offset), u->size);
         t[n++] =
-            recv_from(team_rank(local, from), at(out, (size_t)theirs * size + u->offset), u->size);
+            send_to(team_rank(local, to), buffer_at(out, (size_t)mine * size + u->offset), u->size);
+        t[n++] = recv_from(team_rank(local, from),
+                           buffer_at(out, (size_t)theirs * size + u->offset), u->size);
     }
     return n;
 }
@@ -169,14 +170,14 @@ static int all_gather_hierarchical(struct group *g, char *out, size_t size, stru
         int n = 0;
 
         if (step < units) {
-            struct unit u = unit_of(step, size, hosts);
+            struct share_part u = share_part_of(step, size, hosts);
 
-            n += cross(g, out, size, &u, p.t);
+            n += share_part_cross(g, out, size, &u, p.t);
         }
         if (step >= PIPELINE_DEPTH) {
-            struct unit u = unit_of(step - PIPELINE_DEPTH, size, hosts);
+            struct share_part u = share_part_of(step - PIPELINE_DEPTH, size, hosts);
 
-            n += hand_round(g, out, size, &u, p.t + n);
+            n += share_part_hand_out(g, out, size, &u, p.t + n);
         }
         rc = pipeline_step(&p, n, why);
     }
@@ -190,21 +191,21 @@ static int all_gather_hierarchical(struct group *g, char *out, size_t size, stru
  */
 
 /* The leader receives the shares of its host at `work`, which is ordered host by host. */
-static int gather_host(struct pipeline *p, const char *mine, char *work, size_t size,
+static int host_gather(struct pipeline *p, const char *mine, char *work, size_t size,
                        struct fault *why)
 {
     const struct hierarchy *h = p->group->hierarchy;
-    char *ours = at(work, (size_t)h->first[h->leaders.place] * size);
+    char *ours = buffer_at(work, (size_t)h->first[h->leaders.place] * size);
     int n = 0;
 
     if (size)
         memcpy(ours, mine, size); /* a leader has place 0 */
     for (int i = 1; i < h->local.size; i++)
-        p->t[n++] = recv_from(h->local.ranks[i], at(ours, (size_t)i * size), size);
+        p->t[n++] = recv_from(h->local.ranks[i], buffer_at(ours, (size_t)i * size), size);
     return transfer_run(p->group, p->t, n, why);
 }
 
-static int exchange_hosts(struct pipeline *p, char *work, size_t size, struct fault *why)
+static int hosts_exchange(struct pipeline *p, char *work, size_t size, struct fault *why)
 {
     const struct hierarchy *h = p->group->hierarchy;
     const int *ours = h->first + h->leaders.place;
@@ -214,10 +215,11 @@ static int exchange_hosts(struct pipeline *p, char *work, size_t size, struct fa
         int to = team_after(&h->leaders, -j), from = team_after(&h->leaders, j);
         const int *theirs = h->first + from;
 
-        p->t[n++] = send_to(team_rank(&h->leaders, to), at(work, (size_t)ours[0] * size),
+        p->t[n++] = send_to(team_rank(&h->leaders, to), buffer_at(work, (size_t)ours[0] * size),
                             (size_t)(ours[1] - ours[0]) * size);
-        p->t[n++] = recv_from(team_rank(&h->leaders, from), at(work, (size_t)theirs[0] * size),
-                              (size_t)(theirs[1] - theirs[0]) * size);
+        p->t[n++] =
+            recv_from(team_rank(&h->leaders, from), buffer_at(work, (size_t)theirs[0] * size),
+                      (size_t)(theirs[1] - theirs[0]) * size);
     }
     return transfer_run(p->group, p->t, n, why);
 }
@@ -226,7 +228,7 @@ static int all_gather_leaders(struct group *g, char *out, size_t size, struct fa
 {
     const struct hierarchy *h = g->hierarchy;
     int head = leaders_head(h, h->leaders.place, -1), rc;
-    char *mine = at(out, (size_t)g->rank * size);
+    char *mine = buffer_at(out, (size_t)g->rank * size);
     struct pipeline p;
     void *work;
 
@@ -235,9 +237,9 @@ static int all_gather_leaders(struct group *g, char *out, size_t size, struct fa
     if (rc)
         return rc;
     if (g->rank == head) {
-        rc = gather_host(&p, mine, work, size, why);
+        rc = host_gather(&p, mine, work, size, why);
         if (!rc)
-            rc = exchange_hosts(&p, work, size, why);
+            rc = hosts_exchange(&p, work, size, why);
         for (int i = 0; i < g->size && !rc && size; i++)
             memcpy(out + (size_t)h->by_host[i] * size, (char *)work + (size_t)i * size, size);
     } else {
@@ -247,9 +249,9 @@ static int all_gather_leaders(struct group *g, char *out, size_t size, struct fa
     return rc ? rc : leaders_spread(&p, head, out, (size_t)g->size * size, why);
 }
 
-int all_gather(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+int all_gather_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    char *mine = at(out, (size_t)g->rank * size);
+    char *mine = buffer_at(out, (size_t)g->rank * size);
     enum algorithm algorithm = ALGORITHM_RING;
     int rc = 0;
 

@@ -28,8 +28,9 @@ static int all_reduce_flat(struct group *g, const void *in, void *out, size_t si
     blocks_cut(&b, size, g->size);
     rc = reduce_flat_open(&p, g, &b, &work, why);
     if (!rc)
-        rc = reduce_flat(&p, &all, &b, in, at(out, blocks_block(&b, g->rank).offset), work, why);
-    return rc ? rc : share_flat(&p, &all, &b, out, why);
+        rc = reduce_flat_run(&p, &all, &b, in, buffer_at(out, blocks_block(&b, g->rank).offset),
+                             work, why);
+    return rc ? rc : reduce_flat_share(&p, &all, &b, out, why);
 }
 
 /* --- leaders -----------------------------------------------------------------------------------
@@ -56,10 +57,10 @@ static int all_reduce_leaders(struct group *g, const void *in, void *out, size_t
     return rc ? rc : leaders_spread(&p, head, out, size, why);
 }
 
-int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-               struct fault *why)
+int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+                   struct fault *why)
 {
-    size_t size = count * type_size(type);
+    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 

@@ -41,8 +41,8 @@ static int fold_number(struct fold f, int place)
 }
 
 /* An odd one of the first: hands over its vector and waits for the result. */
-static int stand_aside(struct group *g, int peer, const void *in, void *out, size_t size,
-                       struct fault *why)
+static int fold_stand_aside(struct group *g, int peer, const void *in, void *out, size_t size,
+                            struct fault *why)
 {
     struct transfer give = send_to(peer, in, size);
     struct transfer take = recv_from(peer, out, size);
@@ -60,7 +60,7 @@ int all_reduce_doubling_team(struct group *g, const struct team *m, const void *
     const void *mine = in;
 
     if (has_ward && m->place % 2)
-        return stand_aside(g, team_rank(m, m->place - 1), in, out, size, why);
+        return fold_stand_aside(g, team_rank(m, m->place - 1), in, out, size, why);
     /* Two buffers in turn: what is sent must not change before it has gone. */
     if (has_ward) {
         struct transfer take =
@@ -96,7 +96,7 @@ int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size,
 {
     const struct team all = {.size = g->size, .place = g->rank};
     void *work;
-    int rc = scratch_take(g, &work, 2 * size, why);
+    int rc = steps_scratch(g, &work, 2 * size, why);
 
     return rc ? rc : all_reduce_doubling_team(g, &all, in, out, size, work, why);
 }

@@ -18,8 +18,8 @@
 #include <string.h>
 
 enum {
-    LEAST = 64 << 10,  /* bytes: below, the round more is not worth it */
-    CHUNK = 128 << 10, /* of each rank's piece: a second-level cache has its operands, too */
+    SIZE_LEAST = 64 << 10, /* bytes: below, the round more is not worth it */
+    CHUNK = 128 << 10,     /* of each rank's piece: a second-level cache has its operands, too */
 };
 
 /* --- agreeing ----------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ static int mapped_agree(struct mapped *m, const void *in, struct fault *why)
     struct group *g = m->group;
     uint32_t good;
     void *work;
-    int rc = scratch_take(g, &work, 2 * (size_t)g->size * sizeof(*m->in), why), all = 1;
+    int rc = steps_scratch(g, &work, 2 * (size_t)g->size * sizeof(*m->in), why), all = 1;
 
     if (rc)
         return rc;
@@ -92,13 +92,14 @@ static int mapped_agree(struct mapped *m, const void *in, struct fault *why)
     return rc ? rc : all;
 }
 
-int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, size_t size,
-                 void (*give)(const void *context), const void *context, struct fault *why)
+int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, void *out,
+                            size_t size, void (*give)(const void *context), const void *context,
+                            struct fault *why)
 {
     struct offer mine;
     int made = 0, rc;
 
-    if (size < LEAST) {
+    if (size < SIZE_LEAST) {
         shm_board_turn(g->board);
         give(context);
         return shm_board_begin(g->board, NULL, 0, why);
@@ -128,17 +129,17 @@ int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, s
 /* --- reducing ----------------------------------------------------------------------------------
  */
 
-static size_t chunk_size(const struct mapped *m)
+static size_t mapped_chunk_size(const struct mapped *m)
 {
     return (size_t)CHUNK * (size_t)m->group->size;
 }
 
 /* Of chunk `n`: where its bytes stand in the vector, and which piece of them is whose. */
-static size_t chunk_cut(const struct mapped *m, size_t n, struct blocks *pieces)
+static size_t mapped_cut(const struct mapped *m, size_t n, struct blocks *pieces)
 {
-    size_t offset = n * chunk_size(m), left = m->size - offset;
+    size_t offset = n * mapped_chunk_size(m), left = m->size - offset;
 
-    blocks_cut(pieces, left < chunk_size(m) ? left : chunk_size(m), m->group->size);
+    blocks_cut(pieces, left < mapped_chunk_size(m) ? left : mapped_chunk_size(m), m->group->size);
     return offset;
 }
 
@@ -156,25 +157,25 @@ static const char *view_find(const struct operands *o, int i, size_t offset)
 }
 
 /* The sum may lie over this member's own operand. */
-static void reduce_piece(const struct mapped *m, size_t n)
+static void mapped_reduce(const struct mapped *m, size_t n)
 {
     const struct group *g = m->group;
     struct views v = {{view_find, g->size}, m, 0};
     struct blocks pieces;
     struct piece mine;
 
-    v.from = chunk_cut(m, n, &pieces);
+    v.from = mapped_cut(m, n, &pieces);
     mine = blocks_block(&pieces, g->rank);
     v.from += mine.offset;
-    reduce_in_order(&v.all, &g->call, m->mine + v.from, mine.size);
+    reduce_order_run(&v.all, &g->call, m->mine + v.from, mine.size);
 }
 
 /* Not all from the same member at once. */
-static void take(const struct mapped *m, size_t n)
+static void mapped_take(const struct mapped *m, size_t n)
 {
     const struct group *g = m->group;
     struct blocks pieces;
-    size_t offset = chunk_cut(m, n, &pieces);
+    size_t offset = mapped_cut(m, n, &pieces);
 
     for (int j = 1; j < g->size; j++) {
         int from = rank_after(g, j);
@@ -186,21 +187,21 @@ static void take(const struct mapped *m, size_t n)
     }
 }
 
-int all_reduce_mapped(const struct mapped *m, struct fault *why)
+int all_reduce_mapped_run(const struct mapped *m, struct fault *why)
 {
     struct shm_board *b = m->group->board;
-    size_t chunks = (m->size - 1) / chunk_size(m) + 1;
+    size_t chunks = (m->size - 1) / mapped_chunk_size(m) + 1;
     int rc = 0;
 
     for (size_t n = 0; n < chunks && !rc; n++) {
-        reduce_piece(m, n);
+        mapped_reduce(m, n);
         shm_board_post(b);
         if (n)
-            take(m, n - 1);
+            mapped_take(m, n - 1);
         rc = shm_board_wait(b, why);
     }
     if (rc)
         return rc;
-    take(m, chunks - 1);
+    mapped_take(m, chunks - 1);
     return shm_board_round(b, why); /* until the others have taken */
 }

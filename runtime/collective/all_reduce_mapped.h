@@ -19,10 +19,11 @@ struct mapped {
 
 /* Begins a call on the board, as shm_board_begin and with a turn of the cells. 1: all have agreed, and all_reduce_mapped does the
  * rest. 0: all go on with cells, after a round before which each has put into its own what `give` does. Or an error. */
-int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, size_t size,
-                 void (*give)(const void *context), const void *context, struct fault *why);
+int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, void *out,
+                            size_t size, void (*give)(const void *context), const void *context,
+                            struct fault *why);
 
 /* Returns once nobody reads this member's vectors any more. */
-int all_reduce_mapped(const struct mapped *m, struct fault *why);
+int all_reduce_mapped_run(const struct mapped *m, struct fault *why);
 
 #endif

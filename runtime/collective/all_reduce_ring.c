@@ -29,12 +29,13 @@ static void ring_step(const struct ring *r, int turn, size_t chunk, struct trans
     struct piece s = blocks_chunk(&r->blocks, sent, chunk);
     struct piece d = blocks_chunk(&r->blocks, got, chunk);
 
-    t[0] = send_to(next, at(turn == 0 ? r->in : r->out, s.offset), s.size);
+    t[0] = send_to(next, buffer_at(turn == 0 ? r->in : r->out, s.offset), s.size);
     if (turn < n - 1) {
-        t[1] = reduce_from(g, before, at(r->out, d.offset), at(r->in, d.offset), d.size);
+        t[1] =
+            reduce_from(g, before, buffer_at(r->out, d.offset), buffer_at(r->in, d.offset), d.size);
         t[1].incoming_first = true; /* it was there first: ring order */
     } else {
-        t[1] = recv_from(before, at(r->out, d.offset), d.size);
+        t[1] = recv_from(before, buffer_at(r->out, d.offset), d.size);
     }
 }
 

@@ -50,11 +50,12 @@ static const char *cells_find(const struct operands *o, int i, size_t offset)
 
 /* A line that others read just then is slower to read than the vector itself, which may be written
  * before this rank's turn if `out` is `in` and there are more than two. */
-static int reduce_lines(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+static int shared_reduce_lines(struct group *g, const void *in, void *out, size_t size,
+                               struct fault *why)
 {
     struct shm_board *b = g->board;
     reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
-    size_t count = size / type_size(g->call.type);
+    size_t count = size / reduce_type_size(g->call.type);
     const void *own = in != out || g->size == 2 ? in : NULL, *left = NULL;
     int rc = shm_board_begin(b, in, size, why);
 
@@ -75,7 +76,7 @@ struct whole {
     size_t size;
 };
 
-static void give_whole(const void *context)
+static void whole_give(const void *context)
 {
     const struct whole *w = context;
 
@@ -83,25 +84,26 @@ static void give_whole(const void *context)
            w->size < w->board->cell_size ? w->size : w->board->cell_size);
 }
 
-static int reduce_cells(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+static int shared_reduce_cells(struct group *g, const void *in, void *out, size_t size,
+                               struct fault *why)
 {
     struct shm_board *b = g->board;
     struct cells cells = {.all = {cells_find, g->size}, .board = b};
     struct whole rest = {b, in, size};
     struct mapped m;
-    int rc = mapped_begin(&m, g, in, out, size, give_whole, &rest, why);
+    int rc = all_reduce_mapped_begin(&m, g, in, out, size, whole_give, &rest, why);
 
     if (rc > 0)
-        return all_reduce_mapped(&m, why);
+        return all_reduce_mapped_run(&m, why);
     for (size_t done = 0, n; !rc; done += n) {
-        cells.mine = at(in, done);
+        cells.mine = buffer_at(in, done);
         n = size - done < b->cell_size ? size - done : b->cell_size;
-        reduce_in_order(&cells.all, &g->call, at(out, done), n);
+        reduce_order_run(&cells.all, &g->call, buffer_at(out, done), n);
         if (done + n == size)
             break;
         rest = (struct whole){b, rest.in + n, rest.size - n};
         shm_board_turn(b);
-        give_whole(&rest);
+        whole_give(&rest);
         rc = shm_board_round(b, why);
     }
     return rc;
@@ -110,8 +112,8 @@ static int reduce_cells(struct group *g, const void *in, void *out, size_t size,
 int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t size,
                            struct fault *why)
 {
-    return size <= BOARD_PAYLOAD ? reduce_lines(g, in, out, size, why)
-                                 : reduce_cells(g, in, out, size, why);
+    return size <= BOARD_PAYLOAD ? shared_reduce_lines(g, in, out, size, why)
+                                 : shared_reduce_cells(g, in, out, size, why);
 }
 
 /* --- long --------------------------------------------------------------------------------------
@@ -136,11 +138,11 @@ static size_t passage_cut(const struct passage *p, size_t n, struct blocks *piec
 }
 
 /* The operands of the others' pieces, which is all that they will look at. */
-static void give(const struct passage *p, size_t n)
+static void passage_give(const struct passage *p, size_t n)
 {
     const struct shm_board *b = p->board;
     struct blocks pieces;
-    const char *in = at(p->in, passage_cut(p, n, &pieces));
+    const char *in = buffer_at(p->in, passage_cut(p, n, &pieces));
     struct piece mine = blocks_block(&pieces, b->group->rank);
     unsigned char *cell = shm_board_cell(b, b->group->rank, 0);
     size_t behind = mine.offset + mine.size;
@@ -152,7 +154,7 @@ static void give(const struct passage *p, size_t n)
 }
 
 /* This rank's piece, for the others and for itself; `back` turns ago its cells were given. */
-static void reduce_piece(const struct passage *p, size_t n, unsigned back)
+static void passage_reduce(const struct passage *p, size_t n, unsigned back)
 {
     const struct shm_board *b = p->board;
     struct blocks pieces;
@@ -160,20 +162,20 @@ static void reduce_piece(const struct passage *p, size_t n, unsigned back)
     struct piece mine = blocks_block(&pieces, b->group->rank);
     char *sum = (char *)shm_board_cell(b, b->group->rank, back) + mine.offset;
     struct cells cells = {
-        {cells_find, b->group->size}, b, back, mine.offset, at(p->in, offset + mine.offset)};
+        {cells_find, b->group->size}, b, back, mine.offset, buffer_at(p->in, offset + mine.offset)};
 
     if (!mine.size)
         return;
-    reduce_in_order(&cells.all, &b->group->call, sum, mine.size);
-    memcpy(at(p->out, offset + mine.offset), sum, mine.size);
+    reduce_order_run(&cells.all, &b->group->call, sum, mine.size);
+    memcpy(buffer_at(p->out, offset + mine.offset), sum, mine.size);
 }
 
 /* The others' results. Not all from the same rank at once. */
-static void take(const struct passage *p, size_t n, unsigned back)
+static void passage_take(const struct passage *p, size_t n, unsigned back)
 {
     const struct group *g = p->board->group;
     struct blocks pieces;
-    char *out = at(p->out, passage_cut(p, n, &pieces));
+    char *out = buffer_at(p->out, passage_cut(p, n, &pieces));
 
     for (int j = 1; j < g->size; j++) {
         int from = rank_after(g, j);
@@ -193,22 +195,22 @@ static int passage_round(const struct passage *p, size_t n, struct fault *why)
 
     if (n < p->cells) {
         shm_board_turn(p->board);
-        give(p, n);
+        passage_give(p, n);
     }
     if (n <= p->cells) {
-        reduce_piece(p, n - 1, 1 - late);
+        passage_reduce(p, n - 1, 1 - late);
         shm_board_post(p->board);
     }
     if (n >= 2)
-        take(p, n - 2, 2 - late);
+        passage_take(p, n - 2, 2 - late);
     if (n <= p->cells)
         rc = shm_board_wait(p->board, why);
     return rc;
 }
 
-static void give_first(const void *context)
+static void passage_give_first(const void *context)
 {
-    give(context, 0);
+    passage_give(context, 0);
 }
 
 int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why)
@@ -220,9 +222,9 @@ int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, s
     if (!size)
         return shm_board_begin(g->board, NULL, 0, why);
     p.cells = size / p.board->cell_size + (size % p.board->cell_size != 0);
-    rc = mapped_begin(&m, g, in, out, size, give_first, &p, why);
+    rc = all_reduce_mapped_begin(&m, g, in, out, size, passage_give_first, &p, why);
     if (rc > 0)
-        return all_reduce_mapped(&m, why);
+        return all_reduce_mapped_run(&m, why);
     for (size_t n = 1; n < p.cells + 2 && !rc; n++)
         rc = passage_round(&p, n, why);
     return rc;

@@ -20,22 +20,22 @@ static int chunk_exchange(struct group *g, const char *in, char *out, size_t siz
 
     for (int j = 1; j < g->size; j++) {
         int to = rank_after(g, -j), from = rank_after(g, j);
-        const char *source = at(in, (size_t)to * size + skip);
+        const char *source = buffer_at(in, (size_t)to * size + skip);
 
         if (aside) {
-            char *copy = at(aside, (size_t)(j - 1) * CHUNK);
+            char *copy = buffer_at(aside, (size_t)(j - 1) * CHUNK);
 
             if (part)
                 memcpy(copy, source, part);
             source = copy;
         }
         t[n++] = send_to(to, source, part);
-        t[n++] = recv_from(from, at(out, (size_t)from * size + skip), part);
+        t[n++] = recv_from(from, buffer_at(out, (size_t)from * size + skip), part);
     }
     return transfer_run(g, t, n, why);
 }
 
-int all_to_all(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     size_t others = (size_t)(g->size - 1), mine = (size_t)g->rank * size, done = 0;
     bool in_place = in == out;

@@ -56,7 +56,7 @@ static int barrier_leaders(struct group *g, struct fault *why)
     return rc ? rc : leaders_spread(&p, head, NULL, 0, why);
 }
 
-int barrier(struct group *g, struct fault *why)
+int barrier_run(struct group *g, struct fault *why)
 {
     const struct team all = {.size = g->size, .place = g->rank};
     enum algorithm algorithm;

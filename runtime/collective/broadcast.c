@@ -35,33 +35,33 @@ static int broadcast_binomial(struct group *g, void *buf, size_t size, int root,
 }
 
 /* The i-th receiver, from 0, is rank root + 1 + i. */
-static int receiver(const struct group *g, int root, int i)
+static int receiver_rank(const struct group *g, int root, int i)
 {
     return (root + 1 + i) % g->size;
 }
 
 /* The root's transfers for one chunk of every receiver's block. Returns how many. */
-static int scatter_give(struct group *g, const struct blocks *b, char *buf, int root, size_t chunk,
+static int scatter_send(struct group *g, const struct blocks *b, char *buf, int root, size_t chunk,
                         struct transfer *t)
 {
     for (int i = 0; i < g->size - 1; i++) {
         struct piece p = blocks_chunk(b, i, chunk);
 
-        t[i] = send_to(receiver(g, root, i), at(buf, p.offset), p.size);
+        t[i] = send_to(receiver_rank(g, root, i), buffer_at(buf, p.offset), p.size);
     }
     return g->size - 1;
 }
 
 /* A receiver's transfers: the root sends it a chunk of its own block; PIPELINE_DEPTH steps later
  * that chunk has arrived and is exchanged for the others' chunks. Returns how many. */
-static int scatter_take(struct group *g, const struct blocks *b, char *buf, int root, size_t step,
-                        struct transfer *t)
+static int scatter_receive(struct group *g, const struct blocks *b, char *buf, int root,
+                           size_t step, struct transfer *t)
 {
     int me = (g->rank - root - 1 + g->size) % g->size, n = 0;
     struct piece mine = blocks_chunk(b, me, step);
 
     if (step < b->chunks)
-        t[n++] = recv_from(root, at(buf, mine.offset), mine.size);
+        t[n++] = recv_from(root, buffer_at(buf, mine.offset), mine.size);
     if (step < PIPELINE_DEPTH)
         return n;
     mine = blocks_chunk(b, me, step - PIPELINE_DEPTH);
@@ -69,8 +69,9 @@ static int scatter_take(struct group *g, const struct blocks *b, char *buf, int 
         int before = (me - j + g->size - 1) % (g->size - 1), behind = (me + j) % (g->size - 1);
         struct piece theirs = blocks_chunk(b, behind, step - PIPELINE_DEPTH);
 
-        t[n++] = send_to(receiver(g, root, before), at(buf, mine.offset), mine.size);
-        t[n++] = recv_from(receiver(g, root, behind), at(buf, theirs.offset), theirs.size);
+        t[n++] = send_to(receiver_rank(g, root, before), buffer_at(buf, mine.offset), mine.size);
+        t[n++] =
+            recv_from(receiver_rank(g, root, behind), buffer_at(buf, theirs.offset), theirs.size);
     }
     return n;
 }
@@ -85,8 +86,8 @@ static int broadcast_scatter(struct group *g, char *buf, size_t size, int root, 
     blocks_cut(&b, size, g->size - 1);
     steps = b.chunks + (g->rank == root ? 0 : PIPELINE_DEPTH);
     for (size_t step = 0; !rc && step < steps; step++) {
-        int n = g->rank == root ? scatter_give(g, &b, buf, root, step, p.t)
-                                : scatter_take(g, &b, buf, root, step, p.t);
+        int n = g->rank == root ? scatter_send(g, &b, buf, root, step, p.t)
+                                : scatter_receive(g, &b, buf, root, step, p.t);
 
         rc = pipeline_step(&p, n, why);
     }
@@ -103,14 +104,14 @@ static int broadcast_scatter(struct group *g, char *buf, size_t size, int root, 
 enum { CHUNK = 1 << 20 /* bytes: still in a second-level cache when they are sent on */ };
 
 /* A rank's place in the tree: its parent, which sends it the message, and its children. */
-struct part {
+struct tree_part {
     int from; /* -1: this rank is the root */
     int *to, count;
 };
 
 /* Hosts are counted from the root's. The children are the farthest host first, as above, then the
  * other ranks of this host. */
-static void part_make(struct part *t, const struct group *g, int root)
+static void tree_part_find(struct tree_part *t, const struct group *g, int root)
 {
     const struct hierarchy *h = g->hierarchy;
     int hosts = h->leaders.size, first = h->host_of[root], bit = 1;
@@ -137,31 +138,31 @@ static int broadcast_leaders(struct group *g, char *buf, size_t size, int root, 
 {
     size_t chunks = size ? (size - 1) / CHUNK + 1 : 1, lag;
     struct pipeline p;
-    struct part part;
+    struct tree_part part;
     void *work;
     int rc = pipeline_open(&p, g, g->size, &work, (size_t)g->size * sizeof(*part.to), why);
 
     if (rc)
         return rc;
     part.to = work;
-    part_make(&part, g, root);
+    tree_part_find(&part, g, root);
     lag = part.from < 0 ? 0 : PIPELINE_DEPTH;
     for (size_t step = 0; !rc && step < chunks + (part.count ? lag : 0); step++) {
         size_t offset = step * CHUNK, left = size - offset;
         int n = 0;
 
         if (part.from >= 0 && step < chunks)
-            p.t[n++] = recv_from(part.from, at(buf, offset), left < CHUNK ? left : CHUNK);
+            p.t[n++] = recv_from(part.from, buffer_at(buf, offset), left < CHUNK ? left : CHUNK);
         offset -= lag * CHUNK;
         left = size - offset;
         for (int i = 0; i < part.count && step >= lag; i++)
-            p.t[n++] = send_to(part.to[i], at(buf, offset), left < CHUNK ? left : CHUNK);
+            p.t[n++] = send_to(part.to[i], buffer_at(buf, offset), left < CHUNK ? left : CHUNK);
         rc = pipeline_step(&p, n, why);
     }
     return rc ? rc : pipeline_close(&p, why);
 }
 
-int broadcast(struct group *g, void *buf, size_t size, int root, struct fault *why)
+int broadcast_run(struct group *g, void *buf, size_t size, int root, struct fault *why)
 {
     enum algorithm algorithm;
     int rc;

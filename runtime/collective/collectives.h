@@ -9,17 +9,19 @@
 
 #include "runtime/group/group.h"
 
-int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-               struct fault *why);
-int reduce_scatter(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
                    struct fault *why);
-int reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-           int root, struct fault *why);
-int all_gather(struct group *g, const void *in, void *out, size_t size, struct fault *why);
-int all_to_all(struct group *g, const void *in, void *out, size_t size, struct fault *why);
-int broadcast(struct group *g, void *buf, size_t size, int root, struct fault *why);
-int gather(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why);
-int scatter(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why);
-int barrier(struct group *g, struct fault *why);
+int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
+                       ml_op op, struct fault *why);
+int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+               int root, struct fault *why);
+int all_gather_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int broadcast_run(struct group *g, void *buf, size_t size, int root, struct fault *why);
+int gather_run(struct group *g, const void *in, void *out, size_t size, int root,
+               struct fault *why);
+int scatter_run(struct group *g, const void *in, void *out, size_t size, int root,
+                struct fault *why);
+int barrier_run(struct group *g, struct fault *why);
 
 #endif

@@ -8,7 +8,7 @@
 
 static int gather_all(struct group *g, const void *in, char *out, size_t size, struct fault *why)
 {
-    char *mine = at(out, (size_t)g->rank * size);
+    char *mine = buffer_at(out, (size_t)g->rank * size);
     struct pipeline p;
     int rc = pipeline_open(&p, g, g->size, NULL, 0, why), n = 0;
 
@@ -18,11 +18,11 @@ static int gather_all(struct group *g, const void *in, char *out, size_t size, s
         memcpy(mine, in, size);
     for (int r = 0; r < g->size; r++)
         if (r != g->rank)
-            p.t[n++] = recv_from(r, at(out, (size_t)r * size), size);
+            p.t[n++] = recv_from(r, buffer_at(out, (size_t)r * size), size);
     return n ? transfer_run(g, p.t, n, why) : 0;
 }
 
-int gather(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why)
+int gather_run(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why)
 {
     struct transfer give;
 

@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* The transfers that bring chunk `chunk` of every block to the root. */
-static int bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,
-                       struct transfer *t)
+static int scatter_bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,
+                               struct transfer *t)
 {
     const struct group *g = r->group;
     int n = 0;
@@ -31,7 +31,7 @@ static int bring_chunk(const struct reduce_direct *r, size_t chunk, int root, ch
     for (int j = 1; j < g->size; j++) {
         struct piece p = blocks_chunk(&r->blocks, rank_after(g, j), chunk);
 
-        t[n++] = recv_from(rank_after(g, j), at(out, p.offset), p.size);
+        t[n++] = recv_from(rank_after(g, j), buffer_at(out, p.offset), p.size);
     }
     return n;
 }
@@ -52,12 +52,12 @@ static int reduce_by_scatter(struct group *g, const void *in, void *out, size_t 
                        why);
     if (rc)
         return rc;
-    r.sum = g->rank == root ? at(out, blocks_block(&r.blocks, root).offset) : work;
+    r.sum = g->rank == root ? buffer_at(out, blocks_block(&r.blocks, root).offset) : work;
     for (size_t step = 0; !rc && step < r.blocks.chunks + lag; step++) {
         int n = reduce_direct_step(&r, step, p.t);
 
         if (step >= lag)
-            n += bring_chunk(&r, step - lag, root, out, p.t + n);
+            n += scatter_bring_chunk(&r, step - lag, root, out, p.t + n);
         rc = pipeline_step(&p, n, why);
     }
     return rc ? rc : pipeline_close(&p, why);
@@ -99,7 +99,7 @@ static int reduce_binomial(struct group *g, const void *in, void *out, size_t si
 {
     const struct team all = {.size = g->size, .place = g->rank};
     void *work = NULL;
-    int rc = g->rank == root ? 0 : scratch_take(g, &work, size, why);
+    int rc = g->rank == root ? 0 : steps_scratch(g, &work, size, why);
 
     return rc ? rc : reduce_tree(g, &all, in, out, size, root, work, why);
 }
@@ -126,7 +126,7 @@ static int reduce_leaders(struct group *g, const void *in, void *out, size_t siz
     if (rc)
         return rc;
     heads = leaders_team(h, root, all);
-    work = at(all, room);
+    work = buffer_at(all, room);
     sum = g->rank == root ? out : work + (size_t)h->local.size * size;
     rc = leaders_reduce(&p, head, in, sum, size, work, why);
     if (!rc && g->rank == head)
@@ -134,10 +134,10 @@ static int reduce_leaders(struct group *g, const void *in, void *out, size_t siz
     return rc;
 }
 
-int reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-           int root, struct fault *why)
+int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+               int root, struct fault *why)
 {
-    size_t size = count * type_size(type);
+    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 
 /* Bytes of one element; 0 for a type that doesn't exist. */
-size_t type_size(int type);
-const char *type_name(int type); /* "float32"; "?" */
-const char *op_name(int op);
+size_t reduce_type_size(int type);
+const char *reduce_type_name(int type); /* "float32"; "?" */
+const char *reduce_op_name(int op);
 
 /* Whether the pair makes sense (mlaunch.h). */
-bool op_is_valid(int type, int op);
+bool reduce_op_is_valid(int type, int op);
 
 /* out may equal a or b, no other overlap; pointers aligned to the element's alignment, or not: any
  * address works. Same bits for the same operands whatever count and alignment (no reassociation). */

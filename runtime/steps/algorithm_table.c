@@ -24,7 +24,7 @@ enum medium {
     ANY = SHM | TCP | RDMA,
 };
 
-/* The first row that fits counts. Calls with one algorithm only (all_to_all, gather, scatter) don't ask. */
+/* The first row that row_fits counts. Calls with one algorithm only (all_to_all, gather, scatter) don't ask. */
 static const struct {
     enum call_kind kind;
     unsigned media; /* one of these */
@@ -128,13 +128,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int overrides[CALL_SPLIT]; /* by kind: 1 + algorithm, 0: the table's */
 static struct fault refusal;      /* code != 0: MLAUNCH_ALGO makes no sense */
 
-static bool is_name(const char *name, const char *text, size_t length)
+static bool name_is(const char *name, const char *text, size_t length)
 {
     return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
 /* The table's row for it, or -1. */
-static int row_of(enum call_kind kind, int algorithm)
+static int table_row(enum call_kind kind, int algorithm)
 {
     for (int row = 0; row < ROWS; row++)
         if (table[row].kind == kind && (int)table[row].algorithm == algorithm)
@@ -142,13 +142,13 @@ static int row_of(enum call_kind kind, int algorithm)
     return -1;
 }
 
-static void refuse_algorithm(const char *call, enum call_kind kind, const char *text, size_t length)
+static void override_refuse(const char *call, enum call_kind kind, const char *text, size_t length)
 {
     char known[128] = "";
     size_t used = 0;
 
     for (int a = 0; a < ALGORITHMS && used < sizeof(known); a++)
-        if (row_of(kind, a) >= 0)
+        if (table_row(kind, a) >= 0)
             used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
                                      names[a]);
     fault_set(&refusal, ML_ERR_ARGUMENT, "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s",
@@ -162,7 +162,7 @@ static void override_parse(const char *text, size_t length)
     size_t before = colon ? (size_t)(colon - text) : length, after;
     int call, a;
 
-    for (call = 0; call < CALLS && !is_name(calls[call].name, text, before); call++)
+    for (call = 0; call < CALLS && !name_is(calls[call].name, text, before); call++)
         ;
     if (!colon || call == CALLS) {
         fault_set(&refusal, ML_ERR_ARGUMENT,
@@ -172,10 +172,10 @@ static void override_parse(const char *text, size_t length)
         return;
     }
     after = length - before - 1;
-    for (a = 0; a < ALGORITHMS && !is_name(names[a], colon + 1, after); a++)
+    for (a = 0; a < ALGORITHMS && !name_is(names[a], colon + 1, after); a++)
         ;
-    if (a == ALGORITHMS || row_of(calls[call].kind, a) < 0)
-        refuse_algorithm(calls[call].name, calls[call].kind, colon + 1, after < 64 ? after : 64);
+    if (a == ALGORITHMS || table_row(calls[call].kind, a) < 0)
+        override_refuse(calls[call].name, calls[call].kind, colon + 1, after < 64 ? after : 64);
     else
         overrides[calls[call].kind] = 1 + a;
 }
@@ -210,7 +210,7 @@ int algorithm_read(struct fault *why)
     return overrides_check(why);
 }
 
-static unsigned media_of(const struct group *g)
+static unsigned group_media(const struct group *g)
 {
     const struct hierarchy *h = g->hierarchy;
     unsigned media = g->board ? SHM : g->uses_tcp ? TCP : RDMA;
@@ -219,7 +219,7 @@ static unsigned media_of(const struct group *g)
 }
 
 /* Whether g has what the algorithm needs. */
-static bool is_possible(int algorithm, unsigned media)
+static bool algorithm_is_possible(int algorithm, unsigned media)
 {
     if (algorithm == ALGORITHM_SHARED || algorithm == ALGORITHM_SHARED_FLAT)
         return media & SHM;
@@ -228,7 +228,7 @@ static bool is_possible(int algorithm, unsigned media)
     return algorithm != ALGORITHM_HIERARCHICAL || media & EVEN;
 }
 
-static bool fits(int row, enum call_kind kind, size_t bytes, int ranks, unsigned media)
+static bool row_fits(int row, enum call_kind kind, size_t bytes, int ranks, unsigned media)
 {
     return table[row].kind == kind && bytes <= table[row].bytes && ranks <= table[row].ranks &&
            table[row].media & media;
@@ -237,19 +237,19 @@ static bool fits(int row, enum call_kind kind, size_t bytes, int ranks, unsigned
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why)
 {
-    unsigned media = media_of(g);
+    unsigned media = group_media(g);
     int row = 0, rc;
 
     pthread_once(&once, overrides_read);
     rc = overrides_check(why);
     if (rc)
         return rc;
-    if (overrides[kind] && is_possible(overrides[kind] - 1, media)) {
+    if (overrides[kind] && algorithm_is_possible(overrides[kind] - 1, media)) {
         *out = (enum algorithm)(overrides[kind] - 1);
         return 0;
     }
-    while (!fits(row, kind, bytes, g->size, media))
-        row++; /* each call's last row fits all */
+    while (!row_fits(row, kind, bytes, g->size, media))
+        row++; /* each call's last row row_fits all */
     *out = table[row].algorithm;
     return 0;
 }

@@ -16,16 +16,16 @@ int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b
 
 /* Between the ranks of a team, which `b` has a block for each of. sum: this rank's block of the reduction. It may be that
  * of `in`, or lie over any block of it that belongs to another rank, because all is sent before anything is written. */
-int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b, const void *in,
-                void *sum, void *work, struct fault *why);
+int reduce_flat_run(struct pipeline *p, const struct team *m, const struct blocks *b,
+                    const void *in, void *sum, void *work, struct fault *why);
 
 /* sum = of `size` bytes, what the team's ranks have sent, at `work` and each `step` after it, and `mine` in this one's place;
  * in their order. `sum` may be `mine`. Two ranks at least. */
-void reduce_what_came(const struct call *call, const struct team *m, size_t size, size_t step,
-                      const void *mine, void *sum, const char *work);
+void reduce_flat_received(const struct call *call, const struct team *m, size_t size, size_t step,
+                          const void *mine, void *sum, const char *work);
 
 /* Everyone of the team gets everyone's block of `out`. */
-int share_flat(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,
-               struct fault *why);
+int reduce_flat_share(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,
+                      struct fault *why);
 
 #endif

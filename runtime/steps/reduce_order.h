@@ -17,6 +17,6 @@ struct operands {
 };
 
 /* sum = operand 0 op operand 1 op … of `size` bytes. It may lie over one of the operands: only the last step writes it. */
-void reduce_in_order(const struct operands *o, const struct call *call, char *sum, size_t size);
+void reduce_order_run(const struct operands *o, const struct call *call, char *sum, size_t size);
 
 #endif

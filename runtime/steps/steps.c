@@ -64,7 +64,7 @@ struct piece blocks_chunk(const struct blocks *b, int block, size_t chunk)
     return p;
 }
 
-int scratch_take(struct group *g, void **work, size_t size, struct fault *why)
+int steps_scratch(struct group *g, void **work, size_t size, struct fault *why)
 {
     *work = group_scratch(g, size);
     if (!*work)
@@ -79,7 +79,7 @@ int pipeline_open(struct pipeline *p, struct group *g, int most, void **work, si
     size_t step = (size_t)most * sizeof(struct transfer);
     size_t transfers = round_up(PIPELINE_DEPTH * step, LINE);
     void *all;
-    int rc = scratch_take(g, &all, transfers + size, why);
+    int rc = steps_scratch(g, &all, transfers + size, why);
 
     if (rc)
         return rc;

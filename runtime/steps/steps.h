@@ -13,7 +13,7 @@
 #include "runtime/group/transfer.h"
 
 /* buf + offset, where NULL + 0 is NULL: a buffer of no bytes may be NULL, and C leaves NULL + 0 open. */
-static inline char *at(const void *buf, size_t offset)
+static inline char *buffer_at(const void *buf, size_t offset)
 {
     return offset ? (char *)(uintptr_t)buf + offset : (char *)(uintptr_t)buf;
 }
@@ -92,6 +92,6 @@ int pipeline_step(struct pipeline *p, int n, struct fault *why);
 int pipeline_close(struct pipeline *p, struct fault *why); /* completes the rest */
 
 /* *work: the group's scratch, or ML_ERR_MEMORY with its sentence. */
-int scratch_take(struct group *g, void **work, size_t size, struct fault *why);
+int steps_scratch(struct group *g, void **work, size_t size, struct fault *why);
 
 #endif
