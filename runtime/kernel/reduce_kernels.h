@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_kernels.h: what the files behind reduce_op.h share: how a loop is written once and
- * compiled for three kinds of CPU, and the tables that each file gives.
+ * reduce_kernels.h: what the files of kernels share: macros that write a loop once and compile it for
+ * three kinds of CPU, and the arithmetic of float32.
  *
  * The same operands must give the same bits on every rank, wherever an element falls: in a vector
  * or in the loop's rest, on this CPU or an older one. So: no fused multiply-add
@@ -12,29 +12,12 @@
 #ifndef RUNTIME_KERNEL_REDUCE_KERNELS_H
 #define RUNTIME_KERNEL_REDUCE_KERNELS_H
 
-#include "runtime/kernel/reduce_op.h"
+#include "runtime/kernel/reduce_table.h"
 
 #include <stdint.h>
 #include <string.h>
 
-enum { REDUCE_TYPES = ML_COMPLEX64 + 1, REDUCE_OPS = ML_XOR + 1 };
-
-/* CPU_ANY: what the compiler may assume anyway. On x86, CPU_AVX2: and F16C; CPU_AVX512: F, BW, DQ, VL. */
-enum reduce_cpu { CPU_ANY, CPU_AVX2, CPU_AVX512, REDUCE_CPUS };
-
-typedef reduce_fn *reduce_table[REDUCE_CPUS][REDUCE_OPS];
-
-extern const reduce_table reduce_bool;
-extern const reduce_table reduce_int8, reduce_int16, reduce_int32, reduce_int64;
-extern const reduce_table reduce_uint8, reduce_uint16, reduce_uint32, reduce_uint64;
-extern const reduce_table reduce_float16, reduce_bfloat16;
-extern const reduce_table reduce_float32, reduce_float64, reduce_complex64;
-
-/* The kernel for one kind of CPU, so that tests reach those that this machine wouldn't choose.
- * NULL: an invalid pair, or this machine can't run it. */
-reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op);
-
-/* A file's table, of its KERNELS(type, cpu). */
+/* The table of a type (reduce_table.h), from the file's own macro KERNELS(type, cpu). */
 #if defined(__x86_64__)
 #define REDUCE_TABLE(type)                                                                         \
     {                                                                                              \

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/kernel/reduce_op.h"
 
-#include "runtime/kernel/reduce_kernels.h"
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -55,7 +53,7 @@ bool reduce_op_is_valid(int type, int op)
 }
 
 #if defined(__x86_64__)
-/* The builtins also ask whether the system saves the wide registers; they don't know f16c on clang 14. */
+/* The builtins also check that the system saves the wide registers. clang 14's don't know f16c. */
 static bool cpu_has(enum reduce_cpu cpu)
 {
     unsigned a, b, c, d;
@@ -84,8 +82,8 @@ reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op)
 
 reduce_fn *reduce_op(int type, int op)
 {
-    /* cpuid is slow under a hypervisor (it exits to it): once. Threads may race; all find the same.
-     */
+    /* Asked once, because cpuid is slow in a virtual machine (it exits to the hypervisor). Threads
+     * may race, and all find the same. */
     static int cpu = -1;
     int best = __atomic_load_n(&cpu, __ATOMIC_RELAXED);
 

@@ -3,10 +3,11 @@
  * reduce_kernels [BYTES (16384)]: how fast one core combines two operands of BYTES each, in GB of one operand a second: each
  * type and operation with the kernels for any CPU, for AVX2 and for AVX-512 (runtime/kernel/reduce_op.h), as rows of a table.
  */
-#include "runtime/kernel/reduce_kernels.h"
+#include "runtime/kernel/reduce_op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { ROUNDS = 7, ROUND_BYTES = 64 << 20 };

@@ -3,13 +3,13 @@
  * code. */
 #include "runtime/kernel/reduce_op.h"
 
-#include "runtime/kernel/reduce_kernels.h"
-
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
