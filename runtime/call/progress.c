@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/progress.h"
 
+#include "common/quiet_thread.h"
 #include "runtime/call/call.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/transfer.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -214,16 +214,10 @@ static void progress_destroy(struct progress *p)
     free(p);
 }
 
-/* Signals are the program's affair, and for its threads. */
 static int progress_start_thread(struct progress *p)
 {
-    sigset_t all, before;
-    int err;
+    int err = quiet_thread_start(&p->thread, 0, progress_main, p);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    err = pthread_create(&p->thread, NULL, progress_main, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!err)
         pthread_setname_np(p->thread, "mlaunch"); /* as ps -T and debuggers show it */
     return err;
