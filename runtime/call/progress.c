@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Requests in order. */
+/* Requests in the order in which they were added. */
 struct request_list {
     struct request *first, **end;
 };
@@ -23,18 +23,18 @@ struct request_list {
 struct progress {
     struct group *group;
     pthread_t thread;
-    int waker[2]; /* a pipe: the thread sleeps in poll() with what is in flight */
+    int waker[2]; /* a pipe that ends the poll() in which the thread sleeps during messages */
 
-    pthread_mutex_t lock;      /* over all of the below */
-    pthread_cond_t more;       /* the thread's, while nothing is under way */
-    pthread_cond_t done;       /* the others': something is done */
-    struct request_list queue; /* started, but the thread has not come to it */
+    pthread_mutex_t lock;      /* guards everything down to `ends` */
+    pthread_cond_t more;       /* the thread waits for it while nothing is under way */
+    pthread_cond_t done;       /* the other threads wait for it: something is done */
+    struct request_list queue; /* started; the thread has not taken them yet */
     int waiters;               /* threads that wait for what is under way */
-    bool may_sleep;            /* in poll(): the waker must be rung, */
-    bool has_rung;             /* and has been */
+    bool may_sleep;            /* the thread is in poll(), or about to be: ring the waker */
+    bool has_rung;             /* the waker was rung and is still readable */
     bool ends;
 
-    struct request_list in_flight; /* the thread's own: messages */
+    struct request_list in_flight; /* messages; only the thread uses it */
 };
 
 static void request_list_clear(struct request_list *l)
@@ -63,7 +63,8 @@ static struct request *request_list_take(struct request_list *l)
 /* --- the thread --------------------------------------------------------------------------------
  */
 
-/* After this the group may be another thread's, and the requests gone. */
+/* Marks the requests of `l` as done, with `result` (NULL: each keeps its own). After this the group
+ * may belong to another thread, and the requests may be gone. */
 static void progress_complete(struct progress *p, struct request_list *l,
                               const struct fault *result)
 {
@@ -92,7 +93,8 @@ static void progress_collective(struct progress *p, struct request *r)
     progress_complete(p, &one, task_run(p->group, &r->task, &why) ? &why : NULL);
 }
 
-/* The next message, unless a collective call comes first; NULL: sleep, the waker will be rung. */
+/* Takes the next message from the queue. NULL: there is none, or a collective call comes first; the
+ * thread may sleep, because the waker will be rung. */
 static struct request *progress_next_message(struct progress *p)
 {
     struct request *r = NULL;
@@ -125,7 +127,7 @@ static bool request_is_finished(const struct request *r)
     return true;
 }
 
-/* Moves those that are done from `in_flight` to `finished`. */
+/* Moves the requests that are finished from `in_flight` to `finished`. */
 static void progress_take_finished(struct progress *p, struct request_list *finished)
 {
     struct request_list still;
@@ -141,7 +143,7 @@ static void progress_take_finished(struct progress *p, struct request_list *fini
         request_list_add(&p->in_flight, request_list_take(&still));
 }
 
-/* One message and all that come to the queue behind it, until none is in flight. */
+/* Carries out one message and all that follow it in the queue, until none is in flight. */
 static void progress_messages(struct progress *p, struct request *r)
 {
     struct group *g = p->group;
@@ -172,7 +174,7 @@ static void progress_messages(struct progress *p, struct request *r)
     progress_complete(p, &p->in_flight, &why);
 }
 
-/* What comes next; NULL: the end. */
+/* Waits for the next request. NULL: the thread is to end. */
 static struct request *progress_next(struct progress *p)
 {
     struct request *r = NULL;
@@ -247,7 +249,7 @@ static int progress_create(struct group *g, struct fault *why)
     err = progress_make_waker(p->waker);
     if (err) {
         free(p);
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make a pipe for what is started");
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make a pipe for started calls");
     }
     p->group = g;
     request_list_clear(&p->queue);
@@ -258,7 +260,7 @@ static int progress_create(struct group *g, struct fault *why)
     err = progress_start_thread(p);
     if (err) {
         progress_destroy(p);
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for what is started");
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for started calls");
     }
     g->progress = p;
     return 0;
@@ -283,7 +285,7 @@ void progress_stop(struct group *g)
 /* --- the other threads -------------------------------------------------------------------------
  */
 
-/* Under the lock: the thread has something new to see. */
+/* Wakes the thread, wherever it waits, because something has changed. Under the lock. */
 static void progress_rouse(struct progress *p)
 {
     if (p->may_sleep && !p->has_rung) {

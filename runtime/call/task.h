@@ -38,7 +38,8 @@ int task_run(struct group *g, const struct task *t, struct fault *why);
 /* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`. Returns how many. */
 int task_transfers(const struct task *t, const void *in, struct transfer *transfers);
 
-/* True if a CALL_SEND must send a copy: what it receives would overwrite what it has still to send. */
+/* True if a CALL_SEND must send a copy: what it receives would overwrite what it has still to
+ * send. */
 static inline bool task_is_in_place(const struct task *t)
 {
     return t->to != ML_NOBODY && t->from != ML_NOBODY && t->in == t->out && t->count;

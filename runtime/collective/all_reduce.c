@@ -64,7 +64,7 @@ int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_
     enum algorithm algorithm;
     int rc;
 
-    (void)op; /* the links know it from the call */
+    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_direct.c: reduce-scatter and all-gather over the full mesh (reduce_direct.h), run into
- * each other: as soon as a chunk is reduced it goes to everybody. R. Rabenseifner, "A new optimized
- * MPI reduce algorithm", 1997, for the idea of the two halves.
+ * all_reduce_direct.c: a reduce-scatter over the full mesh (reduce_direct.h) and an all-gather,
+ * which overlap: as soon as a chunk is reduced, it goes to all ranks. R. Rabenseifner, "A new
+ * optimized MPI reduce algorithm", 1997, for the idea of the two halves.
  *
- * In place is safe: a peer's finished chunk arrives only after it has read ours.
+ * In place is safe: a peer's finished chunk arrives only after that peer has received ours.
  */
 #include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/reduce_direct.h"
 
-/* Chunk `chunk` of every block goes from its owner to all. */
+/* The transfers that bring a chunk of every block from its owner to all ranks. Returns how many. */
 static int direct_share_chunk(const struct reduce_direct *r, size_t chunk, char *out,
                               struct transfer *t)
 {

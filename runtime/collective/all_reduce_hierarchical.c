@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_hierarchical.c: the ranks of a host reduce-scatter in shared memory, each one's block is
- * all-reduced between the ranks of the same place on all hosts, and gathered on the host again. So what
- * crosses the network is what one rank a host would send, and all ranks carry it. (M. Bayatpour et al., "Scalable
- * reduction collectives with data partitioning-based multi-leader design", SC 2017, with a leader for each rank.)
+ * all_reduce_hierarchical.c: the ranks of a host reduce-scatter in shared memory, each block is
+ * all-reduced between the ranks in the same place on all hosts, and the blocks are gathered on each
+ * host again. So as many bytes cross the network as if there were one rank per host, and all ranks
+ * carry them. (M. Bayatpour et al., "Scalable reduction collectives with data partitioning-based
+ * multi-leader design", SC 2017, with every rank as a leader.)
  */
 #include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/hierarchy.h"
 #include "runtime/steps/reduce_flat.h"
 
-enum {
-    SEGMENT =
-        1
-        << 20 /* bytes that go through all levels at a time: what was reduced is still in a cache */
-};
+/* Bytes that pass through all levels at a time: what one level has reduced is still in a cache. */
+enum { SEGMENT = 1 << 20 };
 
 static size_t larger_size(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-/* Room for the largest segment on either level. */
+/* Opens the pipeline with room for the largest segment on either level. */
 static int hierarchical_open(struct pipeline *p, struct group *g, size_t size, void **work,
                              struct fault *why)
 {
@@ -66,7 +64,7 @@ int all_reduce_hierarchical(struct group *g, const void *in, void *out, size_t s
     void *work;
     int rc = hierarchical_open(&p, g, size < SEGMENT ? size : SEGMENT, &work, why);
 
-    do { /* without bytes too: calls that differ must meet */
+    do { /* once at least: empty messages show calls that differ, too */
         size_t part = size - offset < SEGMENT ? size - offset : SEGMENT;
 
         if (!rc)

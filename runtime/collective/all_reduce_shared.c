@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_shared.c: all_reduce where all members share memory (shm_board.h). Every operand is copied
- * once, into its rank's cell, and read there by whoever reduces it.
+ * all_reduce_shared.c: all_reduce where all members share memory (shm_board.h). Each operand is
+ * copied once, into its rank's cell, and the ranks that reduce it read it there.
  *
- * Short: everyone reduces everything itself: one round. Long: everyone reduces its piece of each cell,
- * then takes the others' results, the fewest bytes. R. Rabenseifner's two halves again
- * (all_reduce_direct.c), with one copy where links make one for each peer. Cells fit in a second-level
- * cache, so that a vector of any length goes through memory once in and once out.
+ * For short vectors every rank reduces everything itself, in one round. For long ones every rank
+ * reduces its piece of each cell, then copies the others' results: the fewest bytes. These are R.
+ * Rabenseifner's two halves again (all_reduce_direct.c), with one copy where links make one for
+ * each peer. Cells fit in a second-level cache, so a vector of any length passes through memory
+ * once on the way in and once on the way out.
  *
- * Three cells are under way, so that a round serves them all and nobody waits for a rank that is late
- * by less than a cell's work:
+ * Three cells are under way at a time, so that one round serves all of them and no rank waits for
+ * another one that is late by less than a cell's work:
  *
  *     round n: give cell n, reduce my piece of cell n - 1, post, take cell n - 2, wait for all
  *
- * Long vectors that all members can read in each other's memory need no cells (all_reduce_mapped.h).
+ * Long vectors that all members can read in each other's memory need no cells
+ * (all_reduce_mapped.h).
  *
- * Operands meet in the order of ranks everywhere: the same bits.
+ * Operands meet in the order of ranks everywhere, which gives the same bits.
  */
 #include "runtime/collective/all_reduce.h"
 
@@ -27,13 +29,14 @@
 
 #include <string.h>
 
-/* The ranks' cells, but this rank's own vector: a cell that others read just then is slower to read. */
+/* The ranks' cells, but for this rank its vector instead: a cell that others are reading is slower
+ * to read. */
 struct cells {
     struct operands all;
     const struct shm_board *board;
-    unsigned back;    /* turns since the cells were this turn's */
-    size_t offset;    /* in them */
-    const char *mine; /* of this rank's, from there on */
+    unsigned back;    /* how many turns ago the cells were filled */
+    size_t offset;    /* in the cells */
+    const char *mine; /* this rank's operand from there on */
 };
 
 static const char *cells_find(const struct operands *o, int i, size_t offset)
@@ -48,8 +51,9 @@ static const char *cells_find(const struct operands *o, int i, size_t offset)
 /* --- short -------------------------------------------------------------------------------------
  */
 
-/* A line that others read just then is slower to read than the vector itself, which may be written
- * before this rank's turn if `out` is `in` and there are more than two. */
+/* Reads its own operand from the caller's vector, which is faster than a line that other ranks are
+ * reading; unless in == out with more than two ranks, where it may already have been
+ * overwritten. */
 static int shared_reduce_lines(struct group *g, const void *in, void *out, size_t size,
                                struct fault *why)
 {
@@ -69,7 +73,7 @@ static int shared_reduce_lines(struct group *g, const void *in, void *out, size_
     return rc;
 }
 
-/* A vector of which this rank's next cell is to be filled. */
+/* A vector from which this rank's next cell is to be filled. */
 struct whole {
     const struct shm_board *board;
     const char *in;
@@ -119,15 +123,15 @@ int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t si
 /* --- long --------------------------------------------------------------------------------------
  */
 
-/* A vector on its way through the cells. */
+/* A vector that passes through the cells. */
 struct passage {
     struct shm_board *board;
     const char *in;
     char *out;
-    size_t size, cells; /* bytes; cells that they fill */
+    size_t size, cells; /* in bytes; in cells that they fill */
 };
 
-/* Of cell `n`: where its bytes stand in the vector, and which piece of them is whose. */
+/* Returns the offset of cell `n` in the vector, and cuts it into the ranks' pieces. */
 static size_t passage_cut(const struct passage *p, size_t n, struct blocks *pieces)
 {
     size_t offset = n * p->board->cell_size, left = p->size - offset;
@@ -137,7 +141,7 @@ static size_t passage_cut(const struct passage *p, size_t n, struct blocks *piec
     return offset;
 }
 
-/* The operands of the others' pieces, which is all that they will look at. */
+/* Fills this rank's cell with its operands of the others' pieces, which are all that they read. */
 static void passage_give(const struct passage *p, size_t n)
 {
     const struct shm_board *b = p->board;
@@ -153,7 +157,8 @@ static void passage_give(const struct passage *p, size_t n)
         memcpy(cell + behind, in + behind, pieces.size - behind);
 }
 
-/* This rank's piece, for the others and for itself; `back` turns ago its cells were given. */
+/* Reduces this rank's piece of cell `n`, which was filled `back` turns ago, for the others (in the
+ * cell) and for itself (in `out`). */
 static void passage_reduce(const struct passage *p, size_t n, unsigned back)
 {
     const struct shm_board *b = p->board;
@@ -170,7 +175,8 @@ static void passage_reduce(const struct passage *p, size_t n, unsigned back)
     memcpy(buffer_at(p->out, offset + mine.offset), sum, mine.size);
 }
 
-/* The others' results. Not all from the same rank at once. */
+/* Copies the others' results, each rank in another order, so that they don't all read one rank's
+ * cell at once. */
 static void passage_take(const struct passage *p, size_t n, unsigned back)
 {
     const struct group *g = p->board->group;
@@ -187,7 +193,7 @@ static void passage_take(const struct passage *p, size_t n, unsigned back)
     }
 }
 
-/* Round n, as drawn above. In the last two nothing is given any more: the turn stays where it was. */
+/* Round n, as drawn above. The last two rounds fill no cell, so the turn stays what it was. */
 static int passage_round(const struct passage *p, size_t n, struct fault *why)
 {
     unsigned late = n < p->cells ? 0 : (unsigned)(n - p->cells + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_to_all.c: with all peers at once, a chunk of every block at a time. The chunks are the same
- * whether a rank works in place or not, because that is each rank's own affair and its peers don't
- * know. In place, what is sent is copied aside first, since the peer's block arrives over it.
+ * all_to_all.c: exchanges with all peers at once, one chunk of every block at a time. The chunks
+ * are the same whether or not a rank works in place, because its peers don't know which. In place,
+ * what is sent is copied first, since the peer's block arrives over it.
  */
 #include "runtime/collective/collectives.h"
 
@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-enum { CHUNK = 256 << 10 };
+enum { CHUNK = 256 << 10 /* bytes */ };
 
-/* One chunk, `skip` bytes into every block, `part` bytes long. */
+/* Exchanges the chunk of `part` bytes that begins `skip` bytes into every block. aside: room for
+ * the copies, or NULL. */
 static int chunk_exchange(struct group *g, const char *in, char *out, size_t size, size_t skip,
                           size_t part, struct transfer *t, char *aside, struct fault *why)
 {
@@ -50,7 +51,7 @@ int all_to_all_run(struct group *g, const void *in, void *out, size_t size, stru
     rc = pipeline_open(&p, g, 2 * g->size, &aside, in_place ? others * CHUNK : 0, why);
     if (rc)
         return rc;
-    do { /* once at least: empty messages show a mismatch too */
+    do { /* once at least: empty messages show calls that differ, too */
         size_t part = size - done < CHUNK ? size - done : CHUNK;
 
         rc = chunk_exchange(g, in, out, size, done, part, p.t, in_place ? aside : NULL, why);

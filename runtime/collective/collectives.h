@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives.h: the collective algorithms, on top of transfer.h. Arguments have been checked by api.c and
- * call_begin has been called; in and out are equal or don't overlap, but for all_gather's and gather's
- * in == out + rank * size. size == 1 groups and count == 0 come here too, and work.
+ * collectives.h: the collective calls. task.c has checked the arguments and called call_begin; in
+ * and out are equal or don't overlap, except that all_gather and gather allow in == out + rank *
+ * size. Groups of one rank and empty buffers come here too, and work.
+ *
+ * Each function sends and receives with transfer.h and returns 0 or an error of it, or
+ * ML_ERR_MEMORY; then the caller breaks the group. Only the thread that the group belongs to may
+ * call them. `size` is in bytes, of one rank's share where there are shares.
  */
 #ifndef RUNTIME_COLLECTIVE_COLLECTIVES_H
 #define RUNTIME_COLLECTIVE_COLLECTIVES_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gather.c: every rank's share goes to the root directly, all at once: the mesh has the links. */
+/* gather.c: every rank sends its share to the root directly, all at once, since every pair of ranks
+ * has a link. */
 #include "runtime/collective/collectives.h"
 
 #include "runtime/steps/steps.h"
@@ -14,7 +15,7 @@ static int gather_all(struct group *g, const void *in, char *out, size_t size, s
 
     if (rc)
         return rc;
-    if (in != mine && size) /* first: in may be out, where rank 0's share arrives */
+    if (in != mine && size) /* before the receives: if in == out, rank 0's share arrives there */
         memcpy(mine, in, size);
     for (int r = 0; r < g->size; r++)
         if (r != g->rank)

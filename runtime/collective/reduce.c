@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* The transfers that bring chunk `chunk` of every block to the root. */
+/* The transfers that bring a chunk of every block to the root. Returns how many. */
 static int scatter_bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,
                                struct transfer *t)
 {
@@ -141,7 +141,7 @@ int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type
     enum algorithm algorithm;
     int rc;
 
-    (void)op;
+    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);

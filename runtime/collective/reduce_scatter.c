@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_scatter.c: short shares all at once into scratch, reduced there in rank order; long ones
- * chunk by chunk (reduce_direct.h).
+ * reduce_scatter.c: short shares are all sent at once into scratch memory and reduced there in the
+ * order of ranks; long ones are reduced chunk by chunk (reduce_direct.h).
  *
- * In place, out lies over the share that rank 0 is sent. So nothing is written there before the
- * chunk over it has gone.
+ * In place, out lies over the share that is sent to rank 0. So no byte is written there before the
+ * chunk that lies under it has left.
  */
 #include "runtime/collective/collectives.h"
 
@@ -29,7 +29,8 @@ static int reduce_scatter_flat(struct group *g, const void *in, void *out, size_
     return rc ? rc : reduce_flat_run(&p, &all, &b, in, out, work, why);
 }
 
-/* Completed chunks wait in scratch: chunk step - lag is in nobody's way any more. */
+/* Copies a completed chunk from scratch to `out`; the chunk of `in` there was sent step - lag steps
+ * ago. */
 static void direct_copy_out(const struct reduce_direct *r, size_t step, char *out)
 {
     size_t lag = reduce_direct_lag(r->group), size;
@@ -74,7 +75,7 @@ int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count,
     enum algorithm algorithm;
     int rc;
 
-    (void)op; /* the links know it from the call */
+    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);

@@ -19,7 +19,7 @@ static int scatter_all(struct group *g, const char *in, void *out, size_t size, 
             p.t[n++] = send_to(r, buffer_at(in, (size_t)r * size), size);
     if (n)
         rc = transfer_run(g, p.t, n, why);
-    if (!rc && out != mine && size) /* last: out may lie over rank 0's share */
+    if (!rc && out != mine && size) /* after the sends: out may lie over rank 0's share */
         memcpy(out, mine, size);
     return rc;
 }

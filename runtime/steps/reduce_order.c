@@ -3,7 +3,7 @@
 
 #include "runtime/kernel/reduce_op.h"
 
-enum { GRAIN = 8192 /* bytes that are reduced by all operands before the next: L1 */ };
+enum { GRAIN = 8192 /* bytes reduced at a time: a first-level cache holds them */ };
 
 void reduce_order_run(const struct operands *o, const struct call *call, char *sum, size_t size)
 {

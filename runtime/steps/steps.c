@@ -5,9 +5,9 @@
 
 enum {
     LINE = 64,
-    CHUNK_LEAST = 16 << 10, /* below, a message's cost outweighs its bytes' */
-    CHUNK_MOST = 256 << 10, /* two operands and a result in a second-level cache */
-    CHUNKS_WANTED = 8,      /* per block, so that a pipeline fills */
+    CHUNK_LEAST = 16 << 10, /* a shorter message costs more than its bytes do */
+    CHUNK_MOST = 256 << 10, /* a second-level cache holds two operands and a result */
+    CHUNKS_WANTED = 8,      /* per block, which keep a pipeline full */
 };
 
 static size_t round_up(size_t size, size_t unit)
