@@ -5,9 +5,9 @@
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/group_join.h"
 #include "runtime/process/stdio_guard.h"
-#include "runtime/world.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* A POSIX record lock: it belongs to the process, so a fork doesn't pass it on. The price is that
- * closing any descriptor of the file drops it: only this file opens it, once, under world.c's lock.
+ * closing any descriptor of the file drops it: only this file opens it, once, under world_join.c's lock.
  */
 struct claim {
     int fd;

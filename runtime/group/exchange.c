@@ -3,7 +3,7 @@
 
 #include "coordinator/protocol.h"
 #include "runtime/group/news.h"
-#include "runtime/world.h"
+#include "runtime/group/world.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

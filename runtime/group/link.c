@@ -46,7 +46,7 @@ void link_take(const struct link *l, struct transfer *t, const void *from, size_
         const struct call *c = &l->group->call;
         const unsigned char *with = (const unsigned char *)t->with + t->moved;
         reduce_fn *reduce_them = reduce_op(c->type, c->op);
-        size_t count = size / type_size(c->type);
+        size_t count = size / reduce_type_size(c->type);
 
         if (t->incoming_first)
             reduce_them(to, from, with, count);

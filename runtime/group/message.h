@@ -3,6 +3,7 @@
 #ifndef RUNTIME_GROUP_MESSAGE_H
 #define RUNTIME_GROUP_MESSAGE_H
 
+#include "runtime/group/group.h"
 #include "runtime/group/link.h"
 
 struct message {

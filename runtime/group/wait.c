@@ -4,12 +4,13 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/link.h"
 #include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/wait_spread_linux.h"
+#include "runtime/group/world.h"
 #include "runtime/process/processor.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -109,9 +110,9 @@ int wait_hear(struct group *g, struct fault *why)
     uint32_t serial = news_serial(n);
     int rc;
 
-    if (serial == g->news_seen)
+    if (serial == g->waiting.news_seen)
         return 0;
-    g->news_seen = serial;
+    g->waiting.news_seen = serial;
     rc = news_broken(n, g, why);
     if (rc)
         return rc;
@@ -137,8 +138,8 @@ int wait_look(struct group *g, struct fault *why)
     /* The coarse clock costs a few ns, and a tick is as exact as this needs to be. */
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-    if (now - g->looked_ms >= LOOK_MS) {
-        g->looked_ms = now;
+    if (now - g->waiting.looked_ms >= LOOK_MS) {
+        g->waiting.looked_ms = now;
         news_read(g->world->news, g);
     }
     return wait_hear(g, why);
@@ -149,7 +150,7 @@ int wait_look(struct group *g, struct fault *why)
 
 static bool wait_may_stall(const struct group *g)
 {
-    return g->world->is_launched && !g->stall_told && !g->is_patient;
+    return g->world->is_launched && !g->waiting.is_stall_told && !g->waiting.is_patient;
 }
 
 static void wait_report_stall(struct group *g)
@@ -170,14 +171,14 @@ static void wait_report_stall(struct group *g)
                         "peers", peers),
               NULL);
     wait_note_leave(g, signature);
-    g->stall_told = true;
+    g->waiting.is_stall_told = true;
 }
 
 void wait_over(struct group *g)
 {
-    if (!g->stall_told)
+    if (!g->waiting.is_stall_told)
         return;
-    g->stall_told = false;
+    g->waiting.is_stall_told = false;
     wait_note_remove(g);
     news_tell(g->world->news, COORD_MOVING, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
 }
@@ -197,7 +198,7 @@ static int wait_timeout(const struct group *g, const struct waiting *w, int64_t 
 static int wait_gather(struct group *g, int count)
 {
     for (int i = 0; i < g->active_count; i++) {
-        int n = g->active[i]->ops->sleep(g->active[i], g->polls + count);
+        int n = g->active[i]->ops->sleep(g->active[i], g->waiting.polls + count);
 
         if (n < 0)
             return -1;
@@ -211,21 +212,21 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
     struct news *n = g->world->news;
     int count, rc = 0;
 
-    g->polls[0] = (struct pollfd){.fd = g->bell, .events = POLLIN};
-    g->polls[1] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
-    g->polls[2] = (struct pollfd){.fd = g->waker, .events = POLLIN};
+    g->waiting.polls[0] = (struct pollfd){.fd = g->waiting.bell, .events = POLLIN};
+    g->waiting.polls[1] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
+    g->waiting.polls[2] = (struct pollfd){.fd = g->waiting.waker, .events = POLLIN};
     count = wait_gather(g, 3);
-    if (count > 0 && news_serial(n) == g->news_seen)
-        rc = poll(g->polls, (nfds_t)count, timeout_ms);
+    if (count > 0 && news_serial(n) == g->waiting.news_seen)
+        rc = poll(g->waiting.polls, (nfds_t)count, timeout_ms);
     else
-        g->polls[0].revents = g->polls[1].revents = 0;
+        g->waiting.polls[0].revents = g->waiting.polls[1].revents = 0;
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     for (int i = 0; i < g->active_count; i++)
         g->active[i]->ops->wake(g->active[i]);
-    if (rc > 0 && g->polls[0].revents)
-        bell_silence(g->bell);
-    if (rc > 0 && g->polls[1].revents)
+    if (rc > 0 && g->waiting.polls[0].revents)
+        bell_silence(g->waiting.bell);
+    if (rc > 0 && g->waiting.polls[1].revents)
         news_read(n, g);
     return 0;
 }
@@ -238,12 +239,12 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
  * is left, and tried again now and then. */
 static bool wait_may_spin_long(struct group *g)
 {
-    if (g->long_lost < LONG_LOST_MOST)
+    if (g->waiting.long_lost < LONG_LOST_MOST)
         return true;
-    if (++g->long_skipped < LONG_SKIPS)
+    if (++g->waiting.long_skipped < LONG_SKIPS)
         return false;
-    g->long_skipped = 0;
-    g->long_lost--;
+    g->waiting.long_skipped = 0;
+    g->waiting.long_lost--;
     return true;
 }
 
@@ -291,7 +292,7 @@ bool wait_spin(struct group *g, struct waiting *w)
         wait_choose_spin(g, w);
     }
     if (now - w->since_ns >= w->spin_ns) {
-        g->long_lost += w->is_long && g->long_lost < LONG_LOST_MOST;
+        g->waiting.long_lost += w->is_long && g->waiting.long_lost < LONG_LOST_MOST;
         w->is_long = false;
         return false;
     }
@@ -322,7 +323,8 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
 void wait_moved(struct group *g, struct waiting *w)
 {
     if (w->is_long)
-        g->long_lost = g->long_lost > LONG_WON ? g->long_lost - LONG_WON : 0;
+        g->waiting.long_lost =
+            g->waiting.long_lost > LONG_WON ? g->waiting.long_lost - LONG_WON : 0;
     *w = (struct waiting){0};
     wait_over(g);
 }

@@ -2,7 +2,8 @@
 #include "runtime/group/wait_note.h"
 
 #include "runtime/group/group.h"
-#include "runtime/world.h"
+#include "runtime/group/link.h"
+#include "runtime/group/world.h"
 
 #include <fcntl.h>
 #include <stdio.h>

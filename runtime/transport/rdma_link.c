@@ -12,8 +12,8 @@
 #include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/world.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #include "common/clock.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/transport/rdma_link.h"
 #include "runtime/transport/rdma_module.h"
 #include "runtime/transport/rdma_wiring.h"
-#include "runtime/world.h"
 
 #include <poll.h>
 #include <stdlib.h>

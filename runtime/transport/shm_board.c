@@ -2,8 +2,9 @@
 #include "runtime/transport/shm_board.h"
 
 #include "runtime/group/group.h"
+#include "runtime/group/link.h"
+#include "runtime/group/sleeper.h"
 #include "runtime/group/wait.h"
-#include "runtime/transport/shm_link.h"
 
 #include <string.h>
 
@@ -18,15 +19,15 @@ static bool has_posted(const struct shm_board *b, int rank)
 /* --- posting -----------------------------------------------------------------------------------
  */
 
-/* The store and the looks at who sleeps are sequentially consistent, as shm_link.c explains. */
+/* The store is sequentially consistent, as sleeper.h needs it. */
 static void board_post(struct shm_board *b, struct board_line *mine)
 {
-    const struct group *g = b->group;
+    struct group *g = b->group;
 
     atomic_store(&mine->at, ++b->posted);
     for (int i = 0; i < g->size; i++)
         if (i != g->rank)
-            shm_link_rouse(g->links[i]);
+            sleeper_wake(&g->slots[i], g, i);
 }
 
 /* --- waiting -----------------------------------------------------------------------------------

@@ -8,18 +8,14 @@
  * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes through the
  * ring, and nothing is sent behind it until the offer has been answered.
  *
- * Waking: a sleeper sets its slot's is_asleep, then looks at the rings once more; whoever moves a
- * head or a tail stores it, then looks at is_asleep. Both stores and loads are sequentially
- * consistent, so one of the two sees the other.
+ * Heads, tails and answers are stored sequentially consistent, as sleeper.h needs it.
  */
 #include "runtime/transport/shm_link.h"
 
-#include "runtime/group/bell.h"
 #include "runtime/group/group.h"
 #include "runtime/group/message.h"
-#include "runtime/process/fork_guard.h"
+#include "runtime/group/world.h"
 #include "runtime/transport/shm_board.h"
-#include "runtime/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +44,7 @@ struct shm_link {
     uint64_t out_head, out_tail;
     uint64_t in_tail, in_head;
     uint64_t in_tail_told; /* what the sender knows of in_tail */
-    struct shm_slot *my_slot, *peer_slot;
-    int peer_bell;    /* -1: not found yet */
+    struct sleeper_slot *my_slot, *peer_slot;
     bool has_sent;    /* a message since the last one that came */
     bool is_offering; /* the first send */
     bool is_taking;   /* the first receive */
@@ -71,35 +66,18 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* --- bells -------------------------------------------------------------------------------------
+/* --- waking ------------------------------------------------------------------------------------
  */
 
-static __attribute__((noinline)) void shm_ring_bell(struct shm_link *s)
+static inline void shm_wake_peer(struct shm_link *s)
 {
-    const struct group *g = s->base.group;
-
-    /* Whoever is first rings; the sleeper announces its next sleep anew. */
-    if (!atomic_exchange(&s->peer_slot->is_asleep, 0))
-        return;
-    if (s->peer_bell < 0)
-        s->peer_bell =
-            bell_find(g->world->dir, g->world->generation, g->id, g->members[s->base.peer]);
-    if (s->peer_bell >= 0)
-        bell_ring(s->peer_bell);
-}
-
-void shm_link_rouse(struct link *l)
-{
-    struct shm_link *s = shm_of(l);
-
-    if (__builtin_expect(atomic_load(&s->peer_slot->is_asleep), 0))
-        shm_ring_bell(s);
+    sleeper_wake(s->peer_slot, s->base.group, s->base.peer);
 }
 
 static inline void shm_publish(struct shm_link *s, _Atomic uint64_t *position, uint64_t value)
 {
     atomic_store(position, value);
-    shm_link_rouse(&s->base);
+    shm_wake_peer(s);
 }
 
 /* --- sending -----------------------------------------------------------------------------------
@@ -146,7 +124,7 @@ static bool shm_would_offer(const struct shm_link *s, const struct transfer *t)
 /* The header has just been written. */
 static void shm_offer(struct shm_link *s, const struct transfer *t)
 {
-    shm_offer_make(&s->out->offer, &s->base.group->world->giver,
+    shm_offer_make(&s->out->offer, s->base.group->world->giver,
                    s->out_head - sizeof(struct message), t->buf);
     s->is_offering = true;
     s->out_head = round_up(s->out_head, LINE);
@@ -254,7 +232,7 @@ static void shm_answer(struct shm_link *s, enum shm_offer_state answer)
         link_pop_recv(&s->base);
     else
         t->moved = 0;
-    shm_link_rouse(&s->base);
+    shm_wake_peer(s);
 }
 
 /* As shm_receive, of a message that is offered. */
@@ -405,9 +383,7 @@ static void shm_close(struct link *l)
 
     shm_cancel(l);
     atomic_store(&s->my_slot->is_closed, 1);
-    if (atomic_load(&s->peer_slot->is_asleep))
-        shm_ring_bell(s);
-    fork_guard_close(s->peer_bell);
+    shm_wake_peer(s);
     free(s);
 }
 
@@ -435,7 +411,6 @@ int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segme
     l->chunk = smaller(CHUNK, l->ring_size);
     l->my_slot = shm_segment_slot(s, me);
     l->peer_slot = shm_segment_slot(s, them);
-    l->peer_bell = -1;
     *out = &l->base;
     return 0;
 }

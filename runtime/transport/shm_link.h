@@ -11,8 +11,4 @@
 int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segment *s, int me,
                   int them, struct fault *why);
 
-/* Rings the peer's bell if it sleeps. For whoever has written what it may wait for, with a sequentially
- * consistent store. */
-void shm_link_rouse(struct link *l);
-
 #endif

@@ -37,7 +37,8 @@ struct shm_giver {
     int32_t pid;
 };
 
-void shm_giver_init(struct shm_giver *me);
+/* To be freed. NULL: out of memory. */
+struct shm_giver *shm_offer_giver_create(void);
 
 /* The sender's. The offer is open once the ring's head has passed `position`. */
 void shm_offer_make(struct shm_offer *o, const struct shm_giver *me, uint64_t position,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -95,7 +96,8 @@ static int segment_new(struct shm_segment **out, const char *name, int count, st
     s->count = count;
     s->ring_size = ring_size_for(count);
     s->cell_size = cell_size_for(count);
-    s->head_size = whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct shm_slot));
+    s->head_size =
+        whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct sleeper_slot));
     s->part_size = whole_pages(rings_offset(s) + (size_t)(count - 1) * ring_stride(s->ring_size));
     s->size = s->head_size + (size_t)count * s->part_size;
     *out = s;
@@ -247,9 +249,9 @@ bool shm_segment_is_crowded(struct shm_segment *s, int index)
     return members > CPU_COUNT(&all);
 }
 
-struct shm_slot *shm_segment_slot(struct shm_segment *s, int index)
+struct sleeper_slot *shm_segment_slot(struct shm_segment *s, int index)
 {
-    return (struct shm_slot *)(s->memory + sizeof(struct shm_head)) + index;
+    return (struct sleeper_slot *)(s->memory + sizeof(struct shm_head)) + index;
 }
 
 struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)

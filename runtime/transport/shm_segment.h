@@ -18,22 +18,14 @@
 #define RUNTIME_TRANSPORT_SHM_SEGMENT_H
 
 #include "common/fault.h"
+#include "runtime/group/sleeper.h"
 #include "runtime/process/processor.h"
 #include "runtime/transport/shm_offer.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* One process's. */
-struct shm_slot {
-    _Alignas(PROCESSOR_LINE) _Atomic uint32_t is_asleep; /* about to poll: ring its bell */
-    _Atomic uint32_t is_closed;                          /* it has freed the group */
-    _Atomic int32_t processor; /* on which it waited last, from 1; 0: not known */
-    cpu_set_t processors;      /* that it may use, as it was when it mapped the segment */
-};
 
 /* A queue of bytes from one process to one other; positions only grow. */
 struct shm_ring {
@@ -56,7 +48,7 @@ void shm_segment_close(struct shm_segment *s);  /* takes NULL */
 /* Whether member `index` and those that may use the same processors are more than these. Once all have mapped s. */
 bool shm_segment_is_crowded(struct shm_segment *s, int index);
 
-struct shm_slot *shm_segment_slot(struct shm_segment *s, int index);
+struct sleeper_slot *shm_segment_slot(struct shm_segment *s, int index);
 struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to);
 size_t shm_segment_ring_size(const struct shm_segment *s); /* bytes; a power of two */
 

@@ -93,7 +93,7 @@ static int tcp_send(struct tcp_link *s)
  * rest. */
 static void tcp_reduce(struct tcp_link *s, struct transfer *t, size_t size)
 {
-    size_t whole = size - size % type_size(s->base.group->call.type);
+    size_t whole = size - size % reduce_type_size(s->base.group->call.type);
 
     if (whole) {
         link_take(&s->base, t, s->bounce, whole);

@@ -5,10 +5,10 @@
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/tcp_link.h"
 #include "runtime/transport/tcp_wire.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -244,14 +244,14 @@ static int mesh_failed(struct tcp_mesh *m, const struct wire *w, const struct fa
 
     do {
         struct pollfd p[2] = {{.fd = news_fd(m->group->world->news), .events = POLLIN},
-                              {.fd = m->group->bell, .events = POLLIN}};
+                              {.fd = m->group->waiting.bell, .events = POLLIN}};
         int rc = mesh_check_news(m, why);
 
         if (rc)
             return rc;
         left = clock_left_ms(deadline_ms);
         if (poll(p, 2, left) > 0 && p[1].revents)
-            bell_silence(m->group->bell);
+            bell_silence(m->group->waiting.bell);
     } while (left > 0);
     *why = *mine;
     return mesh_wrap(m, w->peer, why);
@@ -310,7 +310,7 @@ static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
 
     p[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
     p[1] = (struct pollfd){.fd = news_fd(m->group->world->news), .events = POLLIN};
-    p[2] = (struct pollfd){.fd = m->group->bell, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = m->group->waiting.bell, .events = POLLIN};
     for (int i = 0; i < m->wire_count; i++) {
         const struct wire *w = &m->wires[i];
         bool wants_out = w->state == WIRE_CONNECTING || w->out_size;
@@ -338,7 +338,7 @@ int tcp_mesh_run(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
         if (rc)
             return rc;
         if (m->polls[2].revents)
-            bell_silence(m->group->bell);
+            bell_silence(m->group->waiting.bell);
         if (m->polls[1].revents || m->polls[2].revents) {
             rc = mesh_check_news(m, why);
             if (rc)

@@ -2,8 +2,8 @@
 #include "runtime/transport/tcp_wire.h"
 
 #include "common/clock.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/world.h"
+#include "runtime/world_join.h"
 
 #include "common/clock.h"
 #include "common/number.h"
@@ -11,6 +11,7 @@
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/steps/algorithm_table.h"
+#include "runtime/transport/shm_offer.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -43,6 +44,7 @@ static void world_free(struct world *w)
         free(w->host_names[i]);
     free(w->host_names);
     free(w->host_of);
+    free(w->giver);
     sodium_memzero(w->secret, sizeof(w->secret));
     free(w);
 }
@@ -209,9 +211,12 @@ static int world_open(struct world **out, struct fault *why)
     struct world *w = calloc(1, sizeof(*w));
     int held[STDIO_GUARD], rc;
 
-    if (!w)
+    if (w)
+        w->giver = shm_offer_giver_create();
+    if (!w || !w->giver) {
+        free(w);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    shm_giver_init(&w->giver);
+    }
     stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
     stdio_guard_end(held);
@@ -223,7 +228,7 @@ static int world_open(struct world **out, struct fault *why)
     return 0;
 }
 
-int world_init(struct world **out, bool eager, struct fault *why)
+int world_join_init(struct world **out, bool eager, struct fault *why)
 {
     struct world *w;
     int rc = 0;
@@ -256,7 +261,7 @@ static void world_leave(struct world *w)
     news_await_left(w->news, w->rank, clock_ms() + LEFT_MS, NULL);
 }
 
-int world_finalize(struct fault *why)
+int world_join_finalize(struct fault *why)
 {
     struct group *other, *busy;
     struct world *w;
@@ -280,7 +285,7 @@ int world_finalize(struct fault *why)
     return rc;
 }
 
-struct world *world_current(void)
+struct world *world_join_current(void)
 {
     return current;
 }
