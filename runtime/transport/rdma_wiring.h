@@ -6,17 +6,17 @@
 
 #include "common/fault.h"
 
-struct wiring;
+struct rdma_wiring;
 
-int wiring_read(struct wiring **out, const char *job_dir, struct fault *why);
-void wiring_destroy(struct wiring *w); /* takes NULL */
+int rdma_wiring_read(struct rdma_wiring **out, const char *job_dir, struct fault *why);
+void rdma_wiring_destroy(struct rdma_wiring *w); /* takes NULL */
 
 /* The devices by which host `from` reaches host `to`, NULL-terminated, owned by the wiring until
  * the next call. *count of them. ML_ERR_ARGUMENT if there is none. */
-int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
-                   struct fault *why);
+int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *const **out,
+                        int *count, struct fault *why);
 
 /* "port", "gid_index", "mtu", "qp": `otherwise` where the user has not chosen. */
-int wiring_choice(const struct wiring *w, const char *name, int otherwise);
+int rdma_wiring_choice(const struct rdma_wiring *w, const char *name, int otherwise);
 
 #endif

@@ -38,7 +38,7 @@ struct shm_segment {
     unsigned char *memory;
 };
 
-static size_t ring_size_for(int count)
+static size_t shm_segment_ring_size_for(int count)
 {
     size_t pairs = (size_t)count * (size_t)(count - 1), size = RING_MAX;
 
@@ -47,7 +47,7 @@ static size_t ring_size_for(int count)
     return size;
 }
 
-static size_t cell_size_for(int count)
+static size_t shm_segment_cell_size_for(int count)
 {
     size_t size = CELL_MAX;
 
@@ -56,20 +56,20 @@ static size_t cell_size_for(int count)
     return size;
 }
 
-static size_t ring_stride(size_t ring_size)
+static size_t shm_segment_ring_stride(size_t ring_size)
 {
     return sizeof(struct shm_ring) + ring_size;
 }
 
 /* Of a part: cells first, as they are whole pages, then lines, then rings. */
-static size_t lines_offset(const struct shm_segment *s)
+static size_t shm_segment_lines_offset(const struct shm_segment *s)
 {
     return BOARD_CELLS * s->cell_size;
 }
 
-static size_t rings_offset(const struct shm_segment *s)
+static size_t shm_segment_rings_offset(const struct shm_segment *s)
 {
-    return lines_offset(s) + BOARD_LINES * sizeof(struct board_line);
+    return shm_segment_lines_offset(s) + BOARD_LINES * sizeof(struct board_line);
 }
 
 static size_t whole_pages(size_t size)
@@ -79,12 +79,12 @@ static size_t whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-static unsigned char *part_of(const struct shm_segment *s, int index)
+static unsigned char *shm_segment_part(const struct shm_segment *s, int index)
 {
     return s->memory + s->head_size + (size_t)index * s->part_size;
 }
 
-static int segment_new(struct shm_segment **out, const char *name, int count, struct fault *why)
+static int shm_segment_new(struct shm_segment **out, const char *name, int count, struct fault *why)
 {
     struct shm_segment *s = calloc(1, sizeof(*s));
 
@@ -94,19 +94,20 @@ static int segment_new(struct shm_segment **out, const char *name, int count, st
     }
     strcpy(s->name, name);
     s->count = count;
-    s->ring_size = ring_size_for(count);
-    s->cell_size = cell_size_for(count);
+    s->ring_size = shm_segment_ring_size_for(count);
+    s->cell_size = shm_segment_cell_size_for(count);
     s->head_size =
         whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct sleeper_slot));
-    s->part_size = whole_pages(rings_offset(s) + (size_t)(count - 1) * ring_stride(s->ring_size));
+    s->part_size = whole_pages(shm_segment_rings_offset(s) +
+                               (size_t)(count - 1) * shm_segment_ring_stride(s->ring_size));
     s->size = s->head_size + (size_t)count * s->part_size;
     *out = s;
     return 0;
 }
 
 /* The kernel takes the pages from the memory node of the processor that asks: the caller's own. */
-static int segment_allocate(const struct shm_segment *s, int fd, size_t offset, size_t size,
-                            struct fault *why)
+static int shm_segment_allocate(const struct shm_segment *s, int fd, size_t offset, size_t size,
+                                struct fault *why)
 {
     int err;
 
@@ -121,7 +122,7 @@ static int segment_allocate(const struct shm_segment *s, int fd, size_t offset, 
                     s->size / 1024, s->count);
 }
 
-static int segment_map(struct shm_segment *s, int fd, int index, struct fault *why)
+static int shm_segment_map(struct shm_segment *s, int fd, int index, struct fault *why)
 {
     void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -137,7 +138,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
 {
     struct shm_segment *s;
     struct shm_head *head;
-    int fd, rc = segment_new(&s, name, count, why);
+    int fd, rc = shm_segment_new(&s, name, count, why);
 
     if (rc)
         return rc;
@@ -152,10 +153,10 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
                       name, s->size / 1024);
         goto fail;
     }
-    rc = segment_allocate(s, fd, 0, s->head_size + s->part_size, why);
+    rc = shm_segment_allocate(s, fd, 0, s->head_size + s->part_size, why);
     if (rc)
         goto fail;
-    rc = segment_map(s, fd, 0, why);
+    rc = shm_segment_map(s, fd, 0, why);
     if (rc)
         goto fail;
     close(fd);
@@ -178,7 +179,7 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
     struct shm_segment *s;
     const struct shm_head *head;
     struct stat st;
-    int fd, rc = segment_new(&s, name, count, why);
+    int fd, rc = shm_segment_new(&s, name, count, why);
 
     if (rc)
         return rc;
@@ -191,10 +192,11 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
         rc = fault_set(why, ML_ERR_SYSTEM, "the shared memory %s is not this job's", name);
         goto fail;
     }
-    rc = segment_allocate(s, fd, s->head_size + (size_t)index * s->part_size, s->part_size, why);
+    rc =
+        shm_segment_allocate(s, fd, s->head_size + (size_t)index * s->part_size, s->part_size, why);
     if (rc)
         goto fail;
-    rc = segment_map(s, fd, index, why);
+    rc = shm_segment_map(s, fd, index, why);
     if (rc)
         goto fail;
     head = (const struct shm_head *)s->memory;
@@ -259,8 +261,8 @@ struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)
     /* Each sender has count - 1 rings: none to itself. */
     size_t number = (size_t)(to > from ? to - 1 : to);
 
-    return (struct shm_ring *)(part_of(s, from) + rings_offset(s) +
-                               number * ring_stride(s->ring_size));
+    return (struct shm_ring *)(shm_segment_part(s, from) + shm_segment_rings_offset(s) +
+                               number * shm_segment_ring_stride(s->ring_size));
 }
 
 size_t shm_segment_ring_size(const struct shm_segment *s)
@@ -276,8 +278,8 @@ int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct grou
     if (!b)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     b->group = g;
-    b->cells = part_of(s, 0);
-    b->lines = part_of(s, 0) + lines_offset(s);
+    b->cells = shm_segment_part(s, 0);
+    b->lines = shm_segment_part(s, 0) + shm_segment_lines_offset(s);
     b->stride = s->part_size;
     b->cell_size = s->cell_size;
     *out = b;

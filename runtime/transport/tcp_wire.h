@@ -12,10 +12,10 @@
  * accepting:                  SHAKING ──proved, expected──▶ a link
  *                                └──anything else──▶ dropped; a stranger may not disturb
  */
-enum wire_state { WIRE_FREE, WIRE_CONNECTING, WIRE_SHAKING };
+enum tcp_wire_state { TCP_WIRE_FREE, TCP_WIRE_CONNECTING, TCP_WIRE_SHAKING };
 
-struct wire {
-    enum wire_state state;
+struct tcp_wire {
+    enum tcp_wire_state state;
     int fd;
     int peer; /* rank in the group; -1: accepted, not known yet */
     struct auth *auth;
@@ -28,13 +28,13 @@ struct wire {
     struct address to;   /* connecting ones */
 };
 
-/* Begins; *w is free, but for w->peer and w->to of a connecting one. wire_accept takes over `fd`. In error
- * wire_drop is still due. */
-int wire_connect(struct wire *w, const struct group *g, struct fault *why);
-int wire_accept(struct wire *w, const struct group *g, int fd, struct fault *why);
-void wire_drop(struct wire *w); /* closes whatever there is; *w is free then */
+/* Begins; *w is free, but for w->peer and w->to of a connecting one. tcp_wire_accept takes over `fd`. In error
+ * tcp_wire_drop is still due. */
+int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *why);
+int tcp_wire_accept(struct tcp_wire *w, const struct group *g, int fd, struct fault *why);
+void tcp_wire_drop(struct tcp_wire *w); /* closes whatever there is; *w is free then */
 
 /* Goes on after poll() gave `revents`. Over once is_proved and out_size is 0. ML_ERR_LINK, ML_ERR_REFUSED. */
-int wire_step(struct wire *w, short revents, struct fault *why);
+int tcp_wire_step(struct tcp_wire *w, short revents, struct fault *why);
 
 #endif
