@@ -134,6 +134,16 @@ static int shm_segment_map(struct shm_segment *s, int fd, int index, struct faul
     return 0;
 }
 
+/* Allocates this process's part, with the head if it is the first one, and maps all of the segment. */
+static int shm_segment_take_part(struct shm_segment *s, int fd, int index, struct fault *why)
+{
+    size_t offset = index == 0 ? 0 : s->head_size + (size_t)index * s->part_size;
+    size_t size = s->part_size + (index == 0 ? s->head_size : 0);
+    int rc = shm_segment_allocate(s, fd, offset, size, why);
+
+    return rc ? rc : shm_segment_map(s, fd, index, why);
+}
+
 int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why)
 {
     struct shm_segment *s;
@@ -153,10 +163,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
                       name, s->size / 1024);
         goto fail;
     }
-    rc = shm_segment_allocate(s, fd, 0, s->head_size + s->part_size, why);
-    if (rc)
-        goto fail;
-    rc = shm_segment_map(s, fd, 0, why);
+    rc = shm_segment_take_part(s, fd, 0, why);
     if (rc)
         goto fail;
     close(fd);
@@ -192,11 +199,7 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
         rc = fault_set(why, ML_ERR_SYSTEM, "the shared memory %s is not this job's", name);
         goto fail;
     }
-    rc =
-        shm_segment_allocate(s, fd, s->head_size + (size_t)index * s->part_size, s->part_size, why);
-    if (rc)
-        goto fail;
-    rc = shm_segment_map(s, fd, index, why);
+    rc = shm_segment_take_part(s, fd, index, why);
     if (rc)
         goto fail;
     head = (const struct shm_head *)s->memory;
