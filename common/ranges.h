@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ranges.h: pieces of memory that don't overlap, found by an address in them: a sorted array of structs, each of which
- * begins with a struct range. Pointers to items are valid until the next ranges_add or ranges_remove. Not thread-safe:
- * the caller has a lock.
+ * ranges.h: pieces of memory that don't overlap, found by an address in them: a sorted array of
+ * structs, each of which begins with a struct range. Pointers to items are valid until the next
+ * ranges_add or ranges_remove. Not thread-safe: the caller has a lock.
  */
 #ifndef COMMON_RANGES_H
 #define COMMON_RANGES_H
@@ -31,8 +31,8 @@ void ranges_add(struct ranges *r, const void *item);
 /* Item `index` of r->count, in the order of addresses. */
 void *ranges_item(const struct ranges *r, size_t index);
 
-/* The item that contains all `size` bytes from `address` on; NULL: there is none. With size 0, the address just behind
- * an item's last byte is still in it if no other item begins there. */
+/* The item that contains all `size` bytes from `address` on; NULL: there is none. With size 0, the
+ * address just behind an item's last byte is still in it if no other item begins there. */
 void *ranges_find(const struct ranges *r, const void *address, size_t size);
 
 /* The item that begins at `address`, or NULL. */

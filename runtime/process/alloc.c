@@ -45,12 +45,13 @@ static void alloc_in_child(void)
 
 static void alloc_prepare(void)
 {
-    /* If this fails for want of memory, a child that is forked while another thread allocates can't allocate. */
+    /* If this fails for want of memory, a child that is forked while another thread allocates can't
+     * allocate. */
     (void)pthread_atfork(alloc_before_fork, alloc_after_fork, alloc_in_child);
 }
 
-/* Maps it in the file, if there is one. Private memory is mapped first in any case: the kernel refuses it if there is
- * not so much memory at all, while it allows a file of any size. */
+/* Maps it in the file, if there is one. Private memory is mapped first in any case: the kernel
+ * refuses it if there is not so much memory at all, while it allows a file of any size. */
 static bool alloc_map(struct alloc_block *b, size_t size)
 {
     void *private = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

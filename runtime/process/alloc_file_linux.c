@@ -19,8 +19,8 @@ static bool is_tried; /* to make it */
 static struct alloc_file file = {.fd = -1};
 static off_t used;
 
-/* Where memory is promised to those only who can have it all (2), a page of a file may be refused when it is first
- * touched, by SIGBUS. */
+/* Where memory is promised to those only who can have it all (2), a page of a file may be refused
+ * when it is first touched, by SIGBUS. */
 static bool is_commit_strict(void)
 {
     char mode = '2';
@@ -74,7 +74,8 @@ static void alloc_file_make(void)
         .pid = (int32_t)getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino};
 }
 
-/* A program may close descriptors that it doesn't know, and the number may be another file's now. */
+/* A program may close descriptors that it doesn't know, and the number may be another file's
+ * now. */
 static bool alloc_file_is_ours(int fd)
 {
     struct stat st;
@@ -98,7 +99,8 @@ void *alloc_file_map(size_t size, uint64_t *offset)
     return at;
 }
 
-/* Refused for what the program has locked, maybe with all of its memory (mlockall), or made read-only. */
+/* Refused for what the program has locked, maybe with all of its memory (mlockall), or made
+ * read-only. */
 void alloc_file_unmap(void *memory, size_t size)
 {
     if (madvise(memory, size, MADV_REMOVE)) {

@@ -75,8 +75,8 @@ static int peer_file_open(const struct alloc_file *file)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Whether this is the file and has all of that, for ever, so that reading it can't be SIGBUS: its size is asked for once it is
- * known to be sealed. */
+/* Whether this is the file and has all of that, for ever, so that reading it can't be SIGBUS: its
+ * size is asked for once it is known to be sealed. */
 static bool peer_file_contains(int fd, const struct alloc_file *file,
                                const struct alloc_place *place)
 {

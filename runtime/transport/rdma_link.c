@@ -33,11 +33,13 @@ struct rdma_link {
     struct link base;
     const struct endpoint_table *verbs;
     struct endpoint *endpoint;
-    /* Zero-copy: messages of this side are counted as they begin, those of the peer as they are through. */
+    /* Zero-copy: messages of this side are counted as they begin, those of the peer as they are
+     * through. */
     uint32_t begun, received;
     uint32_t looked;        /* up to here it has been looked at whether to announce them */
     uint32_t announced_end; /* behind the last one that was */
-    /* Sends at the head of the queue that have gone, but may still be read by the device: behind each. */
+    /* Sends at the head of the queue that have gone, but may still be read by the device: behind
+     * each. */
     uint64_t marks[UNREAD_MOST];
     int unread;
 };
@@ -52,7 +54,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The first chunk of a message: its header, and what has room beside it; false: there is no room now. */
+/* The first chunk of a message: its header, and what has room beside it; false: there is no room
+ * now. */
 static bool rdma_link_begin(struct rdma_link *s, struct transfer *t)
 {
     size_t room, size = 0;

@@ -204,7 +204,8 @@ int rdma_mesh_run(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
     struct exchange *x = NULL;
     int rc = rdma_mesh_connect(m, deadline_ms, why);
 
-    /* A packet to a queue pair that isn't connected yet would be lost, and sent again seconds later. */
+    /* A packet to a queue pair that isn't connected yet would be lost, and sent again seconds
+     * later. */
     if (!rc)
         rc = exchange_run(&x, g, (struct blob){NULL, 0}, deadline_ms, why);
     exchange_destroy(x);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rdma_mesh.h: how the members of a group that talk over RDMA are joined: each opens its devices and
- * makes a queue pair a peer and rail, hands the peers their numbers (exchange.h), connects, waits
- * until all have, and then hears over each queue pair who is at its other end.
+ * rdma_mesh.h: how the members of a group that talk over RDMA are joined: each opens its devices
+ * and makes a queue pair a peer and rail, hands the peers their numbers (exchange.h), connects,
+ * waits until all have, and then hears over each queue pair who is at its other end.
  */
 #ifndef RUNTIME_TRANSPORT_RDMA_MESH_H
 #define RUNTIME_TRANSPORT_RDMA_MESH_H

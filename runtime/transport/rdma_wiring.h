@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rdma_wiring.h: JOB_DIR/rdma.json: which devices lead from host to host, and what the user has chosen
- * for all of them. */
+/* rdma_wiring.h: JOB_DIR/rdma.json: which devices lead from host to host, and what the user has
+ * chosen for all of them. */
 #ifndef RUNTIME_TRANSPORT_RDMA_WIRING_H
 #define RUNTIME_TRANSPORT_RDMA_WIRING_H
 

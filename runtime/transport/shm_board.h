@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_board.h: where a group whose members all share memory meets. Each member has two lines, used in
- * turn, on which it posts "I have come this far", the call that it is in and a few bytes, and four cells
- * for more bytes. A post costs no system call, and everybody reads everybody's line: one hop of a cache
- * line, whatever the number of members.
+ * shm_board.h: where a group whose members all share memory meets. Each member has two lines, used
+ * in turn, on which it posts "I have come this far", the call that it is in and a few bytes, and
+ * four cells for more bytes. A post costs no system call, and everybody reads everybody's line: one
+ * hop of a cache line, whatever the number of members.
  *
- * A call on the board is a sequence of rounds, the same on all members: write, post, wait for all, read.
- * A line is written again two rounds later: by then each other member has posted once more, and so has
- * read what it posts behind. A cell is written again four turns later, of which there is at most one a
- * round: what is written before post n may be read by others as long as they have not made post n + 3.
+ * A call on the board is a sequence of rounds, the same on all members: write, post, wait for all,
+ * read. A line is written again two rounds later: by then each other member has posted once more,
+ * and so has read what it posts behind. A cell is written again four turns later, of which there is
+ * at most one a round: what is written before post n may be read by others as long as they have not
+ * made post n + 3.
  *
  *     member 0: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
  *     member 1: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
@@ -41,12 +42,12 @@ struct shm_board {
     uint64_t awaited; /* the post that this rank waits for; 0: it doesn't */
 };
 
-/* Begins a call: the first round. Up to BOARD_PAYLOAD bytes go on the line. Returns once all members have
- * posted theirs; ML_ERR_MISMATCH if they are in another call, or what wait.h says. */
+/* Begins a call: the first round. Up to BOARD_PAYLOAD bytes go on the line. Returns once all
+ * members have posted theirs; ML_ERR_MISMATCH if they are in another call, or what wait.h says. */
 int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struct fault *why);
 
-/* Another round, with up to BOARD_PAYLOAD bytes on the line; one without; or its two halves, between which there is
- * time for work of one's own. */
+/* Another round, with up to BOARD_PAYLOAD bytes on the line; one without; or its two halves,
+ * between which there is time for work of one's own. */
 int shm_board_tell(struct shm_board *b, const void *payload, size_t size, struct fault *why);
 int shm_board_round(struct shm_board *b, struct fault *why);
 void shm_board_post(struct shm_board *b);
@@ -69,8 +70,8 @@ static inline void shm_board_turn(struct shm_board *b)
     b->turns++;
 }
 
-/* A member's cell of `back` turns before this one: its own to write before a round, the others' to read
- * after it. */
+/* A member's cell of `back` turns before this one: its own to write before a round, the others' to
+ * read after it. */
 static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank, unsigned back)
 {
     size_t number = (b->turns - back) % BOARD_CELLS;
@@ -80,8 +81,8 @@ static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank,
 
 /* For links, which shm_board.c calls: these two only look. */
 
-/* Whether `rank` waits in a call that this rank has not come to: it sends and receives nothing else until
- * then. *call: which. */
+/* Whether `rank` waits in a call that this rank has not come to: it sends and receives nothing else
+ * until then. *call: which. */
 static inline bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call)
 {
     const struct board_line *l = shm_board_line(b, rank, b->posted + 1);

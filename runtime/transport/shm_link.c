@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shm_link.c: messages over rings in shared memory. Positions in a ring only grow. Each message
- * starts on a pair of cache lines of its own; header and the first 32 bytes of payload share a line: so a
- * small message costs the receiver two misses, the ring's head and that line. A pair, because processors fetch
- * the other line of a pair unasked: the receiver would take away the one that the sender is writing.
+ * starts on a pair of cache lines of its own; header and the first 32 bytes of payload share a
+ * line: so a small message costs the receiver two misses, the ring's head and that line. A pair,
+ * because processors fetch the other line of a pair unasked: the receiver would take away the one
+ * that the sender is writing.
  *
- * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes through the
- * ring, and nothing is sent behind it until the offer has been answered.
+ * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes
+ * through the ring, and nothing is sent behind it until the offer has been answered.
  *
  * Heads, tails and answers are stored sequentially consistent, as sleeper.h needs it.
  */
@@ -37,7 +38,8 @@ struct shm_link {
     struct link base;
     struct shm_ring *out, *in;
     size_t ring_size;
-    /* CHUNK, or the ring's size: no more is copied at once, whatever position the other side may have written. */
+    /* CHUNK, or the ring's size: no more is copied at once, whatever position the other side may
+     * have written. */
     size_t chunk;
     /* Own positions, and the last that was seen of the other's: its cache line is only touched when
      * there seems to be nothing. */
@@ -100,8 +102,9 @@ static void shm_link_copy_in(struct shm_link *s, const void *from, size_t size)
     s->out_head += size;
 }
 
-/* An offer takes until the receiver has come and read it, while the ring holds a few of the shorter messages: there whoever
- * sends one after the other had better go on, and two that share a processor don't change places for each. */
+/* An offer takes until the receiver has come and read it, while the ring holds a few of the shorter
+ * messages: there whoever sends one after the other had better go on, and two that share a
+ * processor don't change places for each. */
 static bool shm_link_prefers_ring(const struct shm_link *s)
 {
     const struct group *g = s->base.group;
@@ -205,8 +208,8 @@ static void shm_link_copy_out(struct shm_link *s, struct transfer *t, size_t siz
 }
 
 /* The sender hears of free room by the quarter of a ring, not by the message: it always has the
- * rest. In whole lines, so that the end of a message may be rounded up into what it sees as free.
- */
+ * rest. In whole lines, so that the end of a message may be rounded up into what it sees as
+ * free. */
 static void shm_link_free_room(struct shm_link *s)
 {
     if (s->in_tail - s->in_tail_told < s->ring_size / 4)
@@ -295,8 +298,8 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
     return 1;
 }
 
-/* The peer waits for this rank on the board, and this rank for the peer in its link: they will never meet.
- */
+/* The peer waits for this rank on the board, and this rank for the peer in its link: they will
+ * never meet. */
 static bool shm_link_is_missed(const struct shm_link *s, struct message *call)
 {
     const struct link *l = &s->base;
@@ -368,7 +371,8 @@ static void shm_link_wake(struct link *l)
     atomic_store_explicit(&shm_link_of(l)->my_slot->is_asleep, 0, memory_order_relaxed);
 }
 
-/* The peer may read the buffer of an open offer at any time; what it has read so far no longer counts. */
+/* The peer may read the buffer of an open offer at any time; what it has read so far no longer
+ * counts. */
 static void shm_link_cancel(struct link *l)
 {
     struct shm_link *s = shm_link_of(l);

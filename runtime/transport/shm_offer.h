@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_offer.h: a long message that its receiver reads straight from the sender's memory (process_vm_readv), one copy
- * instead of two. Its header goes through the ring (shm_link.c) as any other; beside the ring stands where the payload is.
- * Where the kernel doesn't allow it (Yama's ptrace_scope, seccomp, another user), the receiver says so and the payload
- * follows through the ring.
+ * shm_offer.h: a long message that its receiver reads straight from the sender's memory
+ * (process_vm_readv), one copy instead of two. Its header goes through the ring (shm_link.c) as any
+ * other; beside the ring stands where the payload is. Where the kernel doesn't allow it (Yama's
+ * ptrace_scope, seccomp, another user), the receiver says so and the payload follows through the
+ * ring.
  *
- * A sender whose call fails may have its buffer back at once: it withdraws the offer, and what was read then doesn't
- * count. So each offer ends by one atomic step of one side.
+ * A sender whose call fails may have its buffer back at once: it withdraws the offer, and what was
+ * read then doesn't count. So each offer ends by one atomic step of one side.
  */
 #ifndef RUNTIME_TRANSPORT_SHM_OFFER_H
 #define RUNTIME_TRANSPORT_SHM_OFFER_H
@@ -31,7 +32,8 @@ struct shm_offer {
     uint64_t cookie;
 };
 
-/* What a sender's offers have in common: the cookie, in its own memory, tells that a process is still the same. */
+/* What a sender's offers have in common: the cookie, in its own memory, tells that a process is
+ * still the same. */
 struct shm_giver {
     uint64_t cookie;
     int32_t pid;

@@ -134,7 +134,8 @@ static int shm_segment_map(struct shm_segment *s, int fd, int index, struct faul
     return 0;
 }
 
-/* Allocates this process's part, with the head if it is the first one, and maps all of the segment. */
+/* Allocates this process's part, with the head if it is the first one, and maps all of the
+ * segment. */
 static int shm_segment_take_part(struct shm_segment *s, int fd, int index, struct fault *why)
 {
     size_t offset = index == 0 ? 0 : s->head_size + (size_t)index * s->part_size;

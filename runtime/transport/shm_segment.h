@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_segment.h: the memory that a group's members on one host share: a head with a slot for each, and a part for each
- * with its cells and lines on the board (shm_board.h) and its rings, one to each other member.
+ * shm_segment.h: the memory that a group's members on one host share: a head with a slot for each,
+ * and a part for each with its cells and lines on the board (shm_board.h) and its rings, one to
+ * each other member.
  *
  *     ├ head, slot 0, slot 1 … ┼ part 0: cells, lines, ring 0→1, ring 0→2 … ┼ part 1: cells, lines, ring 1→0 … ┼ …
  *
- * A part is whole pages, which its member itself allocates: so they lie on the memory node where it runs (--bind-to). All in
- * a part is written by its member and read by others. A write first fetches its line from where it lies, and in the end
- * puts it back there; what is written close by goes from node to node once, when it is read. Rings beside their
- * readers would cross twice. (A ring's tail and an offer's answer are its reader's: a line each.)
+ * A part is whole pages, which its member itself allocates: so they lie on the memory node where it
+ * runs (--bind-to). All in a part is written by its member and read by others. A write first
+ * fetches its line from where it lies, and in the end puts it back there; what is written close by
+ * goes from node to node once, when it is read. Rings beside their readers would cross twice. (A
+ * ring's tail and an offer's answer are its reader's: a line each.)
  *
- * The lowest member makes the segment, with the head and its own part; then the others allocate theirs. Until all have said
- * that they have (group_join.c's second exchange), nobody touches a part but its member: a page that nobody could
- * allocate is SIGBUS. Then the name is removed, so that nothing is left however the processes end.
+ * The lowest member makes the segment, with the head and its own part; then the others allocate
+ * theirs. Until all have said that they have (group_join.c's second exchange), nobody touches a
+ * part but its member: a page that nobody could allocate is SIGBUS. Then the name is removed, so
+ * that nothing is left however the processes end.
  */
 #ifndef RUNTIME_TRANSPORT_SHM_SEGMENT_H
 #define RUNTIME_TRANSPORT_SHM_SEGMENT_H
@@ -37,15 +40,17 @@ struct shm_ring {
 
 struct shm_segment;
 
-/* Makes the segment `name` for `count` processes, as the one of index 0; or maps the one that it made, as
- * the one of `index`. Each allocates its part: ML_ERR_SYSTEM with the sizes if /dev/shm is too small. */
+/* Makes the segment `name` for `count` processes, as the one of index 0; or maps the one that it
+ * made, as the one of `index`. Each allocates its part: ML_ERR_SYSTEM with the sizes if /dev/shm is
+ * too small. */
 int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why);
 int shm_segment_open(struct shm_segment **out, const char *name, int count, int index,
                      struct fault *why);
 void shm_segment_unlink(struct shm_segment *s); /* the maker's; takes NULL, and may be repeated */
 void shm_segment_close(struct shm_segment *s);  /* takes NULL */
 
-/* Whether member `index` and those that may use the same processors are more than these. Once all have mapped s. */
+/* Whether member `index` and those that may use the same processors are more than these. Once all
+ * have mapped s. */
 bool shm_segment_is_crowded(struct shm_segment *s, int index);
 
 struct sleeper_slot *shm_segment_slot(struct shm_segment *s, int index);

@@ -234,8 +234,8 @@ static int tcp_mesh_check_news(struct tcp_mesh *m, struct fault *why)
     return rc;
 }
 
-/* The wire to a known peer failed, as `mine` says. If that is because the peer has ended, the coordinator
- * says so in a moment. */
+/* The wire to a known peer failed, as `mine` says. If that is because the peer has ended, the
+ * coordinator says so in a moment. */
 static int tcp_mesh_failed(struct tcp_mesh *m, const struct tcp_wire *w, const struct fault *mine,
                            struct fault *why)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tcp_wire.h: one connection of a mesh that is being made (tcp_mesh.h), up to the proof of who is there. */
+/* tcp_wire.h: one connection of a mesh that is being made (tcp_mesh.h), up to the proof of who is
+ * there. */
 #ifndef RUNTIME_TRANSPORT_TCP_WIRE_H
 #define RUNTIME_TRANSPORT_TCP_WIRE_H
 
@@ -28,13 +29,14 @@ struct tcp_wire {
     struct address to;   /* connecting ones */
 };
 
-/* Begins; *w is free, but for w->peer and w->to of a connecting one. tcp_wire_accept takes over `fd`. In error
- * tcp_wire_drop is still due. */
+/* Begins; *w is free, but for w->peer and w->to of a connecting one. tcp_wire_accept takes over
+ * `fd`. In error tcp_wire_drop is still due. */
 int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *why);
 int tcp_wire_accept(struct tcp_wire *w, const struct group *g, int fd, struct fault *why);
 void tcp_wire_drop(struct tcp_wire *w); /* closes whatever there is; *w is free then */
 
-/* Goes on after poll() gave `revents`. Over once is_proved and out_size is 0. ML_ERR_LINK, ML_ERR_REFUSED. */
+/* Goes on after poll() gave `revents`. Over once is_proved and out_size is 0. ML_ERR_LINK,
+ * ML_ERR_REFUSED. */
 int tcp_wire_step(struct tcp_wire *w, short revents, struct fault *why);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wait.c: how a rank waits: it spins, then sleeps until its bell, a link's descriptor or the coordinator's wakes
- * it; a death ends the wait, and a stall is reported once. The links, and what the coordinator says, are stand-ins.
+ * test_wait.c: how a rank waits: it spins, then sleeps until its bell, a link's descriptor or the
+ * coordinator's wakes it; a death ends the wait, and a stall is reported once. The links, and what
+ * the coordinator says, are stand-ins.
  */
 #include "runtime/group/wait.h"
 
@@ -461,7 +462,8 @@ static void test_stall(void **state)
     int64_t begin = clock_ms();
 
     (void)state;
-    /* Each sleep ends by itself when the stall is due. The report is followed by a sleep without end. */
+    /* Each sleep ends by itself when the stall is due. The report is followed by a sleep without
+     * end. */
     while (!f->group->waiting.is_stall_told) {
         f->sleep = clock_ms() - begin >= 1000 ? SLEEP_READY : SLEEP_ON;
         assert_int_equal(step(&w, &why), 0);
