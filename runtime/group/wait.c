@@ -36,8 +36,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* --- death -------------------------------------------------------------------------------------
- */
+/* --- death ------------------------------------------------------------------------------------ */
 
 /* When to give up `l`, on which nothing moves, in clock_ms; INT64_MAX: not as long as it is neither
  * ended nor gone. */
@@ -146,8 +145,7 @@ int wait_look(struct group *g, struct fault *why)
     return wait_hear(g, why);
 }
 
-/* --- stalls ------------------------------------------------------------------------------------
- */
+/* --- stalls ----------------------------------------------------------------------------------- */
 
 static bool wait_may_stall(const struct group *g)
 {
@@ -184,8 +182,7 @@ void wait_over(struct group *g)
     news_tell(g->world->news, COORD_MOVING, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
 }
 
-/* --- sleep -------------------------------------------------------------------------------------
- */
+/* --- sleep ------------------------------------------------------------------------------------ */
 
 /* Milliseconds for poll(): until the stall is due or `deadline`, whichever comes first. */
 static int wait_timeout(const struct group *g, const struct waiting *w, int64_t deadline)
@@ -233,8 +230,7 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
     return 0;
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /* Long spinning pays while messages usually arrive within it. It does not when several virtual
  * hosts share a processor, or when peers compute between calls; then it is switched off and retried

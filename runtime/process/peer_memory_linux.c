@@ -55,8 +55,7 @@ void peer_memory_close(struct peer_memory *m)
     free(m);
 }
 
-/* --- mapping -----------------------------------------------------------------------------------
- */
+/* --- mapping ---------------------------------------------------------------------------------- */
 
 static bool peer_file_is(const struct stat *st, const struct alloc_file *file)
 {
@@ -108,8 +107,7 @@ static bool peer_view_open(struct peer_view *out, const struct alloc_file *file,
     return true;
 }
 
-/* --- finding -----------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 /* The one that has not been used for longest makes room. */
 static struct peer_view *peer_view_find(struct peer_view *views, const struct alloc_file *file,

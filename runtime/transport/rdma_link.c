@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rdma_link.c: messages over chunks (rdma/endpoint.h). A message starts in a chunk of its own with
- * its header and fills as many as it takes. It is reduced straight out of the slot that the peer's
- * device wrote it to.
+ * rdma_link.c: messages over chunks (rdma/endpoint.h). A message begins with its header in a chunk
+ * of its own and fills as many chunks as it needs. It is reduced straight out of the slot that the
+ * peer's device wrote it to.
  */
 #include "runtime/transport/rdma_link.h"
 
@@ -21,10 +21,10 @@
 #include <string.h>
 
 enum {
-    FLUSH_MS = 3000, /* at most, for what was sent last to reach a peer that is still there */
+    FLUSH_MS = 3000, /* at most, for the last messages to reach a peer that is still there */
     FLUSH_STEP_MS = 50,
     DESCRIPTORS = 32,
-    /* To arm, sleep and wake takes six system calls, and an interrupt on the way. */
+    /* Arming, sleeping and waking up take six system calls, and an interrupt. */
     SPIN_NS = 1000 * 1000,
     UNREAD_MOST = 8,
 };
@@ -33,13 +33,13 @@ struct rdma_link {
     struct link base;
     const struct endpoint_table *verbs;
     struct endpoint *endpoint;
-    /* Zero-copy: messages of this side are counted as they begin, those of the peer as they are
-     * through. */
+    /* Zero-copy. Messages of this side are counted when they begin, those of the peer when they are
+     * complete. */
     uint32_t begun, received;
-    uint32_t looked;        /* up to here it has been looked at whether to announce them */
-    uint32_t announced_end; /* behind the last one that was */
-    /* Sends at the head of the queue that have gone, but may still be read by the device: behind
-     * each. */
+    uint32_t looked;        /* whether to announce messages has been decided up to here */
+    uint32_t announced_end; /* behind the last one that was announced */
+    /* Where the sends at the head of the queue end that have gone, but that the device may still be
+     * reading. */
     uint64_t marks[UNREAD_MOST];
     int unread;
 };
@@ -54,8 +54,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The first chunk of a message: its header, and what has room beside it; false: there is no room
- * now. */
+/* Sends the first chunk of a message: its header, and what else has room there. False: no slot is
+ * free. */
 static bool rdma_link_begin(struct rdma_link *s, struct transfer *t)
 {
     size_t room, size = 0;
@@ -81,7 +81,7 @@ static bool rdma_link_has_gone(const struct transfer *t)
     return t->header_moved && t->moved == t->size;
 }
 
-/* The first send that has not all gone, or NULL. */
+/* The first send that has not gone entirely, or NULL. */
 static struct transfer *rdma_link_to_send(const struct rdma_link *s)
 {
     struct transfer *t = s->base.sends;
@@ -91,7 +91,7 @@ static struct transfer *rdma_link_to_send(const struct rdma_link *s)
     return s->unread < UNREAD_MOST ? t : NULL;
 }
 
-/* 1 if a chunk has gone, 0 if there is no room. */
+/* 1 if a chunk has gone, 0 if no slot is free. */
 static int rdma_link_send(struct rdma_link *s, struct transfer *t)
 {
     size_t part;
@@ -110,7 +110,7 @@ static int rdma_link_send(struct rdma_link *s, struct transfer *t)
     return 1;
 }
 
-/* Sends are done once the devices need their memory no more. */
+/* Sends are done once the devices no longer need their memory. */
 static int rdma_link_end_sends(struct rdma_link *s)
 {
     int ended = 0;
@@ -124,7 +124,8 @@ static int rdma_link_end_sends(struct rdma_link *s)
     return ended > 0;
 }
 
-/* So that the peer's device can write what is to come where it belongs. */
+/* Announces receives, so that the peer's device can write the next messages straight to where they
+ * belong. */
 static void rdma_link_announce(struct rdma_link *s)
 {
     uint32_t message = s->received;
@@ -144,7 +145,7 @@ static void rdma_link_announce(struct rdma_link *s)
     }
 }
 
-/* 1 if a chunk was taken, 0 if none is there, ML_ERR_*. */
+/* 1 if a chunk was taken, 0 if there is none, ML_ERR_*. */
 static int rdma_link_receive(struct rdma_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
@@ -186,8 +187,7 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
     return 1;
 }
 
-/* --- words about rails ------------------------------------------------------------------------
- */
+/* --- words about rails ------------------------------------------------------------------------ */
 
 static int rdma_link_say(struct rdma_link *s, struct fault *why)
 {
@@ -229,7 +229,8 @@ static int rdma_link_hear(struct link *l, json_t *word, struct fault *why)
     return rc ? rc : rdma_link_say(s, why);
 }
 
-/* A failure of this side is one at once; for any other, the coordinator may know of a death. */
+/* A failure of this side's device ends the link at once; after any other, the coordinator may know
+ * of a death. */
 static int rdma_link_look(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
@@ -267,7 +268,7 @@ static int rdma_link_progress(struct link *l, struct fault *why)
             return rc;
         moved |= rc;
     }
-    /* What had arrived before the failure counts. */
+    /* What had arrived before the failure is still used. */
     return moved ? moved : rdma_link_look(s, why);
 }
 

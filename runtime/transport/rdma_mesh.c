@@ -114,7 +114,7 @@ static int rdma_mesh_connect(struct rdma_mesh *m, int64_t deadline_ms, struct fa
     return rc;
 }
 
-/* One look at each; *left: those that have not heard from their peer. */
+/* Looks once at each endpoint; *left: how many have not heard from their peer. */
 static int rdma_mesh_check_all(struct rdma_mesh *m, int *left, struct fault *why)
 {
     struct group *g = m->group;
@@ -143,7 +143,7 @@ static int rdma_mesh_check_late(struct rdma_mesh *m, struct fault *why)
     return fault_wrap(why, "%s", group_describe(g, g->rank, who));
 }
 
-/* Sleeps until one of the unchecked may have heard something. */
+/* Sleeps until one of the unchecked endpoints may have received something. */
 static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadline_ms)
 {
     struct news *n = m->group->world->news;
@@ -166,7 +166,7 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
         news_read(n, m->group);
 }
 
-/* What the coordinator has said: somebody failed, or is gone. */
+/* Fails if the coordinator has said that a member failed or is gone. */
 static int rdma_mesh_hear(struct rdma_mesh *m, struct fault *why)
 {
     struct group *g = m->group;

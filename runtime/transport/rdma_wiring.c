@@ -10,7 +10,7 @@ enum { RAILS_MOST = 8 };
 
 struct rdma_wiring {
     json_t *root;                      /* owns the names */
-    const char *names[RAILS_MOST + 1]; /* the last rdma_wiring_devices' */
+    const char *names[RAILS_MOST + 1]; /* what rdma_wiring_devices returned last */
 };
 
 int rdma_wiring_read(struct rdma_wiring **out, const char *job_dir, struct fault *why)

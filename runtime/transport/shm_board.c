@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { LOOKS = 64 /* at a line before the first pause: the others usually come together */ };
+enum { LOOKS = 64 /* at a line before the first pause: ranks usually arrive together */ };
 
 static bool shm_board_has_posted(const struct shm_board *b, int rank)
 {
@@ -16,8 +16,7 @@ static bool shm_board_has_posted(const struct shm_board *b, int rank)
            b->posted;
 }
 
-/* --- posting -----------------------------------------------------------------------------------
- */
+/* --- posting ---------------------------------------------------------------------------------- */
 
 /* The store is sequentially consistent, as sleeper.h needs it. */
 static void shm_board_publish(struct shm_board *b, struct board_line *mine)
@@ -30,10 +29,10 @@ static void shm_board_publish(struct shm_board *b, struct board_line *mine)
             sleeper_wake(&g->slots[i], g, i);
 }
 
-/* --- waiting -----------------------------------------------------------------------------------
- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Makes the links to those who have not posted yet the ones that wait_step looks after. */
+/* Makes the links to members that have not posted yet the active ones, which wait_step looks
+ * after. */
 static int shm_board_watch(struct shm_board *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -47,7 +46,7 @@ static int shm_board_watch(struct shm_board *b, struct fault *why)
         if (!l->active)
             continue;
         g->active[g->active_count++] = l;
-        rc = l->ops->progress(l, why); /* sees whether the peer has closed its end */
+        rc = l->ops->progress(l, why); /* notices if the peer has closed its end */
     }
     return rc < 0 ? rc : 0;
 }
@@ -72,7 +71,7 @@ static __attribute__((noinline)) int shm_board_await(struct shm_board *b, int ra
         if (wait_spin(b->group, &w))
             continue;
         rc = shm_board_watch(b, why);
-        /* If it has come meanwhile, nothing would wake this rank. */
+        /* If `rank` has posted meanwhile, nothing would wake this rank. */
         if (!rc && b->group->links[rank]->active)
             rc = wait_step(b->group, &w, why);
     }
@@ -99,8 +98,7 @@ int shm_board_wait(struct shm_board *b, struct fault *why)
     return rc;
 }
 
-/* --- rounds ------------------------------------------------------------------------------------
- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 int shm_board_begin(struct shm_board *b, const void *payload, size_t size, struct fault *why)
 {

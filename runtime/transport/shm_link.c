@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shm_link.c: messages over rings in shared memory. Positions in a ring only grow. Each message
- * starts on a pair of cache lines of its own; header and the first 32 bytes of payload share a
- * line: so a small message costs the receiver two misses, the ring's head and that line. A pair,
- * because processors fetch the other line of a pair unasked: the receiver would take away the one
- * that the sender is writing.
+ * starts on a pair of cache lines of its own, and its header and the first 32 bytes of payload
+ * share a line: so a small message costs the receiver two misses, the ring's head and that line. It
+ * is a pair because processors fetch the other line of a pair unasked, so the receiver would take
+ * away the line that the sender is writing.
  *
  * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes
- * through the ring, and nothing is sent behind it until the offer has been answered.
+ * through the ring, and nothing is sent after it until the receiver has answered the offer.
  *
- * Heads, tails and answers are stored sequentially consistent, as sleeper.h needs it.
+ * Heads, tails and answers are stored with sequential consistency, as sleeper.h requires.
  */
 #include "runtime/transport/shm_link.h"
 
@@ -23,33 +23,31 @@
 
 enum {
     LINE = PROCESSOR_LINE, /* messages start at its multiples */
-    GRAIN = 16,            /* pieces of a payload are its multiples; no element is larger */
+    GRAIN = 16,            /* pieces of a payload are multiples of it; no element is larger */
     CHUNK = 32 * 1024,     /* bytes after which the other side may begin with its part */
 
-    OFFER_LEAST =
-        8 * 1024, /* bytes: below, the ring's two copies cost less than the kernel's one */
-    OFFER_ALWAYS = 32 * 1024, /* below, only if nobody would be kept waiting */
-    OFFER_MOST_ONE_WAY =
-        1024 * 1024,           /* beyond, two processors with a copy each are faster than one */
-    OFFER_CHUNK = 1024 * 1024, /* then other links get their turn */
+    OFFER_LEAST = 8 * 1024,           /* bytes: below, two copies through the ring cost less */
+    OFFER_ALWAYS = 32 * 1024,         /* below, only if that keeps no rank waiting */
+    OFFER_MOST_ONE_WAY = 1024 * 1024, /* beyond, two processors with a copy each are faster */
+    OFFER_CHUNK = 1024 * 1024,        /* after which other links get their turn */
 };
 
 struct shm_link {
     struct link base;
     struct shm_ring *out, *in;
     size_t ring_size;
-    /* CHUNK, or the ring's size: no more is copied at once, whatever position the other side may
-     * have written. */
+    /* CHUNK, or the ring's size if that is less: no more is copied at once, whatever position the
+     * other side may have written. */
     size_t chunk;
-    /* Own positions, and the last that was seen of the other's: its cache line is only touched when
-     * there seems to be nothing. */
+    /* Own positions, and the other side's when last read: its cache line is only touched when there
+     * seems to be nothing to do. */
     uint64_t out_head, out_tail;
     uint64_t in_tail, in_head;
-    uint64_t in_tail_told; /* what the sender knows of in_tail */
+    uint64_t in_tail_told; /* as the sender knows it */
     struct sleeper_slot *my_slot, *peer_slot;
-    bool has_sent;    /* a message since the last one that came */
-    bool is_offering; /* the first send */
-    bool is_taking;   /* the first receive */
+    bool has_sent;    /* a message has gone since the last one came */
+    bool is_offering; /* the first send is offered */
+    bool is_taking;   /* the first receive is an offer */
     bool was_refused; /* the peer can't read this process's memory */
 };
 
@@ -69,8 +67,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* --- waking ------------------------------------------------------------------------------------
- */
+/* --- waking ----------------------------------------------------------------------------------- */
 
 static inline void shm_link_wake_peer(struct shm_link *s)
 {
@@ -83,8 +80,7 @@ static inline void shm_link_publish(struct shm_link *s, _Atomic uint64_t *positi
     shm_link_wake_peer(s);
 }
 
-/* --- sending -----------------------------------------------------------------------------------
- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static size_t shm_link_room(struct shm_link *s)
 {
@@ -102,9 +98,9 @@ static void shm_link_copy_in(struct shm_link *s, const void *from, size_t size)
     s->out_head += size;
 }
 
-/* An offer takes until the receiver has come and read it, while the ring holds a few of the shorter
- * messages: there whoever sends one after the other had better go on, and two that share a
- * processor don't change places for each. */
+/* An offer blocks the sender until the receiver has read it; the ring buffers several short
+ * messages. So a rank that streams short messages uses the ring, and two ranks on one processor
+ * need not switch for every message. */
 static bool shm_link_prefers_ring(const struct shm_link *s)
 {
     const struct group *g = s->base.group;
@@ -112,7 +108,8 @@ static bool shm_link_prefers_ring(const struct shm_link *s)
     return g->world->is_crowded || (g->call.kind == CALL_SEND && s->has_sent && !s->base.recvs);
 }
 
-/* With one way only and processors for both, the ring is faster for the longest ones. */
+/* In one direction only, and with a processor for each side, the ring is faster for the longest
+ * messages. */
 static bool shm_link_would_offer(const struct shm_link *s, const struct transfer *t)
 {
     const struct group *g = s->base.group;
@@ -125,7 +122,7 @@ static bool shm_link_would_offer(const struct shm_link *s, const struct transfer
     return t->size <= OFFER_MOST_ONE_WAY || s->base.recvs || g->world->is_crowded;
 }
 
-/* The header has just been written. */
+/* Offers the payload of the message whose header has just been written. */
 static void shm_link_offer(struct shm_link *s, const struct transfer *t)
 {
     shm_offer_make(&s->out->offer, s->base.group->world->giver,
@@ -135,7 +132,7 @@ static void shm_link_offer(struct shm_link *s, const struct transfer *t)
     shm_link_publish(s, &s->out->head, s->out_head);
 }
 
-/* As shm_link_send, of a message that was offered. */
+/* As shm_link_send, for a message that was offered. */
 static int shm_link_take_answer(struct shm_link *s)
 {
     struct transfer *t = s->base.sends;
@@ -148,12 +145,12 @@ static int shm_link_take_answer(struct shm_link *s)
         t->moved = t->size;
         link_pop_send(&s->base);
     } else {
-        s->was_refused = true; /* goes through the ring, from the start */
+        s->was_refused = true; /* then the message goes through the ring, from its start */
     }
     return 1;
 }
 
-/* 1 if something of the first send was moved, 0 if there is no room. */
+/* 1 if some of the first send was moved, 0 if there is no room. */
 static int shm_link_send(struct shm_link *s)
 {
     struct transfer *t = s->base.sends;
@@ -193,8 +190,7 @@ static int shm_link_send(struct shm_link *s)
     return 1;
 }
 
-/* --- receiving ---------------------------------------------------------------------------------
- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 static void shm_link_copy_out(struct shm_link *s, struct transfer *t, size_t size)
 {
@@ -207,9 +203,9 @@ static void shm_link_copy_out(struct shm_link *s, struct transfer *t, size_t siz
     s->in_tail += size;
 }
 
-/* The sender hears of free room by the quarter of a ring, not by the message: it always has the
- * rest. In whole lines, so that the end of a message may be rounded up into what it sees as
- * free. */
+/* Tells the sender of free room in steps of a quarter of the ring, not at each message: it always
+ * has the rest. In whole lines, so that the end of a message may be rounded up into what the sender
+ * sees as free. */
 static void shm_link_free_room(struct shm_link *s)
 {
     if (s->in_tail - s->in_tail_told < s->ring_size / 4)
@@ -218,7 +214,7 @@ static void shm_link_free_room(struct shm_link *s)
     shm_link_publish(s, &s->in->tail, s->in_tail_told);
 }
 
-/* Whether the message whose header stands at in_tail is in the ring or offered. */
+/* True if the message whose header is at in_tail is offered; false if it is in the ring. */
 static bool shm_link_is_offered(const struct shm_link *s, const struct message *m)
 {
     return m->size >= OFFER_LEAST && shm_offer_look(&s->in->offer) != OFFER_NONE &&
@@ -230,7 +226,7 @@ static void shm_link_answer(struct shm_link *s, enum shm_offer_state answer)
     struct transfer *t = s->base.recvs;
 
     if (!shm_offer_end(&s->in->offer, answer))
-        return; /* withdrawn: the sender has broken the group, as this rank is about to hear */
+        return; /* withdrawn: the sender has broken the group, as this rank is about to learn */
     s->is_taking = false;
     if (answer == OFFER_TAKEN)
         link_pop_recv(&s->base);
@@ -239,7 +235,7 @@ static void shm_link_answer(struct shm_link *s, enum shm_offer_state answer)
     shm_link_wake_peer(s);
 }
 
-/* As shm_link_receive, of a message that is offered. */
+/* As shm_link_receive, for a message that is offered. */
 static int shm_link_take_offered(struct shm_link *s)
 {
     struct transfer *t = s->base.recvs;
@@ -298,8 +294,8 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
     return 1;
 }
 
-/* The peer waits for this rank on the board, and this rank for the peer in its link: they will
- * never meet. */
+/* True if the peer waits for this rank on the board while this rank waits for the peer in its link:
+ * they would never meet. */
 static bool shm_link_is_missed(const struct shm_link *s, struct message *call)
 {
     const struct link *l = &s->base;
@@ -308,7 +304,8 @@ static bool shm_link_is_missed(const struct shm_link *s, struct message *call)
     return b && (l->recvs || l->sends) && shm_board_is_ahead(b, l->peer, call);
 }
 
-/* When idle, and after the ring: what was sent before counts. */
+/* Called when nothing moved, after the ring was read: what was sent before the peer's end is still
+ * used. */
 static int shm_link_look_up(struct shm_link *s, struct fault *why)
 {
     struct link *l = &s->base;
@@ -319,7 +316,7 @@ static int shm_link_look_up(struct shm_link *s, struct fault *why)
     if (!shm_link_is_missed(s, &call) || atomic_load(&s->in->head) != s->in_tail)
         return 0;
     if (s->is_offering && shm_offer_look(&s->out->offer) != OFFER_OPEN)
-        return 0; /* taken just before */
+        return 0; /* answered just now */
     return message_check(l->group, &call, l->recvs ? l->recvs : l->sends, why);
 }
 
@@ -340,15 +337,14 @@ static int shm_link_progress(struct link *l, struct fault *why)
     return moved ? moved : shm_link_look_up(s, why);
 }
 
-/* --- sleeping ----------------------------------------------------------------------------------
- */
+/* --- sleeping --------------------------------------------------------------------------------- */
 
 static int shm_link_sleep(struct link *l, struct pollfd *p)
 {
     struct shm_link *s = shm_link_of(l);
     struct message call;
 
-    (void)p; /* the group's bell wakes us */
+    (void)p; /* the group's bell ends the sleep */
     atomic_store(&s->my_slot->is_asleep, 1);
     if (l->recvs && atomic_load(&s->in->head) != s->in_tail)
         return -1;
@@ -371,8 +367,8 @@ static void shm_link_wake(struct link *l)
     atomic_store_explicit(&shm_link_of(l)->my_slot->is_asleep, 0, memory_order_relaxed);
 }
 
-/* The peer may read the buffer of an open offer at any time; what it has read so far no longer
- * counts. */
+/* The peer may read the buffer of an open offer at any time; after this, what it has read is
+ * discarded. */
 static void shm_link_cancel(struct link *l)
 {
     struct shm_link *s = shm_link_of(l);
@@ -394,7 +390,7 @@ static void shm_link_close(struct link *l)
 
 static const struct link_ops shm_link_ops = {
     .name = "shared memory",
-    .drain_ms = 0, /* what a peer wrote before its end is in the ring already */
+    .drain_ms = 0, /* what a peer wrote before its end is already in the ring */
     .progress = shm_link_progress,
     .sleep = shm_link_sleep,
     .wake = shm_link_wake,

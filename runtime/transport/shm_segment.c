@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 enum {
-    RING_MAX = 1 << 20, /* bytes: no faster beyond that */
-    RING_MIN = 1024, /* with hundreds of ranks; longer messages don't go through it (shm_offer.h) */
-    SEGMENT_AIM = 32 << 20, /* bytes that all rings together should stay below */
-    CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads are in a second-level cache */
+    RING_MAX = 1 << 20,     /* bytes: no faster beyond that */
+    RING_MIN = 1024,        /* with hundreds of ranks; longer messages are offered (shm_offer.h) */
+    SEGMENT_AIM = 32 << 20, /* bytes, which all rings together should not exceed */
+    CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads fit in a second-level cache */
     CELL_MIN = 4096,
-    CELLS_AIM = 8 << 20, /* bytes, of all */
+    CELLS_AIM = 8 << 20, /* bytes, for all cells together */
     SEGMENT_MAGIC = 0x4d4c5332,
 };
 
@@ -31,7 +31,7 @@ struct shm_head {
 
 struct shm_segment {
     char name[NAME_MAX];
-    bool is_named; /* made here, and still to be unlinked */
+    bool is_named; /* made by this process, and not unlinked yet */
     int count;
     size_t ring_size, cell_size;
     size_t head_size, part_size, size; /* of the head with its slots, of each part, of all */
@@ -61,7 +61,7 @@ static size_t shm_segment_ring_stride(size_t ring_size)
     return sizeof(struct shm_ring) + ring_size;
 }
 
-/* Of a part: cells first, as they are whole pages, then lines, then rings. */
+/* Offsets in a part: cells first, as they are whole pages, then lines, then rings. */
 static size_t shm_segment_lines_offset(const struct shm_segment *s)
 {
     return BOARD_CELLS * s->cell_size;
@@ -105,7 +105,8 @@ static int shm_segment_new(struct shm_segment **out, const char *name, int count
     return 0;
 }
 
-/* The kernel takes the pages from the memory node of the processor that asks: the caller's own. */
+/* The kernel takes the pages from the memory node of the processor that allocates them: the
+ * caller's own. */
 static int shm_segment_allocate(const struct shm_segment *s, int fd, size_t offset, size_t size,
                                 struct fault *why)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tcp_link.c: messages over a TCP connection. Header and payload go in one system call each way,
- * straight from and to the caller's memory. The sockets' buffers are left to the kernel, which
- * grows them to megabytes; setting them would stop that at net.core.wmem_max, a fraction.
+ * tcp_link.c: messages over a TCP connection. Header and payload are sent and received by one
+ * system call, straight from and to the caller's memory. The sizes of the socket's buffers are left
+ * to the kernel, which lets them grow to megabytes; setting them would limit that to
+ * net.core.wmem_max, a fraction.
  */
 #include "runtime/transport/tcp_link.h"
 
@@ -19,10 +20,8 @@
 #include <unistd.h>
 
 enum {
-    BOUNCE = 256 * 1024, /* bytes: what is to be reduced comes through here, in the L2 cache */
-    PART =
-        512 *
-        1024, /* bytes a system call: it holds the socket's lock, and acknowledgements wait for it */
+    BOUNCE = 256 * 1024, /* bytes: what is reduced comes through here, in the L2 cache */
+    PART = 512 * 1024,   /* bytes per system call: acknowledgements wait for its lock */
 };
 
 struct tcp_link {
@@ -31,7 +30,7 @@ struct tcp_link {
     struct message out_header, in_header;
     size_t out_header_moved, in_header_moved; /* bytes */
     unsigned char *bounce;
-    size_t bounce_have; /* bytes of an element whose rest is still to come */
+    size_t bounce_have; /* bytes of an element whose rest has not come yet */
 };
 
 static struct tcp_link *tcp_link_of(struct link *l)
@@ -39,7 +38,8 @@ static struct tcp_link *tcp_link_of(struct link *l)
     return (struct tcp_link *)l;
 }
 
-/* What may go next of header and payload, which may be empty. Returns the number of parts. */
+/* Fills `part` with what is next of header and payload, which may be empty. Returns the number of
+ * parts. */
 static int tcp_link_parts(struct iovec part[2], struct message *header, size_t header_moved,
                           void *payload, size_t size)
 {
@@ -52,7 +52,7 @@ static int tcp_link_parts(struct iovec part[2], struct message *header, size_t h
     return n;
 }
 
-/* 0: try again later; the link is marked if there will be no later. */
+/* Returns 0: try again later. If there will be no later, marks the link as ended. */
 static int tcp_link_failed(struct tcp_link *s)
 {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -60,7 +60,7 @@ static int tcp_link_failed(struct tcp_link *s)
     return 0;
 }
 
-/* > 0: something was sent and the socket may take more. */
+/* > 0: something was sent, and the socket may take more. */
 static int tcp_link_send(struct tcp_link *s)
 {
     struct transfer *t = s->base.sends;
@@ -102,7 +102,7 @@ static void tcp_link_reduce(struct tcp_link *s, struct transfer *t, size_t size)
     s->bounce_have = size - whole;
 }
 
-/* Where the payload's next bytes go, and how many at most. */
+/* Where the next bytes of the payload go, and how many at most. */
 static void *tcp_link_target(struct tcp_link *s, const struct transfer *t, size_t *size)
 {
     *size = t->size - t->moved;
@@ -114,7 +114,7 @@ static void *tcp_link_target(struct tcp_link *s, const struct transfer *t, size_
     return s->bounce + s->bounce_have;
 }
 
-/* Takes in `n` bytes that arrived: first of the header, then of the payload. */
+/* Handles `n` bytes that have arrived: first of the header, then of the payload. */
 static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why)
 {
     size_t header = sizeof(s->in_header) - s->in_header_moved;
@@ -143,7 +143,7 @@ static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struc
 }
 
 /* > 0: something came, and there may be more; ML_ERR_*. A payload is never read past its expected
- * size, so that what belongs to the next message stays in the socket. */
+ * size, so that the next message stays in the socket. */
 static int tcp_link_receive(struct tcp_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
@@ -188,8 +188,8 @@ static int tcp_link_progress(struct link *l, struct fault *why)
 
 static int tcp_link_sleep(struct link *l, struct pollfd *p)
 {
-    /* An ended connection would be readable for ever; what ends the wait is the coordinator's word,
-     * or the time that it has. */
+    /* An ended connection would be readable for ever; the coordinator's message ends the wait, or
+     * the time allowed for it. */
     if (l->ended)
         return 0;
     *p = (struct pollfd){.fd = tcp_link_of(l)->fd,
@@ -206,7 +206,7 @@ static void tcp_link_close(struct link *l)
 {
     struct tcp_link *s = tcp_link_of(l);
 
-    /* The end of the stream goes behind the data; a close alone, with something unread, would reset
+    /* The end of the stream is queued behind the data; a close alone, with unread data, would reset
      * the connection and might lose what is still under way. */
     shutdown(s->fd, SHUT_WR);
     fork_guard_close(s->fd);

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 enum {
-    BACKLOG = 1024,  /* all lower ranks may come at once */
-    STRANGERS = 64,  /* connections that have proved nothing, beyond one a peer */
-    NEWS_MS = 1000,  /* for the coordinator to say that a peer has ended */
+    BACKLOG = 1024,  /* all lower ranks may connect at once */
+    STRANGERS = 64,  /* accepted connections without a proof yet, besides one a peer */
+    NEWS_MS = 1000,  /* for the coordinator to report that a peer has ended */
     POLLS_FIXED = 3, /* listener, coordinator, bell */
 };
 
@@ -44,7 +44,7 @@ static int tcp_mesh_listen(struct tcp_mesh *m, struct fault *why)
     struct address bound;
     int rc = address_listen(ip, (uint16_t)port, BACKLOG, &m->listener, &bound, why);
 
-    /* Another thread may be splitting another group just now. */
+    /* Another thread may be splitting another group at this moment. */
     if (rc && port && m->group->id != COORD_WORLD)
         rc = address_listen(ip, 0, BACKLOG, &m->listener, &bound, why);
     if (rc)
@@ -139,7 +139,8 @@ int tcp_mesh_found(struct tcp_mesh *m, int rank, const char *where, struct fault
     return rc ? tcp_mesh_wrap(m, rank, why) : 0;
 }
 
-/* Strangers may be so many that the peer drops those it can't tell from them: once more. */
+/* The peer may have dropped the connection because too many strangers connect to it: tries
+ * again. */
 static int tcp_mesh_connect_again(struct tcp_mesh *m, struct tcp_wire *w, struct fault *why)
 {
     struct address to = w->to;
@@ -157,7 +158,7 @@ static bool tcp_mesh_drops_before(const struct tcp_wire *a, const struct tcp_wir
     return a->has_spoken != b->has_spoken ? b->has_spoken : a->deadline_ms < b->deadline_ms;
 }
 
-/* A free wire, or that of the stranger who has been silent for longest. */
+/* A free wire, or that of the stranger that has been silent for longest, which is dropped. */
 static struct tcp_wire *tcp_mesh_wire_to_accept(struct tcp_mesh *m)
 {
     struct tcp_wire *w = tcp_mesh_free_wire(m);
@@ -176,7 +177,7 @@ static int tcp_mesh_accept(struct tcp_mesh *m, struct fault *why)
     const struct world *world = m->group->world;
     int fd = -1;
 
-    /* Not all there are: those that are known should not wait for a flood. */
+    /* Not all that are waiting: known peers should not wait for a flood of strangers. */
     for (int i = 0; i < STRANGERS && (fd = address_accept(m->listener)) >= 0; i++) {
         struct tcp_wire *w = tcp_mesh_wire_to_accept(m);
 
@@ -190,7 +191,7 @@ static int tcp_mesh_accept(struct tcp_mesh *m, struct fault *why)
                     world->job.host, m->where);
 }
 
-/* Which member an accepted wire belongs to: its rank in the group, or -1: nobody who is awaited. */
+/* Which member an accepted wire belongs to: its rank in the group; -1: not one that is expected. */
 static int tcp_mesh_whose(const struct tcp_mesh *m, const struct tcp_wire *w)
 {
     const struct auth_identity *id = auth_peer(w->auth);
@@ -234,8 +235,8 @@ static int tcp_mesh_check_news(struct tcp_mesh *m, struct fault *why)
     return rc;
 }
 
-/* The wire to a known peer failed, as `mine` says. If that is because the peer has ended, the
- * coordinator says so in a moment. */
+/* The wire to a known peer failed with `mine`. If that is because the peer has ended, the
+ * coordinator will say so in a moment. */
 static int tcp_mesh_failed(struct tcp_mesh *m, const struct tcp_wire *w, const struct fault *mine,
                            struct fault *why)
 {
@@ -257,7 +258,7 @@ static int tcp_mesh_failed(struct tcp_mesh *m, const struct tcp_wire *w, const s
     return tcp_mesh_wrap(m, w->peer, why);
 }
 
-/* Fails for wires to a known peer only. */
+/* Fails only for wires to a known peer. */
 static int tcp_mesh_step(struct tcp_mesh *m, struct tcp_wire *w, short revents, struct fault *why)
 {
     bool was_connected = w->state == TCP_WIRE_SHAKING;
@@ -317,7 +318,7 @@ static int tcp_mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *
 
         p[POLLS_FIXED + i] =
             (struct pollfd){.fd = w->fd, .events = (short)(POLLIN | (wants_out ? POLLOUT : 0))};
-        if (w->fd >= 0) /* poll() takes no more than the process may have descriptors */
+        if (w->fd >= 0) /* poll() takes no more entries than the process may have descriptors */
             count = POLLS_FIXED + i + 1;
     }
     rc = poll(p, (nfds_t)count, clock_left_ms(deadline_ms));

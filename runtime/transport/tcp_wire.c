@@ -86,8 +86,8 @@ static int tcp_wire_write(struct tcp_wire *w, struct fault *why)
     return 0;
 }
 
-/* Reads no further than the handshake: what follows on the stream are the peer's first messages,
- * but it sends none before all members are connected. */
+/* Reads no further than the handshake: the peer's first messages follow on the stream, but it sends
+ * none before all members are connected. */
 static int tcp_wire_read(struct tcp_wire *w, struct fault *why)
 {
     unsigned char bytes[4096];

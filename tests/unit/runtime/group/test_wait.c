@@ -31,7 +31,7 @@ enum {
     MS = 1000 * 1000,
 };
 
-/* ---- the stand-in for news.c ---- */
+/* --- the stand-in for news.c ------------------------------------------------------------------ */
 
 static struct {
     uint32_t serial;
@@ -103,7 +103,7 @@ int news_tell(struct news *n, uint8_t type, json_t *payload, struct fault *why)
     return 0;
 }
 
-/* ---- the stand-in for a link, and a group of two ---- */
+/* --- the stand-in for a link, and a group of two ---------------------------------------------- */
 
 struct fixture {
     struct world world;
@@ -228,7 +228,7 @@ static int step(struct waiting *w, struct fault *why)
     return wait_step(f->group, w, why);
 }
 
-/* ---- spinning ---- */
+/* --- spinning --------------------------------------------------------------------------------- */
 
 static void test_spin(void **state)
 {
@@ -294,7 +294,7 @@ static void test_spin_in_vain(void **state)
     assert_int_equal(again, 63);
 }
 
-/* ---- sleeping ---- */
+/* --- sleeping --------------------------------------------------------------------------------- */
 
 static void test_bell(void **state)
 {
@@ -338,7 +338,7 @@ static void test_waker(void **state)
     assert_int_equal(f->wakes, 1);
 }
 
-/* ---- news ---- */
+/* --- news ------------------------------------------------------------------------------------- */
 
 static void test_death(void **state)
 {
@@ -439,7 +439,7 @@ static void test_look(void **state)
     assert_int_equal(news.reads, 0);
 }
 
-/* ---- stalls ---- */
+/* --- stalls ----------------------------------------------------------------------------------- */
 
 static void assert_note(const char *text)
 {
