@@ -33,8 +33,8 @@ struct bring_up {
     int64_t deadline_ms;
 };
 
-/* Who is reached how: shared memory on one host unless the network's path was asked for there too.
- */
+/* Who is reached how: shared memory on one host unless the network's path was asked for there
+ * too. */
 static int plan_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;

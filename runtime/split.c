@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Groups of one need no coordinator; their numbers go down from here, those of the coordinator up.
- */
+/* Groups of one need no coordinator; their numbers go down from here, those of the coordinator
+ * up. */
 static _Atomic uint32_t next_alone = UINT32_MAX;
 
 static int split_create(struct group *g, uint32_t id, const int *members, int size,

@@ -138,8 +138,8 @@ bad:
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's welcome is damaged");
 }
 
-/* Whether this host has more ranks than processors, if all may use the same; where they share memory, they tell each
- * other which ones (group_join.c). */
+/* Whether this host has more ranks than processors, if all may use the same; where they share
+ * memory, they tell each other which ones (group_join.c). */
 static void world_count_processors(struct world *w)
 {
     cpu_set_t set;

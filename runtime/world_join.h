@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* world_join.h: how this process takes its rank and joins the job's other ranks, and how it leaves them. */
+/* world_join.h: how this process takes its rank and joins the job's other ranks, and how it leaves
+ * them. */
 #ifndef RUNTIME_WORLD_JOIN_H
 #define RUNTIME_WORLD_JOIN_H
 
@@ -7,8 +8,9 @@
 
 struct fault;
 
-/* Joins and leaves; calls are counted, and the last world_join_finalize leaves. `eager`: as init_eager in
- * api_table.h. Both are thread-safe. In error there is no world, and `why` says why. */
+/* Joins and leaves; calls are counted, and the last world_join_finalize leaves. `eager`: as
+ * init_eager in api_table.h. Both are thread-safe. In error there is no world, and `why` says
+ * why. */
 int world_join_init(struct world **out, bool eager, struct fault *why);
 int world_join_finalize(struct fault *why);
 

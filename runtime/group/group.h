@@ -39,7 +39,8 @@ struct call {
     int32_t root; /* or -1 */
 };
 
-/* What wait.c keeps for the thread that waits in the group (with the help of wait_spread_linux.c). */
+/* What wait.c keeps for the thread that waits in the group (with the help of
+ * wait_spread_linux.c). */
 struct waiting_state {
     int bell;              /* a FIFO that ends a sleep (bell.h), or -1; made by group_join.c */
     int waker;             /* a pipe that ends a sleep too: more was started (progress.c), or -1 */
@@ -70,8 +71,8 @@ struct inbox {
     struct group *next; /* of all groups of the process */
 };
 
-/* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The inbox is the
- * exception. */
+/* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
+ * inbox is the exception. */
 struct group {
     struct world *world;
     uint32_t id;           /* the coordinator's number; COORD_WORLD for the world */
@@ -107,8 +108,9 @@ struct group {
     struct inbox inbox;
 };
 
-/* Makes the group `id` of `size` members (world ranks, in group order, copied), without links; group_join
- * (group_join.h) makes one that works. ML_ERR_MEMORY. group_destroy takes NULL and half-made groups. */
+/* Makes the group `id` of `size` members (world ranks, in group order, copied), without links;
+ * group_join (group_join.h) makes one that works. ML_ERR_MEMORY. group_destroy takes NULL and
+ * half-made groups. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  struct fault *why);
 void group_destroy(struct group *g);
@@ -123,8 +125,8 @@ static inline bool group_is_busy(struct group *g)
 enum { GROUP_MEMBER_TEXT = 320 };
 const char *group_describe(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT]);
 
-/* At least `size` bytes of the group's working memory, 64-byte aligned, valid until the next group_scratch. NULL: out
- * of memory. */
+/* At least `size` bytes of the group's working memory, 64-byte aligned, valid until the next
+ * group_scratch. NULL: out of memory. */
 void *group_scratch(struct group *g, size_t size);
 
 #endif

@@ -41,7 +41,7 @@ void link_take(const struct link *l, struct transfer *t, const void *from, size_
     unsigned char *to = (unsigned char *)t->buf + t->moved;
 
     if (!size)
-        return; /* the buffers may be NULL */
+        return; /* an empty message's buffers may be NULL */
     if (t->what == TRANSFER_REDUCE) {
         const struct call *c = &l->group->call;
         const unsigned char *with = (const unsigned char *)t->with + t->moved;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * link.h: an ordered two-way channel between this rank and one other rank of one group, as transports
- * (runtime/transport/) implement it, and the messages that are queued on it. Callers that only send and receive use
- * transfer.h.
+ * link.h: an ordered two-way channel between this rank and one other rank of one group, as
+ * transports (runtime/transport/) implement it, and the messages that are queued on it. Callers
+ * that only send and receive use transfer.h.
  *
- * Each group owns its links, so groups never wait for each other and need no locks between them: one thread at a time
- * uses a group's links. Messages between two ranks match in the order in which both sides start them. Each carries the
- * call that it belongs to (struct call) in its header; the receiver compares it with its own, so finding a mismatch
- * takes no extra message.
+ * Each group owns its links, so groups never wait for each other and need no locks between them:
+ * one thread at a time uses a group's links. Messages between two ranks match in the order in which
+ * both sides start them. Each carries the call that it belongs to (struct call) in its header; the
+ * receiver compares it with its own, so finding a mismatch takes no extra message.
  */
 #ifndef RUNTIME_GROUP_LINK_H
 #define RUNTIME_GROUP_LINK_H
@@ -28,8 +28,8 @@ enum transfer_what {
     TRANSFER_REDUCE, /* buf[i] = with[i] op incoming[i], or incoming[i] op with[i] */
 };
 
-/* One message to or from one peer. The caller owns the struct and its buffers, and leaves both alone from
- * transfer_start until the transfer is done. */
+/* One message to or from one peer. The caller owns the struct and its buffers, and leaves both
+ * alone from transfer_start until the transfer is done. */
 struct transfer {
     enum transfer_what what;
     int peer;            /* rank in the group; may be this rank itself */
@@ -51,20 +51,25 @@ struct link_ops {
     int spin_ns;      /* how long to spin for a short message before sleeping; 0: the usual time */
     bool asks_kernel; /* progress is a system call, so a yield costs no more */
     int drain_ms;     /* how long data that a peer sent before its end may still be under way */
-    /* Moves bytes of the transfers at the head of l->sends and l->recvs; each one that is finished is marked done and
-     * taken off its queue (link_pop_send, link_pop_recv). Returns > 0 if anything moved, 0 if not, ML_ERR_*. A peer
-     * that has closed its end is no error here: l->ended is set, and wait.c asks the coordinator for the cause. */
+    /* Moves bytes of the transfers at the head of l->sends and l->recvs; each one that is finished
+     * is marked done and taken off its queue (link_pop_send, link_pop_recv). Returns > 0 if
+     * anything moved, 0 if not, ML_ERR_*. A peer that has closed its end is no error here: l->ended
+     * is set, and wait.c asks the coordinator for the cause. */
     int (*progress)(struct link *l, struct fault *why);
-    /* Prepares for a sleep: announces it to the peer if need be, and stores what to poll in up to 2 entries of p.
-     * Returns how many; -1: something is ready now, so don't sleep. `wake` is called after either. */
+    /* Prepares for a sleep: announces it to the peer if need be, and stores what to poll in up to 2
+     * entries of p. Returns how many; -1: something is ready now, so don't sleep. `wake` is called
+     * after either. */
     int (*sleep)(struct link *l, struct pollfd *p);
     void (*wake)(struct link *l);
-    /* The group is broken, and its queued transfers are about to be dropped. Once this returns, neither a device nor
-     * the peer touches their buffers. NULL: nothing does so between two calls of progress. */
+    /* The group is broken, and its queued transfers are about to be dropped. Once this returns,
+     * neither a device nor the peer touches their buffers. NULL: nothing does so between two calls
+     * of progress. */
     void (*cancel)(struct link *l);
-    /* A JSON object that the peer sent through the coordinator (COORD_RELAY). NULL: this transport sends none. */
+    /* A JSON object that the peer sent through the coordinator (COORD_RELAY). NULL: this transport
+     * sends none. */
     int (*hear)(struct link *l, struct json_t *word, struct fault *why);
-    /* Why an ended link has failed, owned by the link; used if the coordinator knows no cause. NULL: never known. */
+    /* Why an ended link has failed, owned by the link; used if the coordinator knows no cause.
+     * NULL: never known. */
     const struct fault *(*reason)(const struct link *l);
     void (*close)(
         struct link *l); /* frees l and touches no buffer afterwards; takes half-made links */
@@ -85,8 +90,8 @@ struct link {
 void link_init(struct link *l, const struct link_ops *ops, struct group *g, int peer);
 void link_pop_send(struct link *l); /* marks the first send done and removes it */
 void link_pop_recv(struct link *l); /* the first receive */
-/* Copies the next `size` bytes of payload into t's buffer, or reduces them into it (whole elements then), and advances
- * t->moved. */
+/* Copies the next `size` bytes of payload into t's buffer, or reduces them into it (whole elements
+ * then), and advances t->moved. */
 void link_take(const struct link *l, struct transfer *t, const void *from, size_t size);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct peer {
     enum peer_state state;
-    char *text; /* of a dead one: who, where, how */
+    char *text; /* if it is dead: who, where, how */
 };
 
 struct mail {
@@ -27,15 +27,15 @@ struct mail {
 };
 
 struct news {
-    pthread_mutex_t lock; /* over all of the below and the groups' `reported` and `reply` */
+    pthread_mutex_t lock; /* over all of the below and the groups' inboxes */
     struct client *client;
     struct fault lost;    /* code != 0: the connection is gone */
-    _Atomic bool is_lost; /* the same, for those who do not hold the lock */
+    _Atomic bool is_lost; /* the same, for threads without the lock */
     struct group *groups;
     struct peer *peers; /* per world rank */
     int size;
     json_t *welcome;
-    struct fault failed; /* the join's */
+    struct fault failed; /* why the coordinator refused this rank */
     _Atomic uint32_t serial;
 };
 
@@ -74,7 +74,7 @@ void news_close(struct news *n)
     free(n);
 }
 
-/* Once the connection is lost its descriptor would be readable for ever. */
+/* A lost connection would be readable for ever. */
 int news_fd(const struct news *n)
 {
     return n->client && !atomic_load(&n->is_lost) ? client_fd(n->client) : -1;
@@ -231,7 +231,8 @@ static void news_on_relayed(struct news *n, json_t *j)
         return;
     m = calloc(1, sizeof(*m));
     if (!m) {
-        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for rank %d's word", from);
+        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for a message from rank %d",
+                  from);
         return;
     }
     m->from = from;
@@ -241,8 +242,8 @@ static void news_on_relayed(struct news *n, json_t *j)
     *end = m;
 }
 
-/* What doesn't parse is dropped: whoever waits for it is then told by the coordinator's next word
- * or its end. Types that a later build may add are none of ours. */
+/* A frame that does not parse is dropped: a thread that waits for it ends by the coordinator's next
+ * frame, or by its end. Types that this build does not know are ignored. */
 static void news_take_frame(struct news *n, const struct frame *f)
 {
     json_t *j;
@@ -416,7 +417,8 @@ void news_break(struct news *n, const struct group *g, const struct fault *why)
                   NULL);
 }
 
-/* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: none). */
+/* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: without
+ * end). */
 static int news_sleep(struct news *n, const struct group *g, int64_t deadline_ms, struct fault *why)
 {
     struct pollfd p[2] = {{.fd = news_fd(n), .events = POLLIN},
@@ -432,7 +434,7 @@ static int news_sleep(struct news *n, const struct group *g, int64_t deadline_ms
     return 0;
 }
 
-/* 1: out is filled; 0: not yet; else why it will never come. */
+/* 1: out is filled; 0: not yet; otherwise the code for which it will never come. */
 static int news_take_reply(struct news *n, struct group *g, struct reply *out, struct fault *why)
 {
     int rc;
@@ -447,7 +449,7 @@ static int news_take_reply(struct news *n, struct group *g, struct reply *out, s
     }
     if (!rc)
         rc = news_broken_locked(n, g, why);
-    /* The coordinator sends in order: had the answer been complete before that member went, it
+    /* The coordinator sends in order: if the answer had been complete before that member went, it
      * would be here. */
     for (int i = 0; i < g->size && !rc; i++)
         if (news_peer_locked(n, g->members[i], why) != PEER_PRESENT)

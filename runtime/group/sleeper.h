@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sleeper.h: how ranks that share memory wake each other. Each has a slot in the shared memory. A rank that is about to
- * sleep in poll() sets is_asleep in its slot and then looks once more at what it waits for; a rank that has written
- * something with a store then looks at is_asleep, and rings the sleeper's bell (bell.h) if it is set. All four accesses
- * are sequentially consistent, so at least one of the two sees what the other has stored.
+ * sleeper.h: how ranks that share memory wake each other. Each has a slot in the shared memory. A
+ * rank that is about to sleep in poll() sets is_asleep in its slot and then looks once more at what
+ * it waits for; a rank that has written something with a store then looks at is_asleep, and rings
+ * the sleeper's bell (bell.h) if it is set. All four accesses are sequentially consistent, so at
+ * least one of the two sees what the other has stored.
  */
 #ifndef RUNTIME_GROUP_SLEEPER_H
 #define RUNTIME_GROUP_SLEEPER_H
@@ -28,8 +29,8 @@ struct sleeper_slot {
 /* Rings the bell of rank `rank` of g unless another rank has done so. */
 void sleeper_ring(struct sleeper_slot *slot, struct group *g, int rank);
 
-/* Wakes rank `rank` of g, whose slot this is, if it sleeps. Call it after a sequentially consistent store of what that
- * rank may wait for, in the thread that uses g. */
+/* Wakes rank `rank` of g, whose slot this is, if it sleeps. Call it after a sequentially consistent
+ * store of what that rank may wait for, in the thread that uses g. */
 static inline void sleeper_wake(struct sleeper_slot *slot, struct group *g, int rank)
 {
     if (__builtin_expect(atomic_load(&slot->is_asleep), 0))

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two ranks that take turns on one processor by yielding never look to the scheduler like two that need a processor each:
- * both have run just now, and what is in a cache isn't moved. It leaves them there, at a tenth of the speed, most of all where
- * a stranger keeps another processor busy. To sleep doesn't part them but brings them together: who is woken through a
- * pipe is put beside the waker (measured: doc/performance.md). So every waiting rank notes where it waits, and of two on one
- * processor the one with the higher rank goes: by an affinity without it, which lasts for a moment.
+ * Two ranks that take turns on one processor by yielding never look to the scheduler like two that
+ * need a processor each: both have just run, and a task whose data are in the cache is not moved.
+ * They stay there, at a tenth of the speed, above all where another program keeps a processor busy.
+ * Sleeping does not part them but brings them together: a task that is woken through a pipe is put
+ * beside the one that woke it (measured: doc/performance.md). So each waiting rank notes where it
+ * waits, and of two on one processor the one with the higher rank moves, by setting an affinity
+ * without that processor for a moment.
  */
 #include "runtime/group/wait_spread_linux.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* world.h: the job as this process sees it while it holds its rank. world_join.c fills it before ml_init returns;
- * after that it does not change and any thread may read it (news.h has a lock of its own). */
+/* world.h: the job as this process sees it while it holds its rank. world_join.c fills it before
+ * ml_init returns; after that it does not change and any thread may read it (news.h has a lock of
+ * its own). */
 #ifndef RUNTIME_GROUP_WORLD_H
 #define RUNTIME_GROUP_WORLD_H
 

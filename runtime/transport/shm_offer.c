@@ -35,8 +35,8 @@ enum shm_offer_state shm_offer_look(const struct shm_offer *o)
     return atomic_load(&o->state);
 }
 
-/* The cookie comes last and by the same call: the kernel looks the process up once, so the payload is of whoever has the
- * cookie, and not of a process that got the number since. */
+/* The cookie is read last and by the same call: the kernel looks the process up once, so the
+ * payload belongs to the process that has the cookie, and not to one that got its number since. */
 bool shm_offer_read(const struct shm_offer *o, void *to, size_t offset, size_t size)
 {
     uint64_t cookie = 0;
