@@ -5,7 +5,7 @@
  * that the wiring is what the hostfile says.
  *
  * A rail that fails later, while there is another one, is dropped: this side stops its queue pair and
- * tells the peer by another way (endpoint_say, endpoint_hear) how many chunks had come over it; the
+ * tells the peer by another way (endpoint_control_next, endpoint_control_take) how many chunks had come over it; the
  * peer does the same. What had not come goes again over the others, once the other side has said so:
  * its queue pair is stopped by then, so no chunk can come twice.
  */
@@ -13,7 +13,7 @@
 #define RDMA_ENDPOINT_H
 
 #include "common/fault.h"
-#include "rdma/rail_word.h"
+#include "rdma/rail_control.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,8 +82,9 @@ const struct fault *endpoint_trouble(struct endpoint *e);
 
 /* The next word of a rail that the peer must get, if there is one; and what came from it. ML_ERR_REFUSED if
  * that makes no sense. */
-bool endpoint_say(struct endpoint *e, struct rail_word *word);
-int endpoint_hear(struct endpoint *e, const struct rail_word *word, struct fault *why);
+bool endpoint_control_next(struct endpoint *e, struct rail_control *control);
+int endpoint_control_take(struct endpoint *e, const struct rail_control *control,
+                          struct fault *why);
 /* Why a rail was dropped, once for each that this side found out about; NULL: nothing new. */
 const struct fault *endpoint_dropped(struct endpoint *e, int *left);
 

@@ -19,12 +19,12 @@ enum {
     TAKEN_SHIFT = 24,
     BYTE_MASK = 0xff,
     CREDIT_EVERY = MEMORY_SLOTS / 4, /* chunks after which the sender hears of its free slots */
-    SIGN_SIZE = 8,
+    KEEPALIVE_SIZE = 8,
     STOP_MS = 2000, /* for the device to give back what was posted */
     STOP_STEP_MS = 50,
 };
 /* What a send was, in its wr_id. */
-enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_SIGN, SENT_ANNOUNCEMENT };
+enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_KEEPALIVE, SENT_ANNOUNCEMENT };
 
 struct explain_place rail_place(const struct rail *r)
 {
@@ -43,8 +43,7 @@ static void rail_fail(struct rail *r, enum explain_step step, int err)
         explain(&r->failed, step, err, &at);
 }
 
-/* --- bring-up ----------------------------------------------------------------------------------
- */
+/* --- bring-up ---------------------------------------------------------------------------------- */
 
 static int receives_post(struct rail *r, int count)
 {
@@ -205,12 +204,11 @@ int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, stru
     return 0;
 }
 
-/* --- sending -----------------------------------------------------------------------------------
- */
+/* --- sending ----------------------------------------------------------------------------------- */
 
 static uint32_t immediate(struct rail *r, uint32_t low)
 {
-    r->told = r->taken;
+    r->credited = r->taken;
     return htonl((uint32_t)(r->taken & BYTE_MASK) << TAKEN_SHIFT | low);
 }
 
@@ -238,7 +236,7 @@ static void credit_post(struct rail *r)
     if (r->under_way >= QUEUE_PAIR_SENDS)
         return; /* the next poll tries again */
     work.imm_data = immediate(r, 0);
-    work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    work.wr.rdma.remote_addr = r->peer_address + MEMORY_KEEPALIVE_IN;
     work.wr.rdma.rkey = r->peer_key;
     write_post(r, &work, &none);
 }
@@ -274,7 +272,7 @@ void *rail_slot(struct rail *r)
         return NULL;
     if (r->posted - r->sent >= MEMORY_SLOTS / 2 || r->under_way >= SENDS_FOR_CHUNKS)
         sends_poll(r);
-    if (r->posted - r->sent >= MEMORY_SLOTS || r->posted - r->peer_took >= MEMORY_SLOTS ||
+    if (r->posted - r->sent >= MEMORY_SLOTS || r->posted - r->peer_taken >= MEMORY_SLOTS ||
         r->under_way >= SENDS_FOR_CHUNKS || r->failed.code)
         return NULL;
     return r->memory.bytes + MEMORY_OUT + (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
@@ -349,19 +347,19 @@ const struct rail_announcement *rail_announced(const struct rail *r, uint32_t se
     return a->size && a->serial == serial ? a : NULL;
 }
 
-void rail_sign(struct rail *r)
+void rail_keepalive(struct rail *r)
 {
-    struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_SIGN_OUT),
-                            .length = SIGN_SIZE,
+    struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_KEEPALIVE_OUT),
+                            .length = KEEPALIVE_SIZE,
                             .lkey = r->memory.region->lkey};
-    struct ibv_send_wr work = {.wr_id = SENT_SIGN, .opcode = IBV_WR_RDMA_WRITE};
+    struct ibv_send_wr work = {.wr_id = SENT_KEEPALIVE, .opcode = IBV_WR_RDMA_WRITE};
 
     if (!r->is_connected || r->failed.code)
         return;
     sends_poll(r);
     if (r->under_way > 0 || r->failed.code)
         return;
-    work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    work.wr.rdma.remote_addr = r->peer_address + MEMORY_KEEPALIVE_IN;
     work.wr.rdma.rkey = r->peer_key;
     write_post(r, &work, &piece);
 }
@@ -398,8 +396,7 @@ bool rail_is_flushed(struct rail *r)
     return r->failed.code || r->sent == r->posted;
 }
 
-/* --- receiving ---------------------------------------------------------------------------------
- */
+/* --- receiving --------------------------------------------------------------------------------- */
 
 static void announcement_take(struct rail *r, uint32_t place)
 {
@@ -412,15 +409,15 @@ static void announcement_take(struct rail *r, uint32_t place)
 /* An immediate with its chunk, or without. */
 static void receive_take(struct rail *r, const struct ibv_wc *done)
 {
-    uint32_t word = ntohl(done->imm_data);
+    uint32_t imm = ntohl(done->imm_data);
 
-    r->peer_took += ((word >> TAKEN_SHIFT) - r->peer_took) & BYTE_MASK;
-    if (!(word & DATA_BIT)) {
-        if (word & DIRECT_BIT)
-            announcement_take(r, word & RAIL_NUMBER_MASK);
+    r->peer_taken += ((imm >> TAKEN_SHIFT) - r->peer_taken) & BYTE_MASK;
+    if (!(imm & DATA_BIT)) {
+        if (imm & DIRECT_BIT)
+            announcement_take(r, imm & RAIL_NUMBER_MASK);
         return;
     }
-    if ((word >> INDEX_SHIFT & BYTE_MASK) != (r->arrived & BYTE_MASK) ||
+    if ((imm >> INDEX_SHIFT & BYTE_MASK) != (r->arrived & BYTE_MASK) ||
         r->arrived - r->taken >= MEMORY_SLOTS || done->byte_len > MEMORY_SLOT) {
         char place[EXPLAIN_PLACE];
         struct explain_place at = rail_place(r);
@@ -428,12 +425,12 @@ static void receive_take(struct rail *r, const struct ibv_wc *done)
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK,
                       "chunk %u came%s where %u was next: something was lost on the way",
-                      word >> INDEX_SHIFT & BYTE_MASK, explain_place(&at, place),
+                      imm >> INDEX_SHIFT & BYTE_MASK, explain_place(&at, place),
                       (unsigned)(r->arrived & BYTE_MASK));
         return;
     }
     r->in[r->arrived % MEMORY_SLOTS] = (struct rail_chunk){
-        .size = done->byte_len, .number = word & RAIL_NUMBER_MASK, .is_direct = word & DIRECT_BIT};
+        .size = done->byte_len, .number = imm & RAIL_NUMBER_MASK, .is_direct = imm & DIRECT_BIT};
     r->arrived++;
 }
 
@@ -466,7 +463,7 @@ int rail_poll(struct rail *r)
         if (err)
             rail_fail(r, EXPLAIN_POST, err);
     } while (count == RAIL_BATCH);
-    if (r->taken - r->told >= CREDIT_EVERY) {
+    if (r->taken - r->credited >= CREDIT_EVERY) {
         sends_poll(r);
         credit_post(r);
     }
@@ -484,15 +481,14 @@ const void *rail_next(const struct rail *r, struct rail_chunk *what)
 void rail_release(struct rail *r)
 {
     r->taken++;
-    if (r->taken - r->told >= CREDIT_EVERY && !r->failed.code) {
+    if (r->taken - r->credited >= CREDIT_EVERY && !r->failed.code) {
         if (r->under_way >= QUEUE_PAIR_SENDS / 2)
             sends_poll(r);
         credit_post(r);
     }
 }
 
-/* --- end ---------------------------------------------------------------------------------------
- */
+/* --- end --------------------------------------------------------------------------------------- */
 
 /* What was complete before the failure counts; the rest comes back as flushed. */
 static void stop_take(struct rail *r)
@@ -534,8 +530,7 @@ const void *rail_posted(const struct rail *r, uint64_t index, struct rail_chunk 
     return r->memory.bytes + MEMORY_OUT + (index % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events ------------------------------------------------------------------------------------ */
 
 void rail_arm(struct rail *r, bool sends)
 {
@@ -557,7 +552,7 @@ void rail_disarm(struct rail *r)
     }
 }
 
-void rail_look(struct rail *r)
+void rail_poll_device(struct rail *r)
 {
     struct ibv_async_event event;
 

@@ -82,8 +82,9 @@ struct rail {
     uint32_t peer_key;
 
     uint64_t posted, sent,
-        peer_took;                 /* chunks: given to the device, acknowledged, slots free again */
-    uint64_t arrived, taken, told; /* the peer's chunks: here, done with, and what it knows of it */
+        peer_taken; /* chunks: given to the device, acknowledged, slots free again */
+    uint64_t arrived, taken,
+        credited; /* the peer's chunks: here, done with, and what it knows of it */
     struct rail_chunk in[MEMORY_SLOTS];  /* those that are here */
     struct rail_chunk out[MEMORY_SLOTS]; /* those posted last */
     int receives_posted;                 /* and not yet completed */
@@ -139,14 +140,14 @@ void rail_arm(struct rail *r, bool sends);
 /* Takes the events off the channel. */
 void rail_disarm(struct rail *r);
 /* The device's own news: a port that went down. */
-void rail_look(struct rail *r);
+void rail_poll_device(struct rail *r);
 /* Tells the peer of its free slots once more: on UC an earlier word may have been lost. */
 void rail_repeat_credit(struct rail *r);
 /* UC: the peer had sent `sent` chunks a while ago. Fails the rail if they have not come. */
 void rail_expect(struct rail *r, uint64_t sent);
 bool rail_is_reliable(const struct rail *r);
 /* Writes a word to the peer if nothing is under way: a dead cable shows only to one who sends. */
-void rail_sign(struct rail *r);
+void rail_keepalive(struct rail *r);
 
 /* Ends it: when this returns the device writes nothing any more, and r->arrived is final. */
 void rail_stop(struct rail *r);

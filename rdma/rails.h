@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rails.h: all rails to one peer, and what becomes of one that fails while there is another: this side
- * stops its queue pair and tells the peer (rail_word.h) how many chunks had come over it; the peer does
+ * stops its queue pair and tells the peer (rail_control.h) how many chunks had come over it; the peer does
  * the same. What had not come goes again over the others, once the other side has said so: its queue pair
  * is stopped by then, so no chunk can come twice.
  */
@@ -10,18 +10,18 @@
 
 #include "common/fault.h"
 #include "rdma/rail.h"
-#include "rdma/rail_word.h"
+#include "rdma/rail_control.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* What is kept of a rail that is not used any more. */
-struct lost_rail {
+struct rails_lost {
     bool is_dropped;
-    bool is_told;   /* to the user */
-    bool has_said;  /* its word to the peer */
-    bool has_heard; /* the peer's */
-    uint64_t next;  /* of the chunks that go again, by their number on this rail */
+    bool is_reported;      /* to the user */
+    bool has_sent_control; /* its word to the peer */
+    bool has_peer_control; /* the peer's */
+    uint64_t next;         /* of the chunks that go again, by their number on this rail */
 };
 
 struct rails {
@@ -29,7 +29,7 @@ struct rails {
     int count;
     struct rail *live[RAILS_MOST]; /* those that are not dropped */
     int live_count;
-    struct lost_rail lost[RAILS_MOST];
+    struct rails_lost lost[RAILS_MOST];
     const char *peer; /* "rank 3 on host b"; the endpoint's */
 };
 
@@ -37,8 +37,8 @@ struct rails {
 void rails_start(struct rails *s);
 
 /* The live rail over which chunk `number` goes, and the one on which it has come, with it; or NULL. */
-struct rail *rails_for(const struct rails *s, uint64_t number);
-struct rail *rails_with(const struct rails *s, uint64_t number, struct rail_chunk *what,
+struct rail *rails_route(const struct rails *s, uint64_t number);
+struct rail *rails_find(const struct rails *s, uint64_t number, struct rail_chunk *what,
                         const void **bytes);
 
 /* 1 if a rail that has failed was dropped. The last one never is: its failure is the link's. */
@@ -46,14 +46,14 @@ int rails_drop_failed(struct rails *s);
 
 /* What the peer must hear of a dropped rail, if anything; out: chunks sent so far over all rails. And its
  * own word of that kind: ML_ERR_REFUSED if it makes no sense. */
-bool rails_say(struct rails *s, uint64_t out, struct rail_word *word);
-int rails_hear(struct rails *s, const struct rail_word *word, struct fault *why);
+bool rails_control_next(struct rails *s, uint64_t out, struct rail_control *control);
+int rails_control_take(struct rails *s, const struct rail_control *control, struct fault *why);
 
 /* Why a rail was dropped, once for each that this side found out about; NULL: nothing new. */
 const struct fault *rails_dropped(struct rails *s, int *left);
 
 /* Sends what has room now; and whether all that went into dropped rails has come, or gone again. */
-void rails_send_again(struct rails *s);
-bool rails_have_sent_again(const struct rails *s);
+void rails_resend(struct rails *s);
+bool rails_have_resent(const struct rails *s);
 
 #endif

@@ -27,8 +27,8 @@ struct endpoint_table {
     const struct fault *(*trouble)(struct endpoint *e);
     const void *(*chunk)(struct endpoint *e, size_t *size, bool *is_direct);
     void (*release)(struct endpoint *e);
-    bool (*say)(struct endpoint *e, struct rail_word *word);
-    int (*hear)(struct endpoint *e, const struct rail_word *word, struct fault *why);
+    bool (*control_next)(struct endpoint *e, struct rail_control *control);
+    int (*control_take)(struct endpoint *e, const struct rail_control *control, struct fault *why);
     const struct fault *(*dropped)(struct endpoint *e, int *left);
     int (*poll)(struct endpoint *e);
     const struct fault *(*failed)(const struct endpoint *e);

@@ -12,19 +12,19 @@
 
 #include <stdint.h>
 
-struct parked;
-struct parking {
+struct reorder_chunk;
+struct reorder {
     uint64_t until; /* up to this chunk, some may come again, behind later ones */
-    struct parked *first;
+    struct reorder_chunk *first;
 };
 
 /* Takes in what is not next; next: the number of the chunk that is. */
-int parking_take(struct parking *p, struct rails *s, uint64_t next, struct fault *why);
+int reorder_take(struct reorder *b, struct rails *s, uint64_t next, struct fault *why);
 
 /* Chunk `number`, if it is here, or NULL; and it is not needed any more. */
-const void *parking_find(const struct parking *p, uint64_t number, struct rail_chunk *what);
-void parking_release(struct parking *p, uint64_t number);
+const void *reorder_find(const struct reorder *b, uint64_t number, struct rail_chunk *what);
+void reorder_release(struct reorder *b, uint64_t number);
 
-void parking_clear(struct parking *p);
+void reorder_clear(struct reorder *b);
 
 #endif

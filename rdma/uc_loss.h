@@ -12,22 +12,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct doubt {
-    bool asks, answers;  /* words to be said */
-    bool has_answer;     /* the peer said that it had sent `sent` */
-    int ticks;           /* since then */
-    uint64_t sent, seen; /* seen: what had arrived at the last tick */
+struct uc_loss_rail {
+    bool must_query, must_answer; /* words to be said */
+    bool has_answer;              /* the peer said that it had sent `sent` */
+    int ticks;                    /* since then */
+    uint64_t sent, seen;          /* seen: what had arrived at the last tick */
 };
-struct doubts {
-    struct doubt of[RAILS_MOST];
-    bool any; /* words are to be said */
+struct uc_loss {
+    struct uc_loss_rail of[RAILS_MOST];
+    bool any_control; /* words are to be said */
 };
 
 /* A second of sleep is over. */
-void doubts_tick(struct doubts *d, struct rails *s);
+void uc_loss_tick(struct uc_loss *u, struct rails *s);
 
 /* The next word for the peer, if there is one; and what came from it, of one of the rails. */
-bool doubts_say(struct doubts *d, const struct rails *s, struct rail_word *word);
-void doubts_hear(struct doubts *d, struct rails *s, const struct rail_word *word);
+bool uc_loss_control_next(struct uc_loss *u, const struct rails *s, struct rail_control *control);
+void uc_loss_control_take(struct uc_loss *u, struct rails *s, const struct rail_control *control);
 
 #endif

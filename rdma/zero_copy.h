@@ -28,7 +28,7 @@ struct zero_copy {
     struct rail *const *rails; /* the endpoint's */
     int rail_count;
     struct fault trouble; /* what couldn't be registered */
-    bool is_told;
+    bool is_reported;
     /* the message that is being sent */
     uint32_t serial;
     const unsigned char *bytes;

@@ -31,7 +31,7 @@ struct completions {
 };
 struct pair {
     struct ibv_qp verbs; /* first */
-    struct ibv_qp_attr told;
+    struct ibv_qp_attr path;
     enum ibv_qp_state state;
 };
 
@@ -39,7 +39,7 @@ static const struct mock_device *devices;
 static struct ibv_device handles[DEVICES];
 static struct context *contexts[CONTEXTS];
 static struct pair *pairs[MOCK_PAIRS];
-static struct ibv_qp_attr told[MOCK_PAIRS];
+static struct ibv_qp_attr paths[MOCK_PAIRS];
 static int pair_count, open_count, refuse_list, refuse_open, refuse_port;
 
 void mock_verbs_begin(const struct mock_device *list)
@@ -64,10 +64,10 @@ void mock_verbs_refuse(int list, int open, int port)
     refuse_port = port;
 }
 
-const struct ibv_qp_attr *mock_verbs_told(uint32_t number)
+const struct ibv_qp_attr *mock_verbs_path(uint32_t number)
 {
     assert_in_range(number, FIRST_PAIR, FIRST_PAIR + pair_count - 1);
-    return &told[number - FIRST_PAIR];
+    return &paths[number - FIRST_PAIR];
 }
 
 static void *take(size_t size)
@@ -98,8 +98,7 @@ static const struct mock_port *port_of(struct ibv_context *c, int number)
     return &context_of(c)->device->ports[number - 1];
 }
 
-/* --- devices -----------------------------------------------------------------------------------
- */
+/* --- devices ----------------------------------------------------------------------------------- */
 
 #undef ibv_get_device_list
 struct ibv_device **ibv_get_device_list(int *count)
@@ -254,8 +253,7 @@ void freeifaddrs(struct ifaddrs *list)
     (void)list;
 }
 
-/* --- what is made of them ----------------------------------------------------------------------
- */
+/* --- what is made of them ---------------------------------------------------------------------- */
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -363,7 +361,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     struct pair *p = (struct pair *)qp;
-    struct ibv_qp_attr *t = &told[qp->qp_num - FIRST_PAIR];
+    struct ibv_qp_attr *t = &paths[qp->qp_num - FIRST_PAIR];
 
     if (mask & IBV_QP_PORT)
         t->port_num = attr->port_num;
@@ -382,8 +380,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
     return give(qp);
 }
 
-/* --- traffic -----------------------------------------------------------------------------------
- */
+/* --- traffic ----------------------------------------------------------------------------------- */
 
 static void complete(struct ibv_cq *cq, struct ibv_wc done)
 {
@@ -396,7 +393,7 @@ static void complete(struct ibv_cq *cq, struct ibv_wc done)
 /* The other end must be set up: whatever it is, as wrong cables have it. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad)
 {
-    struct pair *peer = pairs[told[qp->qp_num - FIRST_PAIR].dest_qp_num - FIRST_PAIR];
+    struct pair *peer = pairs[paths[qp->qp_num - FIRST_PAIR].dest_qp_num - FIRST_PAIR];
     uint32_t size = work->num_sge ? work->sg_list->length : 0;
 
     (void)bad;
@@ -437,8 +434,7 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
     return status == IBV_WC_SUCCESS ? "success" : "an error";
 }
 
-/* --- news --------------------------------------------------------------------------------------
- */
+/* --- news -------------------------------------------------------------------------------------- */
 
 void mock_verbs_event(const char *device, enum ibv_event_type type, int port)
 {

@@ -33,7 +33,7 @@ int mock_verbs_end(void **state);
 void mock_verbs_refuse(int list, int open, int port);
 
 /* How the queue pair of that number was told its way: its port as initialised, and the peer's. */
-const struct ibv_qp_attr *mock_verbs_told(uint32_t number);
+const struct ibv_qp_attr *mock_verbs_path(uint32_t number);
 /* News of a device to all who have it open. */
 void mock_verbs_event(const char *device, enum ibv_event_type type, int port);
 

@@ -87,8 +87,7 @@ static void assert_apart(struct rail *mine, struct rail *theirs, int code, const
     rail_close(theirs);
 }
 
-/* --- two ends that don't fit -------------------------------------------------------------------
- */
+/* --- two ends that don't fit ------------------------------------------------------------------- */
 
 static void test_no_address_in_common(void **state)
 {
@@ -168,8 +167,7 @@ static void test_damaged(void **state)
     rail_close(theirs);
 }
 
-/* --- endpoints over rails ----------------------------------------------------------------------
- */
+/* --- endpoints over rails ---------------------------------------------------------------------- */
 
 struct side {
     const char *devices[2];
@@ -218,7 +216,7 @@ static void assert_checked(struct endpoint *a, struct endpoint *b)
 }
 
 /* The queue pair of each of an endpoint's rails, as published. */
-static const struct ibv_qp_attr *told_of(struct endpoint *e, size_t rail)
+static const struct ibv_qp_attr *path_of(struct endpoint *e, size_t rail)
 {
     size_t size;
     struct rail_end end;
@@ -226,19 +224,19 @@ static const struct ibv_qp_attr *told_of(struct endpoint *e, size_t rail)
 
     assert_true((rail + 1) * sizeof(end) <= size);
     memcpy(&end, ends + rail * sizeof(end), sizeof(end));
-    return mock_verbs_told(end.pair.number);
+    return mock_verbs_path(end.pair.number);
 }
 
 /* On that port of its device, and to the port with that address. */
-static void assert_told(const struct ibv_qp_attr *told, int port, const char *address)
+static void assert_path(const struct ibv_qp_attr *path, int port, const char *address)
 {
     uint8_t gid[16];
 
-    assert_int_equal(told->port_num, port);
-    assert_int_equal(told->ah_attr.port_num, port);
-    assert_int_equal(told->ah_attr.grh.sgid_index, port); /* the mock's */
+    assert_int_equal(path->port_num, port);
+    assert_int_equal(path->ah_attr.port_num, port);
+    assert_int_equal(path->ah_attr.grh.sgid_index, port); /* the mock's */
     assert_int_equal(inet_pton(AF_INET6, address, gid), 1);
-    assert_memory_equal(told->ah_attr.grh.dgid.raw, gid, sizeof(gid));
+    assert_memory_equal(path->ah_attr.grh.dgid.raw, gid, sizeof(gid));
 }
 
 /* Two rails over the two ports of one device, listed in another order at the other end. */
@@ -250,12 +248,12 @@ static void test_ports_to_one_peer(void **state)
     (void)state;
     connect_to(a, b);
     connect_to(b, a);
-    assert_told(told_of(a, 0), 1, "::ffff:10.1.0.2");
-    assert_told(told_of(a, 1), 2, "::ffff:10.2.0.2");
-    assert_told(told_of(b, 0), 2, "::ffff:10.2.0.1");
-    assert_told(told_of(b, 1), 1, "::ffff:10.1.0.1");
-    assert_int_equal(told_of(b, 1)->path_mtu, IBV_MTU_4096);
-    assert_int_equal(told_of(b, 0)->path_mtu, IBV_MTU_1024); /* the smaller of both */
+    assert_path(path_of(a, 0), 1, "::ffff:10.1.0.2");
+    assert_path(path_of(a, 1), 2, "::ffff:10.2.0.2");
+    assert_path(path_of(b, 0), 2, "::ffff:10.2.0.1");
+    assert_path(path_of(b, 1), 1, "::ffff:10.1.0.1");
+    assert_int_equal(path_of(b, 1)->path_mtu, IBV_MTU_4096);
+    assert_int_equal(path_of(b, 0)->path_mtu, IBV_MTU_1024); /* the smaller of both */
     assert_checked(a, b);
     endpoint_close(a);
     endpoint_close(b);
@@ -273,8 +271,8 @@ static void test_ports_to_two_peers(void **state)
     connect_to(b, to_b);
     connect_to(to_c, c);
     connect_to(c, to_c);
-    assert_told(told_of(to_b, 0), 1, "::ffff:10.1.0.2");
-    assert_told(told_of(to_c, 0), 2, "::ffff:10.2.0.2");
+    assert_path(path_of(to_b, 0), 1, "::ffff:10.1.0.2");
+    assert_path(path_of(to_c, 0), 2, "::ffff:10.2.0.2");
     assert_checked(to_b, b);
     assert_checked(to_c, c);
     endpoint_close(to_b);
@@ -316,8 +314,7 @@ static void test_port_goes_down(void **state)
     endpoint_close(b);
 }
 
-/* --- who is at the other end -------------------------------------------------------------------
- */
+/* --- who is at the other end ------------------------------------------------------------------- */
 
 static void assert_check_fails(struct endpoint *e, const char *text)
 {
@@ -403,8 +400,7 @@ static void test_other_number_of_rails(void **state)
     endpoint_close(b);
 }
 
-/* --- devices -----------------------------------------------------------------------------------
- */
+/* --- devices ----------------------------------------------------------------------------------- */
 
 static void assert_not_opened(const char *name, const char *text)
 {

@@ -20,8 +20,7 @@
 
 #include <cmocka.h>
 
-/* --- the device -------------------------------------------------------------------------------
- */
+/* --- the device -------------------------------------------------------------------------------- */
 
 static struct ibv_mr given[64];
 static int registered, deregistered;
@@ -89,8 +88,7 @@ static int device_poll(struct ibv_cq *cq, int most, struct ibv_wc *out)
     return count;
 }
 
-/* --- two rails ---------------------------------------------------------------------------------
- */
+/* --- two rails --------------------------------------------------------------------------------- */
 
 static struct ibv_context context = {
     .ops = {.post_send = device_send, .post_recv = device_receive, .poll_cq = device_poll}};
@@ -149,8 +147,7 @@ static void completed(uint64_t id)
     completions[completion_count++] = (struct ibv_wc){.status = IBV_WC_SUCCESS, .wr_id = id};
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* --- tests ------------------------------------------------------------------------------------- */
 
 static void test_regions(void **state)
 {
