@@ -120,7 +120,8 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
                          count, e->name, size / sizeof(*ends));
     memcpy(ends, from_peer, size);
     if (!rail_match_is_valid(ends, count))
-        return fault_set(why, ML_ERR_REFUSED, "what %s tells of its devices is damaged", e->name);
+        return fault_set(why, ML_ERR_REFUSED,
+                         "the description that %s sent of its devices is damaged", e->name);
     memcpy(mine, e->rails.all, sizeof(mine));
     rail_match(is_low ? e->published : ends, is_low ? ends : e->published, count, match);
     for (int i = 0; i < count && !rc; i++) {

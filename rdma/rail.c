@@ -100,7 +100,7 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
 
     if (!rc) {
         r->room = rail_room(r->port);
-        rc = rail_fit_mtu(r, c->mtu, why);
+        rc = rail_fit_mtu(r->port, c->mtu, &r->mtu, why);
     }
     if (!rc)
         rc = queues_create(r, why);
@@ -186,8 +186,13 @@ void rail_publish(const struct rail *r, struct rail_end *out)
 int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why)
 {
     struct queue_pair_end end = other->pair;
+    struct rail_fit mine = {.port = r->port,
+                            .kind = r->pair.kind,
+                            .gid_index = r->gid_index,
+                            .peer = r->peer,
+                            .is_low = is_low};
     struct explain_place at;
-    int rc = rail_fit(r, other, is_low, why);
+    int rc = rail_fit(&mine, other, &r->gid, &r->peer_gid, why);
 
     if (rc)
         return rc;

@@ -19,27 +19,12 @@
 #define RDMA_RAIL_H
 
 #include "common/fault.h"
+#include "rdma/rail_end.h"
 #include "rdma/verbs/memory.h"
-#include "rdma/verbs/port.h"
-#include "rdma/verbs/queue_pair.h"
 
 #include <stdbool.h>
 
-enum { RAILS_MOST = 8 }; /* to one peer */
 enum { RAIL_BATCH = 16, RAIL_NUMBER_MASK = (1 << 14) - 1 };
-
-/* What one side publishes of a rail; integers in the host's order (both are of one build). */
-struct rail_end {
-    struct queue_pair_end pair;
-    uint64_t address; /* of its memory */
-    uint32_t key;
-    int32_t gid_index; /* that its user named, or -1 */
-    uint8_t link_layer;
-    int32_t gid_count;
-    struct gid gids[GID_MOST];
-    char device[PORT_DEVICE];
-    int32_t port;
-};
 
 struct rail_chunk {
     uint32_t size;   /* bytes */

@@ -3,7 +3,7 @@
 #ifndef RDMA_RAIL_MATCH_H
 #define RDMA_RAIL_MATCH_H
 
-#include "rdma/rail.h"
+#include "rdma/rail_end.h"
 
 #include <stdbool.h>
 

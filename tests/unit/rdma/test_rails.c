@@ -101,9 +101,10 @@ static void test_no_address_in_common(void **state)
                  "give their network devices IPv4 addresses in one subnet");
     c.gid_index = 7;
     assert_int_equal(rail_open(&r, &c, &why), 0);
-    assert_apart(r, rail_of("n:1"), ML_ERR_LINK,
-                 "m port 1: GID index 7 and those of rank 1 on host b's n port 1 don't fit "
-                 "together, or there is none of that index; see `mlaunch-probe`");
+    assert_apart(
+        r, rail_of("n:1"), ML_ERR_LINK,
+        "m port 1: GID index 7 does not exist, or does not fit the GIDs of rank 1 on host b's n "
+        "port 1; see `mlaunch-probe`");
 }
 
 static void test_kinds_of_link(void **state)
@@ -161,7 +162,8 @@ static void test_damaged(void **state)
     for (int i = 0; i < 2; i++) {
         end.gid_count = i ? -1 : GID_MOST + 1;
         assert_int_equal(rail_connect(mine, &end, true, &why), ML_ERR_REFUSED);
-        assert_string_equal(why.text, "what rank 1 on host b tells of its n is damaged");
+        assert_string_equal(why.text,
+                            "the description that rank 1 on host b sent of its n is damaged");
     }
     rail_close(mine);
     rail_close(theirs);
