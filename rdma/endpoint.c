@@ -22,29 +22,30 @@ struct endpoint {
     size_t room; /* bytes of a chunk that every rail can take */
     struct uc_loss uc_loss;
     struct reorder reorder;
-    struct rail *taking; /* whose chunk endpoint_chunk gave; NULL: one that was put aside */
-    struct fault failed; /* code != 0: this side can't go on */
-    uint64_t out, in;    /* numbers of the next chunks */
+    struct rail *taking; /* owner of the chunk last returned; NULL: the reorder buffer */
+    struct fault failed; /* code != 0: this side cannot continue */
+    uint64_t out, in;    /* numbers of the next chunks to send and to return */
     uint64_t tag;
     int rank, peer;
     char name[NAME];
     struct watch watch;
-    bool checks_sent;    /* its checks */
-    int checks_received; /* rails on which the peer's check came */
+    bool checks_sent;
+    int checks_received; /* rails whose check has arrived */
     struct rail_end *published;
     struct zero_copy zero_copy;
-    uint64_t unread_end; /* behind the last chunk that a device reads outside its slots; 0: none */
+    uint64_t
+        unread_end; /* number after the last chunk that a device reads outside a slot; 0: none */
 };
 _Static_assert((int)ENDPOINT_RAILS == (int)RAILS_MOST &&
                    (int)ENDPOINT_AHEAD == (int)MEMORY_ANNOUNCEMENTS,
-               "each rail has its key, and each message its place");
+               "an announcement has a key for each rail, and each message a place");
 
 int endpoint_fd(const struct endpoint *e)
 {
     return e->watch.epoll;
 }
 
-/* --- bring-up ---------------------------------------------------------------------------------- */
+/* --- bring-up --------------------------------------------------------------------------------- */
 
 int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct fault *why)
 {
@@ -139,7 +140,7 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
     return rc;
 }
 
-/* --- check ------------------------------------------------------------------------------------- */
+/* --- check ------------------------------------------------------------------------------------ */
 
 static int check_compare(struct endpoint *e, const void *chunk, size_t size, struct fault *why)
 {
@@ -158,7 +159,7 @@ int endpoint_check(struct endpoint *e, bool *done, struct fault *why)
         struct rail_check c = rail_check_make(e->tag, e->rank, e->peer, i, e->rails.count);
         size_t room;
 
-        memcpy(endpoint_slot(e, &room), &c, sizeof(c)); /* all slots are free yet */
+        memcpy(endpoint_slot(e, &room), &c, sizeof(c)); /* no slot is in use yet */
         endpoint_send(e, sizeof(c));
     }
     e->checks_sent = true;
@@ -191,7 +192,7 @@ int endpoint_check_late(struct endpoint *e, struct fault *why)
     return rail_check_late(e->rails.all[e->checks_received], why);
 }
 
-/* --- control messages -------------------------------------------------------------------------- */
+/* --- control messages ------------------------------------------------------------------------- */
 
 bool endpoint_control_next(struct endpoint *e, struct rail_control *control)
 {
@@ -219,7 +220,7 @@ const struct fault *endpoint_dropped(struct endpoint *e, int *left)
     return rails_dropped(&e->rails, left);
 }
 
-/* --- data -------------------------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------------------------- */
 
 void *endpoint_slot(struct endpoint *e, size_t *room)
 {
@@ -276,8 +277,8 @@ bool endpoint_has_read(struct endpoint *e, uint64_t mark)
     for (int i = 0; i < e->rails.count && e->unread_end; i++) {
         struct rails_lost *l = &e->rails.lost[i];
 
-        /* Of a dropped one nothing is sent twice but what its peer has not got, which is not known yet, or
-         * has to be copied into other rails' slots first. */
+        /* A dropped rail's chunks that the peer has not got are read once more, to copy them into
+         * other rails' slots. Which ones is unknown until the peer's control message. */
         if (!rail_has_read(e->rails.all[i], l->has_peer_control ? l->next : 0, mark))
             return false;
     }
@@ -299,7 +300,7 @@ void endpoint_stop(struct endpoint *e)
         struct rail *r = e->rails.all[i];
 
         if (e->rails.lost[i].is_dropped)
-            continue; /* it was stopped then */
+            continue; /* already stopped */
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK, "the link to %s was stopped after an error",
                       e->name);
@@ -350,8 +351,8 @@ int endpoint_poll(struct endpoint *e)
     for (int i = 0; i < s->count; i++)
         if (!s->lost[i].is_dropped)
             moved |= rail_poll(s->all[i]);
-    if (e->checks_received ==
-        s->count) /* until the check is through, each failure is one of the bring-up */
+    /* Until the check is done a failure ends the bring-up. */
+    if (e->checks_received == s->count)
         moved |= rails_drop_failed(s);
     if (s->live_count == s->count)
         return moved;
@@ -378,11 +379,11 @@ const struct fault *endpoint_failed(const struct endpoint *e)
     return last;
 }
 
-/* --- sleep ------------------------------------------------------------------------------------- */
+/* --- sleep ------------------------------------------------------------------------------------ */
 
 int endpoint_sleep(struct endpoint *e, bool sends, uint64_t mark)
 {
-    /* Armed first, looked at afterwards: what comes in between is either seen or an event. */
+    /* Arm first, then look: whatever arrives in between is either seen here or raises an event. */
     const struct rails *s = &e->rails;
     size_t room;
 
@@ -409,7 +410,8 @@ static bool is_flushed(struct endpoint *e)
         return true;
     for (int i = 0; i < s->live_count; i++) {
         flushed &= rail_is_flushed(s->live[i]);
-        /* What is sent again may be lost again, but then its rail has failed. */
+        /* A chunk that was sent again may be lost again; then the rail that carried it has
+         * failed. */
         flushed &= !s->live[i]->failed.code;
     }
     return flushed && rails_have_resent(s);

@@ -18,12 +18,12 @@ enum {
     INDEX_SHIFT = 16,
     TAKEN_SHIFT = 24,
     BYTE_MASK = 0xff,
-    CREDIT_EVERY = MEMORY_SLOTS / 4, /* chunks after which the sender hears of its free slots */
+    CREDIT_EVERY = MEMORY_SLOTS / 4, /* chunks consumed until the sender is told */
     KEEPALIVE_SIZE = 8,
-    STOP_MS = 2000, /* for the device to give back what was posted */
+    STOP_MS = 2000, /* for the device to return the posted receives */
     STOP_STEP_MS = 50,
 };
-/* What a send was, in its wr_id. */
+/* The kind of a send, in its wr_id. */
 enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_KEEPALIVE, SENT_ANNOUNCEMENT };
 
 struct explain_place rail_place(const struct rail *r)
@@ -43,7 +43,7 @@ static void rail_fail(struct rail *r, enum explain_step step, int err)
         explain(&r->failed, step, err, &at);
 }
 
-/* --- bring-up ---------------------------------------------------------------------------------- */
+/* --- bring-up --------------------------------------------------------------------------------- */
 
 static int receives_post(struct rail *r, int count)
 {
@@ -87,7 +87,7 @@ static int queues_create(struct rail *r, struct fault *why)
 
 size_t rail_room(const struct port *p)
 {
-    enum { LINE = 64 }; /* so that a chunk holds whole elements */
+    enum { LINE = 64 }; /* bytes; a multiple, so that a chunk holds whole elements */
 
     return p->attr.max_msg_sz && p->attr.max_msg_sz < MEMORY_SLOT ? p->attr.max_msg_sz / LINE * LINE
                                                                   : MEMORY_SLOT;
@@ -209,7 +209,7 @@ int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, stru
     return 0;
 }
 
-/* --- sending ----------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static uint32_t immediate(struct rail *r, uint32_t low)
 {
@@ -270,7 +270,7 @@ static void sends_poll(struct rail *r)
 
 void *rail_slot(struct rail *r)
 {
-    /* The last places of the queue are for credits and signs. */
+    /* The last places of the queue are reserved for credits and keep-alives. */
     enum { SENDS_FOR_CHUNKS = QUEUE_PAIR_SENDS - 8 };
 
     if (r->failed.code)
@@ -328,8 +328,8 @@ bool rail_announce(struct rail *r, const struct rail_announcement *a)
     struct ibv_sge piece = {
         .addr = (uintptr_t)at, .length = sizeof(*a), .lkey = r->memory.region->lkey};
     struct ibv_send_wr work = {.wr_id = SENT_ANNOUNCEMENT, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
-
-    bool may_wait = sizeof(*a) > r->pair.max_inline; /* the device reads the place later */
+    bool may_wait =
+        sizeof(*a) > r->pair.max_inline; /* not inline: the device reads the place later */
 
     if ((may_wait && r->announcing) || r->under_way >= QUEUE_PAIR_SENDS / 2)
         sends_poll(r);
@@ -390,7 +390,7 @@ void rail_expect(struct rail *r, uint64_t sent)
     if (r->arrived >= sent || r->failed.code)
         return;
     fault_set(&r->failed, ML_ERR_LINK,
-              "the link%s has lost something: %s has sent %llu chunks, and only %llu have come",
+              "the link%s has lost data: %s has sent %llu chunks, but only %llu have arrived",
               explain_place(&at, place), r->peer, (unsigned long long)sent,
               (unsigned long long)r->arrived);
 }
@@ -401,7 +401,7 @@ bool rail_is_flushed(struct rail *r)
     return r->failed.code || r->sent == r->posted;
 }
 
-/* --- receiving --------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 static void announcement_take(struct rail *r, uint32_t place)
 {
@@ -411,7 +411,7 @@ static void announcement_take(struct rail *r, uint32_t place)
                sizeof(r->announced[place]));
 }
 
-/* An immediate with its chunk, or without. */
+/* Handles an immediate, with its chunk if it has one. */
 static void receive_take(struct rail *r, const struct ibv_wc *done)
 {
     uint32_t imm = ntohl(done->imm_data);
@@ -429,7 +429,7 @@ static void receive_take(struct rail *r, const struct ibv_wc *done)
 
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK,
-                      "chunk %u came%s where %u was next: something was lost on the way",
+                      "chunk %u arrived%s where %u was expected: data was lost on the way",
                       imm >> INDEX_SHIFT & BYTE_MASK, explain_place(&at, place),
                       (unsigned)(r->arrived & BYTE_MASK));
         return;
@@ -455,7 +455,7 @@ int rail_poll(struct rail *r)
             receive_take(r, &done[good]);
         moved |= good;
         if (good < count) {
-            /* Flushed, most likely: what really happened is the send's completion. */
+            /* Most likely flushed; the cause is in the completion of a send. */
             struct explain_place at = rail_place(r);
 
             sends_poll(r);
@@ -493,9 +493,9 @@ void rail_release(struct rail *r)
     }
 }
 
-/* --- end --------------------------------------------------------------------------------------- */
+/* --- end -------------------------------------------------------------------------------------- */
 
-/* What was complete before the failure counts; the rest comes back as flushed. */
+/* Takes the chunks that arrived before the failure. The other receives complete as flushed. */
 static void stop_take(struct rail *r)
 {
     struct ibv_wc done[RAIL_BATCH];
@@ -522,7 +522,7 @@ void rail_stop(struct rail *r)
         poll(&p, 1, STOP_STEP_MS);
         rail_disarm(r);
     }
-    /* A device that gives nothing back: without a queue pair it can't write either. */
+    /* The device does not return the receives. Without a queue pair it cannot write either. */
     queue_pair_destroy(&r->pair);
     stop_take(r);
 }
@@ -535,7 +535,7 @@ const void *rail_posted(const struct rail *r, uint64_t index, struct rail_chunk 
     return r->memory.bytes + MEMORY_OUT + (index % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 
-/* --- events ------------------------------------------------------------------------------------ */
+/* --- events ----------------------------------------------------------------------------------- */
 
 void rail_arm(struct rail *r, bool sends)
 {

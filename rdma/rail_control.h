@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rail_control.h: what one side tells the other of a rail, by another way than the rail: that it is dropped;
- * over UC, a waiter also asks how far the other has sent, so that what was sent last can't be lost
- * unnoticed.
+ * rail_control.h: control messages about a rail, which travel by another way than the rail (the
+ * coordinator relays them): one side has dropped the rail; or, over UC, a waiting side asks how
+ * much the other has sent, because the loss of the last chunks would otherwise go unnoticed.
  */
 #ifndef RDMA_RAIL_CONTROL_H
 #define RDMA_RAIL_CONTROL_H
 
 #include <stdint.h>
 
-enum rail_control_kind { RAIL_CONTROL_DROPPED, RAIL_CONTROL_QUERY, RAIL_CONTROL_SENT };
+enum rail_control_kind {
+    RAIL_CONTROL_DROPPED, /* the sender has dropped the rail */
+    RAIL_CONTROL_QUERY,   /* how many chunks has the receiver sent over it? */
+    RAIL_CONTROL_SENT,    /* the answer */
+};
 struct rail_control {
     int kind, rail;
-    uint64_t count; /* DROPPED: chunks that came over it; SENT: chunks that went into it */
-    uint64_t out;   /* DROPPED: chunks this side has sent so far, over all rails */
+    uint64_t count; /* DROPPED: chunks that arrived over the rail; SENT: chunks sent over it */
+    uint64_t out;   /* DROPPED: chunks that its sender has sent so far, over all rails */
 };
 
 #endif

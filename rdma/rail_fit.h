@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rail_fit.h: whether the two ends of a rail fit together, and the MTU and addresses that they use. */
+/* rail_fit.h: whether the two ends of a rail fit together, and the MTU and addresses that they
+ * use. */
 #ifndef RDMA_RAIL_FIT_H
 #define RDMA_RAIL_FIT_H
 
@@ -21,9 +22,9 @@ struct rail_fit {
     bool is_low;               /* this side is the lower rank */
 };
 
-/* Checks that `other` can be the other end. On Ethernet it also stores the GIDs to use in *gid (this
- * side's) and *peer_gid; both ends compute the same pair. ML_ERR_LINK names what does not fit,
- * ML_ERR_REFUSED means that `other` is damaged. */
+/* Checks that `other` can be the other end. On Ethernet it also stores the GIDs to use in *gid
+ * (this side's) and *peer_gid; both ends compute the same pair. ML_ERR_LINK names what does not
+ * fit, ML_ERR_REFUSED means that `other` is damaged. */
 int rail_fit(const struct rail_fit *mine, const struct rail_end *other, struct gid *gid,
              struct gid *peer_gid, struct fault *why);
 

@@ -71,8 +71,9 @@ int rails_control_take(struct rails *s, const struct rail_control *control, stru
     struct rail *r;
 
     if (control->rail < 0 || control->rail >= s->count || s->lost[control->rail].has_peer_control)
-        return fault_set(why, ML_ERR_REFUSED, "%s drops a rail %d that it can't drop", s->peer,
-                         control->rail);
+        return fault_set(why, ML_ERR_REFUSED,
+                         "%s has dropped rail %d, which does not exist or was dropped before",
+                         s->peer, control->rail);
     l = &s->lost[control->rail];
     r = s->all[control->rail];
     if (!l->is_dropped) {
@@ -84,7 +85,7 @@ int rails_control_take(struct rails *s, const struct rail_control *control, stru
     }
     if (control->count > r->posted || r->posted - control->count > MEMORY_SLOTS)
         return fault_set(why, ML_ERR_REFUSED,
-                         "what %s tells of a rail that it has dropped makes no sense", s->peer);
+                         "%s has dropped a rail with an impossible number of chunks", s->peer);
     l->has_peer_control = true;
     l->next = control->count;
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rdma_export.c: mlaunch-rdma.so's one export. */
+/* rdma_export.c: the only exported symbol of mlaunch-rdma.so. */
 #include "common/build_id.h"
 #include "rdma/rdma_table.h"
 #include "rdma/verbs/region.h"

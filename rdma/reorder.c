@@ -16,7 +16,7 @@ static int chunk_store(struct reorder *b, struct rail *r, const struct rail_chun
     struct reorder_chunk *one = malloc(sizeof(*one) + (what->is_direct ? 0 : what->size));
 
     if (!one)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory for what came out of order");
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for chunks that arrived out of order");
     one->what = *what;
     if (!what->is_direct)
         memcpy(one->bytes, bytes, what->size);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/uc_loss.h"
 
-enum { LATE_TICKS = 2 }; /* seconds after its answer, when what the peer had sent must be here */
+enum { LATE_TICKS = 2 }; /* seconds after the peer's answer: what it had sent must have arrived */
 
-/* What was sent well before must be here, and where nothing came, is there something on the way? */
 void uc_loss_tick(struct uc_loss *u, struct rails *s)
 {
     for (int i = 0; i < s->count; i++) {
@@ -13,10 +12,12 @@ void uc_loss_tick(struct uc_loss *u, struct rails *s)
         if (s->lost[i].is_dropped || !r->is_connected || rail_is_reliable(r))
             continue;
         rail_poll(r);
+        /* What the peer had sent LATE_TICKS ago must be here by now. */
         if (one->has_answer && one->ticks++ >= LATE_TICKS) {
             rail_expect(r, one->sent);
             one->has_answer = false;
         }
+        /* If nothing has arrived since the last tick: is anything on the way? */
         one->must_query = r->arrived == one->seen;
         one->seen = r->arrived;
         u->any_control |= one->must_query;
@@ -50,7 +51,7 @@ void uc_loss_control_take(struct uc_loss *u, struct rails *s, const struct rail_
         return;
     if (control->kind == RAIL_CONTROL_QUERY) {
         one->must_answer = u->any_control = true;
-        /* It may be a free slot that it waits for. */
+        /* The peer may be waiting for a free slot. */
         rail_repeat_credit(s->all[control->rail]);
     } else if (!one->has_answer) {
         *one = (struct uc_loss_rail){.must_query = one->must_query,

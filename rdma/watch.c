@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    KEEPALIVE_SECONDS = 2, /* of sleep between two signs of life */
+    KEEPALIVE_SECONDS = 2, /* of sleep between two keep-alives */
     TICK_SECONDS = 1,
     EVENTS = 2 * RAILS_MOST + 1,
 };
@@ -44,8 +44,8 @@ void watch_close(struct watch *w)
     w->timer = w->epoll = -1;
 }
 
-/* True if it was the timer. */
-static bool watch_take(struct watch *w, struct rails *s, int fd)
+/* Handles the event of one descriptor. True: it is the timer. */
+static bool watch_handle(struct watch *w, struct rails *s, int fd)
 {
     uint64_t expirations;
 
@@ -67,7 +67,7 @@ bool watch_wake(struct watch *w, struct rails *s)
     bool tick = false;
 
     for (int i = 0; i < count; i++)
-        tick |= watch_take(w, s, events[i].data.fd);
+        tick |= watch_handle(w, s, events[i].data.fd);
     if (tick && w->ticks++ % KEEPALIVE_SECONDS == 0)
         for (int i = 0; i < s->count; i++)
             rail_keepalive(s->all[i]);

@@ -98,7 +98,7 @@ static const struct mock_port *port_of(struct ibv_context *c, int number)
     return &context_of(c)->device->ports[number - 1];
 }
 
-/* --- devices ----------------------------------------------------------------------------------- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 #undef ibv_get_device_list
 struct ibv_device **ibv_get_device_list(int *count)
@@ -202,7 +202,7 @@ const char *ibv_port_state_str(enum ibv_port_state state)
     return state == IBV_PORT_ACTIVE ? "active" : "down";
 }
 
-/* GIDs of all ports in one table; a port's index is its number. */
+/* The GIDs of all ports in one table; the index of a port's GID is the port's number. */
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
                              size_t most, uint32_t flags, size_t size)
 {
@@ -220,7 +220,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
     return MOCK_PORTS;
 }
 
-/* The system's addresses: those of the ports that have an IPv4 one, each in a /24. */
+/* The system's addresses: the IPv4 addresses of the ports, each in a /24. */
 int getifaddrs(struct ifaddrs **out)
 {
     static const uint8_t bits[] = {255, 255, 255, 0}, mapped[] = {0xff, 0xff};
@@ -253,7 +253,7 @@ void freeifaddrs(struct ifaddrs *list)
     (void)list;
 }
 
-/* --- what is made of them ---------------------------------------------------------------------- */
+/* --- objects of a device -------------------------------------------------------------------- */
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -380,7 +380,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
     return give(qp);
 }
 
-/* --- traffic ----------------------------------------------------------------------------------- */
+/* --- traffic ---------------------------------------------------------------------------------- */
 
 static void complete(struct ibv_cq *cq, struct ibv_wc done)
 {
@@ -390,7 +390,7 @@ static void complete(struct ibv_cq *cq, struct ibv_wc done)
     c->done[c->count++] = done;
 }
 
-/* The other end must be set up: whatever it is, as wrong cables have it. */
+/* The other end must be set up. With wrong cables it may be any queue pair. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad)
 {
     struct pair *peer = pairs[paths[qp->qp_num - FIRST_PAIR].dest_qp_num - FIRST_PAIR];
@@ -400,7 +400,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_sen
     assert_non_null(peer);
     assert_true(peer->state == IBV_QPS_RTS);
     if (size)
-        memcpy((void *)(uintptr_t)work->wr.rdma.remote_addr, /* NOLINT: a real device's way */
+        memcpy((void *)(uintptr_t)work->wr.rdma.remote_addr, /* NOLINT: as a real device does */
                (const void *)(uintptr_t)work->sg_list->addr, size); /* NOLINT */
     if (work->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
         complete(peer->verbs.recv_cq, (struct ibv_wc){.status = IBV_WC_SUCCESS,
@@ -434,7 +434,7 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
     return status == IBV_WC_SUCCESS ? "success" : "an error";
 }
 
-/* --- news -------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 void mock_verbs_event(const char *device, enum ibv_event_type type, int port)
 {
