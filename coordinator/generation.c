@@ -82,7 +82,7 @@ void generation_destroy(struct generation *g)
         at = &(*at)->next;
     *at = g->next;
     while (g->groups)
-        group_destroy(g->groups);
+        server_group_destroy(g->groups);
     for (int i = 0; i < g->server->size; i++) {
         if (g->members[i].timer)
             event_free(g->members[i].timer);

@@ -9,7 +9,7 @@ static int take_member(struct connection *c, const struct frame *f, json_t *mess
                        struct fault *why)
 {
     struct generation *g = c->generation;
-    struct member *m = g ? &g->members[c->rank] : NULL;
+    struct server_member *m = g ? &g->members[c->rank] : NULL;
 
     if (!m && f->type == COORD_LEAVE) { /* its join has failed */
         connection_send_json(c, COORD_LEFT, json_pack("{s:i}", "rank", c->rank));
@@ -23,13 +23,13 @@ static int take_member(struct connection *c, const struct frame *f, json_t *mess
         return 0;
     switch (f->type) {
     case COORD_EXCHANGE:
-        return exchange_receive(m, f, why);
+        return server_exchange_receive(m, f, why);
     case COORD_SPLIT:
-        return split_receive(m, message, why);
+        return server_split_receive(m, message, why);
     case COORD_BREAK:
-        return group_receive_break(m, message, why);
+        return server_group_receive_break(m, message, why);
     case COORD_FREE:
-        return group_receive_free(m, message, why);
+        return server_group_receive_free(m, message, why);
     case COORD_RELAY:
         return relay_receive(m, message, why);
     case COORD_WAITING:

@@ -4,18 +4,18 @@
 
 #include "coordinator/protocol.h"
 
-int relay_receive(struct member *m, json_t *message, struct fault *why)
+int relay_receive(struct server_member *m, json_t *message, struct fault *why)
 {
     json_int_t id, to;
     json_t *word;
-    struct seat *seat;
-    struct group *p;
+    struct server_seat *seat;
+    struct server_group *p;
 
     if (json_unpack(message, "{s:I, s:I, s:o}", "group", &id, "to", &to, "word", &word) ||
         !json_is_object(word) || to < 0 || to >= m->generation->server->size)
         return fault_set(why, ML_ERR_REFUSED, "its RELAY is malformed");
-    p = group_of_member(m, id, &seat);
-    if (!p || !group_seat(p, (int)to))
+    p = server_group_of_member(m, id, &seat);
+    if (!p || !server_group_seat(p, (int)to))
         return fault_set(why, ML_ERR_REFUSED,
                          "it sends a RELAY in a group that it or rank %d isn't in", (int)to);
     connection_send_json(m->generation->members[to].connection, COORD_RELAYED,

@@ -9,6 +9,7 @@
 #include "common/address.h"
 #include "common/auth.h"
 #include "common/fault.h"
+#include "coordinator/server_events.h"
 
 struct event_base;
 struct server;
@@ -23,14 +24,6 @@ struct server_config {
     int stall_ms;                  /* report a call that waits longer than this; 0: never */
     const char *bind_ip;
     uint16_t port; /* 0: any */
-};
-
-/* All of it is called on the loop's thread; texts are valid during the call only. */
-struct server_events {
-    void (*on_abort)(int rank, int status, const char *why, void *arg);
-    void (*on_stall)(const char *text, void *arg);   /* a sentence for the user, once a stall */
-    void (*on_refused)(const char *text, void *arg); /* somebody could not prove who he is */
-    void *arg;
 };
 
 /* Listens. The base must outlive the server. ML_ERR_SYSTEM names address and port. */

@@ -11,10 +11,11 @@
 #ifndef COORDINATOR_SERVER_STATE_H
 #define COORDINATOR_SERVER_STATE_H
 
-#include "coordinator/sentence.h"
-#include "coordinator/server.h"
-
+#include "common/address.h"
+#include "common/auth.h"
+#include "common/fault.h"
 #include "common/frame.h"
+#include "coordinator/server_events.h"
 
 #include <event2/event.h>
 #include <jansson.h>
@@ -27,8 +28,6 @@ enum {
     LAST_WORD_MS =
         500, /* for an agent to say how a rank died, of the second in which all shall know */
     WAITING_AFTER_MS = 1000, /* a rank says WAITING once a call has waited so long */
-    MISSING_NAMED = 5,       /* ranks named in a sentence about those that are missing */
-    WAITING_NAMED = 16,      /* ranks named in a sentence about those that wait */
 };
 
 struct bufferevent;
@@ -65,7 +64,7 @@ struct connection {
 };
 TAILQ_HEAD(connection_list, connection);
 
-struct rank_state {
+struct server_rank {
     bool has_exited; /* its first process; or its host is lost */
     bool is_lost;    /* its host is lost */
     bool has_joined; /* some generation */
@@ -77,10 +76,10 @@ struct rank_state {
  * ABSENT ──JOIN──▶ JOINED ──connection ends──▶ DYING ──agent's word, or time──▶ DEAD
  *                    └──LEAVE──▶ LEFT
  */
-enum member_state { MEMBER_ABSENT, MEMBER_JOINED, MEMBER_DYING, MEMBER_LEFT, MEMBER_DEAD };
+enum server_member_state { MEMBER_ABSENT, MEMBER_JOINED, MEMBER_DYING, MEMBER_LEFT, MEMBER_DEAD };
 
-struct member {
-    enum member_state state;
+struct server_member {
+    enum server_member_state state;
     struct generation *generation;
     int rank;
     int64_t pid;
@@ -90,7 +89,7 @@ struct member {
 };
 
 /* What a rank has said about the call it waits in. */
-struct wait {
+struct server_wait {
     bool is_waiting, is_reported;
     uint32_t seq; /* 0: point to point */
     int64_t since_ms;
@@ -99,39 +98,39 @@ struct wait {
     int peer_count;
 };
 
-struct seat {
+struct server_seat {
     int rank; /* world rank */
     bool has_freed;
     uint8_t *blobs; /* the pending EXCHANGE's: length, bytes; NULL: has not come */
     uint32_t blob_count;
     bool has_split;
     int color, key;
-    struct wait wait;
+    struct server_wait wait;
 };
 
-struct group {
+struct server_group {
     struct generation *generation;
     uint32_t id;
     int count;
-    struct seat *seats;
+    struct server_seat *seats;
     struct fault broken; /* by BREAK or a mismatch: what all members were told */
     struct fault lost;   /* a member has died or left: an exchange can't complete */
     uint32_t exchange_seq, split_seq;
     int exchanged, splitted; /* how many have come to the pending one */
     int freed;
-    struct group *next;
+    struct server_group *next;
 };
 
 struct generation {
     struct server *server;
     uint32_t number;
-    struct member *members; /* server's size */
+    struct server_member *members; /* server's size */
     int joined;
     bool is_complete;
     struct fault failed; /* code != 0: what every joiner is told */
     struct event *timer; /* the first joiner's patience */
     int64_t deadline_ms, timeout_ms;
-    struct group *groups; /* the world last */
+    struct server_group *groups; /* the world last */
     uint32_t next_group;
     struct generation *next;
 };
@@ -149,7 +148,7 @@ struct server {
     int listener;
     struct event *on_accept, *accept_again, *sweeper, *stall_timer;
     int64_t stall_due_ms; /* when stall_timer is set to; 0: it isn't */
-    struct rank_state *ranks;
+    struct server_rank *ranks;
     int exited; /* ranks with has_exited */
     struct generation *generations;
     struct connection_list strangers, known, closed;
@@ -173,14 +172,14 @@ void connection_free_all(struct connection_list *list);
  * NULL if raw. */
 int receive_frame(struct connection *c, const struct frame *f, struct fault *why);
 int join_receive(struct connection *c, json_t *message, struct fault *why);
-int exchange_receive(struct member *m, const struct frame *f, struct fault *why);
-int split_receive(struct member *m, json_t *message, struct fault *why);
-int group_receive_break(struct member *m, json_t *message, struct fault *why);
-int group_receive_free(struct member *m, json_t *message, struct fault *why);
-int relay_receive(struct member *m, json_t *message, struct fault *why);
-int stall_receive_waiting(struct member *m, json_t *message, struct fault *why);
-int stall_receive_moving(struct member *m, json_t *message, struct fault *why);
-int liveness_receive_leave(struct member *m, struct fault *why);
+int server_exchange_receive(struct server_member *m, const struct frame *f, struct fault *why);
+int server_split_receive(struct server_member *m, json_t *message, struct fault *why);
+int server_group_receive_break(struct server_member *m, json_t *message, struct fault *why);
+int server_group_receive_free(struct server_member *m, json_t *message, struct fault *why);
+int relay_receive(struct server_member *m, json_t *message, struct fault *why);
+int stall_receive_waiting(struct server_member *m, json_t *message, struct fault *why);
+int stall_receive_moving(struct server_member *m, json_t *message, struct fault *why);
+int liveness_receive_leave(struct server_member *m, struct fault *why);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
@@ -188,6 +187,7 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
 /* liveness.c */
 /* Fails the waiting joiners because `rank`, which has not joined, has ended. */
 void liveness_fail_join(struct generation *g, int rank);
+void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 void liveness_on_closed(struct connection *c, enum connection_state was);
 
 /* generation.c */
@@ -199,20 +199,24 @@ void generation_release(struct generation *g); /* frees it if nobody is left in 
 void generation_destroy(struct generation *g);
 
 /* group.c */
-struct group *group_create(struct generation *g, const int *ranks, int count); /* NULL: no memory */
-struct seat *group_seat(struct group *p, int rank); /* NULL: not a member */
+struct server_group *server_group_create(struct generation *g, const int *ranks,
+                                         int count);                     /* NULL: no memory */
+struct server_seat *server_group_seat(struct server_group *p, int rank); /* NULL: not a member */
 /* The group of that number and the seat of `m` in it; NULL: there is none, or `m` isn't in it. */
-struct group *group_of_member(struct member *m, json_int_t id, struct seat **seat);
-void group_break(struct group *p, int code, const char *text);
-void group_on_lost(struct generation *g, int rank, const char *text); /* all groups it is in */
+struct server_group *server_group_of_member(struct server_member *m, json_int_t id,
+                                            struct server_seat **seat);
+void server_group_break(struct server_group *p, int code, const char *text);
+void server_group_on_lost(struct generation *g, int rank,
+                          const char *text); /* all groups it is in */
 /* Answers with BROKEN if nothing can complete in the group any more. */
-bool group_answers_broken(struct group *p, struct member *m);
-void group_destroy(struct group *p);
-const char *group_name(const struct group *p, char out[32]); /* "the world group", "group 3" */
+bool server_group_answers_broken(struct server_group *p, struct server_member *m);
+void server_group_destroy(struct server_group *p);
+const char *server_group_name(const struct server_group *p,
+                              char out[32]); /* "the world group", "group 3" */
 /* Forget what has come of it. */
-void group_clear_exchange(struct group *p);
-void group_clear_split(struct group *p);
-void wait_clear(struct wait *w);
+void server_group_clear_exchange(struct server_group *p);
+void server_group_clear_split(struct server_group *p);
+void server_group_clear_wait(struct server_wait *w);
 
 /* stall.c */
 void stall_on_timer(evutil_socket_t fd, short what, void *arg);

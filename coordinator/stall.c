@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
+#include "coordinator/sentence.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 enum { TEXT = 1024, NAME = 128 };
 
 /* Sets the one timer to `due_ms` unless it goes off before. */
-static void arm(struct server *s, int64_t due_ms)
+static void stall_arm(struct server *s, int64_t due_ms)
 {
     int left = clock_left_ms(due_ms);
     struct timeval time = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
@@ -27,7 +28,8 @@ static void arm(struct server *s, int64_t due_ms)
 }
 
 /* Two members that wait in one collective, the same number, with different words. */
-static void break_mismatch(struct group *p, const struct seat *a, const struct seat *b)
+static void mismatch_break(struct server_group *p, const struct server_seat *a,
+                           const struct server_seat *b)
 {
     const struct server *s = p->generation->server;
     char text[TEXT] = "", name[32];
@@ -36,24 +38,24 @@ static void break_mismatch(struct group *p, const struct seat *a, const struct s
     sentence_add(text, sizeof(text), " is in %.100s, ", a->wait.signature);
     sentence_add_rank(s, text, sizeof(text), b->rank);
     sentence_add(text, sizeof(text), " in %.100s (call %u of %s)", b->wait.signature, a->wait.seq,
-                 group_name(p, name));
-    group_break(p, ML_ERR_MISMATCH, text);
+                 server_group_name(p, name));
+    server_group_break(p, ML_ERR_MISMATCH, text);
 }
 
-static void check_mismatch(struct group *p, const struct seat *mine)
+static void mismatch_check(struct server_group *p, const struct server_seat *mine)
 {
     for (int i = 0; i < p->count; i++) {
-        const struct seat *other = &p->seats[i];
+        const struct server_seat *other = &p->seats[i];
 
         if (!other->wait.is_waiting || other->wait.seq != mine->wait.seq ||
             strcmp(other->wait.signature, mine->wait.signature) == 0)
             continue;
-        break_mismatch(p, other < mine ? other : mine, other < mine ? mine : other);
+        mismatch_break(p, other < mine ? other : mine, other < mine ? mine : other);
         return;
     }
 }
 
-static bool take_peers(struct group *p, const json_t *peers, struct wait *w)
+static bool wait_take_peers(struct server_group *p, const json_t *peers, struct server_wait *w)
 {
     size_t count = json_array_size(peers);
 
@@ -65,18 +67,18 @@ static bool take_peers(struct group *p, const json_t *peers, struct wait *w)
         json_int_t rank = json_integer_value(peer);
 
         if (!json_is_integer(peer) || rank < 0 || rank >= p->generation->server->size ||
-            !group_seat(p, (int)rank))
+            !server_group_seat(p, (int)rank))
             return false;
         w->peers[w->peer_count++] = (int)rank;
     }
     return w->peers;
 }
 
-int stall_receive_waiting(struct member *m, json_t *message, struct fault *why)
+int stall_receive_waiting(struct server_member *m, json_t *message, struct fault *why)
 {
     const char *call, *signature;
-    struct seat *seat;
-    struct group *p;
+    struct server_seat *seat;
+    struct server_group *p;
     json_int_t id, seq;
     json_t *peers;
 
@@ -84,52 +86,52 @@ int stall_receive_waiting(struct member *m, json_t *message, struct fault *why)
                     "signature", &signature, "peers", &peers) ||
         seq < 0 || seq > UINT32_MAX || !json_is_array(peers))
         return fault_set(why, ML_ERR_REFUSED, "its WAITING is malformed");
-    p = group_of_member(m, id, &seat);
+    p = server_group_of_member(m, id, &seat);
     if (!p)
         return fault_set(why, ML_ERR_REFUSED, "it waits in a group that it isn't in");
     if (p->broken.code)
         return 0; /* it has been told */
-    wait_clear(&seat->wait);
+    server_group_clear_wait(&seat->wait);
     seat->wait.call = strdup(call);
     seat->wait.signature = strdup(signature);
-    if (!seat->wait.call || !seat->wait.signature || !take_peers(p, peers, &seat->wait)) {
-        wait_clear(&seat->wait);
+    if (!seat->wait.call || !seat->wait.signature || !wait_take_peers(p, peers, &seat->wait)) {
+        server_group_clear_wait(&seat->wait);
         return fault_set(why, ML_ERR_REFUSED, "its WAITING names ranks that are not in the group");
     }
     seat->wait.is_waiting = true;
     seat->wait.seq = (uint32_t)seq;
     seat->wait.since_ms = clock_ms() - WAITING_AFTER_MS;
     if (seq > 0)
-        check_mismatch(p, seat);
+        mismatch_check(p, seat);
     if (seat->wait.is_waiting)
-        arm(p->generation->server, seat->wait.since_ms + p->generation->server->stall_ms);
+        stall_arm(p->generation->server, seat->wait.since_ms + p->generation->server->stall_ms);
     return 0;
 }
 
-int stall_receive_moving(struct member *m, json_t *message, struct fault *why)
+int stall_receive_moving(struct server_member *m, json_t *message, struct fault *why)
 {
-    struct seat *seat;
-    struct group *p;
+    struct server_seat *seat;
+    struct server_group *p;
     json_int_t id;
 
     if (json_unpack(message, "{s:I}", "group", &id))
         return fault_set(why, ML_ERR_REFUSED, "its MOVING is malformed");
-    p = group_of_member(m, id, &seat);
+    p = server_group_of_member(m, id, &seat);
     if (!p)
         return fault_set(why, ML_ERR_REFUSED, "it moves in a group that it isn't in");
-    wait_clear(&seat->wait);
+    server_group_clear_wait(&seat->wait);
     return 0;
 }
 
 /* Whether `seat` waits in the call that `w` tells of. A point-to-point call is its rank's own. */
-static bool is_same_call(const struct seat *seat, const struct wait *w)
+static bool is_same_call(const struct server_seat *seat, const struct server_wait *w)
 {
     if (w->seq == 0)
         return &seat->wait == w;
     return seat->wait.is_waiting && seat->wait.seq == w->seq;
 }
 
-static bool is_peer_of(const struct wait *w, int rank)
+static bool is_peer_of(const struct server_wait *w, int rank)
 {
     for (int i = 0; i < w->peer_count; i++) {
         if (w->peers[i] == rank)
@@ -140,7 +142,7 @@ static bool is_peer_of(const struct wait *w, int rank)
 
 /* Whether somebody who waits in the call of `w` waits for `rank`; or, where none says for whom, for
  * all. */
-static bool is_waited_for(const struct group *p, const struct wait *w, int rank)
+static bool is_waited_for(const struct server_group *p, const struct server_wait *w, int rank)
 {
     bool is_anybody_named = false;
 
@@ -155,10 +157,10 @@ static bool is_waited_for(const struct group *p, const struct wait *w, int rank)
 }
 
 /* What somebody who is waited for waits for himself, in whatever group. */
-static void add_own_wait(const struct generation *g, char *text, int rank)
+static void own_wait_add(const struct generation *g, char *text, int rank)
 {
-    for (struct group *p = g->groups; p; p = p->next) {
-        const struct seat *seat = group_seat(p, rank);
+    for (struct server_group *p = g->groups; p; p = p->next) {
+        const struct server_seat *seat = server_group_seat(p, rank);
 
         if (!seat || !seat->wait.is_waiting)
             continue;
@@ -173,9 +175,9 @@ static void add_own_wait(const struct generation *g, char *text, int rank)
 
 /* "rank 3 on host c has not come to all_reduce (call 17 of the world group); ranks 0, 1, 2 have
  * waited 30 s for it" */
-static void describe_collective(const struct group *p, const struct wait *w, const int *missing,
-                                int missing_count, const int *waiting, int waiting_count,
-                                long seconds, char *text)
+static void collective_describe(const struct server_group *p, const struct server_wait *w,
+                                const int *missing, int missing_count, const int *waiting,
+                                int waiting_count, long seconds, char *text)
 {
     const struct server *s = p->generation->server;
     char name[32];
@@ -183,7 +185,8 @@ static void describe_collective(const struct group *p, const struct wait *w, con
     if (missing_count > 0) {
         sentence_add_hosts(s, text, TEXT, missing, missing_count);
         sentence_add(text, TEXT, " %s not come to %.64s (call %u of %s); ",
-                     missing_count == 1 ? "has" : "have", w->call, w->seq, group_name(p, name));
+                     missing_count == 1 ? "has" : "have", w->call, w->seq,
+                     server_group_name(p, name));
     }
     sentence_add_ranks(text, TEXT, waiting, waiting_count);
     sentence_add(text, TEXT, " %s waited %ld s for ", waiting_count == 1 ? "has" : "have", seconds);
@@ -191,13 +194,14 @@ static void describe_collective(const struct group *p, const struct wait *w, con
         sentence_add(text, TEXT, missing_count == 1 ? "it" : "them");
     else
         sentence_add(text, TEXT, "each other in %.64s (call %u of %s)", w->call, w->seq,
-                     group_name(p, name));
+                     server_group_name(p, name));
     if (missing_count == 1)
-        add_own_wait(p->generation, text, missing[0]);
+        own_wait_add(p->generation, text, missing[0]);
 }
 
 /* "rank 0 on host a has waited 30 s in recv for rank 3 on host c (the world group)" */
-static void describe_pair(const struct group *p, const struct seat *seat, long seconds, char *text)
+static void pair_describe(const struct server_group *p, const struct server_seat *seat,
+                          long seconds, char *text)
 {
     const struct server *s = p->generation->server;
     char name[32];
@@ -208,13 +212,13 @@ static void describe_pair(const struct group *p, const struct seat *seat, long s
         sentence_add(text, TEXT, " for ");
         sentence_add_hosts(s, text, TEXT, seat->wait.peers, seat->wait.peer_count);
     }
-    sentence_add(text, TEXT, " (%s)", group_name(p, name));
+    sentence_add(text, TEXT, " (%s)", server_group_name(p, name));
     if (seat->wait.peer_count == 1)
-        add_own_wait(p->generation, text, seat->wait.peers[0]);
+        own_wait_add(p->generation, text, seat->wait.peers[0]);
 }
 
 /* Reports the call that `seat` waits in, and marks all who wait in it. */
-static void report(struct group *p, struct seat *seat, int64_t now)
+static void stall_report(struct server_group *p, struct server_seat *seat, int64_t now)
 {
     const struct generation *g = p->generation;
     struct server *s = g->server;
@@ -225,7 +229,7 @@ static void report(struct group *p, struct seat *seat, int64_t now)
     char text[TEXT] = "";
 
     for (int i = 0; i < p->count && missing && waiting; i++) {
-        struct seat *other = &p->seats[i];
+        struct server_seat *other = &p->seats[i];
 
         if (is_same_call(other, &seat->wait)) {
             waiting[waiting_count++] = other->rank;
@@ -237,9 +241,9 @@ static void report(struct group *p, struct seat *seat, int64_t now)
         }
     }
     if (seat->wait.seq == 0)
-        describe_pair(p, seat, (now - since) / 1000, text);
+        pair_describe(p, seat, (now - since) / 1000, text);
     else if (missing && waiting)
-        describe_collective(p, &seat->wait, missing, missing_count, waiting, waiting_count,
+        collective_describe(p, &seat->wait, missing, missing_count, waiting, waiting_count,
                             (long)((now - since) / 1000), text);
     for (int i = 0; i < p->count; i++) {
         if (is_same_call(&p->seats[i], &seat->wait))
@@ -252,7 +256,7 @@ static void report(struct group *p, struct seat *seat, int64_t now)
 }
 
 /* Whether somebody in the same call has been reported already: one stall, one line. */
-static bool is_reported(const struct group *p, const struct wait *w)
+static bool is_reported(const struct server_group *p, const struct server_wait *w)
 {
     for (int i = 0; i < p->count; i++) {
         if (is_same_call(&p->seats[i], w) && p->seats[i].wait.is_reported)
@@ -261,19 +265,19 @@ static bool is_reported(const struct group *p, const struct wait *w)
     return false;
 }
 
-static void check_group(struct group *p, int64_t now)
+static void stall_check_group(struct server_group *p, int64_t now)
 {
     struct server *s = p->generation->server;
 
     for (int i = 0; i < p->count; i++) {
-        struct seat *seat = &p->seats[i];
+        struct server_seat *seat = &p->seats[i];
 
         if (!seat->wait.is_waiting || is_reported(p, &seat->wait))
             continue;
         if (seat->wait.since_ms + s->stall_ms <= now)
-            report(p, seat, now);
+            stall_report(p, seat, now);
         else
-            arm(s, seat->wait.since_ms + s->stall_ms);
+            stall_arm(s, seat->wait.since_ms + s->stall_ms);
     }
 }
 
@@ -285,7 +289,7 @@ void stall_on_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     s->stall_due_ms = 0;
     for (struct generation *g = s->generations; g; g = g->next) {
-        for (struct group *p = g->groups; p; p = p->next)
-            check_group(p, now);
+        for (struct server_group *p = g->groups; p; p = p->next)
+            stall_check_group(p, now);
     }
 }
