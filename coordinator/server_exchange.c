@@ -118,23 +118,24 @@ static void exchange_complete(struct server_group *p)
     server_group_clear_exchange(p);
 }
 
-int server_exchange_receive(struct server_member *m, const struct frame *f, struct fault *why)
+bool server_exchange_group(const struct frame *f, json_int_t *id)
 {
-    struct server_seat *seat;
-    struct server_group *p;
-    uint32_t seq, count;
-    size_t size;
-
     if (f->size < EXCHANGE_HEADER)
-        return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
-    p = server_group_of_member(m, get_u32(f->payload), &seat);
-    seq = get_u32(f->payload + 4);
-    count = get_u32(f->payload + 8);
-    size = f->size - EXCHANGE_HEADER;
-    if (!p || seat->blobs || (count != 1 && count != (uint32_t)p->count) ||
+        return false;
+    *id = get_u32(f->payload);
+    return true;
+}
+
+int server_exchange_receive(struct server_group *p, struct server_seat *seat, const struct frame *f,
+                            struct fault *why)
+{
+    uint32_t seq = get_u32(f->payload + 4), count = get_u32(f->payload + 8);
+    size_t size = f->size - EXCHANGE_HEADER;
+
+    if (seat->blobs || (count != 1 && count != (uint32_t)p->count) ||
         !blobs_are_well_formed(f->payload + EXCHANGE_HEADER, size, count))
         return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
-    if (server_group_answers_broken(p, m))
+    if (server_group_answers_broken(p, seat))
         return 0;
     if (p->exchanged > 0 && seq != p->exchange_seq) {
         server_group_break(p, ML_ERR_MISMATCH, "the ranks of the group are not in the same call");

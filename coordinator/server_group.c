@@ -112,9 +112,10 @@ static json_t *broken_message(const struct server_group *p, const struct fault *
                      text_json(f->text));
 }
 
-static struct connection *seat_connection(const struct server_group *p, int seat)
+static struct connection *seat_connection(const struct server_group *p,
+                                          const struct server_seat *seat)
 {
-    return p->generation->members[p->seats[seat].rank].connection;
+    return p->generation->members[seat->rank].connection;
 }
 
 void server_group_break(struct server_group *p, int code, const char *text)
@@ -124,17 +125,18 @@ void server_group_break(struct server_group *p, int code, const char *text)
     server_group_clear_split(p);
     for (int i = 0; i < p->count; i++) {
         server_group_clear_wait(&p->seats[i].wait);
-        connection_send_json(seat_connection(p, i), COORD_BROKEN, broken_message(p, &p->broken));
+        connection_send_json(seat_connection(p, &p->seats[i]), COORD_BROKEN,
+                             broken_message(p, &p->broken));
     }
 }
 
-bool server_group_answers_broken(struct server_group *p, struct server_member *m)
+bool server_group_answers_broken(struct server_group *p, const struct server_seat *seat)
 {
     const struct fault *f = p->broken.code ? &p->broken : &p->lost;
 
     if (!f->code)
         return false;
-    connection_send_json(m->connection, COORD_BROKEN, broken_message(p, f));
+    connection_send_json(seat_connection(p, seat), COORD_BROKEN, broken_message(p, f));
     return true;
 }
 
@@ -151,7 +153,7 @@ void server_group_on_lost(struct generation *g, int rank, const char *text)
         fault_set(&p->lost, ML_ERR_PEER, "%s", text);
         for (int i = 0; i < p->count; i++) {
             if (p->seats[i].blobs || p->seats[i].has_split)
-                connection_send_json(seat_connection(p, i), COORD_BROKEN,
+                connection_send_json(seat_connection(p, &p->seats[i]), COORD_BROKEN,
                                      broken_message(p, &p->lost));
         }
         server_group_clear_exchange(p);
@@ -159,37 +161,28 @@ void server_group_on_lost(struct generation *g, int rank, const char *text)
     }
 }
 
-int server_group_receive_break(struct server_member *m, json_t *message, struct fault *why)
+int server_group_receive_break(struct server_group *p, struct server_seat *seat, json_t *message,
+                               struct fault *why)
 {
-    json_int_t id, code;
+    json_int_t code;
     const char *text;
-    struct server_seat *seat;
-    struct server_group *p;
 
-    if (json_unpack(message, "{s:I, s:I, s:s}", "group", &id, "code", &code, "text", &text) ||
-        code >= 0 || code < INT_MIN)
+    if (json_unpack(message, "{s:I, s:s}", "code", &code, "text", &text) || code >= 0 ||
+        code < INT_MIN)
         return fault_set(why, ML_ERR_REFUSED, "its BREAK is malformed");
-    p = server_group_of_member(m, id, &seat);
-    if (!p)
-        return fault_set(why, ML_ERR_REFUSED, "it breaks a group that it isn't in");
     if (p->broken.code)
-        server_group_answers_broken(p, m);
+        server_group_answers_broken(p, seat);
     else
         server_group_break(p, (int)code, text);
     return 0;
 }
 
-int server_group_receive_free(struct server_member *m, json_t *message, struct fault *why)
+int server_group_receive_free(struct server_group *p, struct server_seat *seat, json_t *message,
+                              struct fault *why)
 {
-    struct server_seat *seat;
-    struct server_group *p;
-    json_int_t id;
-
-    if (json_unpack(message, "{s:I}", "group", &id))
-        return fault_set(why, ML_ERR_REFUSED, "its FREE is malformed");
-    p = server_group_of_member(m, id, &seat);
-    if (!p || seat->has_freed || p->id == COORD_WORLD)
-        return fault_set(why, ML_ERR_REFUSED, "it frees a group that it isn't in");
+    (void)message;
+    if (seat->has_freed || p->id == COORD_WORLD)
+        return fault_set(why, ML_ERR_REFUSED, "its FREE is for the world or came twice");
     seat->has_freed = true;
     server_group_clear_wait(&seat->wait);
     if (++p->freed == p->count)

@@ -82,21 +82,17 @@ static bool is_int(json_int_t value)
     return value >= INT_MIN && value <= INT_MAX;
 }
 
-int server_split_receive(struct server_member *m, json_t *message, struct fault *why)
+int server_split_receive(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why)
 {
-    json_int_t id, seq, color, key;
-    struct server_seat *seat;
-    struct server_group *p;
+    json_int_t seq, color, key;
 
-    if (json_unpack(message, "{s:I, s:I, s:I, s:I}", "group", &id, "seq", &seq, "color", &color,
-                    "key", &key) ||
+    if (json_unpack(message, "{s:I, s:I, s:I}", "seq", &seq, "color", &color, "key", &key) ||
         seq < 0 || seq > UINT32_MAX || !is_int(color) || !is_int(key))
         return fault_set(why, ML_ERR_REFUSED, "its SPLIT is malformed");
-    p = server_group_of_member(m, id, &seat);
-    if (!p || seat->has_split)
-        return fault_set(why, ML_ERR_REFUSED,
-                         "its SPLIT is of a group that it isn't in, or comes twice");
-    if (server_group_answers_broken(p, m))
+    if (seat->has_split)
+        return fault_set(why, ML_ERR_REFUSED, "its SPLIT came twice");
+    if (server_group_answers_broken(p, seat))
         return 0;
     if (p->splitted > 0 && seq != p->split_seq) {
         server_group_break(p, ML_ERR_MISMATCH,

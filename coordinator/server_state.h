@@ -172,13 +172,21 @@ void connection_free_all(struct connection_list *list);
  * NULL if raw. */
 int receive_frame(struct connection *c, const struct frame *f, struct fault *why);
 int join_receive(struct connection *c, json_t *message, struct fault *why);
-int server_exchange_receive(struct server_member *m, const struct frame *f, struct fault *why);
-int server_split_receive(struct server_member *m, json_t *message, struct fault *why);
-int server_group_receive_break(struct server_member *m, json_t *message, struct fault *why);
-int server_group_receive_free(struct server_member *m, json_t *message, struct fault *why);
-int relay_receive(struct server_member *m, json_t *message, struct fault *why);
-int stall_receive_waiting(struct server_member *m, json_t *message, struct fault *why);
-int stall_receive_moving(struct server_member *m, json_t *message, struct fault *why);
+bool server_exchange_group(const struct frame *f, json_int_t *id); /* false: malformed */
+int server_exchange_receive(struct server_group *p, struct server_seat *seat, const struct frame *f,
+                            struct fault *why);
+int server_split_receive(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why);
+int server_group_receive_break(struct server_group *p, struct server_seat *seat, json_t *message,
+                               struct fault *why);
+int server_group_receive_free(struct server_group *p, struct server_seat *seat, json_t *message,
+                              struct fault *why);
+int relay_receive(struct server_group *p, struct server_seat *seat, json_t *message,
+                  struct fault *why);
+int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json_t *message,
+                          struct fault *why);
+int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why);
 int liveness_receive_leave(struct server_member *m, struct fault *why);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why);
@@ -209,7 +217,7 @@ void server_group_break(struct server_group *p, int code, const char *text);
 void server_group_on_lost(struct generation *g, int rank,
                           const char *text); /* all groups it is in */
 /* Answers with BROKEN if nothing can complete in the group any more. */
-bool server_group_answers_broken(struct server_group *p, struct server_member *m);
+bool server_group_answers_broken(struct server_group *p, const struct server_seat *seat);
 void server_group_destroy(struct server_group *p);
 const char *server_group_name(const struct server_group *p,
                               char out[32]); /* "the world group", "group 3" */

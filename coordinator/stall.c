@@ -74,23 +74,20 @@ static bool wait_take_peers(struct server_group *p, const json_t *peers, struct 
     return w->peers;
 }
 
-int stall_receive_waiting(struct server_member *m, json_t *message, struct fault *why)
+int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json_t *message,
+                          struct fault *why)
 {
+    struct server *s = p->generation->server;
     const char *call, *signature;
-    struct server_seat *seat;
-    struct server_group *p;
-    json_int_t id, seq;
+    json_int_t seq;
     json_t *peers;
 
-    if (json_unpack(message, "{s:I, s:I, s:s, s:s, s:o}", "group", &id, "seq", &seq, "call", &call,
-                    "signature", &signature, "peers", &peers) ||
+    if (json_unpack(message, "{s:I, s:s, s:s, s:o}", "seq", &seq, "call", &call, "signature",
+                    &signature, "peers", &peers) ||
         seq < 0 || seq > UINT32_MAX || !json_is_array(peers))
         return fault_set(why, ML_ERR_REFUSED, "its WAITING is malformed");
-    p = server_group_of_member(m, id, &seat);
-    if (!p)
-        return fault_set(why, ML_ERR_REFUSED, "it waits in a group that it isn't in");
     if (p->broken.code)
-        return 0; /* it has been told */
+        return 0; /* the rank has been told */
     server_group_clear_wait(&seat->wait);
     seat->wait.call = strdup(call);
     seat->wait.signature = strdup(signature);
@@ -104,21 +101,14 @@ int stall_receive_waiting(struct server_member *m, json_t *message, struct fault
     if (seq > 0)
         mismatch_check(p, seat);
     if (seat->wait.is_waiting)
-        stall_arm(p->generation->server, seat->wait.since_ms + p->generation->server->stall_ms);
+        stall_arm(s, seat->wait.since_ms + s->stall_ms);
     return 0;
 }
 
-int stall_receive_moving(struct server_member *m, json_t *message, struct fault *why)
+int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why)
 {
-    struct server_seat *seat;
-    struct server_group *p;
-    json_int_t id;
-
-    if (json_unpack(message, "{s:I}", "group", &id))
-        return fault_set(why, ML_ERR_REFUSED, "its MOVING is malformed");
-    p = server_group_of_member(m, id, &seat);
-    if (!p)
-        return fault_set(why, ML_ERR_REFUSED, "it moves in a group that it isn't in");
+    (void)p, (void)message, (void)why;
     server_group_clear_wait(&seat->wait);
     return 0;
 }

@@ -722,7 +722,7 @@ static void test_relay(void **state)
     send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 3, \"word\": {}}");
     heard(f, "refused the coordinator cut off rank 1 on host b: its RELAY is malformed");
     send_text(f->ranks[0], COORD_RELAY, "{\"group\": 7, \"to\": 0, \"word\": {}}");
-    heard(f, "refused the coordinator cut off rank 0 on host a: it sends a RELAY in a group");
+    heard(f, "refused the coordinator cut off rank 0 on host a: its RELAY names a group that it is not in");
     stop(f);
 }
 
