@@ -141,13 +141,11 @@ static int stream_connect(struct agent_link *l, struct event_base *base, struct 
 }
 
 int agent_link_open(struct agent_link **out, struct event_base *base, const char *coordinator,
-                    const char *job, const uint8_t secret[AUTH_SECRET], int host, const char *name,
-                    const int *ranks, int rank_count, void (*lost)(const char *text, void *arg),
-                    void *arg, struct fault *why)
+                    const char *job, const uint8_t secret[AUTH_SECRET], int host,
+                    void (*lost)(const char *text, void *arg), void *arg, struct fault *why)
 {
     struct auth_identity me = {.purpose = "agent", .rank = host};
     struct agent_link *l = calloc(1, sizeof(*l));
-    json_t *list;
     int rc;
 
     if (!l)
@@ -167,11 +165,7 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
         agent_link_close(l);
         return rc;
     }
-    list = json_array();
-    for (int i = 0; i < rank_count; i++)
-        json_array_append_new(list, json_integer(ranks[i]));
-    link_put(l, COORD_AGENT,
-             json_pack("{s:i, s:o, s:o}", "host", host, "name", text_json(name), "ranks", list));
+    link_put(l, COORD_AGENT, json_pack("{s:i}", "host", host));
     *out = l;
     return 0;
 }

@@ -18,7 +18,7 @@ enum coordinator_frame {
     COORD_LEAVE,     /* JSON {}: ml_finalize */
     COORD_ABORT,     /* JSON {status, why} */
     /* agent → coordinator */
-    COORD_AGENT,  /* JSON {host, name, ranks:[…]}: an agent and the ranks that it will start */
+    COORD_AGENT,  /* JSON {host}: the index of its host */
     COORD_EXITED, /* JSON {rank, pid, text}: the rank's first process has ended; how, in words */
     /* rank → coordinator */
     COORD_FREE,  /* JSON {group}: ml_group_free; this rank will say no more of that group */

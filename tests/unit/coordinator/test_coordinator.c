@@ -102,9 +102,9 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
     else if (strcmp(command, "tell") == 0)
         agent_link_exited(f->link, rank, pid, line + at);
     else if (strcmp(command, "link") == 0)
-        assert_int_equal(agent_link_open(&f->link, f->base, f->address, "job", secret, rank,
-                                         names[rank], &rank, 1, on_lost, f, &why),
-                         0);
+        assert_int_equal(
+            agent_link_open(&f->link, f->base, f->address, "job", secret, rank, on_lost, f, &why),
+            0);
     else if (strcmp(command, "quit") == 0)
         event_base_loopbreak(f->base);
     if (strcmp(command, "unlink") == 0 || strcmp(command, "quit") == 0) {
@@ -722,7 +722,8 @@ static void test_relay(void **state)
     send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 3, \"word\": {}}");
     heard(f, "refused the coordinator cut off rank 1 on host b: its RELAY is malformed");
     send_text(f->ranks[0], COORD_RELAY, "{\"group\": 7, \"to\": 0, \"word\": {}}");
-    heard(f, "refused the coordinator cut off rank 0 on host a: its RELAY names a group that it is not in");
+    heard(f, "refused the coordinator cut off rank 0 on host a: its RELAY names a group that it is "
+             "not in");
     stop(f);
 }
 
