@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * log.h: lines on stderr for the people who run mlaunch and its agent. Never a secret. Not used in
- * the runtime, because that is part of the users' programs. error: the job cannot go on; warn: it
- * can; info (-v): a line for each event of the job; debug (-vv): a line for each connection, frame
- * or choice. Any thread may log: a line is one write.
+ * the runtime, because that is part of the users' programs. Any thread may log: a line is one write.
+ *
+ *   error        the job cannot go on
+ *   warn         it can
+ *   info (-v)    a line for each event of the job
+ *   debug (-vv)  a line for each connection, frame or choice
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
