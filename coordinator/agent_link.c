@@ -65,7 +65,7 @@ static void handshake_send(struct agent_link *l)
         bufferevent_write(l->stream, frame, size);
 }
 
-/* 1: proved; what has waited goes out behind the proof. */
+/* Handles a frame of the handshake. Once it is over the waiting frames are sent. */
 static int handshake_take(struct agent_link *l, const struct frame *f, struct fault *why)
 {
     enum auth_progress progress;
@@ -83,7 +83,7 @@ static int handshake_take(struct agent_link *l, const struct frame *f, struct fa
     return 0;
 }
 
-/* The coordinator says nothing to agents after the handshake; a refusal is all that may come. */
+/* After the handshake the coordinator sends nothing to agents, except a refusal. */
 static void on_read(struct bufferevent *stream, void *arg)
 {
     struct agent_link *l = arg;
@@ -136,7 +136,7 @@ static int stream_connect(struct agent_link *l, struct event_base *base, struct 
     bufferevent_setcb(l->stream, on_read, NULL, on_event, l);
     bufferevent_set_timeouts(l->stream, &limit, &limit);
     bufferevent_enable(l->stream, EV_READ | EV_WRITE);
-    handshake_send(l); /* goes out once connected */
+    handshake_send(l); /* sent once connected */
     return 0;
 }
 
@@ -182,7 +182,7 @@ void agent_link_close(struct agent_link *l)
     if (!l)
         return;
     if (l->stream) {
-        /* What was said last must not be lost with the link. */
+        /* The last reports must not be lost with the connection. */
         evbuffer_unfreeze(bufferevent_get_output(l->stream), 1);
         evbuffer_write(bufferevent_get_output(l->stream), bufferevent_getfd(l->stream));
         bufferevent_free(l->stream);

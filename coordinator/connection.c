@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* connection.c: from accept() to the end of a socket: handshake, frames in, frames out. */
+/* connection.c: one socket from accept() to its end: the handshake, and frames in both
+ * directions. */
 #include "coordinator/server_state.h"
 
 #include "common/text_json.h"
@@ -15,9 +16,11 @@
 #include <unistd.h>
 
 enum {
-    REFUSALS_NAMED = 20, /* each of the first ones is reported, then those that double the count */
-    STRANGERS = 1024,    /* and twice the ranks: more unproved connections push the oldest out */
-    LINGER_DISCARD = 64 << 10, /* bytes read from somebody who has been refused */
+    REFUSALS_NAMED =
+        20, /* refusals reported one by one; then only each time that the count has doubled */
+    STRANGERS =
+        1024, /* plus twice the ranks: most connections in the handshake; more push the oldest out */
+    LINGER_DISCARD = 64 << 10, /* bytes read from a peer that has been refused */
 };
 
 static void on_read(struct bufferevent *stream, void *arg);
@@ -70,7 +73,7 @@ void connection_drop(struct connection *c)
     c->state = CONNECTION_CLOSED;
     TAILQ_INSERT_TAIL(&c->server->closed, c, entry);
     bufferevent_disable(c->stream, EV_READ | EV_WRITE);
-    /* Now, not when it is swept: a rank that still lives should see it at once. */
+    /* Not left to the sweeper: a rank that is still alive should notice at once. */
     shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
     event_active(c->server->sweeper, 0, 0);
     if (was == CONNECTION_RANK || was == CONNECTION_AGENT)
@@ -108,8 +111,8 @@ static void connection_set_deadline(struct connection *c, int ms)
     event_add(c->deadline, &time);
 }
 
-/* Closes once what has been written is through. To close at once, with input unread, would reset
- * the connection and might take the refusal away from the peer. */
+/* Closes the connection after everything written has been sent. An immediate close, with unread
+ * input, would reset the connection, and the peer might never read the refusal. */
 static void connection_linger(struct connection *c)
 {
     c->state = CONNECTION_LINGER;
@@ -154,7 +157,7 @@ void connection_accept(struct server *s, int fd)
         return;
     }
     if (s->stranger_count >= STRANGERS + 2 * s->size) {
-        refusal_report(TAILQ_FIRST(&s->strangers), "too many connections prove nothing");
+        refusal_report(TAILQ_FIRST(&s->strangers), "too many connections are in the handshake");
         connection_drop(TAILQ_FIRST(&s->strangers));
     }
     TAILQ_INSERT_TAIL(&s->strangers, c, entry);
@@ -193,7 +196,7 @@ static void connection_refuse(struct connection *c, uint8_t type, const char *te
     connection_linger(c);
 }
 
-/* The peer has proved who it is: may there be such a one? */
+/* The peer has proved its identity. Admits it if the job has such a rank or agent. */
 static void connection_admit(struct connection *c)
 {
     struct server *s = c->server;
@@ -239,8 +242,8 @@ static void handshake_take(struct connection *c, const struct frame *f)
     }
 }
 
-/* Feeds what has come, piece by piece, to the reader: strangers get no more memory than one small
- * frame takes, for what they sent behind it is only looked at once they are known. */
+/* Passes the input to the frame reader. The reader of a stranger limits it to the memory of one
+ * small frame: what follows the handshake is looked at only after it. */
 static int connection_feed(struct connection *c, struct fault *why)
 {
     struct evbuffer *in = bufferevent_get_input(c->stream);
@@ -266,7 +269,7 @@ static void connection_discard(struct connection *c)
         connection_drop(c);
 }
 
-/* Somebody who is known but talks nonsense is cut off; for a rank that is its death. */
+/* Drops a rank or agent that sent a malformed frame. The rank is then dead to the others. */
 static void connection_cut_off(struct connection *c, const struct fault *why)
 {
     struct server *s = c->server;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* join.c: JOIN, and its answers WELCOME and FAILED. */
+/* join.c: handles JOIN, which is answered by WELCOME or FAILED. */
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
@@ -28,7 +28,7 @@ static json_t *welcome_message(const struct server *s)
     return json_pack("{s:i, s:o, s:o}", "size", s->size, "hosts", hosts, "names", names);
 }
 
-/* Everybody is here: the world is the generation's first group. */
+/* All ranks have joined. The world is the generation's first group. */
 static void join_complete(struct generation *g)
 {
     int *ranks = calloc((size_t)g->server->size, sizeof(*ranks));
@@ -66,7 +66,7 @@ static void join_on_timeout(evutil_socket_t fd, short what, void *arg)
     generation_fail(g, ML_ERR_TIMEOUT, text);
 }
 
-/* The timer stands for the joiner with the least patience. */
+/* The timer is set to the shortest time-out of all ranks that have joined. */
 static int join_set_timer(struct generation *g, int64_t timeout_ms)
 {
     struct timeval time = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
@@ -84,7 +84,7 @@ static int join_set_timer(struct generation *g, int64_t timeout_ms)
     return event_add(g->timer, &time);
 }
 
-/* Whoever has ended will not come any more. */
+/* A rank that has ended will never join. */
 static void join_fail_if_ended(struct generation *g)
 {
     struct server *s = g->server;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* liveness.c: who has died or left, in whose words, and who must hear of it. */
+/* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
 #include "coordinator/server_state.h"
 
 #include "common/text_json.h"
@@ -12,13 +12,14 @@
 
 enum { SENTENCE = sizeof(((struct fault *)NULL)->text) };
 
-/* Whether the agent's word on the rank's first process is on the process that held this claim. */
+/* True if the rank's first process, whose end the agent reported, is the one that held this
+ * claim. */
 static bool is_first_process(const struct server_rank *r, const struct server_member *m)
 {
     return r->has_exited && (r->is_lost || r->exit_pid == m->pid || r->exit_pid == 0);
 }
 
-/* "rank 3 was killed by signal 9 (Killed) on host b (pid 4711)", as well as can be told. */
+/* Writes "rank 3 was killed by signal 9 (Killed) on host b (pid 4711)", as far as it is known. */
 static void death_describe(const struct server_member *m, char text[SENTENCE])
 {
     const struct server *s = m->generation->server;
@@ -38,7 +39,7 @@ static void death_describe(const struct server_member *m, char text[SENTENCE])
     }
 }
 
-/* The end of `m`: all others hear of it. May free the generation. */
+/* Declares `m` dead and tells all others. May free the generation. */
 static void member_die(struct server_member *m)
 {
     struct generation *g = m->generation;
@@ -59,22 +60,22 @@ static void member_die(struct server_member *m)
     generation_release(g);
 }
 
-/* The time for a last word is over. The connection may still be open: a forked child holds the
- * socket of a process that has ended. */
+/* The time for the agent's report is over, or the process has ended and its connection is still
+ * open: a forked child may hold the socket. */
 static void member_on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct server_member *m = arg;
 
     (void)fd, (void)what;
     if (m->state == MEMBER_JOINED && m->connection)
-        connection_drop(m->connection); /* comes back to on_rank_closed */
+        connection_drop(m->connection); /* calls on_rank_closed */
     else if (m->state == MEMBER_DYING)
         member_die(m);
 }
 
 static int member_start_timer(struct server_member *m)
 {
-    static const struct timeval time = {.tv_usec = LAST_WORD_MS * 1000};
+    static const struct timeval time = {.tv_usec = EXIT_REPORT_MS * 1000};
 
     if (!m->timer)
         m->timer = evtimer_new(m->generation->server->base, member_on_timer, m);
@@ -96,7 +97,7 @@ static void on_rank_closed(struct connection *c)
         return;
     }
     m->state = MEMBER_DYING;
-    /* Nothing more will be said if it said so itself, or once the first process has ended. */
+    /* No report is to be expected after ml_abort, or after the end of the first process. */
     if (m->abort_text || g->server->ranks[c->rank].has_exited || member_start_timer(m))
         member_die(m);
 }
@@ -113,7 +114,7 @@ void liveness_fail_join(struct generation *g, int rank)
     generation_fail(g, ML_ERR_PEER, text);
 }
 
-/* What the end of a rank's first process means to one generation. May free it. */
+/* Handles the end of a rank's first process in one generation. May free the generation. */
 static void member_on_exited(struct generation *g, int rank)
 {
     struct server_member *m = &g->members[rank];
@@ -138,7 +139,7 @@ static void rank_set_exited(struct server *s, int rank, int64_t pid, const char 
         return;
     r->exit_text = strdup(text);
     if (!r->exit_text)
-        return; /* the connection's end will tell, without a reason */
+        return; /* the end of the connection will show it, without the reason */
     r->has_exited = true;
     r->is_lost = is_lost;
     r->exit_pid = pid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* relay.c: a word from one member of a group to another, for when their own link can't carry it. */
+/* relay.c: passes an object from one member of a group to another, when their own link cannot. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"

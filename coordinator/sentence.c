@@ -28,8 +28,8 @@ void sentence_add_rank(const struct server *s, char *out, size_t size, int rank)
     sentence_add(out, size, "rank %d on host %s", rank, s->host_names[s->host_of[rank]]);
 }
 
-/* Before the i-th of n things of which at most `named` are named: a comma, "and", or how many more.
- * True: that was the end. */
+/* Appends what stands before item i of n: a comma, "and", or, after `named` items, how many more
+ * there are. True: the list is complete. */
 static bool separator_add(char *out, size_t size, int i, int n, int named, bool with_and)
 {
     if (i == named && n > named) {

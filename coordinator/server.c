@@ -23,13 +23,13 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
         if (fd >= 0) {
             connection_accept(s, fd);
         } else if (address_is_exhausted(errno)) {
-            /* The listener stays readable: without the pause the loop would spin. */
+            /* The listener stays readable, so without a pause the loop would spin. */
             event_del(s->on_accept);
             event_add(s->accept_again, &pause);
             return;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
-        } /* else: that one connection failed */
+        } /* else: only that connection failed */
     }
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* server_exchange.c: every member of a group gives blobs, every member gets those that are meant for it.
- */
+/* server_exchange.c: every member of a group sends blobs, and gets those that are meant for it. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"
@@ -25,7 +24,7 @@ static void put_u32(uint8_t *at, uint32_t value)
     memcpy(at, &value, sizeof(value));
 }
 
-/* The blobs' lengths must fill the payload exactly. */
+/* True if the blobs fill the payload exactly. */
 static bool blobs_are_well_formed(const uint8_t *at, size_t size, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -37,7 +36,7 @@ static bool blobs_are_well_formed(const uint8_t *at, size_t size, uint32_t count
     return size == 0;
 }
 
-/* The next member's turn: those who gave a blob for each have passed one. */
+/* Moves on to the next receiver: skips a blob of each member that sent one for every receiver. */
 static void blobs_advance(const struct server_group *p, const uint8_t **at)
 {
     for (int i = 0; i < p->count; i++) {
@@ -61,7 +60,7 @@ static size_t reply_size(const struct server_group *p, const uint8_t **at)
     return size;
 }
 
-/* Whether each member's reply fits into a frame; the longest one's size. */
+/* True if the reply to each member fits into a frame; stores the size of the longest. */
 static bool exchange_fits(const struct server_group *p, const uint8_t **at, size_t *longest)
 {
     *longest = 0;
@@ -93,8 +92,8 @@ static void exchange_reply(const struct server_group *p, struct connection *to, 
     connection_send(to, COORD_EXCHANGED, payload, (size_t)(end - payload));
 }
 
-/* at[i] points to the blob of seat i that is meant for the member whose turn it is. Members take
- * turns in group order, so nothing is searched for. */
+/* Sends the replies in group order. at[i] points to the blob that seat i sent for the receiver
+ * whose turn it is, so nothing has to be searched for. */
 static void exchange_complete(struct server_group *p)
 {
     const uint8_t **at = calloc((size_t)p->count, sizeof(*at));
@@ -105,7 +104,7 @@ static void exchange_complete(struct server_group *p)
         payload = malloc(longest);
     if (!payload) {
         free(at);
-        server_group_break(p, ML_ERR_MEMORY, "the coordinator: too much is exchanged at once");
+        server_group_break(p, ML_ERR_MEMORY, "the coordinator cannot exchange that much at once");
         return;
     }
     blobs_rewind(p, at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* server_group.c: the world and what split made of it; and the end of a group. */
+/* server_group.c: the world, groups made by split, and broken groups. */
 #include "coordinator/server_state.h"
 
 #include "common/text_json.h"
@@ -81,7 +81,7 @@ static struct server_group *server_group_find(struct generation *g, json_int_t i
 struct server_seat *server_group_seat(struct server_group *p, int rank)
 {
     if (rank < p->count && p->seats[rank].rank == rank)
-        return &p->seats[rank]; /* as in the world */
+        return &p->seats[rank]; /* as in the world group */
     for (int i = 0; i < p->count; i++) {
         if (p->seats[i].rank == rank)
             return &p->seats[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* server_split.c: ml_split: the members of each color become a group. */
+/* server_split.c: ml_split: the members with the same color become a group. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"
@@ -23,8 +23,8 @@ static int choices_compare(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-/* One new group of the `count` members at `c`; or none for those with a negative color. False: no
- * memory. */
+/* Makes a group of the `count` members at `c` and tells them; with a negative color tells them that
+ * they get none. False: out of memory. */
 static bool split_answer(struct server_group *p, const struct server_split_choice *c, int count)
 {
     bool is_group = c->color >= 0;

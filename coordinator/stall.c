@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stall.c: calls that wait. Ranks report theirs after a second; members of one group that wait in
- * different calls under the same number will never meet, and whoever keeps the others waiting for
- * long is reported by name, once.
+ * stall.c: calls that wait. A rank reports a call that has waited for a second. Members of a group
+ * that wait in different calls with the same number can never meet, which breaks the group. A rank
+ * that keeps others waiting for long is reported by name, once.
  */
 #include "coordinator/server_state.h"
 
@@ -15,7 +15,7 @@
 
 enum { TEXT = 1024, NAME = 128 };
 
-/* Sets the one timer to `due_ms` unless it goes off before. */
+/* Sets the server's one timer to `due_ms`, unless it expires earlier. */
 static void stall_arm(struct server *s, int64_t due_ms)
 {
     int left = clock_left_ms(due_ms);
@@ -27,7 +27,8 @@ static void stall_arm(struct server *s, int64_t due_ms)
     event_add(s->stall_timer, &time);
 }
 
-/* Two members that wait in one collective, the same number, with different words. */
+/* Breaks the group: two members wait in collective calls with one number but different
+ * signatures. */
 static void mismatch_break(struct server_group *p, const struct server_seat *a,
                            const struct server_seat *b)
 {
@@ -113,7 +114,8 @@ int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_
     return 0;
 }
 
-/* Whether `seat` waits in the call that `w` tells of. A point-to-point call is its rank's own. */
+/* True if `seat` waits in the call that `w` describes. A point-to-point call is its rank's
+ * alone. */
 static bool is_same_call(const struct server_seat *seat, const struct server_wait *w)
 {
     if (w->seq == 0)
@@ -130,8 +132,8 @@ static bool is_peer_of(const struct server_wait *w, int rank)
     return false;
 }
 
-/* Whether somebody who waits in the call of `w` waits for `rank`; or, where none says for whom, for
- * all. */
+/* True if a member that waits in the call of `w` waits for `rank`. If none of them names a rank,
+ * they wait for all. */
 static bool is_waited_for(const struct server_group *p, const struct server_wait *w, int rank)
 {
     bool is_anybody_named = false;
@@ -146,7 +148,7 @@ static bool is_waited_for(const struct server_group *p, const struct server_wait
     return !is_anybody_named;
 }
 
-/* What somebody who is waited for waits for himself, in whatever group. */
+/* Appends what `rank`, which others wait for, waits for itself, in any group. */
 static void own_wait_add(const struct generation *g, char *text, int rank)
 {
     for (struct server_group *p = g->groups; p; p = p->next) {
@@ -207,7 +209,7 @@ static void pair_describe(const struct server_group *p, const struct server_seat
         own_wait_add(p->generation, text, seat->wait.peers[0]);
 }
 
-/* Reports the call that `seat` waits in, and marks all who wait in it. */
+/* Reports the call that `seat` waits in, and marks all members that wait in it. */
 static void stall_report(struct server_group *p, struct server_seat *seat, int64_t now)
 {
     const struct generation *g = p->generation;
@@ -245,7 +247,7 @@ static void stall_report(struct server_group *p, struct server_seat *seat, int64
         s->events.on_stall(text, s->events.arg);
 }
 
-/* Whether somebody in the same call has been reported already: one stall, one line. */
+/* True if a member in the same call was reported already: each stall is reported once. */
 static bool is_reported(const struct server_group *p, const struct server_wait *w)
 {
     for (int i = 0; i < p->count; i++) {
