@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/plan/backend.h"
 
+#include "common/address.h"
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"
 #include "launcher/options/options.h"
@@ -142,11 +143,6 @@ static int check_shm(const struct plan *p, struct fault *why)
     return 0;
 }
 
-static bool is_loopback(const char *ip)
-{
-    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
-}
-
 /* Between hosts of which one is known by a real address, nobody can reach another one's loopback
  * address. */
 static int check_addresses(const struct plan *p, struct fault *why)
@@ -156,9 +152,9 @@ static int check_addresses(const struct plan *p, struct fault *why)
     for (int i = 0; i < p->host_count; i++) {
         const struct host *h = &p->list->hosts[p->hosts[i]];
 
-        if (h->ips[0] && is_loopback(h->ips[0]) && !loop)
+        if (h->ips[0] && address_is_loopback(h->ips[0]) && !loop)
             loop = h;
-        else if (h->ips[0] && !is_loopback(h->ips[0]))
+        else if (h->ips[0] && !address_is_loopback(h->ips[0]))
             real = h;
     }
     if (!real || !loop)

@@ -192,11 +192,11 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
 static int rdma_link_say(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
-    struct rail_word w;
+    struct rail_control w;
     const struct fault *dropped, *trouble;
     int left, rc = 0;
 
-    while (!rc && s->verbs->say(s->endpoint, &w))
+    while (!rc && s->verbs->control_next(s->endpoint, &w))
         rc = news_tell(g->world->news, COORD_RELAY,
                        json_pack("{s:I, s:i, s:{s:i, s:i, s:I, s:I}}", "group", (json_int_t)g->id,
                                  "to", g->members[s->base.peer], "word", "kind", w.kind, "rail",
@@ -214,18 +214,18 @@ static int rdma_link_say(struct rdma_link *s, struct fault *why)
 static int rdma_link_hear(struct link *l, json_t *word, struct fault *why)
 {
     struct rdma_link *s = rdma_link_of(l);
-    struct rail_word w;
+    struct rail_control w;
     json_int_t count, out;
     int rc;
 
     if (json_unpack(word, "{s:i, s:i, s:I, s:I}", "kind", &w.kind, "rail", &w.rail, "count", &count,
                     "out", &out) ||
-        w.kind < RAIL_WORD_DROPPED || w.kind > RAIL_WORD_SENT || count < 0 || out < 0)
+        w.kind < RAIL_CONTROL_DROPPED || w.kind > RAIL_CONTROL_SENT || count < 0 || out < 0)
         return fault_set(why, ML_ERR_REFUSED, "what rank %d says of a rail is damaged",
                          l->group->members[l->peer]);
     w.count = (uint64_t)count;
     w.out = (uint64_t)out;
-    rc = s->verbs->hear(s->endpoint, &w, why);
+    rc = s->verbs->control_take(s->endpoint, &w, why);
     return rc ? rc : rdma_link_say(s, why);
 }
 

@@ -8,6 +8,7 @@
  *   x, 0 … 3 or a                that connection is closed; o: it is opened (again)
  *   e, 0 … 3                     that rank's first process has ended
  */
+#include "coordinator/server.h"
 #include "coordinator/server_state.h"
 
 #include <fcntl.h>

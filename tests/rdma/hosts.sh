@@ -99,7 +99,7 @@ check "2 hosts, UC queue pairs: random collectives" job 2 --qp uc -- "$COLLECTIV
 check_match '^2 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 tc qdisc add dev p1 root netem loss 3%
 run job 2 --qp uc --on-failure continue -- "$BUILD/tests/rdma/checked" 20000 400
-check_match 'checked: rank [01], round .*(something was lost on the way|has lost something)' \
+check_match 'checked: rank [01], round .*(data was lost on the way|has lost data)' \
     "$ERR" "UC, a lossy link: an error in words"
 check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "… and never a wrong number"
 tc qdisc del dev p1 root
@@ -234,7 +234,7 @@ mend
 next "the next job after that"
 QP=uc down cut
 heard 1000 15000 "UC, a far cable that is cut: who waits asks, and it is an error" \
-    's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost something: .*/\1/p'
+    's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost data: .*/\1/p'
 mend
 
 # --- a host dies
