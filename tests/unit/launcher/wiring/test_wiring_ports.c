@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wiring_ports.c: devices with several ports: which of them are tried, paired and named, from what hosts say to the
- * wiring. The hosts are made up (Soft-RoCE has one port a device): ports on the same net hear each other; which are tried
- * is mlaunch-probe's own choice.
+ * test_wiring_ports.c: devices with several ports: which of them are tried, paired and named, from
+ * what hosts say to the wiring. The hosts are made up (Soft-RoCE has one port a device): ports on
+ * the same net hear each other; which are tried is mlaunch-probe's own choice.
  */
+#include "common/log.h"
 #include "launcher/wiring/wiring_survey.h"
 #include "rdma/probe/wire_candidates.h"
 
@@ -153,25 +154,25 @@ static json_t *tries_of(const struct wiring_survey *s, int host, const struct po
     return json_pack("{s:o}", "devices", list);
 }
 
-static void tell(const char *text, void *arg)
+static void link_keep(enum log_level level, const char *text, void *arg)
 {
     (void)arg;
-    if (told_count < TOLD)
+    if (level == LOG_INFO && told_count < TOLD)
         snprintf(told[told_count++], TEXT, "%s", text);
 }
 
-/* Runs it all; returns the wiring as text, without its quotes, or the sentence, after "host NAME: ". */
+/* Runs it all; returns the wiring as text, without its quotes, or the sentence, after "host NAME:
+ * ". */
 static const char *survey(int hosts, const char *stated, const struct port_spec *ports)
 {
     static char text[TEXT];
     json_t *matrix = stated ? json_loads(stated, 0, NULL) : NULL;
-    struct wiring_survey_config config = {.names = names,
-                                          .count = hosts,
-                                          .source = "h.json",
-                                          .stated = matrix,
-                                          .local_net = said.local_net,
-                                          .rdma = said.rdma,
-                                          .tag = 5};
+    struct wiring_config config = {.names = names,
+                                   .count = hosts,
+                                   .source = "h.json",
+                                   .stated = matrix,
+                                   .local_net = said.local_net,
+                                   .rdma = said.rdma};
     struct wiring_survey *s;
     struct fault why;
     int culprit = -1;
@@ -188,7 +189,9 @@ static const char *survey(int hosts, const char *stated, const struct port_spec 
             assert_int_equal(wiring_survey_answer(s, i, (enum wiring_round)round, answer, &why), 0);
             json_decref(answer);
         }
-    if (wiring_survey_settle(s, &culprit, &why)) {
+    log_open("test", LOG_INFO);
+    log_to(link_keep, NULL);
+    if (wiring_survey_conclude(s, &culprit, &why)) {
         snprintf(text, sizeof(text), "host %s: %s", names[culprit], why.text);
     } else {
         char *dump = json_dumps(wiring_survey_wiring(s), JSON_COMPACT), *to = text;
@@ -198,8 +201,8 @@ static const char *survey(int hosts, const char *stated, const struct port_spec 
                 *to++ = *c;
         *to = '\0';
         free(dump);
-        wiring_survey_tell(s, tell, NULL);
     }
+    log_to(NULL, NULL);
     wiring_survey_destroy(s);
     return text;
 }
@@ -304,7 +307,8 @@ static void test_rails(void **state)
                   "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
     assert_false(has_lingered);
     assert_wiring(2, "[[null,[\"m:2\"]],[[\"n:2\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
-    /* A device is one rail, over the first ports that fit, or over that which the other end names. */
+    /* A device is one rail, over the first ports that fit, or over that which the other end names.
+     */
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", twin, "[[null,[m:1]],[[n:1],null]]");
     assert_wiring(2, "[[null,[\"m\"]],[[\"n:2\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
     assert_says(survey(2, "[[null,[\"m\"]],[[\"n:1\",\"n:2\"],null]]", twin),
@@ -479,7 +483,7 @@ static void test_refusals(void **state)
                                 0, NULL);
     json_t *absent = json_loads(
         "{\"devices\": [{\"name\": \"m\", \"error\": \"m has no port 3, only 1 to 2\"}]}", 0, NULL);
-    struct wiring_survey_config config = {
+    struct wiring_config config = {
         .names = names, .count = 3, .source = "h.json", .stated = stated, .rdma.gid_index = -1};
     struct wiring_survey *s;
     struct fault why;
