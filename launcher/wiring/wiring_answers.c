@@ -21,29 +21,29 @@ enum {
  */
 
 /* The first malformed member sets rc and *why; what is read after it is of no use. */
-struct reader {
+struct wiring_reader {
     const json_t *object;
     struct fault *why;
     int rc;
 };
 
-static struct reader reader_of(const json_t *object, struct fault *why)
+static struct wiring_reader reader_of(const json_t *object, struct fault *why)
 {
-    struct reader r = {object, why, 0};
+    struct wiring_reader r = {object, why, 0};
 
     if (!json_is_object(object))
         r.rc = fault_set(why, ML_ERR_REFUSED, "it is not an object");
     return r;
 }
 
-static void reader_refuse(struct reader *r, const char *key, const char *expected)
+static void reader_refuse(struct wiring_reader *r, const char *key, const char *expected)
 {
     if (!r->rc)
         r->rc = fault_set(r->why, ML_ERR_REFUSED, "\"%s\" is not %s", key, expected);
 }
 
 /* `otherwise`: it is absent. */
-static int read_number(struct reader *r, const char *key, int least, int most, int otherwise)
+static int read_number(struct wiring_reader *r, const char *key, int least, int most, int otherwise)
 {
     const json_t *value = json_object_get(r->object, key);
     json_int_t number = json_integer_value(value);
@@ -58,7 +58,7 @@ static int read_number(struct reader *r, const char *key, int least, int most, i
     return otherwise;
 }
 
-static bool read_flag(struct reader *r, const char *key)
+static bool read_flag(struct wiring_reader *r, const char *key)
 {
     const json_t *value = json_object_get(r->object, key);
 
@@ -69,7 +69,7 @@ static bool read_flag(struct reader *r, const char *key)
 
 /* At most `most` bytes, without control characters, which could steer the user's terminal. "": it
  * is absent. */
-static const char *read_text(struct reader *r, const char *key, size_t most)
+static const char *read_text(struct wiring_reader *r, const char *key, size_t most)
 {
     const json_t *value = json_object_get(r->object, key);
     const char *text = json_string_value(value);
@@ -86,7 +86,7 @@ static const char *read_text(struct reader *r, const char *key, size_t most)
     return text;
 }
 
-static void read_text_into(struct reader *r, const char *key, char *out, size_t room)
+static void read_text_into(struct wiring_reader *r, const char *key, char *out, size_t room)
 {
     const char *text = read_text(r, key, room - 1);
 
@@ -94,7 +94,7 @@ static void read_text_into(struct reader *r, const char *key, char *out, size_t 
 }
 
 /* NULL: it is absent or empty. */
-static char *read_error(struct reader *r)
+static char *read_error(struct wiring_reader *r)
 {
     const char *text = read_text(r, "error", ERROR_MOST);
     char *copy = *text && !r->rc ? strdup(text) : NULL;
@@ -105,7 +105,8 @@ static char *read_error(struct reader *r)
 }
 
 /* Zeroed room for a list's elements, of `size` bytes each; NULL if it is absent or empty. */
-static void *read_list(struct reader *r, const char *key, size_t most, size_t size, int *count)
+static void *read_list(struct wiring_reader *r, const char *key, size_t most, size_t size,
+                       int *count)
 {
     const json_t *list = json_object_get(r->object, key);
     void *room;
@@ -128,7 +129,7 @@ static void *read_list(struct reader *r, const char *key, size_t most, size_t si
 
 static int gid_read(struct wiring_gid *g, const json_t *object, struct fault *why)
 {
-    struct reader r = reader_of(object, why);
+    struct wiring_reader r = reader_of(object, why);
     unsigned char raw[sizeof(struct in6_addr)] = {0}, four[sizeof(struct in_addr)];
     char type[TYPE_TEXT];
 
@@ -148,7 +149,7 @@ static int gid_read(struct wiring_gid *g, const json_t *object, struct fault *wh
 static int port_read(struct wiring_port *p, const json_t *object, struct fault *why)
 {
     static const char *const layers[] = {"", "Ethernet", "InfiniBand"};
-    struct reader r = reader_of(object, why);
+    struct wiring_reader r = reader_of(object, why);
     const json_t *rate = json_object_get(object, "gigabits");
     const char *layer = read_text(&r, "link_layer", WIRING_STATE_TEXT);
 
@@ -178,8 +179,8 @@ static int port_read(struct wiring_port *p, const json_t *object, struct fault *
 }
 
 /* The name in the object; refused if one of the devices before this one has it, too. */
-static void name_read(struct reader *r, char name[PORT_NAME_DEVICE], const struct wiring_host *h,
-                      int before)
+static void name_read(struct wiring_reader *r, char name[PORT_NAME_DEVICE],
+                      const struct wiring_host *h, int before)
 {
     read_text_into(r, "name", name, PORT_NAME_DEVICE);
     if (!*name || strchr(name, '/'))
@@ -191,7 +192,7 @@ static void name_read(struct reader *r, char name[PORT_NAME_DEVICE], const struc
 
 static int device_read(struct wiring_host *h, int at, const json_t *object, struct fault *why)
 {
-    struct reader r = reader_of(object, why);
+    struct wiring_reader r = reader_of(object, why);
     struct wiring_device *d = &h->devices[at];
 
     name_read(&r, d->name, h, at);
@@ -251,7 +252,7 @@ int wiring_answers_read_devices(struct wiring_host *hosts, int host, const json_
 static int try_read(struct wiring_try *t, const struct wiring_host *hosts, int count, int host,
                     const struct wiring_device *d, const json_t *object, struct fault *why)
 {
-    struct reader r = reader_of(object, why);
+    struct wiring_reader r = reader_of(object, why);
     const char *device = read_text(&r, "device", PORT_NAME_DEVICE);
     const json_t *gid = json_object_get(object, "gid"), *peer = json_object_get(object, "peer_gid");
     const struct wiring_host *other;
@@ -285,7 +286,7 @@ static int try_read(struct wiring_try *t, const struct wiring_host *hosts, int c
 static int tries_read(struct wiring_host *fresh, int at, const struct wiring_host *hosts, int count,
                       int host, const json_t *object, int *place, struct fault *why)
 {
-    struct reader r = reader_of(object, why);
+    struct wiring_reader r = reader_of(object, why);
     struct wiring_device *d = &fresh->devices[at];
 
     name_read(&r, d->name, fresh, at);
