@@ -6,7 +6,7 @@
  */
 #include "common/log.h"
 #include "launcher/wiring/wiring_survey.h"
-#include "rdma/probe/wire_candidates.h"
+#include "rdma/probe/trial_candidates.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,12 +110,12 @@ static int net_of(const struct port_spec *p, int host, const char *device, int p
 /* As mlaunch-probe would: a group that is waited for needs one who answers. */
 static json_t *device_tries(const json_t *question, const char *device, const struct port_spec *p)
 {
-    static struct wire_candidates c;
-    bool answered[WIRE_CANDIDATES] = {false};
+    static struct trial_candidates c;
+    bool answered[TRIAL_CANDIDATES] = {false};
 
-    wire_candidates_find(&c, question, device);
+    trial_candidates_find(&c, question, device);
     for (int i = 0; i < c.count; i++) {
-        const struct wire_target *t = &c.targets[i];
+        const struct wire_trial_target *t = &c.targets[i];
         json_t *try = json_array_get(c.tries, (size_t)t->row);
         int mine =
             net_of(p, (int)json_integer_value(json_object_get(question, "host")), device, t->port);
