@@ -16,6 +16,7 @@
 #define RDMA_ENDPOINT_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 #include "rdma/rail_control.h"
 
 #include <stdbool.h>
@@ -28,10 +29,7 @@ enum { ENDPOINT_RAILS = 8 };
 struct endpoint_config {
     const char *const *devices; /* one for each rail, at most ENDPOINT_RAILS */
     int device_count;
-    int port;              /* 0: the first active one */
-    int gid_index;         /* -1: the best one */
-    int mtu;               /* bytes; 0: the port's active MTU */
-    int kind;              /* enum queue_pair_kind */
+    struct rdma_choice choice;
     uint64_t tag;          /* part of the check: the same for all members of a group, and unique */
     int rank, peer;        /* world ranks */
     const char *peer_name; /* "rank 3 on host b", copied */

@@ -24,6 +24,7 @@
 #define RDMA_RAIL_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 #include "rdma/rail_end.h"
 #include "rdma/verbs/memory.h"
 
@@ -90,10 +91,7 @@ struct rail {
 
 struct rail_config {
     const char *device, *peer; /* `peer` must outlive the rail */
-    int port;                  /* 0: the first active one */
-    int gid_index;             /* -1: the best one */
-    int mtu;                   /* bytes; 0: the port's active MTU */
-    enum queue_pair_kind kind;
+    struct rdma_choice choice;
 };
 
 /* Largest chunk over that port in bytes: a slot, or the port's largest message if that is less. */

@@ -5,6 +5,7 @@
 #define RUNTIME_TRANSPORT_RDMA_WIRING_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 
 struct rdma_wiring;
 
@@ -17,7 +18,7 @@ void rdma_wiring_destroy(struct rdma_wiring *w); /* takes NULL */
 int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *const **out,
                         int *count, struct fault *why);
 
-/* The user's choice of "port", "gid_index", "mtu" or "qp"; `otherwise` if there is none. */
-int rdma_wiring_choice(const struct rdma_wiring *w, const char *name, int otherwise);
+/* The user's choice, the same for all of these devices. */
+struct rdma_choice rdma_wiring_choice(const struct rdma_wiring *w);
 
 #endif

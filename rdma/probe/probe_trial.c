@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/probe/probe_wires.h"
+#include "rdma/probe/probe_trial.h"
 
 #include "rdma/probe/describe.h"
-#include "rdma/probe/wire_candidates.h"
+#include "rdma/probe/trial_candidates.h"
 #include "rdma/verbs/device.h"
 
 #include <errno.h>
@@ -32,13 +32,13 @@ static int whole(const json_t *object, const char *key, int otherwise)
  */
 
 /* Each port that is up gets its queue pair. */
-static void ports_open(struct wires **w, struct ibv_context *context, const char *device,
+static void ports_open(struct wire_trial **w, struct ibv_context *context, const char *device,
                        json_t *report)
 {
     struct fault why;
     json_t *port;
     size_t i;
-    int rc = wires_open(w, context, device, &why);
+    int rc = wire_trial_open(w, context, device, &why);
 
     if (rc) {
         json_object_set_new(report, "error", json_string(why.text));
@@ -50,7 +50,7 @@ static void ports_open(struct wires **w, struct ibv_context *context, const char
 
         if (!json_is_true(json_object_get(port, "is_active")))
             continue;
-        if (wires_add_port(*w, whole(port, "port", 0), &number, &why) == 0)
+        if (wire_trial_add_port(*w, whole(port, "port", 0), &number, &why) == 0)
             json_object_set_new(port, "queue_pair", json_integer(number));
         else
             json_object_set_new(port, "untried", json_string(why.text));
@@ -75,17 +75,17 @@ static json_t *question_read(int fd, int file)
     return question;
 }
 
-static void tries_say(const struct wire_candidates *c, int fd)
+static void tries_say(const struct trial_candidates *c, int fd)
 {
     json_t *answer;
 
     for (int i = 0; i < c->count; i++) {
-        const struct wire_target *t = &c->targets[i];
+        const struct wire_trial_target *t = &c->targets[i];
         json_t *try = json_array_get(c->tries, (size_t)t->row);
         int error = __atomic_load_n(&t->error, __ATOMIC_ACQUIRE);
 
-        json_object_set_new(try, "carries", json_boolean(wire_is_linked(t)));
-        json_object_set_new(try, "whole", json_boolean(wire_is_whole(t)));
+        json_object_set_new(try, "carries", json_boolean(wire_trial_is_linked(t)));
+        json_object_set_new(try, "whole", json_boolean(wire_trial_is_whole(t)));
         if (error)
             json_object_set_new(try, "error", json_string(strerror(error)));
     }
@@ -120,11 +120,11 @@ static json_t *named_check(const char *device, const struct child_arg *a)
 
 static void child_run(const char *name, int fd, const void *arg)
 {
-    static struct wire_candidates c;
+    static struct trial_candidates c;
     const struct child_arg *a = arg;
     json_t *report = named_check(name, a), *question;
     struct ibv_context *context = NULL;
-    struct wires *w = NULL;
+    struct wire_trial *w = NULL;
     struct fault why;
 
     if (!report) {
@@ -138,15 +138,15 @@ static void child_run(const char *name, int fd, const void *arg)
     c.tries = json_array();
     if (w) {
         json_decref(c.tries);
-        wire_candidates_find(&c, question, name);
-        wires_run(w, c.targets, c.count,
-                  (uint64_t)json_integer_value(json_object_get(question, "tag")),
-                  whole(question, "wait_ms", WAIT_MS), fd);
+        trial_candidates_find(&c, question, name);
+        wire_trial_run(w, c.targets, c.count,
+                       (uint64_t)json_integer_value(json_object_get(question, "tag")),
+                       whole(question, "wait_ms", WAIT_MS), fd);
     }
     tries_say(&c, fd);
     if (w)
-        wires_run(w, c.targets, c.count,
-                  (uint64_t)json_integer_value(json_object_get(question, "tag")), -1, fd);
+        wire_trial_run(w, c.targets, c.count,
+                       (uint64_t)json_integer_value(json_object_get(question, "tag")), -1, fd);
     _exit(0); /* the kernel is quicker than we at taking all of it back */
 }
 
@@ -183,7 +183,7 @@ static bool question_take(int file, int *wait_ms)
     return good;
 }
 
-int probe_wires(struct probe_child *children, int count, char *const *named,
+int probe_trial(struct probe_child *children, int count, char *const *named,
                 const struct probe_choice *c)
 {
     struct child_arg arg = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/probe/wire_candidates.h"
+#include "rdma/probe/trial_candidates.h"
 
 #include "common/port_name.h"
 #include "rdma/probe/describe.h"
@@ -193,27 +193,27 @@ static bool is_stated(const struct meeting *m, const struct seen *a, const struc
            !has_neighbour(m->question, b, m->theirs, m->theirs_count, m->mine, m->mine_count);
 }
 
-static void target_add(struct wire_candidates *c, const json_t *question, const struct seen *a,
+static void target_add(struct trial_candidates *c, const json_t *question, const struct seen *a,
                        const struct seen *b, const struct gid *gids, bool is_shared, int group)
 {
-    struct wire_target t = {.port = a->number,
-                            .from = a->id,
-                            .to = b->id,
-                            .is_ethernet = a->is_ethernet,
-                            .gid = gids[0],
-                            .peer_gid = gids[1],
-                            .lid = (uint16_t)whole(b->port, "lid", 0),
-                            .number = (uint32_t)whole(b->port, "queue_pair", 0),
-                            .mtu = a->mtu < b->mtu ? a->mtu : b->mtu,
-                            .group = group,
-                            .host = b->host,
-                            .row = c->count};
+    struct wire_trial_target t = {.port = a->number,
+                                  .from = a->id,
+                                  .to = b->id,
+                                  .is_ethernet = a->is_ethernet,
+                                  .gid = gids[0],
+                                  .peer_gid = gids[1],
+                                  .lid = (uint16_t)whole(b->port, "lid", 0),
+                                  .number = (uint32_t)whole(b->port, "queue_pair", 0),
+                                  .mtu = a->mtu < b->mtu ? a->mtu : b->mtu,
+                                  .group = group,
+                                  .host = b->host,
+                                  .row = c->count};
     int limit = whole(question, "mtu", 0);
     json_t *try;
 
     if (limit >= MTU_LEAST && t.mtu > limit)
         t.mtu = limit;
-    if (c->count == WIRE_CANDIDATES || t.mtu < MTU_LEAST)
+    if (c->count == TRIAL_CANDIDATES || t.mtu < MTU_LEAST)
         return;
     try = json_pack("{s:i, s:i, s:s, s:i, s:i, s:b, s:b}", "port", a->number, "host", b->host,
                     "device", b->device, "peer_port", b->number, "mtu", t.mtu, "shared",
@@ -239,7 +239,7 @@ static bool any_shared(const struct meeting *m)
     return false;
 }
 
-static void host_find(struct wire_candidates *c, const struct meeting *m, const char *device)
+static void host_find(struct trial_candidates *c, const struct meeting *m, const char *device)
 {
     bool shared = any_shared(m);
     int open_group = c->groups++; /* one of the device's ports is enough */
@@ -267,12 +267,12 @@ static void host_find(struct wire_candidates *c, const struct meeting *m, const 
     }
 }
 
-void wire_candidates_find(struct wire_candidates *out, const json_t *question, const char *device)
+void trial_candidates_find(struct trial_candidates *out, const json_t *question, const char *device)
 {
     int me = whole(question, "host", -1);
     int hosts = (int)json_array_size(json_object_get(question, "hosts"));
 
-    *out = (struct wire_candidates){.tries = json_array()};
+    *out = (struct trial_candidates){.tries = json_array()};
     for (int i = 0; i < hosts && me >= 0; i++) {
         struct meeting m = {.question = question};
 
