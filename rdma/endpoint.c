@@ -65,12 +65,7 @@ int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct
     if (!e->published)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < c->device_count && i < ENDPOINT_RAILS && !rc; i++) {
-        struct rail_config config = {.device = c->devices[i],
-                                     .peer = e->name,
-                                     .port = c->port,
-                                     .gid_index = c->gid_index,
-                                     .mtu = c->mtu,
-                                     .kind = (enum queue_pair_kind)c->kind};
+        struct rail_config config = {.device = c->devices[i], .peer = e->name, .choice = c->choice};
 
         rc = rail_open(&e->rails.all[i], &config, why);
         if (rc)

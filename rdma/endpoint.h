@@ -13,6 +13,7 @@
 #define RDMA_ENDPOINT_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 #include "rdma/rail_word.h"
 
 #include <stdbool.h>
@@ -25,10 +26,7 @@ enum { ENDPOINT_RAILS = 8 };
 struct endpoint_config {
     const char *const *devices; /* one a rail, up to ENDPOINT_RAILS */
     int device_count;
-    int port;              /* 0: the first that is active */
-    int gid_index;         /* -1: the best one */
-    int mtu;               /* bytes, 0: what the port has */
-    int kind;              /* enum queue_pair_kind */
+    struct rdma_choice choice;
     uint64_t tag;          /* the same for all of a group and nobody else: part of the check */
     int rank, peer;        /* world ranks */
     const char *peer_name; /* "rank 3 on host b", copied */

@@ -97,11 +97,11 @@ size_t rail_room(const struct port *p)
 static int rail_prepare(struct rail *r, const struct rail_config *c, struct fault *why)
 {
     struct explain_place at;
-    int rc = port_open(&r->port, c->device, c->port, why);
+    int rc = port_open(&r->port, c->device, c->choice.port, why);
 
     if (!rc) {
         r->room = rail_room(r->port);
-        rc = rail_fit_mtu(r, c->mtu, why);
+        rc = rail_fit_mtu(r, c->choice.mtu, why);
     }
     if (!rc)
         rc = queues_create(r, why);
@@ -109,8 +109,8 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
     if (!rc)
         rc = memory_create(&r->memory, r->domain, &at, why);
     if (!rc)
-        rc = queue_pair_create(&r->pair, c->kind, r->port, r->domain, r->sends, r->receives, &at,
-                               why);
+        rc = queue_pair_create(&r->pair, (enum queue_pair_kind)c->choice.qp, r->port, r->domain,
+                               r->sends, r->receives, &at, why);
     if (rc)
         return rc;
     for (int i = 0; i + 1 < RAIL_BATCH; i++)
@@ -132,7 +132,7 @@ int rail_open(struct rail **out, const struct rail_config *c, struct fault *why)
     if (!r)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->peer = c->peer;
-    r->gid_index = c->gid_index;
+    r->gid_index = c->choice.gid_index;
     rc = rail_prepare(r, c, why);
     if (rc) {
         rail_close(r);

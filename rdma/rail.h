@@ -19,6 +19,7 @@
 #define RDMA_RAIL_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 #include "rdma/verbs/memory.h"
 #include "rdma/verbs/port.h"
 #include "rdma/verbs/queue_pair.h"
@@ -98,10 +99,7 @@ struct rail {
 
 struct rail_config {
     const char *device, *peer;
-    int port;      /* 0: the first that is active */
-    int gid_index; /* -1: the best one */
-    int mtu;       /* bytes, 0: what the port has */
-    enum queue_pair_kind kind;
+    struct rdma_choice choice;
 };
 
 /* Bytes of a chunk over that port: a slot's, or what the port takes in one message if that is less. */

@@ -29,10 +29,7 @@ static int survey_open(struct attempt *a, struct fault *why)
                                               p->rdma_device ? "--rdma-device" : p->list->source,
                                           .stated = a->wiring,
                                           .local_net = p->local_net,
-                                          .port = p->rdma_port,
-                                          .gid_index = p->gid_index,
-                                          .mtu = p->mtu,
-                                          .qp = p->qp};
+                                          .rdma = p->rdma};
 
     a->names = calloc((size_t)p->host_count, sizeof(*a->names));
     if (!a->names)

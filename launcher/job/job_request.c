@@ -216,8 +216,8 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
                      stdin_names[stdin_mode], "stdin_rank", p->stdin_rank);
     if (!root || !more || json_object_update(root, more) ||
         json_object_set_new(root, "rdma",
-                            json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma_port, "gid_index",
-                                      p->gid_index, "mtu", p->mtu, "qp", p->qp)) ||
+                            json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
+                                      p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
         json_object_set_new(root, "command", command_string(p)) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||

@@ -161,7 +161,7 @@ static struct options *create(void)
     if (o) {
         o->hosts_layer = o->hostfile_layer = -1;
         o->backend = -1;
-        o->gid_index = -1;
+        o->rdma.gid_index = -1;
         o->grace_ms = 5000;
         o->init_timeout_s = 60;
         o->ssh_connect_timeout_s = 10;

@@ -7,6 +7,7 @@
 #define LAUNCHER_OPTIONS_OPTIONS_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 #include "launcher/plan/plan.h"
 #include "launcher/text/string_list.h"
 
@@ -40,10 +41,9 @@ struct options {
     char *output; /* "label", "raw", a directory; NULL: not said */
     int timeout_s, grace_ms, init_timeout_s, restarts;
     int port, starting_port;
-    char *rdma_device;             /* or NULL */
-    int rdma_port, gid_index, mtu; /* 0, -1, 0: not said */
-    int qp;                        /* 0: as offered, 1: RC, 2: UC */
-    int agent_launcher;            /* enum launcher_choice */
+    char *rdma_device; /* or NULL */
+    struct rdma_choice rdma;
+    int agent_launcher; /* enum launcher_choice */
     char *agent_command;
     char *ssh_config, *agent, *events, *config, *profile;
     int ssh_connect_timeout_s;

@@ -174,10 +174,7 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     int choice = o->backend, rc = 0;
 
     p->local_net = o->local_net;
-    p->rdma_port = o->rdma_port;
-    p->gid_index = o->gid_index;
-    p->mtu = o->mtu;
-    p->qp = o->qp;
+    p->rdma = o->rdma;
     if (o->rdma_device) {
         rc = device_name_check(o->rdma_device, why);
         rc = rc ? fault_wrap(why, "--rdma-device")

@@ -7,6 +7,7 @@
 #define LAUNCHER_PLAN_PLAN_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 #include "launcher/hosts/host_list.h"
 
 #include <stdbool.h>
@@ -54,11 +55,10 @@ struct plan {
     bool continue_on_failure;
     int restarts;
     enum bind_mode bind;
-    bool map_by_host;              /* --map-by host: round robin */
-    int port, starting_port;       /* 0: any */
-    char *rdma_device;             /* --rdma-device, or NULL */
-    int rdma_port, gid_index, mtu; /* 0, -1, 0: as found */
-    int qp;                        /* 0: as offered, 1: RC, 2: UC */
+    bool map_by_host;        /* --map-by host: round robin */
+    int port, starting_port; /* 0: any */
+    char *rdma_device;       /* --rdma-device, or NULL */
+    struct rdma_choice rdma;
     bool eager;
     int init_timeout_s;
     int stall_s;               /* MLAUNCH_STALL of the caller, or 30 */

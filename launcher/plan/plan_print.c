@@ -132,16 +132,16 @@ static void print_rdma(const struct plan *p)
 
     for (int i = 0; i < p->host_count; i++)
         is_stated |= p->list->hosts[p->hosts[i]].rdma != NULL;
-    snprintf(port, sizeof(port), "%d", p->rdma_port);
-    snprintf(gid, sizeof(gid), "%d", p->gid_index);
-    snprintf(mtu, sizeof(mtu), "%d", p->mtu);
+    snprintf(port, sizeof(port), "%d", p->rdma.port);
+    snprintf(gid, sizeof(gid), "%d", p->rdma.gid_index);
+    snprintf(mtu, sizeof(mtu), "%d", p->rdma.mtu);
     printf("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s; queue pairs: %s\n",
            p->rdma_device ? p->rdma_device
            : is_stated    ? "as the hostfile says"
                           : "found at the start",
-           p->rdma_port ? port : "what fits each pair best",
-           p->gid_index >= 0 ? gid : "what fits each pair best",
-           p->mtu ? mtu : "the smaller of both ports'", kinds[p->qp]);
+           p->rdma.port ? port : "what fits each pair best",
+           p->rdma.gid_index >= 0 ? gid : "what fits each pair best",
+           p->rdma.mtu ? mtu : "the smaller of both ports'", kinds[p->rdma.qp]);
 }
 
 static void print_job(const struct plan *p)

@@ -213,10 +213,7 @@ static int survey_open(struct hosts *h, struct fault *why)
     struct wiring_survey_config config = {.names = h->names,
                                           .count = h->c.hosts->count,
                                           .source = h->c.hosts->source,
-                                          .port = o->rdma_port,
-                                          .gid_index = o->gid_index,
-                                          .mtu = o->mtu,
-                                          .qp = o->qp};
+                                          .rdma = o->rdma};
 
     randombytes_buf(&config.tag, sizeof(config.tag));
     config.tag &= INT64_MAX; /* it travels as JSON */

@@ -83,7 +83,8 @@ struct wiring_end wiring_end_read(const struct wiring_survey *s, int host, const
 const char *wiring_end_name(const struct wiring_survey *s, struct wiring_end e,
                             char text[PORT_NAME_TEXT])
 {
-    bool is_plain = wiring_ports_up(s, e) <= 1 && (!s->config.port || s->config.port == e.port);
+    bool is_plain =
+        wiring_ports_up(s, e) <= 1 && (!s->config.rdma.port || s->config.rdma.port == e.port);
 
     return port_name_format(text, e.device, is_plain ? 0 : e.port);
 }
@@ -111,7 +112,7 @@ static int ports_up(const struct wiring_survey *s, struct wiring_end e, int only
 int wiring_end_ports(const struct wiring_survey *s, struct wiring_end e,
                      struct wiring_end out[WIRING_PORTS])
 {
-    return ports_up(s, e, e.port ? e.port : s->config.port, out);
+    return ports_up(s, e, e.port ? e.port : s->config.rdma.port, out);
 }
 
 int wiring_ports_up(const struct wiring_survey *s, struct wiring_end e)

@@ -26,7 +26,7 @@ static const char *port_reason(const struct wiring_survey *s, struct wiring_end 
 {
     if (entry_names_port(s, a, b.host) || entry_names_port(s, b, a.host))
         return "as the wiring names it";
-    if (s->config.port)
+    if (s->config.rdma.port)
         return "--rdma-port";
     if (wiring_ports_up(s, a) <= 1 && wiring_ports_up(s, b) <= 1)
         return "the only one that is up";
@@ -50,7 +50,7 @@ static const char *gid_reason(const struct wiring_survey *s, const json_t *try)
 
     if (!gid)
         return "InfiniBand routes by LID";
-    if (s->config.gid_index >= 0)
+    if (s->config.rdma.gid_index >= 0)
         return "--gid-index";
     if (json_is_true(json_object_get(try, "shared")))
         return *wiring_text(gid, "ipv4") ? "RoCE v2, IPv4 in one subnet" : "IPv6 in one subnet";
@@ -86,7 +86,7 @@ bool wiring_choice_tell(const struct wiring_survey *s, char text[WIRING_CHOICE_T
         wiring_words_end(s, theirs, b, json_object_get(try, "peer_gid")), s->config.names[b.host],
         stated ? "as " : "found", stated ? stated : "", stated ? " says" : "",
         port_reason(s, a, b, try), gid_reason(s, try), wiring_number(try, "mtu"),
-        s->config.mtu ? "--mtu" : "the smaller of both ports'", kinds[s->config.qp]);
+        s->config.rdma.mtu ? "--mtu" : "the smaller of both ports'", kinds[s->config.rdma.qp]);
     return true;
 }
 
@@ -105,7 +105,7 @@ bool wiring_choice_warn(const struct wiring_survey *s, char text[WIRING_CHOICE_T
     gid = json_object_get(try, "gid");
     here = wiring_has_ipv4(wiring_port(s, a));
     there = wiring_has_ipv4(wiring_port(s, b));
-    if (s->config.gid_index >= 0 || here == there || !is_link_local(gid))
+    if (s->config.rdma.gid_index >= 0 || here == there || !is_link_local(gid))
         return false;
     bare = here ? b : a;
     snprintf(

@@ -37,13 +37,13 @@ static int never_tried(const struct wiring_survey *s, struct wiring_end a, struc
                          wiring_text(json_array_get(json_object_get(mine, "gids"), 0), "gid"),
                          wiring_text(json_array_get(json_object_get(theirs, "gids"), 0), "gid"),
                          s->config.source);
-    if (s->config.gid_index >= 0)
+    if (s->config.rdma.gid_index >= 0)
         return fault_set(
             why, ML_ERR_LINK,
             "GID index %d of %s and of %s of host %s don't fit together, or one has none "
             "of that index; without --gid-index what fits best is taken, and mlaunch-probe "
             "lists them",
-            s->config.gid_index, name, peer, there);
+            s->config.rdma.gid_index, name, peer, there);
     return fault_set(
         why, ML_ERR_LINK,
         "%s and %s of host %s have no RoCE addresses in common%s%s%s: give their network "
@@ -193,8 +193,8 @@ static const char *first_error(const struct wiring_survey *s, int host)
 
 static bool is_allowed(const struct wiring_survey *s, const json_t *try)
 {
-    return !s->config.port || (wiring_number(try, "port") == s->config.port &&
-                               wiring_number(try, "peer_port") == s->config.port);
+    return !s->config.rdma.port || (wiring_number(try, "port") == s->config.rdma.port &&
+                                    wiring_number(try, "peer_port") == s->config.rdma.port);
 }
 
 int wiring_sentence_no_wire(const struct wiring_survey *s, int i, int j, int *host,
@@ -227,8 +227,8 @@ int wiring_sentence_no_wire(const struct wiring_survey *s, int i, int j, int *ho
                              s->config.names[end ? i : j], failing);
     }
     *host = i;
-    if (s->config.port)
-        snprintf(only, sizeof(only), " by port %d (--rdma-port)", s->config.port);
+    if (s->config.rdma.port)
+        snprintf(only, sizeof(only), " by port %d (--rdma-port)", s->config.rdma.port);
     return fault_set(
         why, ML_ERR_LINK,
         "no RDMA device reaches host %s%s: here %s; there %s: no two are up, in one subnet or "
@@ -259,7 +259,7 @@ int wiring_sentence_mtu(const struct wiring_survey *s, struct wiring_end e, int 
     return fault_set(why, ML_ERR_ARGUMENT,
                      "%.*s port %d has an active MTU of %d, so --mtu %d is too much",
                      PORT_NAME_DEVICE - 1, e.device, e.port,
-                     wiring_number(wiring_port(s, e), "active_mtu"), s->config.mtu);
+                     wiring_number(wiring_port(s, e), "active_mtu"), s->config.rdma.mtu);
 }
 
 int wiring_sentence_no_port(const struct wiring_survey *s, int host, struct fault *why)

@@ -76,13 +76,13 @@ json_t *wiring_survey_question(const struct wiring_survey *s, int host, enum wir
 
     if (round == WIRING_LOOK)
         return json_pack("{s:s, s:o, s:i, s:i}", "what", "devices", "named", devices_named(s, host),
-                         "port", c->port, "gid_index", c->gid_index);
+                         "port", c->rdma.port, "gid_index", c->rdma.gid_index);
     hosts = json_array();
     for (int i = 0; i < c->count; i++)
         json_array_append(hosts, s->devices[i]);
     inner = json_pack("{s:i, s:I, s:i, s:i, s:i, s:i, s:o}", "host", host, "tag",
-                      (json_int_t)c->tag, "port", c->port, "gid_index", c->gid_index, "mtu", c->mtu,
-                      "wait_ms", WAIT_MS, "hosts", hosts);
+                      (json_int_t)c->tag, "port", c->rdma.port, "gid_index", c->rdma.gid_index,
+                      "mtu", c->rdma.mtu, "wait_ms", WAIT_MS, "hosts", hosts);
     if (inner && c->stated)
         json_object_set(inner, "wiring", c->stated);
     return json_pack("{s:s, s:o}", "what", "wires", "wires", inner);
@@ -147,7 +147,7 @@ static int mtu_check(const struct wiring_survey *s, struct wiring_end e, int *ho
 {
     json_int_t active = json_integer_value(json_object_get(wiring_port(s, e), "active_mtu"));
 
-    return active && s->config.mtu > active ? wiring_sentence_mtu(s, e, host, why) : 0;
+    return active && s->config.rdma.mtu > active ? wiring_sentence_mtu(s, e, host, why) : 0;
 }
 
 static int local_settle(struct wiring_survey *s, int *host, struct fault *why)

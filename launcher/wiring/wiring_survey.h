@@ -9,6 +9,7 @@
 #define LAUNCHER_WIRING_WIRING_SURVEY_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,9 +24,9 @@ struct wiring_survey_config {
     const char *source; /* "hostfile h.json": in sentences */
     json_t
         *stated; /* [host][host]: list of devices ("x", "x:2") or null; NULL: nothing is stated */
-    bool local_net;               /* ranks of one host meet over a device, too */
-    int port, gid_index, mtu, qp; /* the user's, or 0, -1, 0, 0 */
-    uint64_t tag;                 /* nobody else's */
+    bool local_net; /* ranks of one host meet over a device, too */
+    struct rdma_choice rdma;
+    uint64_t tag; /* nobody else's */
 };
 
 int wiring_survey_create(struct wiring_survey **out, const struct wiring_survey_config *c,

@@ -33,10 +33,7 @@ static int mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
 {
     struct group *g = m->group;
     char who[GROUP_MEMBER_TEXT];
-    struct endpoint_config c = {.port = wiring_choice(m->wiring, "port", 0),
-                                .gid_index = wiring_choice(m->wiring, "gid_index", -1),
-                                .mtu = wiring_choice(m->wiring, "mtu", 0),
-                                .kind = wiring_choice(m->wiring, "qp", 0),
+    struct endpoint_config c = {.choice = wiring_choice(m->wiring),
                                 .tag = mesh_tag(g),
                                 .rank = g->members[g->rank],
                                 .peer = g->members[rank],

@@ -62,9 +62,17 @@ int wiring_devices(struct wiring *w, int from, int to, const char *const **out, 
                      "the hostfile's wiring has no RDMA device from host %d to host %d", from, to);
 }
 
-int wiring_choice(const struct wiring *w, const char *name, int otherwise)
+static int choice_read(const struct wiring *w, const char *name, int otherwise)
 {
     const json_t *value = json_object_get(w->root, name);
 
     return json_is_integer(value) ? (int)json_integer_value(value) : otherwise;
+}
+
+struct rdma_choice wiring_choice(const struct wiring *w)
+{
+    return (struct rdma_choice){.port = choice_read(w, "port", 0),
+                                .gid_index = choice_read(w, "gid_index", -1),
+                                .mtu = choice_read(w, "mtu", 0),
+                                .qp = choice_read(w, "qp", 0)};
 }

@@ -5,6 +5,7 @@
 #define RUNTIME_TRANSPORT_RDMA_WIRING_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 
 struct wiring;
 
@@ -16,7 +17,7 @@ void wiring_destroy(struct wiring *w); /* takes NULL */
 int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
                    struct fault *why);
 
-/* "port", "gid_index", "mtu", "qp": `otherwise` where the user has not chosen. */
-int wiring_choice(const struct wiring *w, const char *name, int otherwise);
+/* For all of these devices. */
+struct rdma_choice wiring_choice(const struct wiring *w);
 
 #endif

@@ -60,7 +60,8 @@ static int setup(void **state)
 
 static struct rail_config config_of(const char *device)
 {
-    return (struct rail_config){.device = device, .peer = "rank 1 on host b", .gid_index = -1};
+    return (struct rail_config){
+        .device = device, .peer = "rank 1 on host b", .choice.gid_index = -1};
 }
 
 static struct rail *rail_of(const char *device)
@@ -100,7 +101,7 @@ static void test_no_address_in_common(void **state)
     assert_apart(rail_of("m:1"), rail_of("bare:2"), ML_ERR_LINK,
                  "m port 1 and rank 1 on host b's bare port 2 have no RoCE addresses in common: "
                  "give their network devices IPv4 addresses in one subnet");
-    c.gid_index = 7;
+    c.choice.gid_index = 7;
     assert_int_equal(rail_open(&r, &c, &why), 0);
     assert_apart(r, rail_of("n:1"), ML_ERR_LINK,
                  "m port 1: GID index 7 and those of rank 1 on host b's n port 1 don't fit "
@@ -137,11 +138,11 @@ static void test_mtu(void **state)
     struct fault why;
 
     (void)state;
-    c.mtu = 2048;
+    c.choice.mtu = 2048;
     assert_int_equal(rail_open(&r, &c, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text, "m port 2 has an active MTU of 1024, so --mtu 2048 is too much");
     assert_null(r);
-    c.mtu = 1024;
+    c.choice.mtu = 1024;
     assert_int_equal(rail_open(&r, &c, &why), 0);
     assert_int_equal(r->mtu, IBV_MTU_1024);
     rail_close(r);
@@ -182,7 +183,7 @@ static struct endpoint *endpoint_of(const struct side *s)
 {
     struct endpoint_config c = {.devices = s->devices,
                                 .device_count = s->devices[1] ? 2 : 1,
-                                .gid_index = -1,
+                                .choice.gid_index = -1,
                                 .tag = s->tag,
                                 .rank = s->rank,
                                 .peer = s->peer,

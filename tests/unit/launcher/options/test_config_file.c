@@ -142,10 +142,10 @@ static void test_values(void **state)
     assert_int_equal(o->ssh_connect_timeout_s, 3);
     assert_string_equal(o->ssh_config, "/c");
     assert_string_equal(o->rdma_device, "mlx5_1");
-    assert_int_equal(o->rdma_port, 2);
-    assert_int_equal(o->gid_index, 0);
-    assert_int_equal(o->mtu, 1024);
-    assert_int_equal(o->qp, 2);
+    assert_int_equal(o->rdma.port, 2);
+    assert_int_equal(o->rdma.gid_index, 0);
+    assert_int_equal(o->rdma.mtu, 1024);
+    assert_int_equal(o->rdma.qp, 2);
     options_destroy(o);
 }
 

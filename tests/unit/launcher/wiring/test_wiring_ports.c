@@ -35,7 +35,7 @@ struct port_spec {
 
 /* What the user says, and what came of the last survey. */
 static struct {
-    int port, gid_index, mtu;
+    struct rdma_choice rdma;
     bool local_net;
 } said;
 static char told[TOLD][TEXT];
@@ -46,8 +46,7 @@ static bool has_lingered; /* of one that has, some don't answer: they get a seco
 static int setup(void **state)
 {
     (void)state;
-    said.port = said.mtu = 0;
-    said.gid_index = -1;
+    said.rdma = (struct rdma_choice){.gid_index = -1};
     said.local_net = false;
     return 0;
 }
@@ -171,9 +170,7 @@ static const char *survey(int hosts, const char *stated, const struct port_spec 
                                           .source = "h.json",
                                           .stated = matrix,
                                           .local_net = said.local_net,
-                                          .port = said.port,
-                                          .gid_index = said.gid_index,
-                                          .mtu = said.mtu,
+                                          .rdma = said.rdma,
                                           .tag = 5};
     struct wiring_survey *s;
     struct fault why;
@@ -415,7 +412,7 @@ static void test_option(void **state)
     struct port_spec ports[sizeof(twin) / sizeof(*twin)];
 
     (void)state;
-    said.port = 2;
+    said.rdma.port = 2;
     assert_wiring(2, NULL, twin, "[[null,[m:2]],[[n:2],null]]");
     assert_says(told[0], "port: --rdma-port;");
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
@@ -431,7 +428,7 @@ static void test_option(void **state)
     assert_says(survey(2, NULL, ports),
                 "host a: no RDMA device reaches host b by port 2 (--rdma-port): here m port 1 "
                 "(10.1.0.1/24), m port 2 (down);");
-    said.port = 0;
+    said.rdma.port = 0;
     said.local_net = true;
     assert_wiring(2, NULL, twin, "[[[m:1],[m:1,m:2]],[[n:1,n:2],[n:1]]]");
     assert_wiring(2, "[[null,[\"m:2\"]],[[\"n\"],null]]", twin, "[[[m:2],[m:2]],[[n:2],[n]]]");
@@ -440,9 +437,9 @@ static void test_option(void **state)
 static void test_mtu(void **state)
 {
     (void)state;
-    said.mtu = 4096;
+    said.rdma.mtu = 4096;
     assert_wiring(2, NULL, twin, "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
-    said.mtu = 8192;
+    said.rdma.mtu = 8192;
     assert_string_equal(survey(2, "[[null,[\"m:2\"]],[[\"n:2\"],null]]", twin),
                         "host a: m port 2 has an active MTU of 4096, so --mtu 8192 is too much");
     said.local_net = true;
@@ -483,7 +480,7 @@ static void test_refusals(void **state)
     json_t *absent = json_loads(
         "{\"devices\": [{\"name\": \"m\", \"error\": \"m has no port 3, only 1 to 2\"}]}", 0, NULL);
     struct wiring_survey_config config = {
-        .names = names, .count = 3, .source = "h.json", .stated = stated, .gid_index = -1};
+        .names = names, .count = 3, .source = "h.json", .stated = stated, .rdma.gid_index = -1};
     struct wiring_survey *s;
     struct fault why;
     json_t *question;

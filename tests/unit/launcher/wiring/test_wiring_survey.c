@@ -109,7 +109,7 @@ static struct wiring_survey *survey_answered(int hosts, const char *stated, int 
                                           .count = hosts,
                                           .source = "h.json",
                                           .stated = matrix,
-                                          .gid_index = gid_index,
+                                          .rdma.gid_index = gid_index,
                                           .tag = 5};
     struct wiring_survey *s;
     struct fault why;
@@ -328,7 +328,7 @@ static void test_refusal(void **state)
         json_loads("{\"devices\": [{\"name\": \"x\", \"error\": \"x port 1 is down\"}]}", 0, NULL);
     json_t *stated = json_loads("[[null,[\"x\"]],[[\"y\"],null]]", 0, NULL);
     struct wiring_survey_config config = {
-        .names = names, .count = 2, .source = "h.json", .stated = stated, .gid_index = 3};
+        .names = names, .count = 2, .source = "h.json", .stated = stated, .rdma.gid_index = 3};
     struct wiring_survey *s;
     struct fault why;
     json_t *question;
