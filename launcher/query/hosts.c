@@ -6,7 +6,6 @@
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
-#include "launcher/subcommand.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 

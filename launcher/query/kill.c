@@ -3,7 +3,6 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/query/query_command.h"
-#include "launcher/subcommand.h"
 
 #include <stdio.h>
 #include <string.h>
