@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/protocol/agent_protocol.h"
@@ -124,7 +125,7 @@ static void settle_wiring(struct attempt *a)
         if (a->members[i].failed || a->members[i].rounds < WIRING_ROUNDS)
             return;
     if (wiring_survey_conclude(a->survey, &culprit, &why)) {
-        a->members[culprit].status = 125;
+        a->members[culprit].status = STATUS_OURS;
         member_failed(&a->members[culprit], why.text);
         return;
     }

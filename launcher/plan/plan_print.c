@@ -97,7 +97,7 @@ static void print_host(const struct plan *p, int index)
                                        [HOST_IS_HERE] = "this machine",
                                        [HOST_BY_SRUN] = "srun",
                                        [HOST_BY_COMMAND] = "--agent-command"};
-    const struct host *h = &p->list->hosts[p->hosts[index]];
+    const struct host *h = plan_host(p, index);
 
     printf("host %d: %s", index, h->name);
     printf(" (%s", ways[h->way]);
@@ -131,7 +131,7 @@ static void print_rdma(const struct plan *p)
     char port[16], gid[16], mtu[16];
 
     for (int i = 0; i < p->host_count; i++)
-        is_stated |= p->list->hosts[p->hosts[i]].rdma != NULL;
+        is_stated |= plan_host(p, i)->rdma != NULL;
     snprintf(port, sizeof(port), "%d", p->rdma.port);
     snprintf(gid, sizeof(gid), "%d", p->rdma.gid_index);
     snprintf(mtu, sizeof(mtu), "%d", p->rdma.mtu);
@@ -185,6 +185,5 @@ void plan_print(const struct plan *p)
         print_host(p, i);
     for (int r = 0; r < p->size; r++)
         printf("rank %d: host %s, local rank %d, program %d\n", r,
-               p->list->hosts[p->hosts[p->ranks[r].host]].name, p->ranks[r].local_rank,
-               p->ranks[r].app);
+               plan_host(p, p->ranks[r].host)->name, p->ranks[r].local_rank, p->ranks[r].app);
 }

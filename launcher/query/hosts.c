@@ -2,10 +2,10 @@
 /* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the
  * other; as a hostfile with -o. */
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
-#include "launcher/subcommand.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_OURS = 125, TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
+enum { TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
 
 struct hosts {
     struct query_command c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_config_file.c: INI files: what they may say, what is refused where, and who wins. */
 #include "launcher/options/config_file.h"
-#include "launcher/options/options.h"
+#include "launcher/options/options_load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,7 @@ static int parse(struct options **o, const char *system_config, const char *user
     while (argv[from.argc])
         from.argc++;
     *o = NULL;
-    return options_parse(o, &from, why);
+    return options_load_from(o, &from, why);
 }
 
 static char *const plain[] = {(char *)"mlaunch", (char *)"prog", NULL};

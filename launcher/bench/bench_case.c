@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/bench/buffers.h"
-
-#include "launcher/bench/pattern.h"
+#include "launcher/bench/bench_case.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +7,6 @@
 enum {
     WINDOW = 64,             /* messages on their way, as OSU's osu_bw has it */
     WINDOW_BYTES = 64 << 20, /* but no more than this at once */
-    CANARY = 0xa5,           /* what stands in `out` before the call */
     ALIGNMENT = 4096,
 };
 
@@ -20,7 +17,7 @@ static bool shares_out(enum bench_kind kind)
 
 static void sizes_set(struct bench_case *c, size_t size)
 {
-    size_t element = bench_type_size(c->options->type), parts = 1;
+    size_t element = bench_options_type_size(c->options->type), parts = 1;
 
     if (shares_out(c->options->kind))
         parts = (size_t)c->ranks;
@@ -67,8 +64,6 @@ int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_grou
         return fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
                          c->rank, room);
     }
-    pattern_fill(c); /* and so the pages are there */
-    memset(c->out, CANARY, room);
     return 0;
 }
 
@@ -138,17 +133,4 @@ int bench_case_run(struct bench_case *c)
         return run_bw(c);
     }
     return ML_ERR_ARGUMENT;
-}
-
-int bench_case_check(struct bench_case *c, uint64_t *errors)
-{
-    int rc;
-
-    *errors = 0;
-    pattern_fill(c);
-    memset(c->out, CANARY, c->bytes);
-    rc = bench_case_run(c);
-    if (!rc)
-        *errors = pattern_errors(c);
-    return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* host_list_merge.c: hosts that are listed more than once become one. */
-#include "launcher/hosts/hostfile.h"
+#include "launcher/hosts/host_list_finish.h"
+
 #include "launcher/text/string_list.h"
 
 #include <stdlib.h>
@@ -12,31 +12,31 @@ struct entry {
     int index;
 };
 
-static int compare_text(const char *a, const char *b)
+static int text_compare(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "");
 }
 
-static int compare_host(const struct host *a, const struct host *b)
+static int host_compare(const struct host *a, const struct host *b)
 {
-    int c = compare_text(a->name, b->name);
+    int c = text_compare(a->name, b->name);
 
     if (!c)
-        c = compare_text(a->user, b->user);
+        c = text_compare(a->user, b->user);
     return c ? c : a->port - b->port;
 }
 
-static int compare_entry(const void *a, const void *b)
+static int entry_compare(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    int c = compare_host(x->host, y->host);
+    int c = host_compare(x->host, y->host);
 
     return c ? c : x->index - y->index;
 }
 
 /* *out: of each host the index of its first entry. By sorting, as 65,536 hosts compared one by one
  * with all the others take seconds. */
-static int find_first(const struct host_list *l, int **out, struct fault *why)
+static int first_find(const struct host_list *l, int **out, struct fault *why)
 {
     int *first = calloc((size_t)l->count + 1, sizeof(*first));
     struct entry *sorted = calloc((size_t)l->count + 1, sizeof(*sorted));
@@ -48,9 +48,9 @@ static int find_first(const struct host_list *l, int **out, struct fault *why)
     }
     for (int i = 0; i < l->count; i++)
         sorted[i] = (struct entry){&l->hosts[i], i};
-    qsort(sorted, (size_t)l->count, sizeof(*sorted), compare_entry);
+    qsort(sorted, (size_t)l->count, sizeof(*sorted), entry_compare);
     for (int i = 0; i < l->count; i++) {
-        bool again = i > 0 && compare_host(sorted[i - 1].host, sorted[i].host) == 0;
+        bool again = i > 0 && host_compare(sorted[i - 1].host, sorted[i].host) == 0;
 
         first[sorted[i].index] = again ? first[sorted[i - 1].index] : sorted[i].index;
     }
@@ -59,14 +59,14 @@ static int find_first(const struct host_list *l, int **out, struct fault *why)
     return 0;
 }
 
-static char *const *wire(const struct host *h, int to)
+static char *const *wire_of(const struct host *h, int to)
 {
     return h->rdma ? h->rdma[to] : NULL;
 }
 
 /* Entries i and f = first[i] are one host: whatever they say of third hosts, and what third hosts
  * say of them, must agree. */
-static int check_wiring(const struct host_list *l, const int *first, int i, struct fault *why)
+static int wiring_check(const struct host_list *l, const int *first, int i, struct fault *why)
 {
     const struct host *hosts = l->hosts;
     int f = first[i];
@@ -74,12 +74,12 @@ static int check_wiring(const struct host_list *l, const int *first, int i, stru
     for (int j = 0; j < l->count; j++) {
         if (first[j] == f)
             continue;
-        if (!strings_equal(wire(&hosts[i], j), wire(&hosts[f], j)))
+        if (!strings_equal(wire_of(&hosts[i], j), wire_of(&hosts[f], j)))
             return fault_set(why, ML_ERR_ARGUMENT,
                              "host %s is listed as hosts[%d] and hosts[%d] with different wiring: "
                              "compare their rdma[%d]",
                              hosts[f].name, f, i, j);
-        if (!strings_equal(wire(&hosts[j], i), wire(&hosts[j], f)))
+        if (!strings_equal(wire_of(&hosts[j], i), wire_of(&hosts[j], f)))
             return fault_set(why, ML_ERR_ARGUMENT,
                              "host %s is listed as hosts[%d] and hosts[%d], but hosts[%d] (%s) has "
                              "different devices in rdma[%d] and rdma[%d]",
@@ -97,14 +97,14 @@ static bool has_wiring(const struct host_list *l)
 }
 
 /* That entry i says of its host what the first one says. */
-static int check_same(const struct host_list *l, const int *first, int i, struct fault *why)
+static int entry_check(const struct host_list *l, const int *first, int i, struct fault *why)
 {
     const struct host *a = &l->hosts[first[i]], *b = &l->hosts[i];
     const char *what = NULL;
 
     if (!strings_equal(a->env, b->env))
         what = "env";
-    else if (compare_text(a->cwd, b->cwd) != 0)
+    else if (text_compare(a->cwd, b->cwd) != 0)
         what = "cwd";
     if (what)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -114,7 +114,7 @@ static int check_same(const struct host_list *l, const int *first, int i, struct
 }
 
 /* Adds to `a` what another entry of the same host offers. */
-static int absorb(struct host *a, const struct host *b, int slots, struct fault *why)
+static int entry_absorb(struct host *a, const struct host *b, int slots, struct fault *why)
 {
     struct string_list ips = {0};
     char **all;
@@ -141,7 +141,7 @@ static int slots_of(const struct host *h)
 }
 
 /* Takes the entries out of the list, and the columns that spoke of them out of the matrix. */
-static void remove_repeated(struct host_list *l, const int *first)
+static void repeated_remove(struct host_list *l, const int *first)
 {
     int kept = 0;
 
@@ -150,7 +150,7 @@ static void remove_repeated(struct host_list *l, const int *first)
         int columns = 0;
 
         if (first[i] != i) {
-            host_clear(h);
+            host_list_clear_host(h);
             continue;
         }
         for (int j = 0; j < h->rdma_count; j++) {
@@ -165,11 +165,11 @@ static void remove_repeated(struct host_list *l, const int *first)
     l->count = kept;
 }
 
-int host_list_merge(struct host_list *l, struct fault *why)
+static int repeated_merge(struct host_list *l, struct fault *why)
 {
     bool wired = has_wiring(l);
     int *first = NULL;
-    int rc = find_first(l, &first, why);
+    int rc = first_find(l, &first, why);
 
     if (rc)
         return rc;
@@ -179,17 +179,28 @@ int host_list_merge(struct host_list *l, struct fault *why)
 
         if (a == b)
             continue;
-        rc = check_same(l, first, i, why);
+        rc = entry_check(l, first, i, why);
         if (!rc && wired)
-            rc = check_wiring(l, first, i, why);
+            rc = wiring_check(l, first, i, why);
         if (!rc && slots > SLOTS_LIMIT)
             rc = fault_set(why, ML_ERR_ARGUMENT, "host %s has more than %d slots in all", a->name,
                            SLOTS_LIMIT);
         if (!rc)
-            rc = absorb(a, b, slots, why);
+            rc = entry_absorb(a, b, slots, why);
     }
     if (!rc)
-        remove_repeated(l, first);
+        repeated_remove(l, first);
     free(first);
+    return rc;
+}
+
+int host_list_finish(struct host_list **out, struct host_list *l, int rc, struct fault *why)
+{
+    if (!rc)
+        rc = repeated_merge(l, why);
+    if (rc)
+        host_list_destroy(l);
+    else
+        *out = l;
     return rc;
 }
