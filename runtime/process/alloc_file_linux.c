@@ -10,17 +10,17 @@
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3, which would like to be told */
+#define MFD_NOEXEC_SEAL 0x0008U /* from Linux 6.3 on, which warns if neither seal is chosen */
 #endif
 
 static const off_t file_size = (off_t)1 << (sizeof(off_t) > 4 ? 60 : 30);
 
-static bool is_tried; /* to make it */
+static bool is_tried; /* making it has been tried */
 static struct alloc_file file = {.fd = -1};
 static off_t used;
 
-/* Where memory is promised to those only who can have it all (2), a page of a file may be refused
- * when it is first touched, by SIGBUS. */
+/* With strict overcommit (vm.overcommit_memory = 2) the first touch of a file page may fail with
+ * SIGBUS. */
 static bool is_commit_strict(void)
 {
     char mode = '2';
@@ -34,7 +34,7 @@ static bool is_commit_strict(void)
     return mode == '2';
 }
 
-/* To go beyond the limit of a file's size would be a signal. */
+/* Exceeding the limit of a file's size would raise a signal (SIGXFSZ). */
 static bool is_limited(void)
 {
     struct rlimit limit;
@@ -74,8 +74,8 @@ static void alloc_file_make(void)
         .pid = (int32_t)getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino};
 }
 
-/* A program may close descriptors that it doesn't know, and the number may be another file's
- * now. */
+/* True if `fd` is still the file: a program may close descriptors that it doesn't know, and the
+ * number may be another file's now. */
 static bool alloc_file_is_ours(int fd)
 {
     struct stat st;
@@ -99,8 +99,8 @@ void *alloc_file_map(size_t size, uint64_t *offset)
     return at;
 }
 
-/* Refused for what the program has locked, maybe with all of its memory (mlockall), or made
- * read-only. */
+/* MADV_REMOVE is refused for memory that the program has locked, maybe with all of its memory
+ * (mlockall), or made read-only. */
 void alloc_file_unmap(void *memory, size_t size)
 {
     if (madvise(memory, size, MADV_REMOVE)) {

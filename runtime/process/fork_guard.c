@@ -27,7 +27,7 @@ static void fork_guard_parent(void)
     pthread_mutex_unlock(&guard_lock);
 }
 
-/* Only close(): of a process with threads, the child may do no more. */
+/* Only closes descriptors: in the child of a process with threads, little else is safe. */
 static void fork_guard_child(void)
 {
     int saved = errno;
@@ -71,7 +71,7 @@ void fork_guard_add(int fd)
     if (word >= ours_words) {
         unsigned long *grown = realloc(ours, (word + 1) * sizeof(*ours));
 
-        /* Out of memory: a child keeps one descriptor more, no worse. */
+        /* Out of memory: a child keeps one descriptor open, which is no disaster. */
         if (!grown)
             goto out;
         for (size_t i = ours_words; i <= word; i++)
