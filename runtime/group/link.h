@@ -67,7 +67,7 @@ struct link_ops {
     void (*cancel)(struct link *l);
     /* A JSON object that the peer sent through the coordinator (COORD_RELAY). NULL: this transport
      * sends none. */
-    int (*hear)(struct link *l, struct json_t *word, struct fault *why);
+    int (*on_relayed)(struct link *l, struct json_t *word, struct fault *why);
     /* Why an ended link has failed, owned by the link; used if the coordinator knows no cause.
      * NULL: never known. */
     const struct fault *(*reason)(const struct link *l);
