@@ -12,14 +12,13 @@
 #ifndef RUNTIME_GROUP_LINK_H
 #define RUNTIME_GROUP_LINK_H
 
-#include "common/fault.h"
+#include "runtime/group/group.h"
 
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct group;
 struct json_t;
 
 enum transfer_what {
@@ -82,7 +81,7 @@ struct link {
     struct transfer *recvs, **recvs_end;
     bool active;               /* in g->active: something is queued */
     bool ended;                /* by the peer: what is queued can't go on */
-    int gone;                  /* enum peer_state (news.h), as the coordinator reported it */
+    enum peer_state gone;      /* the peer, as the coordinator reported it */
     int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */
 };
 
