@@ -26,11 +26,13 @@ enum {
     LEFT_MS = 2000,   /* for the coordinator to confirm that this rank leaves */
 };
 
-/* The process's world. The lock is held throughout ml_init and ml_finalize. */
-static pthread_mutex_t world_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct world *_Atomic current;
-static int users;          /* ml_init calls without their ml_finalize yet */
-static bool eager_is_free; /* the program's first ml_init takes over what --eager's has counted */
+/* The process's world. */
+static struct {
+    pthread_mutex_t lock;          /* held throughout ml_init and ml_finalize */
+    struct world *_Atomic current; /* may be read without the lock */
+    int users;                     /* ml_init calls without their ml_finalize yet */
+    bool eager_is_free; /* the program's first ml_init takes over what --eager's has counted */
+} joined = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void world_free(struct world *w)
 {
@@ -233,22 +235,22 @@ int world_join_init(struct world **out, bool eager, struct fault *why)
     struct world *w;
     int rc = 0;
 
-    pthread_mutex_lock(&world_lock);
-    w = current;
+    pthread_mutex_lock(&joined.lock);
+    w = joined.current;
     if (!w) {
         rc = algorithm_read(why);
         if (!rc)
             rc = world_open(&w, why);
-    } else if (eager_is_free) {
-        users--;
+    } else if (joined.eager_is_free) {
+        joined.users--;
     }
     if (!rc) {
-        users++;
-        eager_is_free = eager;
-        current = w;
+        joined.users++;
+        joined.eager_is_free = eager;
+        joined.current = w;
         *out = w;
     }
-    pthread_mutex_unlock(&world_lock);
+    pthread_mutex_unlock(&joined.lock);
     return rc;
 }
 
@@ -267,13 +269,13 @@ int world_join_finalize(struct fault *why)
     struct world *w;
     int rc = 0;
 
-    pthread_mutex_lock(&world_lock);
-    w = current;
+    pthread_mutex_lock(&joined.lock);
+    w = joined.current;
     if (!w) {
         rc = fault_set(why, ML_ERR_STATE, "ml_finalize without ml_init");
-    } else if (--users == 0) {
-        current = NULL;
-        eager_is_free = false;
+    } else if (--joined.users == 0) {
+        joined.current = NULL;
+        joined.eager_is_free = false;
         while ((busy = news_busy_group(w->news)))
             progress_settle(busy); /* before leaving: the other ranks still need this one */
         world_leave(w);
@@ -281,11 +283,11 @@ int world_join_finalize(struct fault *why)
             group_leave(other);
         world_free(w);
     }
-    pthread_mutex_unlock(&world_lock);
+    pthread_mutex_unlock(&joined.lock);
     return rc;
 }
 
 struct world *world_join_current(void)
 {
-    return current;
+    return joined.current;
 }

@@ -15,9 +15,12 @@
 
 static const off_t file_size = (off_t)1 << (sizeof(off_t) > 4 ? 60 : 30);
 
-static bool is_tried; /* making it has been tried */
-static struct alloc_file file = {.fd = -1};
-static off_t used;
+/* Under alloc.c's lock. */
+static struct {
+    bool is_tried; /* making the file has been tried */
+    struct alloc_file file;
+    off_t used; /* bytes of it, so far */
+} own = {.file = {.fd = -1}};
 
 /* With strict overcommit (vm.overcommit_memory = 2) the first touch of a file page may fail with
  * SIGBUS. */
@@ -59,7 +62,7 @@ static void alloc_file_make(void)
     struct stat st;
     int fd;
 
-    is_tried = true;
+    own.is_tried = true;
     if (is_commit_strict() || is_limited())
         return;
     fd = alloc_file_open();
@@ -70,7 +73,7 @@ static void alloc_file_make(void)
         close(fd);
         return;
     }
-    file = (struct alloc_file){
+    own.file = (struct alloc_file){
         .pid = (int32_t)getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino};
 }
 
@@ -80,22 +83,23 @@ static bool alloc_file_is_ours(int fd)
 {
     struct stat st;
 
-    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == file.device && st.st_ino == file.inode;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == own.file.device &&
+           st.st_ino == own.file.inode;
 }
 
 void *alloc_file_map(size_t size, uint64_t *offset)
 {
     void *at;
 
-    if (!is_tried)
+    if (!own.is_tried)
         alloc_file_make();
-    if (!alloc_file_is_ours(file.fd) || size > (size_t)(file_size - used))
+    if (!alloc_file_is_ours(own.file.fd) || size > (size_t)(file_size - own.used))
         return NULL;
-    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, used);
+    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, own.file.fd, own.used);
     if (at == MAP_FAILED)
         return NULL;
-    *offset = (uint64_t)used;
-    used += (off_t)size;
+    *offset = (uint64_t)own.used;
+    own.used += (off_t)size;
     return at;
 }
 
@@ -113,14 +117,14 @@ void alloc_file_unmap(void *memory, size_t size)
 
 struct alloc_file alloc_file_name(void)
 {
-    return file;
+    return own.file;
 }
 
 void alloc_file_leave(void)
 {
-    if (alloc_file_is_ours(file.fd))
-        close(file.fd);
-    file.fd = -1;
-    is_tried = false;
-    used = 0;
+    if (alloc_file_is_ours(own.file.fd))
+        close(own.file.fd);
+    own.file.fd = -1;
+    own.is_tried = false;
+    own.used = 0;
 }
