@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One rank's program: every call of the Python module, on buffers of every kind that is at hand."""
+"""The program of one rank: makes every call of the Python module, on all kinds of buffers."""
 import array
 import ctypes
 import sys
