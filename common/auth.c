@@ -38,7 +38,7 @@ struct auth {
 };
 
 /* Stores a frame as the output. Releases `payload`; NULL: it could not be made. */
-static int output_put(struct auth *a, uint8_t type, json_t *payload, struct fault *why)
+static int auth_put_frame(struct auth *a, uint8_t type, json_t *payload, struct fault *why)
 {
     size_t size;
 
@@ -59,7 +59,7 @@ static int output_put(struct auth *a, uint8_t type, json_t *payload, struct faul
 static void auth_refuse(struct auth *a, const char *text)
 {
     a->state = OVER;
-    output_put(a, AUTH_FRAME_REFUSED, json_pack("{s:s}", "text", text), NULL);
+    auth_put_frame(a, AUTH_FRAME_REFUSED, json_pack("{s:s}", "text", text), NULL);
 }
 
 static void hmac_add_text(crypto_auth_hmacsha256_state *h, const char *text)
@@ -157,12 +157,12 @@ int auth_create_connector(struct auth **out, const char *job, const uint8_t secr
     a->state = WAIT_CHALLENGE;
     a->peer = *me;
     make_nonce(a->client_nonce);
-    rc = output_put(a, AUTH_FRAME_HELLO,
-                    json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "build", build_id, "job", job,
-                              "purpose", me->purpose, "rank", (int)me->rank, "generation",
-                              (json_int_t)me->generation, "group", (json_int_t)me->group, "nonce",
-                              a->client_nonce),
-                    why);
+    rc = auth_put_frame(a, AUTH_FRAME_HELLO,
+                        json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "build", build_id, "job",
+                                  job, "purpose", me->purpose, "rank", (int)me->rank, "generation",
+                                  (json_int_t)me->generation, "group", (json_int_t)me->group,
+                                  "nonce", a->client_nonce),
+                        why);
     if (rc) {
         auth_destroy(a);
         return rc;
@@ -243,8 +243,8 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
     make_nonce(a->server_nonce);
     write_proof(a, "server", proof);
     a->state = WAIT_PROOF;
-    return output_put(a, AUTH_FRAME_CHALLENGE,
-                      json_pack("{s:s, s:s}", "nonce", a->server_nonce, "proof", proof), why);
+    return auth_put_frame(a, AUTH_FRAME_CHALLENGE,
+                          json_pack("{s:s, s:s}", "nonce", a->server_nonce, "proof", proof), why);
 }
 
 static int input_challenge(struct auth *a, json_t *message, enum auth_progress *progress,
@@ -265,7 +265,7 @@ static int input_challenge(struct auth *a, json_t *message, enum auth_progress *
     write_proof(a, "client", mine);
     a->state = DONE;
     *progress = AUTH_DONE;
-    return output_put(a, AUTH_FRAME_PROOF, json_pack("{s:s}", "proof", mine), why);
+    return auth_put_frame(a, AUTH_FRAME_PROOF, json_pack("{s:s}", "proof", mine), why);
 }
 
 static int input_proof(struct auth *a, json_t *message, enum auth_progress *progress,
