@@ -161,7 +161,7 @@ int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *w
         return fault_os(why, ML_ERR_SYSTEM, errno, "socket");
     if (connect(fd, (struct sockaddr *)&peer.storage, peer.length) ||
         getsockname(fd, (struct sockaddr *)&mine.storage, &mine.length))
-        rc = fault_os(why, ML_ERR_SYSTEM, errno, "no way from this host to %s", peer_ip);
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "no route from this host to %s", peer_ip);
     else
         address_format_ip(&mine, out);
     close(fd);

@@ -48,7 +48,7 @@ static int auth_put_frame(struct auth *a, uint8_t type, json_t *payload, struct 
     size = json_dumpb(payload, (char *)a->output + FRAME_HEADER, OUTPUT_SIZE, JSON_COMPACT);
     json_decref(payload);
     if (size == 0 || size > OUTPUT_SIZE)
-        return fault_set(why, ML_ERR_ARGUMENT, "a handshake's names are too long");
+        return fault_set(why, ML_ERR_ARGUMENT, "the names in a handshake are too long");
     frame_header(a->output, type, (uint32_t)size);
     a->output_size = FRAME_HEADER + size;
     return 0;
@@ -136,7 +136,7 @@ static int auth_create(struct auth **out, const char *job, const uint8_t secret[
         return fault_set(why, ML_ERR_ARGUMENT, "the job's id is longer than %d bytes",
                          AUTH_JOB - 1);
     if (sodium_init() < 0)
-        return fault_set(why, ML_ERR_SYSTEM, "the system gives no random numbers");
+        return fault_set(why, ML_ERR_SYSTEM, "the system provides no random numbers");
     a = calloc(1, sizeof(*a));
     if (!a)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -215,22 +215,24 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
     char proof[MAC_TEXT], text[128];
 
     if (json_unpack(message, "{s:s}", "build", &build) || !is_plain(build) || strlen(build) > 32) {
-        auth_refuse(a, "the greeting is malformed");
-        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed greeting");
+        auth_refuse(a, "the HELLO is malformed");
+        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed HELLO");
     }
     if (strcmp(build, build_id)) {
         snprintf(text, sizeof(text),
-                 "this is build %s of mlaunch, not %s; both must be of one build", build_id, build);
+                 "this is build %s of mlaunch, not %s; both must be the same build", build_id,
+                 build);
         auth_refuse(a, text);
-        return fault_set(why, ML_ERR_REFUSED, "it is of build %s, this is %s", build, build_id);
+        return fault_set(why, ML_ERR_REFUSED, "it is build %s, but this is build %s", build,
+                         build_id);
     }
     if (json_unpack(message, "{s:s, s:s, s:I, s:I, s:I, s:s}", "job", &job, "purpose", &purpose,
                     "rank", &rank, "generation", &generation, "group", &group, "nonce", &nonce) ||
         strlen(purpose) >= AUTH_PURPOSE || !is_plain(purpose) || rank < 0 || rank > INT32_MAX ||
         generation < 0 || generation > UINT32_MAX || group < 0 || group > UINT32_MAX ||
         !nonce_take(nonce, a->client_nonce)) {
-        auth_refuse(a, "the greeting is malformed");
-        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed greeting");
+        auth_refuse(a, "the HELLO is malformed");
+        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed HELLO");
     }
     if (strcmp(job, a->job)) {
         auth_refuse(a, "this port belongs to another job");
@@ -255,8 +257,8 @@ static int input_challenge(struct auth *a, json_t *message, enum auth_progress *
 
     if (json_unpack(message, "{s:s, s:s}", "nonce", &nonce, "proof", &proof) ||
         !nonce_take(nonce, a->server_nonce)) {
-        auth_refuse(a, "the challenge is malformed");
-        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed challenge");
+        auth_refuse(a, "the CHALLENGE is malformed");
+        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed CHALLENGE");
     }
     if (!proof_is_right(a, "server", proof)) {
         auth_refuse(a, "the proof of the job's secret is wrong");

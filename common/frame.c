@@ -152,10 +152,12 @@ int frame_reader_next(struct frame_reader *r, struct frame *out, struct fault *w
     size = (uint32_t)h[0] << 24 | (uint32_t)h[1] << 16 | (uint32_t)h[2] << 8 | h[3];
     if (h[4] != FRAME_VERSION || h[6] || h[7])
         return fault_set(why, ML_ERR_REFUSED,
-                         "what came is not a message of this protocol (version %d)", FRAME_VERSION);
+                         "the data received is not a message of this protocol (version %d)",
+                         FRAME_VERSION);
     if (size > r->limit)
         return fault_set(why, ML_ERR_REFUSED,
-                         "a message of %u bytes came where at most %u are allowed", size, r->limit);
+                         "a message of %u bytes was received, but at most %u are allowed", size,
+                         r->limit);
     if (r->end - r->start - FRAME_HEADER < size)
         return 0;
     out->type = h[5];

@@ -10,7 +10,7 @@ check_error 125 'host localhost: cannot start /no-such-agent: No such file' "no 
 check_error 125 'host localhost: the agent ended with status 7' "it ends at once" odd gone
 check_error 125 'host localhost: the agent ended with status 7' "… where the caller ignores SIGCHLD" \
     env --ignore-signal=CHLD ODD=gone "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true
-check_error 125 'host localhost: what came is not a message of this protocol' "it prints something else" odd garbage
+check_error 125 'host localhost: the data received is not a message of this protocol' "it prints something else" odd garbage
 check_error 125 'host localhost: its mlaunch-agent is build 0{16}, this mlaunch is build' "another build" odd build
 check_error 125 "host localhost: its processor is vax, this machine's" "another processor" odd arch
 check_error 125 'host localhost: its agent sent a message of type 21 out of turn' "it speaks out of turn" odd early

@@ -174,7 +174,7 @@ static void test_other_build(void **state)
     pair_open(&p, "job", secret);
     send_json(&p, AUTH_FRAME_HELLO, hello_of(&p, "build", json_string("0123456789abcdef")),
               ML_ERR_REFUSED);
-    expect_refusal(p.server, "not 0123456789abcdef; both must be of one build");
+    expect_refusal(p.server, "not 0123456789abcdef; both must be the same build");
     pair_close(&p);
 }
 
