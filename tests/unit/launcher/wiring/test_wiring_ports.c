@@ -107,18 +107,18 @@ static int net_of(const struct port_spec *p, int host, const char *device, int p
     return 0;
 }
 
-/* As mlaunch-probe would: a group that is waited for needs one who answers. */
-static json_t *device_tries(const json_t *question, const char *device, const struct port_spec *p)
+/* As mlaunch-probe finds them; of a group that is waited for, one target must answer. */
+static json_t *device_tries(const struct trial_question *q, const char *device,
+                            const struct port_spec *p)
 {
     static struct trial_candidates c;
     bool answered[TRIAL_CANDIDATES] = {false};
 
-    trial_candidates_find(&c, question, device);
+    trial_candidates_find(&c, q, device);
     for (int i = 0; i < c.count; i++) {
         const struct wire_trial_target *t = &c.targets[i];
         json_t *try = json_array_get(c.tries, (size_t)t->row);
-        int mine =
-            net_of(p, (int)json_integer_value(json_object_get(question, "host")), device, t->port);
+        int mine = net_of(p, q->host, device, t->port);
         int theirs = net_of(p, t->host, json_string_value(json_object_get(try, "device")),
                             (int)json_integer_value(json_object_get(try, "peer_port")));
 
@@ -141,15 +141,19 @@ static json_t *tries_of(const struct wiring_survey *s, int host, const struct po
     json_t *question = wiring_survey_question(s, host, WIRING_TRY), *list = json_array(), *device;
     json_t *wires = json_object_get(question, "wires");
     json_t *devices = json_array_get(json_object_get(wires, "hosts"), (size_t)host);
+    struct trial_question q;
     size_t i;
+
+    trial_question_read(&q, json_incref(wires));
 
     json_array_foreach(devices, i, device)
     {
         const char *name = json_string_value(json_object_get(device, "name"));
 
         json_array_append_new(
-            list, json_pack("{s:s, s:o}", "name", name, "tries", device_tries(wires, name, p)));
+            list, json_pack("{s:s, s:o}", "name", name, "tries", device_tries(&q, name, p)));
     }
+    trial_question_clear(&q);
     json_decref(question);
     return json_pack("{s:o}", "devices", list);
 }
