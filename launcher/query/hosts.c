@@ -265,12 +265,12 @@ static int names_take(struct hosts *h, struct fault *why)
 
 static int conclude(struct hosts *h, struct fault *why)
 {
-    json_t *file = hostfile_to_json(h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL,
+    json_t *file = hostfile_write_json(h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL,
                                     h->addresses);
     int rc = 0;
 
     if (h->c.json)
-        hostfile_print(stdout, file);
+        hostfile_write_print(stdout, file);
     else if (h->survey)
         print_wiring(h);
     else

@@ -23,13 +23,13 @@ check_no_match '--mpi' "$T/help" \
 check_no_match '.{101}' "$T/help" "no line of --help is wider than 100"
 check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk "$MLAUNCH" --help
 
-refused 'which program\?'
-refused 'which program\?' run
-refused '--hostfil is not known; the nearest that is: --hostfile' --hostfil x prog
-refused '--mpi is not in this version' --mpi pmix prog
-refused 'mlaunch metrics is not in this version' metrics
+refused 'no program given'
+refused 'no program given' run
+refused 'unknown option --hostfil; did you mean --hostfile\?' --hostfil x prog
+refused '--mpi is not implemented in this version' --mpi pmix prog
+refused 'mlaunch metrics is not implemented in this version' metrics
 refused "'x' is not a whole number" -n x prog
-refused 'lacks its value: --hosts LIST' --hosts
+refused 'needs a value: --hosts LIST' --hosts
 refused 'goes before the first program' a : --timeout 3 b
 refused 'have 1 slot; --oversubscribe' -H a:1 -n 2 prog
 refused 'have 4 slots; --oversubscribe' -H a:2,b:2 -n 5 prog
@@ -40,7 +40,7 @@ refused '/nonexistent: cannot be opened: No such file' --hostfile /nonexistent p
 printf '[{"ssh": "a"}, {"ssh": "b", "slots": 0}]' > "$T/hosts"
 refused 'hosts: hosts\[1\] \(b\): slots: 0 is not from 1' --hostfile "$T/hosts" prog
 printf '[defaults]\nnp = 2\ntimout = 3\n' > "$T/bad.ini"
-refused 'bad.ini line 3: timout is not known; the nearest that is: timeout' --config "$T/bad.ini" prog
+refused 'bad.ini line 3: unknown option timout; did you mean timeout\?' --config "$T/bad.ini" prog
 
 # Configuration: ours, below $XDG_CONFIG_HOME, and never the current directory's.
 mkdir -p "$XDG_CONFIG_HOME/mlaunch" "$T/here/.config/mlaunch" "$T/here/mlaunch"
