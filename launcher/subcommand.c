@@ -8,7 +8,7 @@
 #include <string.h>
 
 const struct subcommand subcommand_table[] = {
-    {"ps", ps_run, "list the jobs on hosts: their user, program, ranks, and whether they live"},
+    {"ps", ps_run, "list the jobs on hosts: user, program, ranks, alive or dead"},
     {"kill", kill_run, "end a job by its id, from any terminal"},
     {"clean", clean_run, "remove what dead jobs have left behind"},
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},

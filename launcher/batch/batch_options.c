@@ -116,13 +116,15 @@ static const struct batch_option table[] = {
     {"partition", "P", "partition or queue", set_plain, OF(partition)},
     {"account", "A", "account or project", set_plain, OF(account)},
     {"job-name", "J", "the job's name (default: the program's)", set_plain, OF(job_name)},
-    {"output", "F", "the file for the job's output, named as the system allows", set_plain, OF(output)},
+    {"output", "F",
+     "the file for the job's output, named as the system allows", set_plain, OF(output)},
     {"pe", "NAME", "SGE's parallel environment (mpi)", set_plain, OF(pe)},
     {"extra", "'...'", "any other options of the system, as they stand; repeats", extra_add, 0},
     {"submit", NULL, "submit the script, print the job's number", set_flag, OF(submit)},
     {"help", NULL, "print this", set_flag, OF(help)},
 };
-static const struct batch_option to_file = {"o", "FILE", "write the script there, not to stdout", set_path, 0};
+static const struct batch_option to_file = {"o", "FILE",
+     "write the script there, not to stdout", set_path, 0};
 /* clang-format on */
 
 enum { TABLE = sizeof(table) / sizeof(*table) };

@@ -8,7 +8,7 @@ enum {
     CANARY = 0xa5, /* fills `out` before the call */
 };
 
-/* --- reduced --------------------------------------------------------------------------------- */
+/* --- reduced ---------------------------------------------------------------------------------- */
 
 /* A whole number >= 0 as a 16-bit float of IEEE 754. */
 static uint16_t half_of(unsigned value)
@@ -154,7 +154,7 @@ static uint64_t elements_wrong(const struct bench_case *c)
     return errors;
 }
 
-/* --- moved ----------------------------------------------------------------------------------- */
+/* --- moved ------------------------------------------------------------------------------------ */
 
 /* Byte `i` of the data that `from` sends to `to` (-1: the same to all). */
 static unsigned char byte_at(int from, int to, size_t i)

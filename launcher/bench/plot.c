@@ -70,7 +70,7 @@ static bool axes_set(struct plot *p, const struct bench_result *all, int count)
     return has_any;
 }
 
-/* --- axes --------------------------------------------------------------------------------------- */
+/* --- axes ------------------------------------------------------------------------------------- */
 
 static void text_draw(const struct plot *p, double x, double y, const char *anchor,
                       const char *words)
@@ -125,7 +125,7 @@ static void bandwidths_draw(const struct plot *p)
         text_draw(p, RIGHT + 8, TOP - 14, "start", "GB/s");
 }
 
-/* --- curves ------------------------------------------------------------------------------------- */
+/* --- curves ----------------------------------------------------------------------------------- */
 
 /* Draws the area between the 99th percentiles and the least times. */
 static void span_draw(const struct plot *p, const struct bench_result *all, int count)
@@ -187,7 +187,7 @@ static void picture_draw(const struct plot *p, const struct bench_options *o, in
     fputs("</svg>\n", p->file);
 }
 
-/* --- the file ----------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 int plot_check(const char *path, struct fault *why)
 {

@@ -107,7 +107,7 @@ static int column_measure(struct tuning *t, int column, struct fault *why)
     return rc;
 }
 
-/* --- what rank 0 prints ------------------------------------------------------------------------- */
+/* --- what rank 0 prints ----------------------------------------------------------------------- */
 
 static int best_of(const struct tuning *t, int size)
 {
@@ -156,7 +156,7 @@ static void crossovers_print(const struct tuning *t)
     }
 }
 
-/* --- all ---------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static bool where_is_here(enum where where)
 {

@@ -79,7 +79,7 @@ int allocation_system_add_lines(struct host_list *l, const char *variable, const
     return rc;
 }
 
-/* --- PBS: PBS_NODEFILE has a line with a host for each of its slots ------------------------------ */
+/* --- PBS: PBS_NODEFILE has a line with a host for each of its slots --------------------------- */
 
 static const char *const pbs_variables[] = {"PBS_NODEFILE", NULL};
 
@@ -92,7 +92,7 @@ static int pbs_read(struct host_list *l, char *const *environment, struct fault 
 const struct allocation_system allocation_system_pbs = {"PBS", "PBS_JOBID", pbs_variables,
                                                         pbs_read};
 
-/* --- SGE: PE_HOSTFILE has lines "host slots queue processors" ------------------------------------ */
+/* --- SGE: PE_HOSTFILE has lines "host slots queue processors" --------------------------------- */
 
 static const char *const sge_variables[] = {"PE_HOSTFILE", NULL};
 

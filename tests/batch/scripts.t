@@ -82,7 +82,7 @@ refused() {
     check_output "" "and nothing is printed" cat "$OUT"
 }
 refused 'no batch system given: mlaunch batch slurm\|pbs\|lsf\|sge \[OPTIONS\] PROGRAM'
-refused "'moab' is not slurm" moab -- true
+refused "unknown batch system 'moab'" moab -- true
 refused 'no program given' slurm --nodes 2
 refused "--nodes: 'x' is not a whole number" slurm --nodes x -- true
 refused '--nodes needs a value' slurm --nodes

@@ -49,7 +49,7 @@ check_error 125 "^mlaunch: error: --agent-command: .* ends inside quotes" "an op
     "$MLAUNCH" --agent-command "cat 'a" -H "$H1" -- true
 check_error 125 "^mlaunch: error: --agent-launcher command needs --agent-command" "no command" \
     "$MLAUNCH" --agent-launcher command -H "$H1" -- true
-check_error 125 "^mlaunch: error: --agent-launcher srun: this is no Slurm job" "no Slurm" \
+check_error 125 "^mlaunch: error: --agent-launcher srun: this is not a Slurm job" "no Slurm" \
     "$MLAUNCH" --agent-launcher srun -H "$H1" -- true
 
 # The end of mlaunch, of the command and of a host, in mid-run.

@@ -30,7 +30,7 @@ refused '--mpi is not implemented in this version' --mpi pmix prog
 refused 'mlaunch metrics is not implemented in this version' metrics
 refused "'x' is not a whole number" -n x prog
 refused 'needs a value: --hosts LIST' --hosts
-refused 'goes before the first program' a : --timeout 3 b
+refused 'put it before the first program' a : --timeout 3 b
 refused 'have 1 slot; --oversubscribe' -H a:1 -n 2 prog
 refused 'have 4 slots; --oversubscribe' -H a:2,b:2 -n 5 prog
 refused "ranks are 0 to 1" -n 2 --stdin 2 prog
