@@ -265,8 +265,8 @@ static int names_take(struct hosts *h, struct fault *why)
 
 static int conclude(struct hosts *h, struct fault *why)
 {
-    json_t *file = hostfile_write_json(h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL,
-                                    h->addresses);
+    json_t *file = hostfile_write_json(
+        h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL, h->addresses);
     int rc = 0;
 
     if (h->c.json)
