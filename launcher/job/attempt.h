@@ -52,10 +52,10 @@ void attempt_give_up(struct attempt *a); /* waits for nobody any more */
 
 void attempt_signal(struct attempt *a, int signal); /* passed on to the ranks */
 /* Stops the ranks and lets the agents expect silence; on_paused when all know. */
-void attempt_pause(struct attempt *a, void (*on_paused)(void *arg), void *arg);
-void attempt_resume(struct attempt *a);
+void attempt_pulse_pause(struct attempt *a, void (*on_paused)(void *arg), void *arg);
+void attempt_pulse_resume(struct attempt *a);
 /* Time has passed in which nothing could be heard. */
-void attempt_reset_silence(struct attempt *a);
+void attempt_pulse_reset_silence(struct attempt *a);
 
 void attempt_on_stdin(struct attempt *a, int rank, const void *bytes, size_t size);
 void attempt_on_credit(struct attempt *a, int host, uint32_t bytes);

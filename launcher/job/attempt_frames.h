@@ -6,7 +6,7 @@
 #include "launcher/job/attempt_state.h"
 
 /* The events of a member's stream, with the attempt as `arg`. */
-void attempt_on_frame(int host, const struct frame *f, void *arg);
-void attempt_on_stream_end(int host, const char *text, void *arg);
+void attempt_frames_on_frame(int host, const struct frame *f, void *arg);
+void attempt_frames_on_end(int host, const char *text, void *arg);
 
 #endif

@@ -39,33 +39,33 @@ static const struct transition {
     enum attempt_state next;
     void (*action)(struct attempt *a);
 } transitions[] = {
-    {ATTEMPT_CONNECTING, EVENT_WELL, ATTEMPT_LOOKING, step_look},
-    {ATTEMPT_CONNECTING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_CONNECTING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_LOOKING, EVENT_WELL, ATTEMPT_TRYING, step_try},
-    {ATTEMPT_LOOKING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_LOOKING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_TRYING, EVENT_WELL, ATTEMPT_PREPARING, step_prepare},
-    {ATTEMPT_TRYING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_TRYING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_PREPARING, EVENT_WELL, ATTEMPT_RUNNING, step_start},
-    {ATTEMPT_PREPARING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_PREPARING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_RUNNING, EVENT_STOP, ATTEMPT_STOPPING, step_stop},
-    {ATTEMPT_RUNNING, EVENT_DONE, ATTEMPT_LEAVING, step_bye},
-    {ATTEMPT_STOPPING, EVENT_DONE, ATTEMPT_LEAVING, step_bye},
-    {ATTEMPT_STOPPING, EVENT_LATE, ATTEMPT_LEAVING, step_give_up},
-    {ATTEMPT_LEAVING, EVENT_GONE, ATTEMPT_ENDED, step_end},
-    {ATTEMPT_LEAVING, EVENT_LATE, ATTEMPT_ENDED, step_end},
+    {ATTEMPT_CONNECTING, EVENT_WELL, ATTEMPT_LOOKING, attempt_steps_look},
+    {ATTEMPT_CONNECTING, EVENT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_CONNECTING, EVENT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_LOOKING, EVENT_WELL, ATTEMPT_TRYING, attempt_steps_try},
+    {ATTEMPT_LOOKING, EVENT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_LOOKING, EVENT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_TRYING, EVENT_WELL, ATTEMPT_PREPARING, attempt_steps_prepare},
+    {ATTEMPT_TRYING, EVENT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_TRYING, EVENT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_PREPARING, EVENT_WELL, ATTEMPT_RUNNING, attempt_steps_start},
+    {ATTEMPT_PREPARING, EVENT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_PREPARING, EVENT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_RUNNING, EVENT_STOP, ATTEMPT_STOPPING, attempt_steps_stop},
+    {ATTEMPT_RUNNING, EVENT_DONE, ATTEMPT_LEAVING, attempt_steps_bye},
+    {ATTEMPT_STOPPING, EVENT_DONE, ATTEMPT_LEAVING, attempt_steps_bye},
+    {ATTEMPT_STOPPING, EVENT_LATE, ATTEMPT_LEAVING, attempt_steps_give_up},
+    {ATTEMPT_LEAVING, EVENT_GONE, ATTEMPT_ENDED, attempt_steps_end},
+    {ATTEMPT_LEAVING, EVENT_LATE, ATTEMPT_ENDED, attempt_steps_end},
 };
 
 /* All members are at least in `state`, or have failed. */
-static enum attempt_event step_event(const struct attempt *a, enum member_state state)
+static enum attempt_event members_event(const struct attempt *a, enum attempt_member_state state)
 {
     bool failed = false;
 
     for (int i = 0; i < a->plan->host_count; i++) {
-        const struct member *m = &a->members[i];
+        const struct attempt_member *m = &a->members[i];
 
         if (!m->failed && m->state < state)
             return EVENT_NONE;
@@ -80,7 +80,7 @@ static enum attempt_event survey_event(const struct attempt *a, int rounds)
     bool failed = false;
 
     for (int i = 0; i < a->plan->host_count; i++) {
-        const struct member *m = &a->members[i];
+        const struct attempt_member *m = &a->members[i];
 
         if (a->survey && !m->failed && m->rounds < rounds)
             return EVENT_NONE;
@@ -89,7 +89,7 @@ static enum attempt_event survey_event(const struct attempt *a, int rounds)
     return failed ? EVENT_BADLY : EVENT_WELL;
 }
 
-static bool all_are(const struct attempt *a, enum member_state state)
+static bool all_are(const struct attempt *a, enum attempt_member_state state)
 {
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < state)
@@ -102,13 +102,13 @@ static enum attempt_event current_event(const struct attempt *a)
 {
     switch (a->state) {
     case ATTEMPT_CONNECTING:
-        return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_CONNECTED);
+        return a->stop_wanted ? EVENT_STOP : members_event(a, MEMBER_CONNECTED);
     case ATTEMPT_LOOKING:
         return a->stop_wanted ? EVENT_STOP : survey_event(a, 1);
     case ATTEMPT_TRYING:
         return a->stop_wanted ? EVENT_STOP : survey_event(a, 2);
     case ATTEMPT_PREPARING:
-        return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_PREPARED);
+        return a->stop_wanted ? EVENT_STOP : members_event(a, MEMBER_PREPARED);
     case ATTEMPT_RUNNING:
         if (all_are(a, MEMBER_DONE))
             return EVENT_DONE;
@@ -122,7 +122,7 @@ static enum attempt_event current_event(const struct attempt *a)
     }
 }
 
-static bool take(struct attempt *a, enum attempt_event event)
+static bool transition_take(struct attempt *a, enum attempt_event event)
 {
     for (size_t i = 0; i < sizeof(transitions) / sizeof(*transitions); i++) {
         const struct transition *t = &transitions[i];
@@ -137,7 +137,7 @@ static bool take(struct attempt *a, enum attempt_event event)
     return false;
 }
 
-void attempt_advance(struct attempt *a)
+void attempt_phases_advance(struct attempt *a)
 {
     enum attempt_event event;
 
@@ -145,19 +145,19 @@ void attempt_advance(struct attempt *a)
     if (a->is_advancing)
         return;
     a->is_advancing = true;
-    while ((event = current_event(a)) != EVENT_NONE && take(a, event))
+    while ((event = current_event(a)) != EVENT_NONE && transition_take(a, event))
         ;
     a->is_advancing = false;
 }
 
-void attempt_late(struct attempt *a)
+void attempt_phases_expire(struct attempt *a)
 {
     if (a->state != ATTEMPT_ENDED)
-        take(a, EVENT_LATE);
-    attempt_advance(a);
+        transition_take(a, EVENT_LATE);
+    attempt_phases_advance(a);
 }
 
-void attempt_on_deadline(evutil_socket_t fd, short what, void *arg)
+void attempt_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct attempt *a = arg;
 
@@ -166,24 +166,24 @@ void attempt_on_deadline(evutil_socket_t fd, short what, void *arg)
     /* While the reader takes nothing, agents keep what ranks have written, and are not done: that says nothing
      * about the ranks. */
     if (a->state == ATTEMPT_STOPPING && !a->is_hurried && !output_is_idle(a->config.output)) {
-        attempt_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
+        attempt_steps_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
         return;
     }
-    attempt_late(a);
+    attempt_phases_expire(a);
 }
 
-void attempt_want_stop(struct attempt *a, int signal, int grace_ms)
+void attempt_phases_want_stop(struct attempt *a, int signal, int grace_ms)
 {
     a->stop_wanted = true;
     a->stop_signal = signal;
     a->stop_grace_ms = grace_ms;
 }
 
-void attempt_failed(struct attempt *a, bool others_may_go_on)
+void attempt_phases_on_failure(struct attempt *a, bool others_may_go_on)
 {
     bool go_on = others_may_go_on && a->plan->continue_on_failure;
 
     if (a->state == ATTEMPT_RUNNING && a->failure.blame != BLAME_NONE && !go_on && !a->stop_wanted)
-        attempt_want_stop(a, SIGTERM, a->plan->grace_ms);
-    attempt_tell_failure(a, a->ranks_left == 0);
+        attempt_phases_want_stop(a, SIGTERM, a->plan->grace_ms);
+    attempt_steps_report_failure(a, a->ranks_left == 0);
 }

@@ -8,16 +8,16 @@
 #include <event2/util.h>
 
 /* Looks whether what has just been noted moves the run on. */
-void attempt_advance(struct attempt *a);
+void attempt_phases_advance(struct attempt *a);
 /* Waits no longer for what the present state waits for. */
-void attempt_late(struct attempt *a);
-void attempt_on_deadline(evutil_socket_t fd, short what,
-                         void *arg); /* the timer's, with the attempt */
+void attempt_phases_expire(struct attempt *a);
+void attempt_phases_on_deadline(evutil_socket_t fd, short what,
+                                void *arg); /* the timer's, with the attempt */
 
 /* Notes that the run shall be stopped: `signal` to the ranks, SIGKILL after the grace. */
-void attempt_want_stop(struct attempt *a, int signal, int grace_ms);
+void attempt_phases_want_stop(struct attempt *a, int signal, int grace_ms);
 /* A failure has been noted in a->failure: the run is stopped, unless the user wants the others to
  * go on (and they can); it is told as soon as it is certain. */
-void attempt_failed(struct attempt *a, bool others_may_go_on);
+void attempt_phases_on_failure(struct attempt *a, bool others_may_go_on);
 
 #endif

@@ -8,8 +8,8 @@
 #include <event2/util.h>
 
 /* Timers' callbacks, with the attempt as `arg`; and after each PONG. */
-void attempt_on_heartbeat(evutil_socket_t fd, short what, void *arg);
-void attempt_on_pause_limit(evutil_socket_t fd, short what, void *arg);
-void attempt_check_paused(struct attempt *a);
+void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg);
+void attempt_pulse_on_pause_limit(evutil_socket_t fd, short what, void *arg);
+void attempt_pulse_check_paused(struct attempt *a);
 
 #endif

@@ -25,7 +25,7 @@ enum attempt_state {
 };
 
 /* How far one host has come. */
-enum member_state {
+enum attempt_member_state {
     MEMBER_OPENING,
     MEMBER_CONNECTED,
     MEMBER_PREPARED,
@@ -34,11 +34,11 @@ enum member_state {
     MEMBER_GONE,
 };
 
-struct member {
+struct attempt_member {
     struct attempt *attempt;
     const struct host *host;
-    struct agent_channel *stream;
-    enum member_state state;
+    struct agent_channel *channel;
+    enum attempt_member_state state;
     bool failed;      /* before the start */
     char reason[768]; /* why */
     char address[64]; /* where SSH reached it, or "" */
@@ -47,7 +47,7 @@ struct member {
     int pings;        /* PONGs that are still to come */
 };
 
-struct rank {
+struct attempt_rank {
     int64_t pid;
     bool ended;
 };
@@ -57,11 +57,11 @@ struct attempt {
     const struct plan *plan;
     struct job_identity identity;
     enum attempt_state state;
-    struct member *members; /* host_count */
-    struct rank *ranks;     /* size */
+    struct attempt_member *members; /* host_count */
+    struct attempt_rank *ranks;     /* size */
     int ranks_left;
     char coordinator[96];
-    struct progress *progress;
+    struct progress_line *progress;
     struct wiring_survey *survey; /* NULL: nobody is asked */
     const char **names;           /* the hosts', for it */
     json_t *wiring;               /* the rdma matrix, or NULL */

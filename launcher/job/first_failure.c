@@ -23,7 +23,7 @@ static enum blame blame_of(const struct exited_report *r)
     return r->consequence ? BLAME_CONSEQUENCE : BLAME_CAUSE;
 }
 
-void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host)
+void first_failure_describe(char *out, size_t size, const struct exited_report *r, const char *host)
 {
     /* What is behind a consequence may be an exit with status 0, which is nobody's failure: only these words tell. */
     const char *after = r->lost[0] ? " after it had lost a peer: " : "";
@@ -59,7 +59,7 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
         f->blame = blame;
         f->rank = r->rank;
         f->status = r->signal ? STATUS_SIGNAL + r->signal : r->status;
-        exited_report_format(f->text, sizeof(f->text), r, host);
+        first_failure_describe(f->text, sizeof(f->text), r, host);
     }
     return blame;
 }

@@ -35,6 +35,7 @@ void first_failure_lost(struct first_failure *f, const char *host, const char *t
 void first_failure_killed(struct first_failure *f, const char *text);
 
 /* The sentence for one rank's end, without a final newline. */
-void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host);
+void first_failure_describe(char *out, size_t size, const struct exited_report *r,
+                            const char *host);
 
 #endif

@@ -42,7 +42,7 @@ struct job {
 };
 
 /* Descriptors 0, 1 and 2 must not become sockets of ours because the caller had closed them. */
-static void open_standard_descriptors(void)
+static void standard_descriptors_open(void)
 {
     int fd = open("/dev/null", O_RDWR);
 
@@ -58,7 +58,7 @@ enum { DESCRIPTORS_PER_HOST = 12, DESCRIPTORS_OF_OUR_OWN = 64 };
 
 /* As many descriptors as hosts and files need. Only as many: local ranks inherit the limit, and
  * programs may be careless with high numbers. */
-static void raise_descriptor_limit(const struct plan *p)
+static void descriptor_limit_raise(const struct plan *p)
 {
     rlim_t need = DESCRIPTORS_OF_OUR_OWN + DESCRIPTORS_PER_HOST * (rlim_t)p->host_count +
                   (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
@@ -112,7 +112,7 @@ static void on_paused(void *arg)
 
     signals_stop_self(j->signals);
     if (j->attempt)
-        attempt_resume(j->attempt);
+        attempt_pulse_resume(j->attempt);
     input_wake(j->input);
 }
 
@@ -123,13 +123,13 @@ static void on_signal(int signal, void *arg)
     switch (signal) {
     case SIGTSTP:
         if (j->attempt && !j->attempt_ended)
-            attempt_pause(j->attempt, on_paused, j);
+            attempt_pulse_pause(j->attempt, on_paused, j);
         else
             on_paused(j);
         break;
     case SIGCONT:
         if (j->attempt)
-            attempt_reset_silence(j->attempt);
+            attempt_pulse_reset_silence(j->attempt);
         input_wake(j->input);
         break;
     case SIGUSR1:
@@ -191,7 +191,7 @@ static void on_attempt_end(void *arg)
 
 /* What has been said and written goes out, however slow its reader is, unless the user or --timeout
  * asks for the end meanwhile. */
-static void drain(struct job *j)
+static void job_drain(struct job *j)
 {
     int asked = j->end_signals;
     bool was_late = j->cause == STOP_TIMEOUT;
@@ -204,8 +204,8 @@ static void drain(struct job *j)
     event_base_loop(j->base, EVLOOP_NONBLOCK); /* a failure of the last write */
 }
 
-static int run_once(struct job *j, const struct attempt_config *config,
-                    struct attempt_result *result)
+static int job_run_once(struct job *j, const struct attempt_config *config,
+                        struct attempt_result *result)
 {
     struct fault why;
 
@@ -216,7 +216,7 @@ static int run_once(struct job *j, const struct attempt_config *config,
     }
     while (!j->attempt_ended)
         event_base_loop(j->base, EVLOOP_ONCE);
-    drain(j);
+    job_drain(j);
     attempt_result(j->attempt, result);
     events_file_write(j->events, "finished", result->job,
                       json_pack("{s:i}", "status", result->status));
@@ -225,7 +225,7 @@ static int run_once(struct job *j, const struct attempt_config *config,
     return 0;
 }
 
-static int run_all(struct job *j)
+static int job_run_all(struct job *j)
 {
     char agent[PATH_MAX];
     struct channel_config channel = {.ssh_config = j->plan->ssh_config,
@@ -250,7 +250,7 @@ static int run_all(struct job *j)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    for (int i = 0; run_once(j, &config, &result) == 0; i++) {
+    for (int i = 0; job_run_once(j, &config, &result) == 0; i++) {
         if (!result.is_worth_a_restart || i == j->plan->restarts || j->cause != STOP_NONE)
             break;
         output_say(j->output, "starting the job again (restart %d of %d)", i + 1,
@@ -286,7 +286,7 @@ static int job_open(struct job *j, struct fault *why)
 }
 
 /* Said only where it can be: standard error may be the pipe that nobody reads. */
-static void say_lost(void)
+static void loss_report(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -302,7 +302,7 @@ static void job_close(struct job *j)
     input_close(j->input);
     output_close(j->output);
     if (is_lost)
-        say_lost();
+        loss_report();
     events_file_close(j->events);
     if (j->timeout)
         event_free(j->timeout);
@@ -316,16 +316,16 @@ int job_run(const struct plan *p)
     struct fault why;
     int status;
 
-    open_standard_descriptors();
-    raise_descriptor_limit(p);
+    standard_descriptors_open();
+    descriptor_limit_raise(p);
     stream_keep_memory();
     if (job_open(&j, &why)) {
         job_close(&j);
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    status = run_all(&j);
-    drain(&j);
+    status = job_run_all(&j);
+    job_drain(&j);
     job_close(&j);
     return status;
 }

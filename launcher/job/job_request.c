@@ -29,17 +29,17 @@ static bool is_loopback(const char *address)
 
 /* Text that may not be UTF-8 (file names and environments are bytes) can't be said in JSON: the
  * caller finds a NULL in the array's place and refuses. */
-static int append_text(json_t *array, const char *text)
+static int text_append(json_t *array, const char *text)
 {
     return json_array_append_new(array, json_string(text));
 }
 
-static json_t *texts(char *const *list)
+static json_t *texts_json(char *const *list)
 {
     json_t *array = json_array();
 
     for (; list && *list; list++) {
-        if (append_text(array, *list)) {
+        if (text_append(array, *list)) {
             json_decref(array);
             return NULL;
         }
@@ -48,10 +48,10 @@ static json_t *texts(char *const *list)
 }
 
 /* The hostfile's environment, after what is always passed on. */
-static json_t *environment(const struct host *h)
+static json_t *environment_json(const struct host *h)
 {
     static const char *const always[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
-    json_t *array = json_array(), *own = texts(h->env);
+    json_t *array = json_array(), *own = texts_json(h->env);
     char text[1024];
 
     for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++) {
@@ -59,7 +59,7 @@ static json_t *environment(const struct host *h)
 
         if (value) {
             snprintf(text, sizeof(text), "%s=%s", always[i], value);
-            append_text(array, text);
+            text_append(array, text);
         }
     }
     if (json_array_extend(array, own)) {
@@ -72,7 +72,7 @@ static json_t *environment(const struct host *h)
 
 /* Where the agent can look for the way to the others: addresses that mean something on another host
  * first. */
-static json_t *peers(const struct plan *p, int host, const char *const *addresses)
+static json_t *peers_json(const struct plan *p, int host, const char *const *addresses)
 {
     json_t *array = json_array();
 
@@ -81,7 +81,7 @@ static json_t *peers(const struct plan *p, int host, const char *const *addresse
             const char *address = address_of(p, i, addresses);
 
             if (i != host && address[0] && is_loopback(address) == loopback)
-                append_text(array, address);
+                text_append(array, address);
         }
     }
     return array;
@@ -108,15 +108,16 @@ static const char *bind_address(const struct plan *p, int host, const char *cons
     return address;
 }
 
-static json_t *apps(const struct plan *p)
+static json_t *apps_json(const struct plan *p)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->app_count; i++) {
         const struct app *a = &p->apps[i];
 
-        if (json_array_append_new(array, json_pack("{s:o, s:o, s:s}", "argv", texts(a->argv), "env",
-                                                   texts(a->env), "cwd", a->cwd ? a->cwd : ""))) {
+        if (json_array_append_new(array,
+                                  json_pack("{s:o, s:o, s:s}", "argv", texts_json(a->argv), "env",
+                                            texts_json(a->env), "cwd", a->cwd ? a->cwd : ""))) {
             json_decref(array);
             return NULL;
         }
@@ -124,7 +125,7 @@ static json_t *apps(const struct plan *p)
     return array;
 }
 
-static json_t *ranks(const struct plan *p, int host)
+static json_t *ranks_json(const struct plan *p, int host)
 {
     json_t *array = json_array();
 
@@ -138,16 +139,16 @@ static json_t *ranks(const struct plan *p, int host)
     return array;
 }
 
-static json_t *host_names(const struct plan *p)
+static json_t *host_names_json(const struct plan *p)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        append_text(array, host_of(p, i)->name);
+        text_append(array, host_of(p, i)->name);
     return array;
 }
 
-static json_t *host_indices(const struct plan *p)
+static json_t *host_indices_json(const struct plan *p)
 {
     json_t *array = json_array();
 
@@ -156,16 +157,16 @@ static json_t *host_indices(const struct plan *p)
     return array;
 }
 
-static json_t *host_addresses(const struct plan *p, const char *const *addresses)
+static json_t *host_addresses_json(const struct plan *p, const char *const *addresses)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        append_text(array, address_of(p, i, addresses));
+        text_append(array, address_of(p, i, addresses));
     return array;
 }
 
-void job_command_line(char *out, size_t size, const struct plan *p)
+void job_request_command_line(char *out, size_t size, const struct plan *p)
 {
     size_t at = 0;
 
@@ -181,21 +182,22 @@ void job_command_line(char *out, size_t size, const struct plan *p)
 }
 
 /* Cut off in the middle of a character it would be no JSON. */
-static json_t *command_string(const struct plan *p)
+static json_t *command_json(const struct plan *p)
 {
     char command[256];
     json_t *string;
     size_t size;
 
-    job_command_line(command, sizeof(command), p);
+    job_request_command_line(command, sizeof(command), p);
     for (size = strlen(command); !(string = json_stringn(command, size)) && size > 0; size--)
         ;
     return string;
 }
 
 /* Everything but the secret. */
-static json_t *message(const struct plan *p, const struct job_identity *identity, int host,
-                       const char *const *addresses, json_t *wiring, enum stdin_mode stdin_mode)
+static json_t *request_json(const struct plan *p, const struct job_identity *identity, int host,
+                            const char *const *addresses, json_t *wiring,
+                            enum stdin_mode stdin_mode)
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
     static const char *const bind_names[] = {"none", "core", "numa"};
@@ -204,9 +206,10 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
 
     root = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job",
                      identity->id, "size", p->size, "hosts", p->host_count, "host", host,
-                     "host_name", h->name, "host_names", host_names(p), "host_of", host_indices(p),
-                     "addresses", host_addresses(p, addresses), "peers", peers(p, host, addresses),
-                     "env", environment(h), "apps", apps(p), "ranks", ranks(p, host));
+                     "host_name", h->name, "host_names", host_names_json(p), "host_of",
+                     host_indices_json(p), "addresses", host_addresses_json(p, addresses), "peers",
+                     peers_json(p, host, addresses), "env", environment_json(h), "apps",
+                     apps_json(p), "ranks", ranks_json(p, host));
     more = json_pack("{s:s, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:b, s:i, s:s, s:i}",
                      "backend", p->backend, "local_net", p->local_net, "compat", p->compat,
                      "bind_ip", bind_address(p, host, addresses), "port", p->port, "starting_port",
@@ -218,7 +221,7 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
         json_object_set_new(root, "rdma",
                             json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma_port, "gid_index",
                                       p->gid_index, "mtu", p->mtu, "qp", p->qp)) ||
-        json_object_set_new(root, "command", command_string(p)) ||
+        json_object_set_new(root, "command", command_json(p)) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
         (wiring && json_object_set(root, "wiring", wiring))) {
@@ -233,7 +236,7 @@ int job_request_create(char **out, const struct plan *p, const struct job_identi
                        int host, const char *const *addresses, json_t *wiring,
                        enum stdin_mode stdin_mode, struct fault *why)
 {
-    json_t *root = message(p, identity, host, addresses, wiring, stdin_mode);
+    json_t *root = request_json(p, identity, host, addresses, wiring, stdin_mode);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
 

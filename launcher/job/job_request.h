@@ -17,6 +17,6 @@ int job_request_create(char **out, const struct plan *p, const struct job_identi
 void job_request_destroy(char *text); /* takes NULL */
 
 /* The programs and their arguments as one line, at most size - 1 bytes. */
-void job_command_line(char *out, size_t size, const struct plan *p);
+void job_request_command_line(char *out, size_t size, const struct plan *p);
 
 #endif

@@ -11,7 +11,7 @@
 enum { STATUS_LEFT = 1, TIMEOUT_MS = 60000 };
 
 /* "host a: job X: process 4711 (sleep)" */
-static void describe(const char *host, json_t *one, char *out, size_t size)
+static void leftover_describe(const char *host, json_t *one, char *out, size_t size)
 {
     const char *job = query_string(one, "job");
     int at =
@@ -28,12 +28,12 @@ static void describe(const char *host, json_t *one, char *out, size_t size)
                  query_string(one, "path"));
 }
 
-static void tell_removed(const char *host, json_t *one, bool dry_run)
+static void removed_print(const char *host, json_t *one, bool dry_run)
 {
     bool is_process = strcmp(query_string(one, "kind"), "process") == 0;
     char text[1024];
 
-    describe(host, one, text, sizeof(text));
+    leftover_describe(host, one, text, sizeof(text));
     printf("%s%s\n", text,
            dry_run      ? is_process ? " would be ended" : " would be removed"
            : is_process ? " is ended"
@@ -41,7 +41,7 @@ static void tell_removed(const char *host, json_t *one, bool dry_run)
 }
 
 /* How many things are left. */
-static int tell(const struct query_command *c, bool dry_run)
+static int outcome_report(const struct query_command *c, bool dry_run)
 {
     int left = 0, removed = 0;
     char text[1024];
@@ -55,12 +55,12 @@ static int tell(const struct query_command *c, bool dry_run)
         {
             removed++;
             if (!c->json && c->verbose >= 0)
-                tell_removed(host, one, dry_run);
+                removed_print(host, one, dry_run);
         }
         json_array_foreach(json_object_get(c->answers[i].said, "left"), k, one)
         {
             left++;
-            describe(host, one, text, sizeof(text));
+            leftover_describe(host, one, text, sizeof(text));
             log_error("%s is left: %s", text, query_string(one, "text"));
         }
     }
@@ -73,13 +73,13 @@ static int tell(const struct query_command *c, bool dry_run)
     return left;
 }
 
-static int conclude(const struct query_command *c, bool dry_run)
+static int clean_conclude(const struct query_command *c, bool dry_run)
 {
     int unreached = query_command_report_failed(c), left;
 
     if (c->json)
         query_command_print_json(c);
-    left = tell(c, dry_run);
+    left = outcome_report(c, dry_run);
     return unreached ? STATUS_OURS : left ? STATUS_LEFT : 0;
 }
 
@@ -112,7 +112,7 @@ int clean_run(int argc, char **argv)
                  &why))
         log_error("%s", why.text);
     else
-        status = conclude(&c, dry_run);
+        status = clean_conclude(&c, dry_run);
     query_command_close(&c);
     return status;
 }

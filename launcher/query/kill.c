@@ -11,7 +11,7 @@
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 600000 };
 
 /* "; its user's live jobs there: a, b" */
-static void live_jobs(const struct query_command *c, char *out, size_t size)
+static void live_jobs_list(const struct query_command *c, char *out, size_t size)
 {
     size_t used = 0;
 
@@ -33,7 +33,7 @@ static void live_jobs(const struct query_command *c, char *out, size_t size)
 
 /* Tells of each host where the job is. *there: whether it is anywhere; *failed: whether it is, and
  * could not be ended. */
-static void tell(const struct query_command *c, bool *there, bool *failed)
+static void outcome_report(const struct query_command *c, bool *there, bool *failed)
 {
     *there = *failed = false;
     for (int i = 0; i < c->hosts->count; i++) {
@@ -52,7 +52,7 @@ static void tell(const struct query_command *c, bool *there, bool *failed)
     }
 }
 
-static int conclude(const struct query_command *c)
+static int kill_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c);
     bool there, failed;
@@ -60,9 +60,9 @@ static int conclude(const struct query_command *c)
 
     if (c->json)
         query_command_print_json(c);
-    tell(c, &there, &failed);
+    outcome_report(c, &there, &failed);
     if (!there) {
-        live_jobs(c, live, sizeof(live));
+        live_jobs_list(c, live, sizeof(live));
         log_error("there is no job %s on %s; live jobs of yours there: %s", c->job,
                   c->hosts->count == 1 ? "this host" : "these hosts", live[0] ? live : "none");
     }
@@ -95,7 +95,7 @@ int kill_run(int argc, char **argv)
     else if (query_command_ask(&c, json_pack("{ss ss}", "what", "kill", "job", c.job), &why))
         log_error("%s", why.text);
     else
-        status = conclude(&c);
+        status = kill_conclude(&c);
     query_command_close(&c);
     return status;
 }

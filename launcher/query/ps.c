@@ -236,7 +236,7 @@ static int print_orphans(const struct query_command *c)
     return shown;
 }
 
-static int conclude(const struct query_command *c)
+static int ps_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c), shown = 0;
 
@@ -292,7 +292,7 @@ int ps_run(int argc, char **argv)
                  &why))
         log_error("%s", why.text);
     else
-        status = conclude(&c);
+        status = ps_conclude(&c);
     query_command_close(&c);
     return status;
 }

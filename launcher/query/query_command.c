@@ -22,7 +22,7 @@ static const char *const shared[] = {"hosts",          "hostfile",      "ssh-con
                                      "agent-launcher", "agent-command", "config",     "profile",
                                      "verbose",        "quiet",         "help",       NULL};
 
-struct reader {
+struct command_reader {
     struct query_command *c;
     char *const *argv;
     int argc, at;
@@ -40,7 +40,8 @@ static const struct query_flag *flag_find(const struct query_command *c, const c
 }
 
 /* "-o FILE", "-oFILE", "--output FILE", "--output=FILE". */
-static int take_text(struct reader *r, const struct query_flag *flag, struct fault *why)
+static int flag_read_text(struct command_reader *r, const struct query_flag *flag,
+                          struct fault *why)
 {
     const char *word = r->argv[r->at++], *value = word + 2;
 
@@ -55,7 +56,7 @@ static int take_text(struct reader *r, const struct query_flag *flag, struct fau
     return 0;
 }
 
-static int unknown(const struct query_command *c, const char *word, struct fault *why)
+static int option_refuse(const struct query_command *c, const char *word, struct fault *why)
 {
     struct nearest n = {.typed = word + strspn(word, "-")};
     char shown[TEXT_SHOWN];
@@ -70,7 +71,8 @@ static int unknown(const struct query_command *c, const char *word, struct fault
 }
 
 /* An option of run, with its value if it is a word of its own. */
-static int pass_on(struct reader *r, const struct option *option, bool has_value, struct fault *why)
+static int option_pass(struct command_reader *r, const struct option *option, bool has_value,
+                       struct fault *why)
 {
     const char *word = r->argv[r->at++];
     int rc;
@@ -88,7 +90,7 @@ static int pass_on(struct reader *r, const struct option *option, bool has_value
     return string_list_add(&r->passed, r->argv[r->at++], why);
 }
 
-static int read_option(struct reader *r, struct fault *why)
+static int option_read(struct command_reader *r, struct fault *why)
 {
     const char *word = r->argv[r->at];
     bool is_long = word[1] == '-';
@@ -100,7 +102,7 @@ static int read_option(struct reader *r, struct fault *why)
              word + 1 + is_long);
     flag = flag_find(r->c, is_long ? name : NULL, name[0]);
     if (flag && flag->argument)
-        return take_text(r, flag, why);
+        return flag_read_text(r, flag, why);
     if (flag && !strchr(word, '=')) {
         *flag->value = true;
         r->at++;
@@ -108,11 +110,11 @@ static int read_option(struct reader *r, struct fault *why)
     }
     option = is_long ? option_find(name) : option_find_letter(name[0]);
     if (flag || !option || !strings_has((char *const *)shared, option->name))
-        return unknown(r->c, word, why);
-    return pass_on(r, option, is_long ? strchr(word, '=') != NULL : word[2] != '\0', why);
+        return option_refuse(r->c, word, why);
+    return option_pass(r, option, is_long ? strchr(word, '=') != NULL : word[2] != '\0', why);
 }
 
-static int read_word(struct reader *r, struct fault *why)
+static int job_word_read(struct command_reader *r, struct fault *why)
 {
     const char *word = r->argv[r->at++];
     char shown[TEXT_SHOWN];
@@ -126,14 +128,14 @@ static int read_word(struct reader *r, struct fault *why)
     return 0;
 }
 
-static int read_words(struct reader *r, struct fault *why)
+static int words_read(struct command_reader *r, struct fault *why)
 {
     int rc = 0;
 
     while (!rc && r->at < r->argc && !r->c->is_done) {
         const char *word = r->argv[r->at];
 
-        rc = word[0] == '-' && word[1] ? read_option(r, why) : read_word(r, why);
+        rc = word[0] == '-' && word[1] ? option_read(r, why) : job_word_read(r, why);
     }
     if (!rc && !r->c->is_done && r->c->job_word == JOB_WORD_NEEDED && !*r->c->job)
         rc = fault_set(why, ML_ERR_ARGUMENT,
@@ -143,7 +145,7 @@ static int read_words(struct reader *r, struct fault *why)
 
 /* Configuration files and environment count here too; what they say of ranks doesn't matter. The
  * program's name stands for the one that a job would have. */
-static int options_read(struct reader *r, struct fault *why)
+static int options_read(struct command_reader *r, struct fault *why)
 {
     struct string_list words = {0};
     int rc = string_list_add(&words, "mlaunch", why);
@@ -160,7 +162,7 @@ static int options_read(struct reader *r, struct fault *why)
     return rc;
 }
 
-static void print_help(const struct query_command *c)
+static void help_print(const struct query_command *c)
 {
     puts(c->usage);
     puts("");
@@ -194,13 +196,13 @@ static int hosts_find(struct query_command *c, struct fault *why)
 
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why)
 {
-    struct reader r = {.c = c, .argv = argv, .argc = argc, .at = 1};
+    struct command_reader r = {.c = c, .argv = argv, .argc = argc, .at = 1};
     int rc;
 
     c->job = "";
-    rc = read_words(&r, why);
+    rc = words_read(&r, why);
     if (!rc && c->is_done)
-        print_help(c);
+        help_print(c);
     else if (!rc)
         rc = options_read(&r, why);
     string_list_clear(&r.passed);
@@ -219,7 +221,7 @@ void query_command_close(struct query_command *c)
 }
 
 /* Other hosts' texts go to a terminal. */
-static void make_plain(json_t *value)
+static void answer_make_plain(json_t *value)
 {
     const char *key;
     json_t *inner;
@@ -228,12 +230,12 @@ static void make_plain(json_t *value)
     if (json_is_array(value)) {
         json_array_foreach(value, i, inner)
         {
-            make_plain(inner);
+            answer_make_plain(inner);
         }
     } else if (json_is_object(value)) {
         json_object_foreach(value, key, inner)
         {
-            make_plain(inner);
+            answer_make_plain(inner);
         }
     } else if (json_is_string(value)) {
         char *text = strdup(json_string_value(value));
@@ -263,17 +265,17 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
     if (!rc)
         rc = query_run(&c->answers, c->hosts, &channel, rounds, c->timeout_ms, why);
     for (int i = 0; !rc && i < c->hosts->count; i++)
-        make_plain(c->answers[i].said);
+        answer_make_plain(c->answers[i].said);
     return rc;
 }
 
-static json_t *the_question(void *arg, int host, int round)
+static json_t *question_copy(void *arg, int host, int round)
 {
     (void)host, (void)round;
     return json_deep_copy(arg);
 }
 
-static int take_any(void *arg, int host, int round, const json_t *said, struct fault *why)
+static int answer_accept(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
     (void)arg, (void)host, (void)round, (void)said, (void)why;
     return 0;
@@ -281,7 +283,7 @@ static int take_any(void *arg, int host, int round, const json_t *said, struct f
 
 int query_command_ask(struct query_command *c, json_t *question, struct fault *why)
 {
-    const struct query_rounds one = {1, the_question, take_any, question};
+    const struct query_rounds one = {1, question_copy, answer_accept, question};
     int rc = query_command_ask_rounds(c, &one, why);
 
     json_decref(question);
