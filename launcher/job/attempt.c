@@ -3,11 +3,15 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_frames.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
+#include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/progress_line.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -104,7 +108,6 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
                                    [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
                                    [STOP_OUTPUT_FAILED] = STATUS_OURS};
 
-    out->has_run = a->has_run;
     memcpy(out->job, a->identity.id, sizeof(out->job));
     if (a->cause == STOP_SIGNAL)
         out->status = STATUS_SIGNAL + a->stop_signal;
@@ -116,8 +119,6 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
                               a->failure.blame != BLAME_NONE && !a->failure.is_killed;
 }
 
-/* Stopping. */
-
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)
 {
     int grace_ms = a->plan->grace_ms;
@@ -125,7 +126,7 @@ void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)
     if (a->stop_wanted)
         return;
     if (cause == STOP_READER_GONE && grace_ms > READER_GONE_GRACE_MS)
-        grace_ms = READER_GONE_GRACE_MS; /* whoever pipes into `head` waits for us */
+        grace_ms = READER_GONE_GRACE_MS; /* the user of `mlaunch … | head` is waiting for us */
     a->cause = cause;
     attempt_phases_want_stop(a, signal, grace_ms);
     attempt_phases_advance(a);
@@ -147,8 +148,6 @@ void attempt_give_up(struct attempt *a)
 {
     attempt_phases_expire(a);
 }
-
-/* What goes on to the agents of a run. */
 
 static bool member_is_running(const struct attempt_member *m)
 {

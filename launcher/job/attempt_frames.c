@@ -4,9 +4,16 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
+#include "launcher/job/attempt_state.h"
+#include "launcher/job/events_file.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/input.h"
+#include "launcher/stdio/output.h"
+#include "launcher/stdio/progress_line.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -14,14 +21,14 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Before the start: that host can't take part. */
+/* Before the start: this host cannot take part. */
 static void member_fail(struct attempt_member *m, const char *text)
 {
     m->failed = true;
     snprintf(m->reason, sizeof(m->reason), "%s", text);
 }
 
-/* A rank is over, one way or the other. */
+/* A rank has exited, or its host is lost. */
 static void rank_end(struct attempt *a, int rank)
 {
     struct attempt_rank *r = &a->ranks[rank];
@@ -62,13 +69,13 @@ void attempt_frames_on_end(int host, const char *text, void *arg)
     attempt_phases_advance(a);
 }
 
-/* The frame makes no sense: that agent is not to be trusted any further. */
+/* Ends the channel of an agent that sent something invalid: nothing else from it can be trusted. */
 static void member_distrust(struct attempt_member *m, const char *text)
 {
     agent_channel_fail(m->channel, text);
 }
 
-/* A rank that is there, and that member's. */
+/* The rank exists and runs on this member's host. */
 static bool is_rank_of(const struct attempt *a, const struct attempt_member *m, uint32_t rank)
 {
     return rank < (uint32_t)a->plan->size && &a->members[a->plan->ranks[rank].host] == m;
@@ -98,7 +105,8 @@ static void on_hello(struct attempt *a, struct attempt_member *m, const struct f
                   here.machine);
         member_fail(m, why.text);
     }
-    /* Only SSH's address is known to work; where the agent came in otherwise it must be guessed. */
+    /* Only SSH gives an address that is known to work. An agent that was started otherwise guesses
+     * its own. */
     snprintf(m->address, sizeof(m->address), "%s",
              m->host->way == HOST_BY_SRUN || m->host->way == HOST_BY_COMMAND ? hello.guess
                                                                              : hello.address);
@@ -122,7 +130,7 @@ static void link_log(const char *text, void *arg)
     log_info("%s%s", from, text);
 }
 
-/* When the last host has answered: whether all reach each other. */
+/* Once the last host has answered: checks that all hosts reach each other. */
 static void wiring_settle(struct attempt *a)
 {
     char warning[WIRING_WARNING_TEXT];
@@ -249,7 +257,7 @@ static void on_exited(struct attempt *a, struct attempt_member *m, const struct 
     struct fault why;
     char text[1024];
     enum blame blame;
-    bool told = a->failure_told;
+    bool told = a->failure_reported;
 
     if (exited_report_parse(&e, f, a->plan->size, &why)) {
         member_distrust(m, why.text);
@@ -283,15 +291,16 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
         member_distrust(m, why.text);
         return;
     }
-    /* The coordinator hears of it, which is in rank 0's agent and speaks for ranks on all hosts. */
+    /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the ranks
+     * of all hosts. */
     if (m != &a->members[a->plan->ranks[0].host]) {
         member_distrust(m, "its agent speaks for a coordinator that it doesn't have");
         return;
     }
     host = a->members[a->plan->ranks[aborted.rank].host].host->name;
-    told = a->failure_told && a->failure.rank == aborted.rank;
+    told = a->failure_reported && a->failure.rank == aborted.rank;
     first_failure_aborted(&a->failure, &aborted, host, a->ranks[aborted.rank].pid);
-    if (told) /* how it exited, but not why */
+    if (told) /* the user has read how the rank exited, but not why */
         output_say(a->config.output, "%s", a->failure.text);
     attempt_phases_on_failure(a, false);
 }
@@ -321,7 +330,8 @@ static void on_note(struct attempt *a, struct attempt_member *m, const struct fr
         log_at(note.level, "host %s: %s", m->host->name, note.text);
 }
 
-/* An agent's word that ends the job: reads it, and tells `event` of it. False: it is dealt with already. */
+/* Parses a frame with which an agent ends the job, and writes `event` to the events file. False: the
+ * frame was invalid, or came before the start, so that only the member has failed. */
 static bool end_report_take(struct attempt *a, struct attempt_member *m, const struct frame *f,
                             const char *event, char *text, size_t size)
 {
@@ -340,7 +350,7 @@ static bool end_report_take(struct attempt *a, struct attempt_member *m, const s
     return true;
 }
 
-/* Its agent still speaks, but can't hold the job together any more. */
+/* LOST: the agent still works, but can no longer supervise its ranks. */
 static void on_lost(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     char text[512];
@@ -351,7 +361,7 @@ static void on_lost(struct attempt *a, struct attempt_member *m, const struct fr
     attempt_phases_on_failure(a, false);
 }
 
-/* From another terminal: nothing has failed, but the job is over. */
+/* KILLED: `mlaunch kill` was used. Nothing has failed, but the job is over. */
 static void on_killed(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     char text[512];
@@ -392,26 +402,27 @@ static void on_pong(struct attempt *a, struct attempt_member *m, const struct fr
     attempt_pulse_check_paused(a);
 }
 
-/* In which states of a member each frame makes sense. */
+/* The states of a member in which each frame is valid. */
 static const struct frame_rule {
     enum agent_frame type;
+    const char *name;
     enum attempt_member_state from, to;
     void (*handle)(struct attempt *a, struct attempt_member *m, const struct frame *f);
 } rules[] = {
-    {AGENT_HELLO, MEMBER_OPENING, MEMBER_OPENING, on_hello},
-    {AGENT_ANSWER, MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
-    {AGENT_READY, MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
-    {AGENT_REFUSED, MEMBER_OPENING, MEMBER_PREPARED, on_refused},
-    {AGENT_STARTED, MEMBER_STARTED, MEMBER_STARTED, on_started},
-    {AGENT_OUTPUT, MEMBER_STARTED, MEMBER_DONE, on_output},
-    {AGENT_EXITED, MEMBER_STARTED, MEMBER_STARTED, on_exited},
-    {AGENT_STDIN_CREDIT, MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
-    {AGENT_ABORTED, MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
-    {AGENT_NOTE, MEMBER_OPENING, MEMBER_DONE, on_note},
-    {AGENT_LOST, MEMBER_OPENING, MEMBER_DONE, on_lost},
-    {AGENT_KILLED, MEMBER_OPENING, MEMBER_DONE, on_killed},
-    {AGENT_DONE, MEMBER_STARTED, MEMBER_STARTED, on_done},
-    {AGENT_PONG, MEMBER_OPENING, MEMBER_DONE, on_pong},
+    {AGENT_HELLO, "HELLO", MEMBER_OPENING, MEMBER_OPENING, on_hello},
+    {AGENT_ANSWER, "ANSWER", MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
+    {AGENT_READY, "READY", MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
+    {AGENT_REFUSED, "REFUSED", MEMBER_OPENING, MEMBER_PREPARED, on_refused},
+    {AGENT_STARTED, "STARTED", MEMBER_STARTED, MEMBER_STARTED, on_started},
+    {AGENT_OUTPUT, "OUTPUT", MEMBER_STARTED, MEMBER_DONE, on_output},
+    {AGENT_EXITED, "EXITED", MEMBER_STARTED, MEMBER_STARTED, on_exited},
+    {AGENT_STDIN_CREDIT, "STDIN_CREDIT", MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
+    {AGENT_ABORTED, "ABORTED", MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
+    {AGENT_NOTE, "NOTE", MEMBER_OPENING, MEMBER_DONE, on_note},
+    {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
+    {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_killed},
+    {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
+    {AGENT_PONG, "PONG", MEMBER_OPENING, MEMBER_DONE, on_pong},
 };
 
 void attempt_frames_on_frame(int host, const struct frame *f, void *arg)
@@ -422,8 +433,12 @@ void attempt_frames_on_frame(int host, const struct frame *f, void *arg)
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
         if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
+            bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_STDIN_CREDIT;
+
+            if (!is_data && f->type != AGENT_PONG)
+                log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);
             rules[i].handle(a, m, f);
-            if (f->type != AGENT_OUTPUT && f->type != AGENT_STDIN_CREDIT)
+            if (!is_data)
                 attempt_phases_advance(a);
             return;
         }

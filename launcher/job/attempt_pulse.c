@@ -2,13 +2,16 @@
 #include "launcher/job/attempt_pulse.h"
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "launcher/channel/agent_channel.h"
+#include "launcher/job/attempt_state.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 
 enum {
-    PAUSE_MS = 1000, /* for agents to confirm a pause */
-    GAP_MS = 3000,   /* a heartbeat that much late: we were stopped, or the machine slept */
+    PAUSE_MS = 1000, /* how long agents may take to confirm a pause */
+    GAP_MS = 3000,   /* a heartbeat that late means that we were stopped, or the machine slept */
 };
 
 void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg)
@@ -20,6 +23,8 @@ void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     a->beat_ms = now;
+    if (gap)
+        log_debug("job %s: no heartbeat for a while; watching the agents anew", a->identity.id);
     for (int i = 0; i < a->plan->host_count; i++) {
         struct attempt_member *m = &a->members[i];
 
@@ -61,7 +66,7 @@ void attempt_pulse_on_pause_limit(evutil_socket_t fd, short what, void *arg)
     pause_end(arg);
 }
 
-/* Before it has its job, an agent takes nothing but PING. */
+/* An agent that has not got its JOB yet refuses every frame but PING. */
 static bool member_has_job(const struct attempt_member *m)
 {
     return m->attempt->state >= ATTEMPT_PREPARING && m->state < MEMBER_GONE && !m->failed;
@@ -85,14 +90,15 @@ void attempt_pulse_pause(struct attempt *a, void (*on_paused)(void *arg), void *
     a->paused = true;
     a->on_paused = on_paused;
     a->paused_arg = arg;
+    log_debug("job %s: pausing", a->identity.id);
     evtimer_add(a->pause_limit, &limit);
     for (int i = 0; i < a->plan->host_count; i++) {
         struct attempt_member *m = &a->members[i];
 
-        /* The PONG says that the PAUSE has arrived: an SSH channel is carried by a thread of ours,
-         * which stops with us. */
         if (!member_has_job(m))
             continue;
+        /* The PONG confirms that the PAUSE has arrived. An SSH channel is carried by a thread of
+         * this process, which stops with it: without waiting, the PAUSE might not leave in time. */
         m->pings++;
         agent_channel_send(m->channel, LAUNCH_PAUSE, NULL, 0);
         agent_channel_send(m->channel, LAUNCH_PING, NULL, 0);
@@ -106,6 +112,7 @@ void attempt_pulse_resume(struct attempt *a)
     if (!a->paused)
         return;
     a->paused = false;
+    log_debug("job %s: going on after a pause", a->identity.id);
     for (int i = 0; i < a->plan->host_count; i++) {
         if (member_has_job(&a->members[i]))
             agent_channel_send(a->members[i].channel, LAUNCH_RESUME, NULL, 0);

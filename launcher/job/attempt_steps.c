@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_steps.c: what is done at each step of a run; attempt_phases.c says when. */
 #include "launcher/job/attempt_steps.h"
 
 #include "common/log.h"
+#include "launcher/channel/agent_channel.h"
+#include "launcher/job/attempt_state.h"
+#include "launcher/job/events_file.h"
 #include "launcher/job/job_request.h"
 #include "launcher/plan/wiring_stated.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/input.h"
+#include "launcher/stdio/output.h"
+#include "launcher/stdio/progress_line.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <event2/event.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAVE_MS = 3000 /* for agents to go once they have been told */ };
+enum { LEAVE_MS = 3000 /* how long agents may take to go after BYE or end of file */ };
 
 void attempt_steps_set_deadline(struct attempt *a, int ms)
 {
@@ -41,7 +47,7 @@ static int survey_open(struct attempt *a, struct fault *why)
         a->names[i] = a->members[i].host->name;
     config.names = a->names;
     randombytes_buf(&config.tag, sizeof(config.tag));
-    config.tag &= INT64_MAX; /* it travels as JSON */
+    config.tag &= INT64_MAX; /* sent as a JSON number */
     return wiring_survey_create(&a->survey, &config, why);
 }
 
@@ -52,7 +58,7 @@ static void survey_ask(struct attempt *a, enum wiring_round round)
                                 wiring_survey_question(a->survey, i, round));
 }
 
-/* Bad wiring is said before anything runs; what is not stated is found. */
+/* Bad wiring is thus reported before anything runs, and links that no hostfile states are found. */
 void attempt_steps_look(struct attempt *a)
 {
     const struct plan *p = a->plan;
@@ -63,6 +69,7 @@ void attempt_steps_look(struct attempt *a)
     a->wiring = wiring_stated(p);
     if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->local_net))
         return;
+    log_debug("job %s: asking the hosts for their RDMA devices", a->identity.id);
     if (survey_open(a, &why)) {
         log_error("%s", why.text);
         a->stop_wanted = true;
@@ -91,6 +98,9 @@ void attempt_steps_prepare(struct attempt *a)
         rc = job_request_create(&text, a->plan, &a->identity, i, addresses, a->wiring,
                                 a->config.stdin_mode, &why);
         if (!rc)
+            log_debug("host %s: sending its JOB, %zu bytes", a->members[i].host->name,
+                      strlen(text));
+        if (!rc)
             agent_channel_send(a->members[i].channel, LAUNCH_JOB, text, strlen(text));
         job_request_destroy(text);
     }
@@ -113,6 +123,8 @@ void attempt_steps_start(struct attempt *a)
     events_file_write(a->config.events, "launched", a->identity.id,
                       json_pack("{s:i, s:i, s:s}", "ranks", a->plan->size, "hosts",
                                 a->plan->host_count, "command", command));
+    log_debug("job %s: starting the ranks; their coordinator is at %s", a->identity.id,
+              a->coordinator);
     for (int i = 0; i < a->plan->host_count; i++) {
         a->members[i].state = MEMBER_STARTED;
         agent_channel_send_json(a->members[i].channel, LAUNCH_START,
@@ -141,10 +153,10 @@ void attempt_steps_report_failure(struct attempt *a, bool is_certain)
     char words[1024] = "";
     const char *file = NULL;
 
-    if (a->failure_told || a->cause != STOP_NONE || a->failure.blame == BLAME_NONE ||
+    if (a->failure_reported || a->cause != STOP_NONE || a->failure.blame == BLAME_NONE ||
         (a->failure.blame < BLAME_CAUSE && !is_certain))
         return;
-    a->failure_told = true;
+    a->failure_reported = true;
     if (a->failure.rank >= 0)
         file = output_last_words(a->config.output, a->failure.rank, words, sizeof(words));
     output_say(a->config.output, "%s", a->failure.text);
@@ -152,7 +164,7 @@ void attempt_steps_report_failure(struct attempt *a, bool is_certain)
         output_say(a->config.output, "%s is empty", file);
     else if (file)
         output_say(a->config.output, "the end of %s:\n%s", file, words);
-    else if (words[0] && a->plan->size > 1) /* of a single rank they stand above the sentence */
+    else if (words[0] && a->plan->size > 1) /* a single rank's words are just above */
         output_say(a->config.output, "its last words on standard error:\n%s", words);
 }
 

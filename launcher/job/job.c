@@ -5,10 +5,15 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "launcher/channel/channel.h"
 #include "launcher/job/attempt.h"
+#include "launcher/job/attempt_pulse.h"
+#include "launcher/job/events_file.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/stream.h"
+#include "launcher/stdio/input.h"
+#include "launcher/stdio/output.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
