@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/options/option_help.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Options of run that mean the same here. */
+/* Options of a job that mean the same here. */
 static const char *const shared[] = {"hosts",          "hostfile",      "ssh-config", "agent",
                                      "agent-launcher", "agent-command", "config",     "profile",
                                      "verbose",        "quiet",         "help",       NULL};
@@ -26,13 +27,12 @@ struct command_reader {
     struct query_command *c;
     char *const *argv;
     int argc, at;
-    struct string_list passed; /* what options.h shall read */
+    struct string_list passed; /* the options for options_load() */
 };
 
-static const struct query_flag *flag_find(const struct query_command *c, const char *name,
-                                          char letter)
+static struct query_flag *flag_find(const struct query_command *c, const char *name, char letter)
 {
-    for (const struct query_flag *f = c->flags; f->name; f++) {
+    for (struct query_flag *f = c->flags; f->name; f++) {
         if (name ? strcmp(f->name, name) == 0 : f->letter == letter)
             return f;
     }
@@ -40,8 +40,7 @@ static const struct query_flag *flag_find(const struct query_command *c, const c
 }
 
 /* "-o FILE", "-oFILE", "--output FILE", "--output=FILE". */
-static int flag_read_text(struct command_reader *r, const struct query_flag *flag,
-                          struct fault *why)
+static int flag_read_text(struct command_reader *r, struct query_flag *flag, struct fault *why)
 {
     const char *word = r->argv[r->at++], *value = word + 2;
 
@@ -50,9 +49,9 @@ static int flag_read_text(struct command_reader *r, const struct query_flag *fla
     if (!*value && r->at < r->argc && !strchr(word, '='))
         value = r->argv[r->at++];
     if (!*value)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s %s", word, word,
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
                          flag->argument);
-    *flag->text = value;
+    flag->value = value;
     return 0;
 }
 
@@ -65,12 +64,11 @@ static int option_refuse(const struct query_command *c, const char *word, struct
         nearest_offer(&n, *name);
     for (const struct query_flag *f = c->flags; f->name; f++)
         nearest_offer(&n, f->name);
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "mlaunch %s has no option %s; the nearest that it has: --%s", c->name,
-                     text_show(shown, word), n.best);
+    return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unknown option %s; did you mean --%s?",
+                     c->name, text_show(shown, word), n.best);
 }
 
-/* An option of run, with its value if it is a word of its own. */
+/* An option of a job, together with the next word if that is its value. */
 static int option_pass(struct command_reader *r, const struct option *option, bool has_value,
                        struct fault *why)
 {
@@ -85,7 +83,7 @@ static int option_pass(struct command_reader *r, const struct option *option, bo
     if (rc || !option->argument || has_value)
         return rc;
     if (r->at == r->argc)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s %s", word, word,
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
                          option->argument);
     return string_list_add(&r->passed, r->argv[r->at++], why);
 }
@@ -95,7 +93,7 @@ static int option_read(struct command_reader *r, struct fault *why)
     const char *word = r->argv[r->at];
     bool is_long = word[1] == '-';
     char name[64];
-    const struct query_flag *flag;
+    struct query_flag *flag;
     const struct option *option;
 
     snprintf(name, sizeof(name), "%.*s", is_long ? (int)strcspn(word + 2, "=") : 1,
@@ -104,7 +102,7 @@ static int option_read(struct command_reader *r, struct fault *why)
     if (flag && flag->argument)
         return flag_read_text(r, flag, why);
     if (flag && !strchr(word, '=')) {
-        *flag->value = true;
+        flag->value = "";
         r->at++;
         return 0;
     }
@@ -120,10 +118,11 @@ static int job_word_read(struct command_reader *r, struct fault *why)
     char shown[TEXT_SHOWN];
 
     if (r->c->job_word == JOB_WORD_NONE || *r->c->job || !*word)
-        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: '%s' is one word too many", r->c->name,
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unexpected argument '%s'", r->c->name,
                          text_show(shown, word));
     if (!text_is_utf8(word))
-        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: that is no job's id", r->c->name);
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: a job id must be UTF-8 text",
+                         r->c->name);
     r->c->job = word;
     return 0;
 }
@@ -143,8 +142,8 @@ static int words_read(struct command_reader *r, struct fault *why)
     return rc;
 }
 
-/* Configuration files and environment count here too; what they say of ranks doesn't matter. The
- * program's name stands for the one that a job would have. */
+/* Reads configuration files and the environment, as for a job. Options of ranks in them have no
+ * effect here. A command line needs a program, which the subcommand's name stands in for. */
 static int options_read(struct command_reader *r, struct fault *why)
 {
     struct string_list words = {0};
@@ -173,7 +172,7 @@ static void help_print(const struct query_command *c)
         option_print(option_find(*name));
 }
 
-/* A plan in which every host is used, so that the agents are started as a job's are. */
+/* Makes a plan that uses every host, so that the agents are started as those of a job. */
 static int hosts_find(struct query_command *c, struct fault *why)
 {
     int rc;
@@ -208,6 +207,7 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
     string_list_clear(&r.passed);
     if (rc || c->is_done)
         return rc;
+    c->json = query_command_flag(c, "json");
     c->verbose = c->options->verbose;
     log_open("mlaunch", (enum log_level)(LOG_WARN + c->verbose));
     return hosts_find(c, why);
@@ -220,7 +220,7 @@ void query_command_close(struct query_command *c)
     options_destroy(c->options);
 }
 
-/* Other hosts' texts go to a terminal. */
+/* Replaces control characters in all strings: another host's texts may go to a terminal. */
 static void answer_make_plain(json_t *value)
 {
     const char *key;
@@ -281,13 +281,47 @@ static int answer_accept(void *arg, int host, int round, const json_t *said, str
     return 0;
 }
 
-int query_command_ask(struct query_command *c, json_t *question, struct fault *why)
+/* Takes over `question`. */
+static int question_ask(struct query_command *c, json_t *question, struct fault *why)
 {
     const struct query_rounds one = {1, question_copy, answer_accept, question};
     int rc = query_command_ask_rounds(c, &one, why);
 
     json_decref(question);
     return rc;
+}
+
+int query_command_main(struct query_command *c, int argc, char *const *argv,
+                       json_t *(*question)(const struct query_command *c, struct fault *why),
+                       int (*conclude)(const struct query_command *c))
+{
+    int status = STATUS_OURS, rc;
+    json_t *asked = NULL;
+    struct fault why;
+
+    rc = query_command_open(c, argc, argv, &why);
+    if (!rc && c->is_done) {
+        status = 0;
+    } else if (!rc) {
+        rc = fault_set(&why, ML_ERR_MEMORY,
+                       "out of memory"); /* of a question that gives no reason */
+        asked = question(c, &why);
+        if (asked)
+            rc = question_ask(c, asked, &why);
+        if (!rc)
+            status = conclude(c);
+    }
+    if (rc)
+        log_error("%s", why.text);
+    query_command_close(c);
+    return status;
+}
+
+const char *query_command_flag(const struct query_command *c, const char *name)
+{
+    const struct query_flag *flag = flag_find(c, name, 0);
+
+    return flag ? flag->value : NULL;
 }
 
 void query_command_print_json(const struct query_command *c)
@@ -322,11 +356,4 @@ int query_command_report_failed(const struct query_command *c)
         log_error("host %s: %s", c->answers[i].host->name, c->answers[i].error);
     }
     return failed;
-}
-
-const char *query_string(json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
 }
