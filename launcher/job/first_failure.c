@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/first_failure.h"
 
+#include "common/signal_text.h"
 #include "common/status.h"
 
 #include <signal.h>
@@ -36,10 +37,10 @@ void first_failure_describe(char *out, size_t size, const struct exited_report *
     if (r->error[0]) {
         snprintf(out, size, " could not be started: %s", r->error);
     } else if (r->signal) {
-        const char *name = sigdescr_np(r->signal);
+        char killed[SIGNAL_TEXT];
 
-        snprintf(out, size, " (pid %lld) was killed by signal %d (%s)%s%s%s%s", (long long)r->pid,
-                 r->signal, name ? name : "real-time signal", after, r->lost,
+        snprintf(out, size, " (pid %lld) %s%s%s%s%s", (long long)r->pid,
+                 signal_text_killed(killed, r->signal), after, r->lost,
                  r->core_file[0] ? "; core file "
                  : r->core       ? "; core dumped"
                                  : "",
