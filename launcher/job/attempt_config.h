@@ -20,7 +20,8 @@ struct attempt_config {
     struct input *input;
     enum stdin_mode stdin_mode;
     struct events_file *events;
-    /* Called once, on the loop: the run is over. It may be destroyed after the loop has returned. */
+    /* Called once, on the loop: the run is over. It may be destroyed after the loop has
+     * returned. */
     void (*on_end)(void *arg);
     void *arg;
 };

@@ -291,8 +291,8 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
         member_distrust(m, why.text);
         return;
     }
-    /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the ranks
-     * of all hosts. */
+    /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the
+     * ranks of all hosts. */
     if (m != &a->members[a->plan->ranks[0].host]) {
         member_distrust(m, "its agent speaks for a coordinator that it doesn't have");
         return;
@@ -330,8 +330,8 @@ static void on_note(struct attempt *a, struct attempt_member *m, const struct fr
         log_at(note.level, "host %s: %s", m->host->name, note.text);
 }
 
-/* Parses a frame with which an agent ends the job, and writes `event` to the events file. False: the
- * frame was invalid, or came before the start, so that only the member has failed. */
+/* Parses a frame with which an agent ends the job, and writes `event` to the events file. False:
+ * the frame was invalid, or came before the start, so that only the member has failed. */
 static bool end_report_take(struct attempt *a, struct attempt_member *m, const struct frame *f,
                             const char *event, char *text, size_t size)
 {

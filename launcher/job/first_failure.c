@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Signals that a program brings upon itself: never ours, even if we had sent another before. */
+/* Signals that a program causes itself: mlaunch never sends them, though it may have sent
+ * another. */
 static bool is_crash(int signal)
 {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
@@ -26,7 +27,8 @@ static enum blame blame_of(const struct exited_report *r)
 
 void first_failure_describe(char *out, size_t size, const struct exited_report *r, const char *host)
 {
-    /* What is behind a consequence may be an exit with status 0, which is nobody's failure: only these words tell. */
+    /* The cause of a consequence may be an exit with status 0, which is not reported as a failure:
+     * then this sentence alone names it. */
     const char *after = r->lost[0] ? " after it had lost a peer: " : "";
     int at = snprintf(out, size, "rank %d on host %s", r->rank, host);
 
@@ -68,7 +70,8 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid)
 {
-    /* Its exit may be heard of before its word, which comes by way of rank 0's host. */
+    /* The exit of the rank may be reported before its ABORTED, which comes through rank 0's
+     * host. */
     if (f->blame >= BLAME_CAUSE && f->rank != r->rank)
         return;
     f->blame = BLAME_CAUSE;

@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 enum {
-    SAME_PRESS_MS =
-        100, /* `timeout -s INT` and others send a signal to us and to our group at once */
+    /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
+    SAME_PRESS_MS = 100,
 };
 
 struct job {
@@ -39,14 +39,14 @@ struct job {
     struct attempt *attempt; /* the run under way, or NULL */
     bool attempt_ended;
 
-    int end_signals;       /* how often the user has asked for the end */
-    int end_signal;        /* with which signal last */
-    int64_t end_signal_ms; /* and when */
-    enum stop_cause cause; /* why no further run is to be started */
-    bool is_in_a_hurry;    /* what has not been written yet may be lost */
+    int end_signals;       /* how many times the user has asked for the end */
+    int end_signal;        /* the signal of the last time */
+    int64_t end_signal_ms; /* and its time, clock_ms() */
+    enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
+    bool is_in_a_hurry;    /* output that has not been written yet may be lost */
 };
 
-/* Descriptors 0, 1 and 2 must not become sockets of ours because the caller had closed them. */
+/* If the caller has closed descriptors 0, 1 or 2, no socket of mlaunch's may get their number. */
 static void standard_descriptors_open(void)
 {
     int fd = open("/dev/null", O_RDWR);
@@ -57,12 +57,12 @@ static void standard_descriptors_open(void)
         close(fd);
 }
 
-/* What a host takes at most: the channel, its bell, its thread's wake-up, SSH's socket, and while it connects those of
- * an agent (ssh-agent), a proxy and the copied file. */
+/* The most that a host needs: the channel, its bell, its thread's wake-up and SSH's socket; while
+ * connecting also those of ssh-agent, a proxy and the file to be copied. */
 enum { DESCRIPTORS_PER_HOST = 12, DESCRIPTORS_OF_OUR_OWN = 64 };
 
-/* As many descriptors as hosts and files need. Only as many: local ranks inherit the limit, and
- * programs may be careless with high numbers. */
+/* Allows as many descriptors as hosts and files need, and no more: local ranks inherit the limit,
+ * and some programs try every number up to it. */
 static void descriptor_limit_raise(const struct plan *p)
 {
     rlim_t need = DESCRIPTORS_OF_OUR_OWN + DESCRIPTORS_PER_HOST * (rlim_t)p->host_count +
@@ -76,11 +76,12 @@ static void descriptor_limit_raise(const struct plan *p)
                  (unsigned long long)need, (unsigned long long)limit.rlim_max);
         need = limit.rlim_max;
     }
+    log_debug("raising the limit of open files to %llu", (unsigned long long)need);
     limit.rlim_cur = need;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Ends the run, and no other will follow. */
+/* Ends the run; no further one will be started. */
 static void job_stop(struct job *j, enum stop_cause cause, int signal)
 {
     if (j->cause == STOP_NONE)
@@ -98,6 +99,7 @@ static void on_end_signal(struct job *j, int signal)
     j->end_signal = signal;
     j->end_signal_ms = now;
     j->end_signals++;
+    log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
         if (signal == SIGINT && j->attempt && !j->attempt_ended)
             output_say(j->output, "interrupted: ending the job; once more to kill it");
@@ -163,7 +165,7 @@ static void on_output_failed(const struct fault *why, void *arg)
 {
     struct job *j = arg;
 
-    if (why->code == ML_ERR_PEER) { /* as in `mlaunch … | head -1`: nothing to complain about */
+    if (why->code == ML_ERR_PEER) { /* as in `mlaunch … | head -1`: no error */
         job_stop(j, STOP_READER_GONE, SIGPIPE);
         return;
     }
@@ -194,7 +196,7 @@ static void on_attempt_end(void *arg)
     ((struct job *)arg)->attempt_ended = true;
 }
 
-/* What has been said and written goes out, however slow its reader is, unless the user or --timeout
+/* Waits until all output has been written, however slow its reader is, unless the user or --timeout
  * asks for the end meanwhile. */
 static void job_drain(struct job *j)
 {
@@ -206,7 +208,7 @@ static void job_drain(struct job *j)
         event_base_loop(j->base, EVLOOP_ONCE);
         j->is_in_a_hurry = j->end_signals != asked || was_late != (j->cause == STOP_TIMEOUT);
     }
-    event_base_loop(j->base, EVLOOP_NONBLOCK); /* a failure of the last write */
+    event_base_loop(j->base, EVLOOP_NONBLOCK); /* the last write may have failed */
 }
 
 static int job_run_once(struct job *j, const struct attempt_config *config,
@@ -290,7 +292,7 @@ static int job_open(struct job *j, struct fault *why)
     return 0;
 }
 
-/* Said only where it can be: standard error may be the pipe that nobody reads. */
+/* Only if it does not block: standard error may be the very pipe that nobody reads. */
 static void loss_report(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};

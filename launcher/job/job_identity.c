@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <time.h>
 
-/* Crockford's base 32: digits sort before letters, nothing looks like something else. */
+/* Crockford's base 32: digits sort before letters, and no two characters look alike. */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 static char *digits_put(char *at, uint64_t value, int count)

@@ -14,7 +14,7 @@ static const struct host *host_of(const struct plan *p, int host)
     return &p->list->hosts[p->hosts[host]];
 }
 
-/* Where a host is reached by the other ranks: what the hostfile says, else where SSH reached it. */
+/* Where other ranks reach a host: the address in the hostfile, or else where SSH reached it. */
 static const char *address_of(const struct plan *p, int host, const char *const *addresses)
 {
     const struct host *h = host_of(p, host);
@@ -27,8 +27,8 @@ static bool is_loopback(const char *address)
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-/* Text that may not be UTF-8 (file names and environments are bytes) can't be said in JSON: the
- * caller finds a NULL in the array's place and refuses. */
+/* File names and environments are bytes, and JSON has no way to hold text that is not UTF-8: then
+ * this fails, the array is replaced by NULL, and job_request_create() refuses the plan. */
 static int text_append(json_t *array, const char *text)
 {
     return json_array_append_new(array, json_string(text));
@@ -47,7 +47,7 @@ static json_t *texts_json(char *const *list)
     return array;
 }
 
-/* The hostfile's environment, after what is always passed on. */
+/* The variables that are always passed on, then those of the hostfile. */
 static json_t *environment_json(const struct host *h)
 {
     static const char *const always[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
@@ -70,8 +70,8 @@ static json_t *environment_json(const struct host *h)
     return array;
 }
 
-/* Where the agent can look for the way to the others: addresses that mean something on another host
- * first. */
+/* The other hosts' addresses, by whose routes the agent finds its own. Loopback addresses come
+ * last: they mean something else on another host. */
 static json_t *peers_json(const struct plan *p, int host, const char *const *addresses)
 {
     json_t *array = json_array();
@@ -87,9 +87,9 @@ static json_t *peers_json(const struct plan *p, int host, const char *const *add
     return array;
 }
 
-/* The address to listen on: the hostfile's; else, on a host reached over SSH, the one it was
- * reached at, which its own routes may not tell (the other hosts' addresses may be unknown). A
- * loopback address says only that a tunnel was used: then the agent decides. */
+/* The address to listen on: that of the hostfile, or else where SSH reached the host. The host's
+ * own routes may not show that, for the other hosts' addresses may be unknown. "": the agent
+ * decides; a loopback address only means that a tunnel was used. */
 static const char *bind_address(const struct plan *p, int host, const char *const *addresses)
 {
     const struct host *h = host_of(p, host);
@@ -181,7 +181,7 @@ void job_request_command_line(char *out, size_t size, const struct plan *p)
     }
 }
 
-/* Cut off in the middle of a character it would be no JSON. */
+/* Shortened until it does not end in the middle of a character, which JSON cannot hold. */
 static json_t *command_json(const struct plan *p)
 {
     char command[256];
@@ -244,7 +244,7 @@ int job_request_create(char **out, const struct plan *p, const struct job_identi
     if (!text)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "arguments, environment and directories must be UTF-8 text");
-    /* The secret is put in front by hand, so that the one copy of it can be wiped. */
+    /* The secret is put in front by hand: the JSON library would leave copies of it in memory. */
     hex_write(secret, identity->secret, AUTH_SECRET);
     if (asprintf(&with_secret, "{\"secret\":\"%s\",%s", secret, text + 1) < 0)
         with_secret = NULL;

@@ -27,7 +27,7 @@ static void on_event(evutil_socket_t signal, short what, void *arg)
     s->on_signal((int)signal, s->arg);
 }
 
-/* Unlike SIG_IGN, a handler is not inherited by the agent and the ranks across exec. */
+/* Unlike SIG_IGN, a handler does not outlive exec, so the agent and the ranks get the default. */
 static void signal_ignore(int signal)
 {
     (void)signal;
@@ -93,6 +93,6 @@ void signals_stop_self(struct signals *s)
 
     (void)s;
     sigaction(SIGTSTP, &usual, &ours);
-    raise(SIGTSTP); /* to this thread: the process has stopped, and goes on, when it returns */
+    raise(SIGTSTP); /* to this thread: on return the process has been stopped and continued */
     sigaction(SIGTSTP, &ours, NULL);
 }
