@@ -47,29 +47,6 @@ static json_t *texts_json(char *const *list)
     return array;
 }
 
-/* The variables that are always passed on, then those of the hostfile. */
-static json_t *environment_json(const struct host *h)
-{
-    static const char *const always[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
-    json_t *array = json_array(), *own = texts_json(h->env);
-    char text[1024];
-
-    for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++) {
-        const char *value = getenv(always[i]);
-
-        if (value) {
-            snprintf(text, sizeof(text), "%s=%s", always[i], value);
-            text_append(array, text);
-        }
-    }
-    if (json_array_extend(array, own)) {
-        json_decref(array);
-        array = NULL;
-    }
-    json_decref(own);
-    return array;
-}
-
 /* The other hosts' addresses, by whose routes the agent finds its own. Loopback addresses come
  * last: they mean something else on another host. */
 static json_t *peers_json(const struct plan *p, int host, const char *const *addresses)
@@ -208,7 +185,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                      identity->id, "size", p->size, "hosts", p->host_count, "host", host,
                      "host_name", h->name, "host_names", host_names_json(p), "host_of",
                      host_indices_json(p), "addresses", host_addresses_json(p, addresses), "peers",
-                     peers_json(p, host, addresses), "env", environment_json(h), "apps",
+                     peers_json(p, host, addresses), "env", texts_json(h->env), "apps",
                      apps_json(p), "ranks", ranks_json(p, host));
     more = json_pack("{s:s, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:b, s:i, s:s, s:i}",
                      "backend", p->backend, "local_net", p->local_net, "compat", p->compat,
