@@ -6,6 +6,7 @@
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
+#include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
@@ -18,8 +19,6 @@ enum { TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
 
 struct hosts {
     struct query_command c;
-    bool probe;
-    const char *file; /* -o, or NULL */
     const char **names, **addresses;
     struct wiring_survey *survey;
     json_t *devices; /* of each host */
@@ -69,13 +68,13 @@ static const char *gids_cell(char text[CELL], json_t *gids)
     text[0] = '\0';
     json_array_foreach(gids, i, gid)
     {
-        const char *ipv4 = query_string(gid, "ipv4");
-        int prefix = (int)json_integer_value(json_object_get(gid, "prefix"));
+        const char *ipv4 = query_field_text(gid, "ipv4");
+        int prefix = (int)query_field_whole(gid, "prefix");
 
         if (used >= CELL)
             break;
         used += (size_t)snprintf(text + used, CELL - used, "%s%s", i ? " " : "",
-                                 *ipv4 ? ipv4 : query_string(gid, "gid"));
+                                 *ipv4 ? ipv4 : query_field_text(gid, "gid"));
         if (*ipv4 && prefix && used < CELL)
             used += (size_t)snprintf(text + used, CELL - used, "/%d", prefix);
     }
@@ -84,7 +83,7 @@ static const char *gids_cell(char text[CELL], json_t *gids)
 
 static void add_device(struct text_table *t, const char *host, json_t *device)
 {
-    const char *error = query_string(device, "error"), *name = query_string(device, "name");
+    const char *error = query_field_text(device, "error"), *name = query_field_text(device, "name");
     json_t *port;
     size_t i;
 
@@ -94,13 +93,11 @@ static void add_device(struct text_table *t, const char *host, json_t *device)
     {
         char number[CELL], mtu[CELL], gids[CELL];
 
-        snprintf(number, sizeof(number), "%d",
-                 (int)json_integer_value(json_object_get(port, "port")));
-        snprintf(mtu, sizeof(mtu), "%d",
-                 (int)json_integer_value(json_object_get(port, "active_mtu")));
+        snprintf(number, sizeof(number), "%d", (int)query_field_whole(port, "port"));
+        snprintf(mtu, sizeof(mtu), "%d", (int)query_field_whole(port, "active_mtu"));
         text_table_add(t,
-                       (const char *const[]){host, name, number, query_string(port, "state"),
-                                             query_string(port, "link_layer"), mtu,
+                       (const char *const[]){host, name, number, query_field_text(port, "state"),
+                                             query_field_text(port, "link_layer"), mtu,
                                              gids_cell(gids, json_object_get(port, "gids")), NULL});
     }
 }
@@ -263,8 +260,9 @@ static int names_take(struct hosts *h, struct fault *why)
     return 0;
 }
 
-static int conclude(struct hosts *h, struct fault *why)
+static int hosts_conclude(struct hosts *h, struct fault *why)
 {
+    const char *output = query_command_flag(&h->c, "output");
     json_t *file = hostfile_write_json(
         h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL, h->addresses);
     int rc = 0;
@@ -275,15 +273,22 @@ static int conclude(struct hosts *h, struct fault *why)
         print_wiring(h);
     else
         print_hosts(h);
-    if (h->file)
-        rc = hostfile_write(h->file, file, why);
+    if (output)
+        rc = hostfile_write(output, file, why);
     json_decref(file);
     return rc;
 }
 
 int hosts_run(int argc, char **argv)
 {
-    struct query_flag flags[4] = {{.name = NULL}};
+    struct query_flag flags[] = {
+        {.name = "probe", .help = "find the RDMA wiring: ask all hosts, try all links"},
+        {.name = "output",
+         .letter = 'o',
+         .argument = "FILE",
+         .help = "write them as a hostfile, with the wiring found"},
+        {.name = "json", .help = "print the hostfile, nothing else"},
+        {.name = NULL}};
     struct hosts h = {.c = {.name = "hosts",
                             .usage =
                                 "usage: mlaunch hosts [OPTIONS]\n\nShows the hosts that a job with "
@@ -295,23 +300,13 @@ int hosts_run(int argc, char **argv)
     struct fault why;
     int rc;
 
-    flags[0] = (struct query_flag){.name = "probe",
-                                   .help = "find the RDMA wiring: ask all hosts, try all wires",
-                                   .value = &h.probe};
-    flags[1] = (struct query_flag){.name = "output",
-                                   .letter = 'o',
-                                   .argument = "FILE",
-                                   .help = "write them as a hostfile, with the wiring found",
-                                   .text = &h.file};
-    flags[2] = (struct query_flag){
-        .name = "json", .help = "print the hostfile, nothing else", .value = &h.c.json};
     rc = query_command_open(&h.c, argc, argv, &why);
     if (!rc && !h.c.is_done) {
         rc = names_take(&h, &why);
-        if (!rc && h.probe)
+        if (!rc && query_command_flag(&h.c, "probe"))
             rc = probe(&h, &why);
         if (!rc)
-            rc = conclude(&h, &why);
+            rc = hosts_conclude(&h, &why);
     }
     if (rc)
         log_error("%s", why.text);
