@@ -18,6 +18,9 @@ struct address {
 
 bool address_is_literal(const char *text); /* a numeric IPv4 or IPv6 address, nothing else */
 
+/* True for the numeric addresses by which a machine reaches itself alone: 127.x.x.x and ::1. */
+bool address_is_loopback(const char *ip);
+
 /* Numeric only: never asks a name server. address_parse takes "addr:port"; address_make both parts. */
 int address_parse(struct address *out, const char *text, struct fault *why);
 int address_make(struct address *out, const char *ip, uint16_t port, struct fault *why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/job_request.h"
 
+#include "common/address.h"
 #include "common/number.h"
 
 #include <jansson.h>
@@ -20,11 +21,6 @@ static const char *address_of(const struct plan *p, int host, const char *const 
     const struct host *h = host_of(p, host);
 
     return h->ips && h->ips[0] ? h->ips[0] : addresses[host];
-}
-
-static bool is_loopback(const char *address)
-{
-    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
 /* File names and environments are bytes, and JSON has no way to hold text that is not UTF-8: then
@@ -57,7 +53,7 @@ static json_t *peers_json(const struct plan *p, int host, const char *const *add
         for (int i = 0; i < p->host_count; i++) {
             const char *address = address_of(p, i, addresses);
 
-            if (i != host && address[0] && is_loopback(address) == loopback)
+            if (i != host && address[0] && address_is_loopback(address) == loopback)
                 text_append(array, address);
         }
     }
@@ -76,10 +72,10 @@ static const char *bind_address(const struct plan *p, int host, const char *cons
         return address;
     if (p->host_count == 1)
         return "";
-    for (int i = 0; i < p->host_count && is_loopback(address); i++) {
+    for (int i = 0; i < p->host_count && address_is_loopback(address); i++) {
         const char *other = address_of(p, i, addresses);
 
-        if (other[0] && !is_loopback(other))
+        if (other[0] && !address_is_loopback(other))
             return "";
     }
     return address;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/plan/backend.h"
 
+#include "common/address.h"
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"
 #include "launcher/text/string_list.h"
@@ -142,11 +143,6 @@ static int shm_check(const struct plan *p, struct fault *why)
     return 0;
 }
 
-static bool is_loopback(const char *ip)
-{
-    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
-}
-
 /* A host whose address is a loopback address cannot be reached from another machine, and an address
  * that is not loopback shows that there is one. */
 static int addresses_check(const struct plan *p, struct fault *why)
@@ -156,9 +152,9 @@ static int addresses_check(const struct plan *p, struct fault *why)
     for (int i = 0; i < p->host_count; i++) {
         const struct host *h = plan_host(p, i);
 
-        if (h->ips[0] && is_loopback(h->ips[0]) && !loop)
+        if (h->ips[0] && address_is_loopback(h->ips[0]) && !loop)
             loop = h;
-        else if (h->ips[0] && !is_loopback(h->ips[0]))
+        else if (h->ips[0] && !address_is_loopback(h->ips[0]))
             real = h;
     }
     if (!real || !loop)
