@@ -20,7 +20,7 @@ void usage_print_help(void)
          "and\n--cwd.");
     for (const struct option *s = option_table; s->help; s++) {
         if (s->name)
-            option_print(s);
+            option_help_print(s);
         else
             printf("\n%s\n", s->help);
     }

@@ -174,7 +174,7 @@ static int run_read(struct batch_reader *r, struct fault *why)
 
     if (!name)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    o = word[1] == '-' ? option_find(name) : option_find_letter(word[1]);
+    o = word[1] == '-' ? option_table_find(name) : option_table_find_letter(word[1]);
     free(name);
     rc = string_list_add(&r->out->words, r->argv[r->at++], why);
     if (rc || !o || !o->argument || r->at == r->argc)

@@ -18,11 +18,11 @@ static bool run_takes_value(const char *word)
     if (strcmp(word, "-np") == 0)
         return true;
     if (word[1] == '-') {
-        option = strchr(word, '=') ? NULL : option_find(word + 2);
+        option = strchr(word, '=') ? NULL : option_table_find(word + 2);
         return option && option->argument;
     }
     for (const char *c = word + 1; *c; c++) {
-        option = option_find_letter(*c);
+        option = option_table_find_letter(*c);
         if (!option || option->argument)
             return option && !c[1];
     }

@@ -53,9 +53,9 @@ static int long_read(struct line_reader *r, const char *word, struct fault *why)
 
     if (!where)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    option = option_find(where + 2);
+    option = option_table_find(where + 2);
     if (!option)
-        rc = option_unknown(where + 2, "--", why);
+        rc = option_table_unknown(where + 2, "--", why);
     else if (equals || !option->argument)
         rc = setting_read(r, option, equals ? equals + 1 : NULL, where, why);
     else
@@ -68,7 +68,7 @@ static int letter_refuse(const char *word, char letter, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
-    if (word[1] && word[2] && option_find(word + 1))
+    if (word[1] && word[2] && option_table_find(word + 1))
         return fault_set(why, ML_ERR_ARGUMENT, "%s: long options begin with two dashes: -%s",
                          text_show(shown, word), word);
     if (word[2])
@@ -86,9 +86,9 @@ static int short_read(struct line_reader *r, const char *word, struct fault *why
     int rc = 0;
 
     if (strcmp(word, "-np") == 0) /* an option of mpirun; -n with the value p would make no sense */
-        return value_read(r, option_find("np"), word, why);
+        return value_read(r, option_table_find("np"), word, why);
     for (const char *c = word + 1; *c && !rc; c++) {
-        const struct option *option = option_find_letter(*c);
+        const struct option *option = option_table_find_letter(*c);
         char where[] = {'-', *c, '\0'};
 
         if (!option)

@@ -59,9 +59,9 @@ struct target {
 
 static int key_find(struct config_source *s, const char *key, struct target *t)
 {
-    t->option = option_find(key);
+    t->option = option_table_find(key);
     if (!t->option)
-        return option_unknown(key, "", s->why);
+        return option_table_unknown(key, "", s->why);
     if (t->option->scope == OPTION_COMMAND)
         return fault_set(s->why, ML_ERR_ARGUMENT,
                          "%s goes on the command line, not into a configuration file", key);
@@ -97,12 +97,12 @@ static int target_find(struct config_source *s, const char *section, const char 
     if (strncmp(section, "profile ", 8) == 0)
         return profile_find(s, section + 8 + strspn(section + 8, " \t"), key, t);
     if (strcmp(section, "ssh") == 0) {
-        t->option = option_find_ssh(key);
-        return t->option ? 0 : option_unknown_ssh(key, s->why);
+        t->option = option_table_find_ssh(key);
+        return t->option ? 0 : option_table_unknown_ssh(key, s->why);
     }
     if (strcmp(section, "rdma") == 0) {
-        t->option = option_find_rdma(key);
-        return t->option ? 0 : option_unknown_rdma(key, s->why);
+        t->option = option_table_find_rdma(key);
+        return t->option ? 0 : option_table_unknown_rdma(key, s->why);
     }
     return section_refuse(s, section);
 }
@@ -128,7 +128,7 @@ static int pair_read(void *arg, const char *section, const char *key, const char
     if (!rc)
         rc = setting_add(t.list, &setting, s->why);
     free(where);
-    /* The line stands in `where` already. */
+    /* `where` has named the line already. */
     return rc ? line_refuse(s, rc) : 1;
 }
 

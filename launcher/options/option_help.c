@@ -23,7 +23,7 @@ static void description_print(const char *text)
     }
 }
 
-void option_print(const struct option *s)
+void option_help_print(const struct option *s)
 {
     char names[96], letter[8] = "   ";
     int n;

@@ -8,6 +8,6 @@
 enum { OPTION_COLUMN = 30 /* at which the descriptions begin */ };
 
 /* Prints to stdout; the description is wrapped at column 100. */
-void option_print(const struct option *s);
+void option_help_print(const struct option *s);
 
 #endif

@@ -400,7 +400,7 @@ static const char *const future[] = {
     "mpi", NULL};
 /* clang-format on */
 
-const struct option *option_find(const char *name)
+const struct option *option_table_find(const char *name)
 {
     for (const struct option *s = option_table; s->help; s++)
         if (s->name && (strcmp(s->name, name) == 0 || (s->alias && strcmp(s->alias, name) == 0)))
@@ -408,7 +408,7 @@ const struct option *option_find(const char *name)
     return NULL;
 }
 
-const struct option *option_find_letter(char letter)
+const struct option *option_table_find_letter(char letter)
 {
     for (const struct option *s = option_table; s->help; s++)
         if (s->name && s->letter == letter)
@@ -416,7 +416,7 @@ const struct option *option_find_letter(char letter)
     return NULL;
 }
 
-const struct option *option_find_ssh(const char *key)
+const struct option *option_table_find_ssh(const char *key)
 {
     for (const struct option *s = ssh_table; s->name; s++)
         if (strcmp(s->name, key) == 0)
@@ -424,15 +424,15 @@ const struct option *option_find_ssh(const char *key)
     return NULL;
 }
 
-const struct option *option_find_rdma(const char *key)
+const struct option *option_table_find_rdma(const char *key)
 {
     for (const struct section_key *k = rdma_keys; k->key; k++)
         if (strcmp(k->key, key) == 0)
-            return option_find(k->option);
+            return option_table_find(k->option);
     return NULL;
 }
 
-int option_unknown(const char *name, const char *prefix, struct fault *why)
+int option_table_unknown(const char *name, const char *prefix, struct fault *why)
 {
     struct nearest n = {.typed = name};
     char shown[TEXT_SHOWN];
@@ -451,7 +451,7 @@ int option_unknown(const char *name, const char *prefix, struct fault *why)
                      prefix, n.best);
 }
 
-int option_unknown_ssh(const char *key, struct fault *why)
+int option_table_unknown_ssh(const char *key, struct fault *why)
 {
     struct nearest n = {.typed = key};
     char shown[TEXT_SHOWN];
@@ -462,7 +462,7 @@ int option_unknown_ssh(const char *key, struct fault *why)
                      text_show(shown, key), n.best);
 }
 
-int option_unknown_rdma(const char *key, struct fault *why)
+int option_table_unknown_rdma(const char *key, struct fault *why)
 {
     struct nearest n = {.typed = key};
     char shown[TEXT_SHOWN];

@@ -44,17 +44,17 @@ struct option {
 extern const struct option option_table[];
 
 /* Finds an option of run by its name or alias, or by its letter. NULL: there is none. */
-const struct option *option_find(const char *name);
-const struct option *option_find_letter(char letter);
+const struct option *option_table_find(const char *name);
+const struct option *option_table_find_letter(char letter);
 
 /* Finds a key of section [ssh] or [rdma] of configuration files. NULL: there is none. */
-const struct option *option_find_ssh(const char *key);
-const struct option *option_find_rdma(const char *key);
+const struct option *option_table_find_ssh(const char *key);
+const struct option *option_table_find_rdma(const char *key);
 
 /* Sets the message for an unknown option or key, which offers the nearest known one, and returns
  * ML_ERR_ARGUMENT. `prefix` is printed before names: "--" or "". */
-int option_unknown(const char *name, const char *prefix, struct fault *why);
-int option_unknown_ssh(const char *key, struct fault *why);
-int option_unknown_rdma(const char *key, struct fault *why);
+int option_table_unknown(const char *name, const char *prefix, struct fault *why);
+int option_table_unknown_ssh(const char *key, struct fault *why);
+int option_table_unknown_rdma(const char *key, struct fault *why);
 
 #endif

@@ -37,14 +37,14 @@ static int variable_read(struct setting_list *l, const char *variable, struct fa
 {
     char *name = option_name_of(variable + strlen(variable_prefix)), *where = NULL;
     const char *value = strchr(variable, '=');
-    struct setting s = {name ? option_find(name) : NULL, (char *)value + 1, NULL, -1,
+    struct setting s = {name ? option_table_find(name) : NULL, (char *)value + 1, NULL, -1,
                         LAYER_ENVIRONMENT};
     int rc = name ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
     if (!rc)
         rc = string_format(&where, why, "%.*s", (int)(value - variable), variable);
     s.where = where;
-    if (!rc && !s.option && (rc = option_unknown(name, "", why)))
+    if (!rc && !s.option && (rc = option_table_unknown(name, "", why)))
         fault_wrap(why, "%s", where);
     else if (!rc)
         rc = setting_add(l, &s, why);

@@ -52,8 +52,8 @@ static const bool is_built = true;
 static const bool is_built = false;
 #endif
 
-/* The rule of "auto". Somebody who wrote a complete matrix expects RDMA, so a warning tells if it
- * is not used. */
+/* Applies the rule of "auto". A user who wrote a complete matrix expects RDMA, so there is a
+ * warning if it is not used. */
 static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault *why)
 {
     bool one = p->host_count == 1;
@@ -143,8 +143,8 @@ static int shm_check(const struct plan *p, struct fault *why)
     return 0;
 }
 
-/* A host whose address is a loopback address cannot be reached from another machine, and an address
- * that is not loopback shows that there is one. */
+/* Refuses a loopback address beside a host with another kind of address: from that host's machine,
+ * nothing can reach it. */
 static int addresses_check(const struct plan *p, struct fault *why)
 {
     const struct host *real = NULL, *loop = NULL;

@@ -107,7 +107,7 @@ static int option_read(struct command_reader *r, struct fault *why)
         r->at++;
         return 0;
     }
-    option = is_long ? option_find(name) : option_find_letter(name[0]);
+    option = is_long ? option_table_find(name) : option_table_find_letter(name[0]);
     if (flag || !option || !strings_has((char *const *)shared, option->name))
         return option_refuse(r->c, word, why);
     return option_pass(r, option, is_long ? strchr(word, '=') != NULL : word[2] != '\0', why);
@@ -167,10 +167,10 @@ static void help_print(const struct query_command *c)
     puts(c->usage);
     puts("");
     for (const struct query_flag *f = c->flags; f->name; f++)
-        option_print(&(struct option){
+        option_help_print(&(struct option){
             .name = f->name, .letter = f->letter, .argument = f->argument, .help = f->help});
     for (const char *const *name = shared; *name; name++)
-        option_print(option_find(*name));
+        option_help_print(option_table_find(*name));
 }
 
 /* Makes a plan that uses every host, so that the agents are started as those of a job. */

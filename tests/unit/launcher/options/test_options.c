@@ -328,14 +328,14 @@ static void test_table(void **state)
         if (!s->name)
             continue;
         assert_non_null(s->set);
-        assert_ptr_equal(option_find(s->name), s);
+        assert_ptr_equal(option_table_find(s->name), s);
         if (s->alias)
-            assert_ptr_equal(option_find(s->alias), s);
+            assert_ptr_equal(option_table_find(s->alias), s);
         if (s->letter)
-            assert_ptr_equal(option_find_letter(s->letter), s);
+            assert_ptr_equal(option_table_find_letter(s->letter), s);
     }
-    assert_null(option_find("mpi"));
-    assert_null(option_find(""));
+    assert_null(option_table_find("mpi"));
+    assert_null(option_table_find(""));
 }
 
 int main(void)
