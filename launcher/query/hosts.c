@@ -6,6 +6,7 @@
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
+#include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
@@ -17,8 +18,6 @@ enum { TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
 
 struct hosts {
     struct query_command c;
-    bool probe;
-    const char *file; /* -o, or NULL */
     const char **names, **addresses;
     struct wiring_survey *survey; /* or NULL: without --probe */
 };
@@ -227,27 +226,35 @@ static int names_collect(struct hosts *h, struct fault *why)
     return 0;
 }
 
-static int hosts_show(struct hosts *h, struct fault *why)
+static int hosts_conclude(struct hosts *h, struct fault *why)
 {
-    json_t *file = hostfile_to_json(h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL,
-                                    h->addresses);
+    const char *output = query_command_flag(&h->c, "output");
+    json_t *file = hostfile_write_json(
+        h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL, h->addresses);
     int rc = 0;
 
     if (h->c.json)
-        hostfile_print(stdout, file);
+        hostfile_write_print(stdout, file);
     else if (h->survey)
         wiring_print(h);
     else
         hosts_print(h);
-    if (h->file)
-        rc = hostfile_write(h->file, file, why);
+    if (output)
+        rc = hostfile_write(output, file, why);
     json_decref(file);
     return rc;
 }
 
 int hosts_run(int argc, char **argv)
 {
-    struct query_flag flags[4] = {{.name = NULL}};
+    struct query_flag flags[] = {
+        {.name = "probe", .help = "find the RDMA wiring: ask all hosts, try all links"},
+        {.name = "output",
+         .letter = 'o',
+         .argument = "FILE",
+         .help = "write them as a hostfile, with the wiring found"},
+        {.name = "json", .help = "print the hostfile, nothing else"},
+        {.name = NULL}};
     struct hosts h = {.c = {.name = "hosts",
                             .usage =
                                 "usage: mlaunch hosts [OPTIONS]\n\nShows the hosts that a job with "
@@ -259,23 +266,13 @@ int hosts_run(int argc, char **argv)
     struct fault why;
     int rc;
 
-    flags[0] = (struct query_flag){.name = "probe",
-                                   .help = "find the RDMA wiring: ask all hosts, try all wires",
-                                   .value = &h.probe};
-    flags[1] = (struct query_flag){.name = "output",
-                                   .letter = 'o',
-                                   .argument = "FILE",
-                                   .help = "write them as a hostfile, with the wiring found",
-                                   .text = &h.file};
-    flags[2] = (struct query_flag){
-        .name = "json", .help = "print the hostfile, nothing else", .value = &h.c.json};
     rc = query_command_open(&h.c, argc, argv, &why);
     if (!rc && !h.c.is_done) {
         rc = names_collect(&h, &why);
-        if (!rc && h.probe)
+        if (!rc && query_command_flag(&h.c, "probe"))
             rc = hosts_probe(&h, &why);
         if (!rc)
-            rc = hosts_show(&h, &why);
+            rc = hosts_conclude(&h, &why);
     }
     if (rc)
         log_error("%s", why.text);
