@@ -37,7 +37,9 @@ check_output "" "need no warning" cat "$ERR"
 check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent \
     "$MLAUNCH" --dry-run -- true
 check_match '^host 0: n1 \(SSH, 2 slots\)' "$OUT" "the plan says so"
-check_error 125 'SLURM_JOB_NODELIST: cannot parse .n\[1-.' "a list that makes no sense" env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
-check_error 0 'SLURM_JOB_NODELIST: cannot parse .n\[1-.; using the hosts of --hosts' "does not stop hosts that are named" \
+check_error 125 'SLURM_JOB_NODELIST: cannot parse .n\[1-.' "a list that makes no sense" env \
+    SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
+check_error 0 'SLURM_JOB_NODELIST: cannot parse .n\[1-.; using the hosts of --hosts' \
+    "does not stop hosts that are named" \
     env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" --dry-run -H a -- true
 done_testing

@@ -78,10 +78,12 @@ check_output 14 "--submit, SGE" batch sge --submit -- true
 fake bsub 'echo "Job <15> is submitted to queue <normal>."'
 check_output 15 "--submit, LSF" batch lsf --submit -- true
 fake bsub 'echo "Job not submitted"'
-check_error 125 "bsub accepted the job, but its answer was not understood: 'Job not submitted" "an odd answer" batch lsf --submit -- true
+check_error 125 "bsub accepted the job, but its answer was not understood: 'Job not submitted" \
+    "an odd answer" batch lsf --submit -- true
 fake sbatch 'echo "sbatch: error: no such partition" >&2; exit 3'
 check_error 125 "sbatch did not accept the job: status 3" "a refusal" batch slurm --submit -- true
-check_error 125 "sbatch did not accept the job: status 3" "a refusal, where the caller ignores SIGCHLD" \
+check_error 125 "sbatch did not accept the job: status 3" \
+    "a refusal, where the caller ignores SIGCHLD" \
     env --ignore-signal=CHLD "PATH=$T/bin:$PATH" "$MLAUNCH" batch slurm --submit -- true
 check_match 'no such partition' "$ERR" "in the system's own words"
 rm "$T/bin/qsub"

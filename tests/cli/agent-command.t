@@ -161,7 +161,8 @@ check "kubectl exec" env PATH="$T/bin:$PATH" \
     "$MLAUNCH" --agent-command 'kubectl exec -i {host} -- ' -H web-0.ns -- true
 check_output "<exec><-i><web-0.ns><-->" "gets these" cat "$T/words.kubectl"
 for name in 'a b' 'a;b' '$(a)' "a'b" '-a'; do
-    check_error 125 "the host's name .* (must not contain|begins with)" "a host can't be named $name" \
+    check_error 125 "the host's name .* (must not contain|begins with)" \
+        "a host can't be named $name" \
         "$MLAUNCH" --agent-command 'true {host}' -H "$name" -- true
 done
 done_testing

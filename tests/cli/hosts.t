@@ -25,10 +25,12 @@ check_output '[{"ssh": "a", "slots": 3},
  {"ssh": "b"}]' "… with its slots" cat "$T/list.json"
 (umask 027 && "$MLAUNCH" hosts -H a -o "$T/private.json" > "$OUT")
 check_output 640 "… as private as the user wants it" stat -c %a "$T/private.json"
-check_error 125 'cannot write /nowhere/x.json: No such file' "a file that can't be written" "$MLAUNCH" hosts -o /nowhere/x.json
+check_error 125 'cannot write /nowhere/x.json: No such file' "a file that can't be written" \
+    "$MLAUNCH" hosts -o /nowhere/x.json
 check_error 125 '-o needs a value: -o FILE' "no file" "$MLAUNCH" hosts -o
 check_error 125 "mlaunch hosts: unexpected argument 'x'" "a word" "$MLAUNCH" hosts x
-check_error 125 'mlaunch hosts: unknown option --prob; did you mean --probe\?' "a slip" "$MLAUNCH" hosts --prob
+check_error 125 'mlaunch hosts: unknown option --prob; did you mean --probe\?' "a slip" \
+    "$MLAUNCH" hosts --prob
 if grep -q '^#define HAVE_RDMA' "$BUILD/config.h"; then
     check_match '^RDMA: devices: found at the start; port: 2; GID index: what fits each pair best; MTU: 1024; queue pairs: UC$' \
         <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 --qp uc -- true) \

@@ -74,13 +74,15 @@ check_match '^rank 3: host b, local rank 1, program 1$' "$OUT" "tells the ranks"
 check_error 0 '^mlaunch: warning: -x NOT_THERE' "an absent variable is a warning" plan \
     -x NOT_THERE prog
 check_output "" "which -q silences" stderr_of plan -q -x NOT_THERE prog
-check_error 0 '^mlaunch: backend shm: all ranks are on one host' "-v says why this backend" plan -v prog
+check_error 0 '^mlaunch: backend shm: all ranks are on one host' "-v says why this backend" plan \
+    -v prog
 check_error 0 '^mlaunch: placement: 3 ranks on 2 of the 2 hosts \(--hosts\), dealt out host by host$' "-vv names the placement" \
     plan -vv -H a,b -n 3 --map-by host prog
 check_match '^mlaunch: host a: its agent is started over SSH$' "$ERR" "… and the way to each host"
 check_error 0 '^mlaunch: backend tcp: chosen by --backend$' "… and who chose the backend" \
     plan -vvv --backend tcp -H a,b -n 3 prog
-check_match '^    environment MLAUNCH_ALGO=ring$' <(MLAUNCH_ALGO=ring plan prog) "MLAUNCH_ALGO is passed on"
+check_match '^    environment MLAUNCH_ALGO=ring$' <(MLAUNCH_ALGO=ring plan prog) \
+    "MLAUNCH_ALGO is passed on"
 check "names with control characters are shown harmlessly" plan $'a\e[2Jb'
 check_no_match $'\e' "$OUT" "in the plan too"
 check "a hostfile from a pipe" plan --hostfile <(echo a) prog

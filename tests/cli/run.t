@@ -80,7 +80,8 @@ check_match "^mlaunch: warning: cannot find the path of this directory \(No such
     "… with a warning"
 run gone -n 1 --cwd etc -- pwd
 job_judge 125 "… and no --cwd counts from it" "mlaunch --cwd etc in a directory that is gone"
-check_match "^mlaunch: error: --cwd etc is relative to this directory, which was removed " "$ERR" "… which a sentence says"
+check_match "^mlaunch: error: --cwd etc is relative to this directory, which was removed " "$ERR" \
+    "… which a sentence says"
 
 # Ranks start with the default signal actions and mask. (Signals 32 and 33 are libc's own.)
 standard_signals() {
