@@ -199,12 +199,11 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
     return 0;
 }
 
-int liveness_receive_leave(struct server_member *m, struct fault *why)
+void liveness_receive_leave(struct server_member *m)
 {
     struct generation *g = m->generation;
     char text[SENTENCE] = "";
 
-    (void)why;
     m->state = MEMBER_LEFT;
     if (m->timer)
         event_del(m->timer);
@@ -218,7 +217,6 @@ int liveness_receive_leave(struct server_member *m, struct fault *why)
         sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
         generation_fail(g, ML_ERR_PEER, text);
     }
-    return 0;
 }
 
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why)

@@ -53,8 +53,10 @@ static int receive_from_member(struct connection *c, const struct frame *f, json
     }
     if (!m)
         return fault_set(why, ML_ERR_REFUSED, "it sent message %u before it had joined", f->type);
-    if (f->type == COORD_LEAVE && m->state == MEMBER_JOINED)
-        return liveness_receive_leave(m, why);
+    if (f->type == COORD_LEAVE && m->state == MEMBER_JOINED) {
+        liveness_receive_leave(m);
+        return 0;
+    }
     if (m->state != MEMBER_JOINED || !g->is_complete)
         return 0;
     return receive_for_group(m, f, message, why);
