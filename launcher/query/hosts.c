@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the
- * other; as a hostfile with -o. */
+/* hosts.c: `mlaunch hosts`: shows the hosts of a job; with --probe also which RDMA devices lead
+ * from one to the other; with -o writes them as a hostfile. */
 #include "common/log.h"
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
@@ -23,7 +23,7 @@ struct hosts {
     struct wiring_survey *survey; /* or NULL: without --probe */
 };
 
-static const char *list_cell(char text[CELL], char *const *list)
+static const char *addresses_cell(char text[CELL], char *const *list)
 {
     size_t used = 0;
 
@@ -33,8 +33,8 @@ static const char *list_cell(char text[CELL], char *const *list)
     return text[0] ? text : "-";
 }
 
-/* Without --probe nobody is asked. */
-static void print_hosts(const struct hosts *h)
+/* Without --probe no host is asked. */
+static void hosts_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "SLOTS", "ADDRESSES", NULL};
     static const char *const ways[] = {[HOST_BY_SSH] = "SSH",
@@ -49,7 +49,7 @@ static void print_hosts(const struct hosts *h)
 
         snprintf(slots, sizeof(slots), "%d", host->slots);
         text_table_add(t, (const char *const[]){host->name, host->slots ? slots : "-",
-                                                list_cell(addresses, host->ips), NULL});
+                                                addresses_cell(addresses, host->ips), NULL});
     }
     if (t)
         text_table_print(t);
@@ -75,7 +75,7 @@ static const char *gids_cell(char text[CELL], const struct wiring_port *p)
     return text;
 }
 
-static void add_device(struct text_table *t, const char *host, const struct wiring_device *d)
+static void device_add(struct text_table *t, const char *host, const struct wiring_device *d)
 {
     if (d->error)
         text_table_add(
@@ -91,7 +91,7 @@ static void add_device(struct text_table *t, const char *host, const struct wiri
     }
 }
 
-static void print_devices(const struct hosts *h)
+static void devices_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "DEVICE", "PORT",      "STATE",
                                        "LINK", "MTU",    "ADDRESSES", NULL};
@@ -101,7 +101,7 @@ static void print_devices(const struct hosts *h)
         const struct wiring_host *host = wiring_survey_host(h->survey, i);
 
         for (int k = 0; k < host->device_count; k++)
-            add_device(t, h->names[i], &host->devices[k]);
+            device_add(t, h->names[i], &host->devices[k]);
     }
     if (t)
         text_table_print(t);
@@ -123,13 +123,13 @@ static const char *entry_cell(char text[CELL], const json_t *entry)
     return text[0] ? text : "-";
 }
 
-static const json_t *entry(const struct hosts *h, int from, int to)
+static const json_t *wiring_entry(const struct hosts *h, int from, int to)
 {
     return json_array_get(json_array_get(wiring_survey_wiring(h->survey), (size_t)from),
                           (size_t)to);
 }
 
-static void print_matrix(const struct hosts *h)
+static void matrix_print(const struct hosts *h)
 {
     static const char sides[HOSTS_IN_A_TABLE + 2] = "lllllllllllll";
     int count = h->c.hosts->count;
@@ -143,7 +143,7 @@ static void print_matrix(const struct hosts *h)
     for (int i = 0; i < count && t; i++) {
         cells[0] = h->names[i];
         for (int j = 0; j < count; j++)
-            cells[j + 1] = entry_cell(text[j], entry(h, i, j));
+            cells[j + 1] = entry_cell(text[j], wiring_entry(h, i, j));
         text_table_add(t, cells);
     }
     if (t)
@@ -151,38 +151,38 @@ static void print_matrix(const struct hosts *h)
     text_table_destroy(t);
 }
 
-/* As a matrix while it fits, else a line for each pair. */
-static void print_wiring(const struct hosts *h)
+/* A matrix if it fits, else one line for each pair. */
+static void wiring_print(const struct hosts *h)
 {
     int count = h->c.hosts->count;
     char there[CELL], back[CELL];
 
     putchar('\n');
     if (count <= HOSTS_IN_A_TABLE) {
-        print_matrix(h);
+        matrix_print(h);
         return;
     }
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++)
-            printf("%s %s - %s %s\n", h->names[i], entry_cell(there, entry(h, i, j)), h->names[j],
-                   entry_cell(back, entry(h, j, i)));
+            printf("%s %s - %s %s\n", h->names[i], entry_cell(there, wiring_entry(h, i, j)),
+                   h->names[j], entry_cell(back, wiring_entry(h, j, i)));
 }
 
-static json_t *question(void *arg, int host, int round)
+static json_t *hosts_question(void *arg, int host, int round)
 {
     const struct hosts *h = arg;
 
     return wiring_survey_question(h->survey, host, (enum wiring_round)round);
 }
 
-static int take(void *arg, int host, int round, const json_t *said, struct fault *why)
+static int hosts_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
     const struct hosts *h = arg;
 
     return wiring_survey_answer(h->survey, host, (enum wiring_round)round, said, why);
 }
 
-static int survey_open(struct hosts *h, struct fault *why)
+static int hosts_survey_open(struct hosts *h, struct fault *why)
 {
     const struct wiring_config config = {.names = h->names,
                                          .count = h->c.hosts->count,
@@ -192,18 +192,18 @@ static int survey_open(struct hosts *h, struct fault *why)
     return wiring_survey_create(&h->survey, &config, why);
 }
 
-/* What the hostfile says of the wiring is not looked at: this finds what is. */
-static int probe(struct hosts *h, struct fault *why)
+/* Ignores the wiring that the hostfile states: what is found is the wiring that there is. */
+static int hosts_probe(struct hosts *h, struct fault *why)
 {
-    const struct query_rounds rounds = {WIRING_ROUNDS, question, take, h};
-    int rc = survey_open(h, why), culprit = 0;
+    const struct query_rounds rounds = {WIRING_ROUNDS, hosts_question, hosts_answer, h};
+    int rc = hosts_survey_open(h, why), culprit = 0;
 
     if (!rc)
         rc = query_command_ask_rounds(&h->c, &rounds, why);
     if (rc)
         return rc;
     if (!h->c.json)
-        print_devices(h);
+        devices_print(h);
     if (query_command_report_failed(&h->c))
         return fault_set(why, ML_ERR_LINK, "without all hosts the wiring can't be found");
     for (int i = 0; i < h->c.hosts->count; i++)
@@ -212,7 +212,7 @@ static int probe(struct hosts *h, struct fault *why)
     return rc ? fault_wrap(why, "host %s", h->names[culprit]) : 0;
 }
 
-static int names_take(struct hosts *h, struct fault *why)
+static int names_collect(struct hosts *h, struct fault *why)
 {
     size_t count = (size_t)h->c.hosts->count;
 
@@ -227,7 +227,7 @@ static int names_take(struct hosts *h, struct fault *why)
     return 0;
 }
 
-static int conclude(struct hosts *h, struct fault *why)
+static int hosts_show(struct hosts *h, struct fault *why)
 {
     json_t *file = hostfile_to_json(h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL,
                                     h->addresses);
@@ -236,9 +236,9 @@ static int conclude(struct hosts *h, struct fault *why)
     if (h->c.json)
         hostfile_print(stdout, file);
     else if (h->survey)
-        print_wiring(h);
+        wiring_print(h);
     else
-        print_hosts(h);
+        hosts_print(h);
     if (h->file)
         rc = hostfile_write(h->file, file, why);
     json_decref(file);
@@ -271,11 +271,11 @@ int hosts_run(int argc, char **argv)
         .name = "json", .help = "print the hostfile, nothing else", .value = &h.c.json};
     rc = query_command_open(&h.c, argc, argv, &why);
     if (!rc && !h.c.is_done) {
-        rc = names_take(&h, &why);
+        rc = names_collect(&h, &why);
         if (!rc && h.probe)
-            rc = probe(&h, &why);
+            rc = hosts_probe(&h, &why);
         if (!rc)
-            rc = conclude(&h, &why);
+            rc = hosts_show(&h, &why);
     }
     if (rc)
         log_error("%s", why.text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wire_trial.c: trying wires by datagrams: where they are sent on InfiniBand, and what is known afterwards if datagrams are lost, too
- * long for the way, another job's, or not answered. The verbs are mocks: the peer answers as soon as something is
- * sent to it.
+ * test_wire_trial.c: trying wires by datagrams: where they are sent on InfiniBand, and what is
+ * known afterwards if datagrams are lost, too long for the way, another job's, or not answered. The
+ * verbs are mocks: the peer answers as soon as something is sent to it.
  */
 #include "rdma/probe/wire_trial.h"
 
