@@ -192,7 +192,7 @@ static int hosts_survey_open(struct hosts *h, struct fault *why)
     return wiring_survey_create(&h->survey, &config, why);
 }
 
-/* Ignores the wiring that the hostfile states: what is found is the wiring that there is. */
+/* Finds the wiring that there is; a wiring that the hostfile states is ignored. */
 static int hosts_probe(struct hosts *h, struct fault *why)
 {
     const struct query_rounds rounds = {WIRING_ROUNDS, hosts_question, hosts_answer, h};

@@ -51,8 +51,8 @@ static void ports_open(struct wire_trial **w, struct ibv_context *context, const
     }
 }
 
-/* Waits for the byte that says that the question is in `file`, which all processes share. NULL: the
- * parent has ended, or there is no question. The caller's. */
+/* Waits for a byte from the parent: then the question is in `file`, which all processes share.
+ * NULL: the parent has ended, or there is no question. The caller's. */
 static json_t *question_read(int fd, int file)
 {
     off_t size;
@@ -70,7 +70,7 @@ static json_t *question_read(int fd, int file)
     return question;
 }
 
-/* Adds to each target's try what came of it, and sends all to the parent. */
+/* Adds its result to each try, and sends them to the parent. */
 static void tries_send(const struct trial_candidates *c, int fd)
 {
     json_t *answer;
@@ -92,7 +92,7 @@ static void tries_send(const struct trial_candidates *c, int fd)
 
 struct child_arg {
     const struct probe_choice *choice;
-    char *const *named; /* NULL-terminated: by the user */
+    char *const *named; /* NULL-terminated; the user's */
     int file;           /* where the question will be */
 };
 
@@ -161,8 +161,8 @@ static void answers_print(struct probe_child *children, int count, int deadline_
     json_decref(root);
 }
 
-/* Copies the next line of stdin to the file. False: there is no question. *wait_ms: the time that
- * it allows for the trial. */
+/* Copies the next line of stdin, the question, to the file. False: there is none. *wait_ms: how
+ * long the trial may take. */
 static bool question_copy(int file, int *wait_ms)
 {
     char *line = NULL;

@@ -23,7 +23,7 @@ static bool is_same_fabric(const struct trial_port *a, const struct trial_port *
     return a->gid_count > 0 && b->gid_count > 0 && memcmp(a->gids[0].raw, b->gids[0].raw, 8) == 0;
 }
 
-/* As gid_score; *x, *y: the GIDs to use. Both hosts find the same. */
+/* As gid_score(). *x and *y become the GIDs to use; both hosts find the same. */
 static int ports_score(const struct trial_question *q, const struct trial_port *a,
                        const struct trial_port *b, struct gid *x, struct gid *y)
 {
@@ -57,7 +57,7 @@ static bool ports_share(const struct trial_question *q, const struct trial_port 
     return ports_score(q, a, b, &x, &y) >= GID_SHARED;
 }
 
-/* --port is for the ports that the wiring leaves open. */
+/* --port applies only to ports that the wiring leaves open. */
 static enum port_naming port_naming(const struct trial_question *q, const struct trial_port *p,
                                     int to)
 {
@@ -80,8 +80,7 @@ static enum port_naming port_naming(const struct trial_question *q, const struct
     return NAMED_NOT;
 }
 
-/* Whether the trial waits for these two: the pairs that the wiring names, or all if none is stated.
- */
+/* Whether the trial waits for this pair: one that the wiring names, or any if none is stated. */
 static bool is_wanted(const struct trial_question *q, const struct trial_port *a,
                       const struct trial_port *b)
 {
@@ -90,8 +89,8 @@ static bool is_wanted(const struct trial_question *q, const struct trial_port *a
     return !q->port || (a->number == q->port && b->number == q->port);
 }
 
-/* Whether `p` shares a subnet with one of the ports to which the wiring says that it leads. If the
- * wiring names only the device, any port of the device will do. */
+/* Whether `p` shares a subnet with one of the ports to which, by the wiring, it leads. If the
+ * wiring names only its device, any port of the device will do. */
 static bool has_neighbour(const struct trial_question *q, const struct trial_port *p,
                           const struct trial_host *own, const struct trial_host *others)
 {

@@ -36,7 +36,7 @@ static void port_read(struct trial_port *p, int host, uint32_t id, const json_t 
     p->gid_count = describe_gids_read(json_object_get(port, "gids"), p->gids, GID_MOST);
 }
 
-/* Out of memory: the ports that there was room for. */
+/* If memory runs out, the rest of the ports is not tried. */
 static void host_read(struct trial_host *h, int host, const json_t *devices)
 {
     uint32_t id = (uint32_t)host << PORT_BITS;

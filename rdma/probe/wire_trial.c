@@ -221,7 +221,7 @@ struct address_request {
     struct wire_trial_target *target;
 };
 
-/* Runs in a thread: if nobody answers, the kernel asks the network for the address for a second. */
+/* In a thread, because the kernel may ask the network for the address: a second if none answers. */
 static void *address_find(void *arg)
 {
     struct address_request *a = arg;

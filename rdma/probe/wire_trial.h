@@ -2,8 +2,8 @@
 /*
  * wire_trial.h: tries which ports of other hosts a device's ports reach, before any rank starts.
  * Each port has one queue pair for datagrams (UD). It sends every target short datagrams and
- * datagrams of the whole path MTU, and reports in them which of the target's own have arrived, until
- * both ends know whether the link works:
+ * datagrams of the whole path MTU, and reports in them which of the target's own have arrived,
+ * until both ends know whether the link works:
  *
  *     0       8      16     20     24            28            32           36
  *     ├───────┼───────┼──────┼──────┼─────────────┼─────────────┼────────────┼────────────
@@ -36,7 +36,7 @@ struct wire_trial_target {
     int group;                /* one linked member is enough; < 0: nobody waits for this target */
     int host, row;            /* the caller's */
 
-    /* What came of it. */
+    /* The results. */
     bool is_asked; /* the kernel, for its address */
     struct ibv_ah *handle;
     int error;                     /* errno: no datagram could be sent */
@@ -46,8 +46,7 @@ struct wire_trial_target {
 
 struct wire_trial;
 
-/* `context` and `device`, its name, are kept by reference. ML_ERR_MEMORY, or what explain() finds.
- */
+/* Keeps `context` and `device`, its name, by reference. ML_ERR_MEMORY, or what explain() finds. */
 int wire_trial_open(struct wire_trial **out, struct ibv_context *context, const char *device,
                     struct fault *why);
 void wire_trial_close(struct wire_trial *w); /* takes NULL */
