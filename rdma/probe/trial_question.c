@@ -3,6 +3,7 @@
 
 #include "rdma/probe/describe.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,10 @@ enum { PORT_BITS = 16, WAIT_MS = 5000 /* unless the question says otherwise */ }
 static int number_of(const json_t *object, const char *key, int otherwise)
 {
     const json_t *value = json_object_get(object, key);
+    json_int_t number = json_integer_value(value);
 
-    return json_is_integer(value) ? (int)json_integer_value(value) : otherwise;
+    return json_is_integer(value) && number >= INT_MIN && number <= INT_MAX ? (int)number
+                                                                            : otherwise;
 }
 
 static const char *text_of(const json_t *object, const char *key)
