@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the other; as a
- * hostfile with -o. */
+/* hosts.c: `mlaunch hosts` lists the hosts of a job; with --probe it finds which RDMA devices
+ * connect them; with -o it writes a hostfile. */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/hosts/hostfile_write.h"
@@ -34,7 +34,7 @@ static const char *list_cell(char text[CELL], char *const *list)
     return text[0] ? text : "-";
 }
 
-/* Without --probe nobody is asked. */
+/* Without --probe, no host is asked. */
 static void print_hosts(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "SLOTS", "ADDRESSES", NULL};
@@ -164,7 +164,7 @@ static void print_matrix(const struct hosts *h)
     text_table_destroy(t);
 }
 
-/* As a matrix while it fits, else a line for each pair. */
+/* Prints a matrix if it fits, else a line for each pair. */
 static void print_wiring(const struct hosts *h)
 {
     int count = h->c.hosts->count;
