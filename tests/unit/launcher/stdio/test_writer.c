@@ -147,7 +147,7 @@ static void push_block(struct scene *s, int host, size_t size)
     free(bytes);
 }
 
-/* Waits until *number, which the writer's thread counts, is at least `least`. */
+/* Waits until *number, which the writer's thread increments, is at least `least`. */
 static void wait_for(struct scene *s, const int *number, int least)
 {
     struct timespec until;
@@ -258,7 +258,7 @@ static void test_nonblocking(void **state)
     scene_close(&s);
 }
 
-/* What mlaunch itself prints counts for no host; an empty chunk is passed on, too. */
+/* Chunks of mlaunch itself are acknowledged to no host; an empty chunk is passed on, too. */
 static void test_acknowledged(void **state)
 {
     struct scene s;
