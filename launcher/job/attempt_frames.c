@@ -96,12 +96,12 @@ static void on_hello(struct attempt *a, struct attempt_member *m, const struct f
     if (strcmp(hello.build, build_id) != 0) {
         fault_set(&why, ML_ERR_REFUSED,
                   "its mlaunch-agent is build %s, this mlaunch is build %s: install the same on "
-                  "both, or remove it there, then it is copied",
+                  "both, or remove it there, and mlaunch copies its own",
                   hello.build, build_id);
         member_fail(m, why.text);
     } else if (strcmp(hello.arch, here.machine) != 0) {
         fault_set(&why, ML_ERR_REFUSED,
-                  "its processor is %s, this machine's %s: one job can't mix them", hello.arch,
+                  "its processor is %s, this machine's is %s: a job cannot mix them", hello.arch,
                   here.machine);
         member_fail(m, why.text);
     }
@@ -149,7 +149,7 @@ static void on_answer(struct attempt *a, struct attempt_member *m, const struct 
     struct fault why;
 
     if (!json_is_object(said) || !a->survey || m->rounds != round) {
-        member_distrust(m, "its agent sent an ANSWER that makes no sense");
+        member_distrust(m, "its agent sent an unexpected ANSWER");
     } else if (error) {
         member_fail(m, error);
     } else if (wiring_survey_answer(a->survey, (int)(m - a->members), (enum wiring_round)round,
@@ -200,7 +200,7 @@ static void on_started(struct attempt *a, struct attempt_member *m, const struct
         return;
     }
     if (!is_rank_of(a, m, (uint32_t)started.rank)) {
-        member_distrust(m, "its agent speaks of a rank of another host");
+        member_distrust(m, "its agent reported a rank of another host");
         return;
     }
     a->ranks[started.rank].pid = started.pid;
@@ -246,14 +246,14 @@ static void on_exited(struct attempt *a, struct attempt_member *m, const struct 
     struct fault why;
     char text[1024];
     enum blame blame;
-    bool told = a->failure_reported;
+    bool was_reported = a->failure_reported;
 
     if (exited_report_parse(&e, f, a->plan->size, &why)) {
         member_distrust(m, why.text);
         return;
     }
     if (!is_rank_of(a, m, (uint32_t)e.rank)) {
-        member_distrust(m, "its agent speaks of a rank of another host");
+        member_distrust(m, "its agent reported a rank of another host");
         return;
     }
     if (a->ranks[e.rank].ended)
@@ -265,7 +265,8 @@ static void on_exited(struct attempt *a, struct attempt_member *m, const struct 
     rank_end(a, e.rank);
     if (blame != BLAME_NONE || a->ranks_left == 0)
         attempt_phases_on_failure(a, true);
-    if (told && blame == BLAME_CAUSE && a->plan->continue_on_failure && log_level() < LOG_INFO)
+    if (was_reported && blame == BLAME_CAUSE && a->plan->continue_on_failure &&
+        log_level() < LOG_INFO)
         log_warn("%s", text);
 }
 
@@ -274,7 +275,7 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
     struct aborted_report aborted;
     struct fault why;
     const char *host;
-    bool told;
+    bool was_reported;
 
     if (aborted_report_parse(&aborted, f, a->plan->size, &why)) {
         member_distrust(m, why.text);
@@ -283,13 +284,13 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
     /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the
      * ranks of all hosts. */
     if (m != &a->members[a->plan->ranks[0].host]) {
-        member_distrust(m, "its agent speaks for a coordinator that it doesn't have");
+        member_distrust(m, "its agent reported an abort, which is for the agent of rank 0 to do");
         return;
     }
     host = a->members[a->plan->ranks[aborted.rank].host].host->name;
-    told = a->failure_reported && a->failure.rank == aborted.rank;
+    was_reported = a->failure_reported && a->failure.rank == aborted.rank;
     first_failure_aborted(&a->failure, &aborted, host, a->ranks[aborted.rank].pid);
-    if (told) /* the user has read how the rank exited, but not why */
+    if (was_reported) /* the user has read how the rank exited, but not why */
         output_say(a->config.output, "%s", a->failure.text);
     attempt_phases_on_failure(a, false);
 }

@@ -102,7 +102,7 @@ static void on_end_signal(struct job *j, int signal)
     log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
         if (signal == SIGINT && j->attempt && !j->attempt_ended)
-            output_say(j->output, "interrupted: ending the job; once more to kill it");
+            output_say(j->output, "interrupted: ending the job; interrupt again to kill it");
         job_stop(j, STOP_SIGNAL, signal);
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clean.c: `mlaunch clean`: what dead jobs have left is ended and removed. */
+/* clean.c: `mlaunch clean` ends and removes what dead jobs have left. */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/query/query_command.h"
@@ -44,7 +44,7 @@ static void removed_print(const char *host, json_t *one, bool dry_run)
                         : " is removed");
 }
 
-/* How many things are left. */
+/* Prints what was removed and reports what could not be. Returns how many things are left. */
 static int outcome_report(const struct query_command *c)
 {
     int left = 0, removed = 0;

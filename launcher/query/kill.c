@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kill.c: `mlaunch kill JOB`: ends a job through its agents. */
+/* kill.c: `mlaunch kill JOB` ends a job through its agents. */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/query/query_command.h"
@@ -10,7 +10,7 @@
 
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 600000 };
 
-/* "; its user's live jobs there: a, b" */
+/* The ids of the user's live jobs on these hosts: "a, b". */
 static void live_jobs_list(const struct query_command *c, char *out, size_t size)
 {
     size_t used = 0;
@@ -31,8 +31,8 @@ static void live_jobs_list(const struct query_command *c, char *out, size_t size
     }
 }
 
-/* Tells of each host where the job is. *there: whether it is anywhere; *failed: whether it is, and
- * could not be ended. */
+/* Prints what happened on each host that has the job. *there: some host has it; *failed: it could
+ * not be ended on some host. */
 static void outcome_report(const struct query_command *c, bool *there, bool *failed)
 {
     *there = *failed = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ps.c: `mlaunch ps`: the jobs on hosts; of one job its ranks too, and where they wait. */
+/* ps.c: `mlaunch ps` lists the jobs on hosts; of one job also its ranks and where they wait. */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/query/query_command.h"
@@ -76,13 +76,14 @@ static void add_rank(struct text_table *t, const char *host, json_t *rank)
                                          memory, processes, query_field_text(rank, "name"), NULL});
 }
 
-/* Jobs of other containers and machines are shown on demand only: nothing is known of them here. */
+/* Jobs of other containers and machines are shown only on demand: only their names are known
+ * here. */
 static bool is_shown(const struct query_command *c, json_t *job)
 {
     return *c->job || c->verbose > 0 || strcmp(query_field_text(job, "state"), "elsewhere") != 0;
 }
 
-static void print_stacks(const char *host, json_t *rank)
+static void stacks_print(const char *host, json_t *rank)
 {
     json_t *process, *line;
     size_t i, k;
@@ -118,7 +119,8 @@ static int compare_ranks(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The ranks of all shown jobs with this id, from all hosts, in order. *out: freed by the caller. */
+/* Stores the ranks of the job with this id, from all hosts, in order; the caller frees *out.
+ * Returns their number. */
 static size_t ranks_gather(const struct query_command *c, const char *id, struct found_rank **out)
 {
     struct found_rank *list = NULL;
@@ -147,7 +149,7 @@ static size_t ranks_gather(const struct query_command *c, const char *id, struct
     return count;
 }
 
-static void print_ranks(const struct query_command *c, const char *id, const char *title)
+static void ranks_print(const struct query_command *c, const char *id, const char *title)
 {
     struct found_rank *list;
     size_t count = ranks_gather(c, id, &list);
@@ -160,13 +162,13 @@ static void print_ranks(const struct query_command *c, const char *id, const cha
         text_table_print(t);
     }
     for (size_t i = 0; i < count; i++)
-        print_stacks(list[i].host, list[i].rank);
+        stacks_print(list[i].host, list[i].rank);
     text_table_destroy(t);
     free(list);
 }
 
-/* All jobs, a line for each host of each. How many lines. */
-static int print_jobs(const struct query_command *c)
+/* Prints all jobs, a line for each host of each. Returns the number of lines. */
+static int jobs_print(const struct query_command *c)
 {
     struct text_table *t = text_table_create(job_head, "llrlrlrrl");
     int shown = 0;
@@ -188,8 +190,8 @@ static int print_jobs(const struct query_command *c)
     return shown;
 }
 
-/* With -v the ranks of all jobs: of each id once. */
-static void print_all_ranks(const struct query_command *c)
+/* Prints the ranks of all jobs that were asked for, each job once. */
+static void all_ranks_print(const struct query_command *c)
 {
     json_t *seen = json_object(), *job;
     size_t k;
@@ -202,13 +204,14 @@ static void print_all_ranks(const struct query_command *c)
             if (!*id || json_object_get(seen, id))
                 continue;
             json_object_set_new(seen, id, json_true());
-            print_ranks(c, id, *c->job ? "" : "job ");
+            ranks_print(c, id, *c->job ? "" : "job ");
         }
     }
     json_decref(seen);
 }
 
-static int print_orphans(const struct query_command *c)
+/* Prints the processes of dead jobs, and returns how many there are. */
+static int orphans_print(const struct query_command *c)
 {
     int shown = 0;
     json_t *one;
@@ -236,10 +239,10 @@ static int ps_conclude(const struct query_command *c)
         for (int i = 0; i < c->hosts->count; i++)
             shown += (int)json_array_size(json_object_get(c->answers[i].said, "jobs"));
     } else {
-        shown = print_jobs(c);
+        shown = jobs_print(c);
         if (*c->job || c->verbose > 0)
-            print_all_ranks(c);
-        shown += print_orphans(c);
+            all_ranks_print(c);
+        shown += orphans_print(c);
     }
     if (unreached)
         return STATUS_OURS;

@@ -2,6 +2,7 @@
 #include "launcher/query/query.h"
 
 #include "common/build_id.h"
+#include "common/log.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/agent_report.h"
@@ -12,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A host that is asked. */
 struct asked {
     struct agent_channel *channel;
-    bool is_asked, is_over;
+    bool is_asked; /* the first question was sent */
+    bool is_over;  /* it has answered this round, or failed */
 };
 
 struct query_run {
@@ -23,11 +26,12 @@ struct query_run {
     int round;
     struct query_answer *answers;
     struct asked *asked;
-    int count, left; /* left: whose answer is still to come */
+    int count, left; /* left: hosts whose answer is still expected */
     int timeout_ms;
-    struct event *deadline; /* of the one that was asked last */
+    struct event *deadline; /* of the host that was asked last */
 };
 
+/* The host has answered this round; or, with `error`, it has failed. */
 static void host_finish(struct query_run *q, int host, const char *error)
 {
     struct asked *a = &q->asked[host];
@@ -36,6 +40,8 @@ static void host_finish(struct query_run *q, int host, const char *error)
         return;
     a->is_over = true;
     q->left--;
+    log_debug("host %s: %s%s", q->answers[host].host->name, error ? "no answer: " : "has answered",
+              error ? error : "");
     if (!error)
         return;
     snprintf(q->answers[host].error, sizeof(q->answers[host].error), "%s", error);
@@ -48,6 +54,8 @@ static void host_ask(struct query_run *q, int host)
     struct timeval limit = {q->timeout_ms / 1000, q->timeout_ms % 1000 * 1000};
 
     q->asked[host].is_asked = true;
+    log_debug("host %s: asking, round %d of %d", q->answers[host].host->name, q->round + 1,
+              q->rounds->count);
     evtimer_add(q->deadline, &limit);
     agent_channel_send_json(q->asked[host].channel, LAUNCH_QUERY,
                             q->rounds->question(q->rounds->arg, host, q->round));
@@ -124,7 +132,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-/* All have answered the last round well: the next one. */
+/* Begins the next round, if all hosts have answered the last one. False: there is none. */
 static bool round_next(struct query_run *q)
 {
     for (int i = 0; i < q->count; i++) {
@@ -159,7 +167,7 @@ static int hosts_ask(struct query_run *q, const struct host_list *hosts,
         while (q->left > 0)
             event_base_loop(q->base, EVLOOP_ONCE);
     } while (round_next(q));
-    event_base_loop(q->base, EVLOOP_NONBLOCK); /* the last BYE */
+    event_base_loop(q->base, EVLOOP_NONBLOCK); /* sends the last BYE */
     return 0;
 }
 

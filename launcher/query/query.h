@@ -11,26 +11,29 @@
 
 #include <jansson.h>
 
-/* Of one host. */
+/* The answer of one host. */
 struct query_answer {
     const struct host *host;
-    char address[64]; /* where it was reached, or "" */
-    json_t *said;     /* an object, another host's last words; NULL: it failed */
-    char error[768];  /* why */
+    char address[64]; /* where SSH reached the host, or "" */
+    json_t *said;     /* the object that it sent last; NULL: it failed */
+    char error[768];  /* why it failed, a sentence */
 };
 
-/* What to ask; round 2 comes once all have answered round 1, and only if all could. */
+/* What to ask. The next round begins once all hosts have answered the last, and only if none has
+ * failed. */
 struct query_rounds {
     int count;
-    json_t *(*question)(void *arg, int host, int round); /* taken over */
-    /* What a host said; an error is that host's. */
+    /* The question for a host, which the query takes over. */
+    json_t *(*question)(void *arg, int host, int round);
+    /* Called with a host's answer, which stays the query's. A failure makes the host fail. */
     int (*take)(void *arg, int host, int round, const json_t *said, struct fault *why);
     void *arg;
 };
 
-/* Asks all of `hosts`; *out has an answer for each, in their order. A host that can't be reached is
- * an answer too; returns non-zero only if nobody could be asked. No host has more than `timeout_ms`
- * for its answer, once it is reached. */
+/* Asks all of `hosts`; *out has an answer for each, in their order, and is freed with query_free().
+ * A host that cannot be reached has an answer, too: its `error`. Each host has at most `timeout_ms`
+ * to answer once it is reached. Blocks until all have answered or failed; call it with no other
+ * event loop running. ML_ERR_MEMORY. */
 int query_run(struct query_answer **out, const struct host_list *hosts,
               const struct channel_config *config, const struct query_rounds *rounds,
               int timeout_ms, struct fault *why);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* query_field.h: the members of an agent's answer, which may lack them or give them another type. */
+/* query_field.h: the members of an agent's answer, which may lack them or give them another
+ * type. */
 #ifndef LAUNCHER_QUERY_QUERY_FIELD_H
 #define LAUNCHER_QUERY_QUERY_FIELD_H
 

@@ -17,7 +17,7 @@
 enum { READ_SIZE = 64 << 10 };
 
 /*
- * One buffer goes to and fro between the loop and the thread:
+ * One buffer, which the loop and the thread own in turns:
  *
  *            loop: ranks have room                thread: read()
  *     FULL ─────────────────────────▶ WANTED ─────────────────────▶ FULL (size 0: end of file)
@@ -27,9 +27,10 @@ enum { READ_SIZE = 64 << 10 };
  */
 enum turn { TURN_FULL, TURN_WANTED, TURN_ASLEEP };
 
+/* One for each rank. */
 struct taker {
-    bool takes;       /* a rank that gets stdin and has not ended */
-    uint32_t pending; /* bytes sent that it has not taken */
+    bool takes;       /* the rank gets stdin and has not ended */
+    uint32_t pending; /* bytes sent to it that it has not consumed */
 };
 
 struct input {
@@ -40,6 +41,7 @@ struct input {
     struct taker *takers;
     int takers_left;
     bool running, at_end;
+    bool is_stalled; /* for the log: some rank has no room */
 
     struct side_thread thread;
     pthread_mutex_t lock;
@@ -47,7 +49,7 @@ struct input {
     enum turn turn;
     int bell;
     struct event *on_bell;
-    ssize_t size; /* of what is in the buffer; -1: nothing yet; the owner of the turn's */
+    ssize_t size; /* bytes in the buffer; 0: end of file; -1: nothing yet */
     int err;      /* why reading ended, or 0 */
     char buffer[READ_SIZE];
 };
@@ -80,14 +82,15 @@ static void turn_set(struct input *in, enum turn turn)
     pthread_mutex_unlock(&in->lock);
 }
 
-/* -1: nothing is to be had now, being in the background. */
+/* Returns -1 if mlaunch is in the background or the thread must end; 0 at end of file or after a
+ * failure. */
 static ssize_t input_read(struct input *in)
 {
     while (!side_thread_is_stopping(&in->thread)) {
         ssize_t n;
 
-        /* First wait, then look whether it is ours: who types after Ctrl-Z and bg types for the
-         * shell. SIGTTIN is ignored, so a read in the background is EIO. */
+        /* First wait, then check whether the terminal is ours: what the user types after Ctrl-Z and
+         * `bg` is for the shell. SIGTTIN is ignored, so reading in the background gives EIO. */
         poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, -1);
         if (is_in_background())
             return -1;
@@ -156,17 +159,23 @@ static bool turn_is(struct input *in, enum turn turn)
     return is;
 }
 
-/* Passes on what has been read as soon as every taker has room for it, and has more read. */
+/* Passes on what has been read once every taker has room for it, and lets the thread read more. */
 static void input_deliver(struct input *in)
 {
     if (!in->running || in->takers_left == 0 || in->at_end || !turn_is(in, TURN_FULL))
         return;
-    if (in->size >= 0 && !takers_have_room(in))
+    if (in->size >= 0 && !takers_have_room(in)) {
+        if (!in->is_stalled)
+            log_debug("standard input: waiting for credit of the ranks");
+        in->is_stalled = true;
         return;
+    }
+    in->is_stalled = false;
     if (in->size >= 0)
         takers_send(in);
     if (in->size == 0) {
         in->at_end = true;
+        log_debug("standard input: end of file");
         if (in->err && in->err != EBADF && in->err != EIO)
             log_warn("cannot read standard input: %s", strerror(in->err));
         return;
@@ -247,7 +256,7 @@ void input_start(struct input *in)
     }
     in->running = true;
     if (in->at_end)
-        takers_send(in); /* an earlier run has seen the end */
+        takers_send(in); /* an earlier run has got the end of file */
     input_deliver(in);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * input.h: standard input, read by a thread only as fast as the ranks that get it take it. With
- * several takers the slowest sets the pace. Not read while mlaunch is in its terminal's background.
+ * input.h: passes mlaunch's standard input on to ranks. A thread reads it, but only as fast as the
+ * ranks that get it consume it; with several, the slowest sets the pace. Nothing is read while
+ * mlaunch is in the background of its terminal. All calls on the loop's thread.
  */
 #ifndef LAUNCHER_STDIO_INPUT_H
 #define LAUNCHER_STDIO_INPUT_H
@@ -11,23 +12,24 @@
 struct event_base;
 struct input;
 
-/* What the ranks' stdin really is: the plan's mode, or STDIN_NONE for a mlaunch that was started in
- * the background of a terminal. */
+/* The plan's mode; STDIN_NONE if mlaunch is in the background of its terminal, as started by
+ * `mlaunch … &`. */
 enum stdin_mode input_mode(const struct plan *p);
 
-/* `send` is called on the loop's thread with bytes for a rank; none: end of file. */
+/* `send` is called on the loop with bytes for a rank; size 0: end of file. ML_ERR_SYSTEM,
+ * ML_ERR_MEMORY. */
 int input_open(struct input **out, struct event_base *base, const struct plan *p,
                enum stdin_mode mode,
                void (*send)(int rank, const void *bytes, size_t size, void *arg), void *arg,
                struct fault *why);
-void input_close(struct input *in); /* takes NULL */
+void input_close(struct input *in); /* ends a blocked read, too; takes NULL */
 
-/* The ranks run (again, after a restart: what an earlier run has taken is gone). */
+/* The ranks run now. After a restart they get what follows: an earlier run's input is gone. */
 void input_start(struct input *in);
-/* So many bytes have been taken by the rank. */
+/* The rank has consumed that many bytes. */
 void input_on_credit(struct input *in, int rank, uint32_t bytes);
-void input_rank_ended(struct input *in, int rank);
-/* mlaunch may have come to the foreground. */
+void input_rank_ended(struct input *in, int rank); /* may be called more than once */
+/* To be called when mlaunch may have come to the foreground: reading goes on. */
 void input_wake(struct input *in);
 
 #endif

@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a chunk without a rank is. */
+/* The streams of chunks without a rank. */
 enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
 
-/* A writer with what its thread alone uses. */
+/* A writer, and what only its thread uses. */
 struct lane {
     struct output *output;
     struct writer *writer;
@@ -39,12 +39,12 @@ struct output {
     struct lane lanes[3];  /* standard output, standard error, directory */
     struct lane *err_lane; /* where standard error goes: its own lane or the first */
 
-    int bell; /* eventfd: the writers have news for the loop */
+    int bell; /* eventfd with which the writers wake the loop */
     struct event *on_bell;
-    pthread_mutex_t lock; /* of what follows */
-    uint64_t *written;    /* a host: bytes to acknowledge */
-    struct fault failed;  /* code 0: not yet */
-    bool failed_told;
+    pthread_mutex_t lock; /* protects what follows */
+    uint64_t *written;    /* by host: bytes to acknowledge */
+    struct fault failed;  /* the first failure; code 0: none yet */
+    bool failed_reported;
 };
 
 static void bell_ring(struct output *o)
@@ -55,7 +55,7 @@ static void bell_ring(struct output *o)
         ;
 }
 
-/* The first failure counts. The loop hears of it by the bell. */
+/* Keeps the first failure. The bell makes the loop report it. */
 static void failure_note(struct output *o, const struct fault *why)
 {
     pthread_mutex_lock(&o->lock);
@@ -108,7 +108,7 @@ static void lane_put_own(struct lane *lane, const struct writer_chunk *c)
 
     lane_clear_progress(lane, f);
     if (!lane->label)
-        output_file_flush(&lane->buffer); /* then mid_line is right */
+        output_file_flush(&lane->buffer); /* sets mid_line */
     if (f->open_line || (!lane->label && f->is_terminal && f->mid_line))
         output_file_put(&lane->buffer, f, "\n", 1);
     f->open_line = NULL;
@@ -129,7 +129,8 @@ static struct lane *lane_of(struct output *o, int stream)
     return o->dir ? &o->lanes[2] : stream == 1 ? &o->lanes[0] : o->err_lane;
 }
 
-/* What each stream of this lane still holds back, if it is time for it; `end` also ends the lines. */
+/* Writes what the streams of this lane hold back, where it is time; `end`: all of it, and ends the
+ * lines. */
 static void lane_show_held(struct lane *lane, bool end)
 {
     struct output *o = lane->output;
@@ -138,7 +139,7 @@ static void lane_show_held(struct lane *lane, bool end)
         struct output_file *f = file_of(o, i / 2, i % 2 + 1);
 
         if (lane_of(o, i % 2 + 1) != lane)
-            continue; /* that file is another thread's */
+            continue; /* the file belongs to another thread */
         if (end)
             output_label_end(lane->label, &lane->buffer, f, i, i / 2);
         else if (output_label_is_due(lane->label, i))
@@ -275,16 +276,16 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
             o->events.on_credit(i, (uint32_t)written, o->events.arg);
     }
     pthread_mutex_lock(&o->lock);
-    if (!o->failed_told)
+    if (!o->failed_reported)
         failed = o->failed;
     pthread_mutex_unlock(&o->lock);
     if (failed.code) {
-        o->failed_told = true;
+        o->failed_reported = true;
         o->events.on_failed(&failed, o->events.arg);
     }
 }
 
-/* False: there is no thread to write it; the loop will hear of that. */
+/* False: no thread could be started to write it, which the loop will report. */
 static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
                       size_t size)
 {
@@ -293,10 +294,10 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     struct fault why;
 
     if (size == 0 && !writer_is_used(lane->writer))
-        return true; /* an end of what has not begun */
+        return true; /* the end of a stream that has not begun */
     c = malloc(sizeof(*c) + size);
     if (!c)
-        abort(); /* the windows bound what is ever queued: this is a machine without memory */
+        abort(); /* the agents' credit bounds the queue, so the machine has no memory left */
     clock_gettime(CLOCK_REALTIME, &now);
     c->at_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
     c->host = host;
@@ -344,6 +345,11 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     if (rc)
         goto fail;
     log_to(on_log_line, o);
+    log_debug("output: %s; standard output and standard error are %s",
+              o->dir              ? "a file for each stream of each rank"
+              : o->lanes[0].label ? "labelled lines"
+                                  : "raw bytes",
+              o->err_file == &o->out ? "the same file" : "two files");
     *out = o;
     return 0;
 fail:

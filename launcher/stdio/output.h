@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.h: where the ranks' output goes: with labels or raw to standard output and error, or to a
- * directory of files; and what mlaunch itself has to say in between. Nothing here blocks the loop:
- * writing is done by threads (writer.h), one a file behind 1 and 2 (one for both if they are the
- * same), one for a directory.
+ * output.h: writes the ranks' output, with labels or raw, to standard output and error or to a
+ * directory of files, and mlaunch's own lines in between. Nothing here blocks the loop: threads do
+ * the writing (writer.h), one for standard output, one for standard error unless both are the same
+ * file, and one for a directory. All calls on the loop's thread, but output_say on any.
  */
 #ifndef LAUNCHER_STDIO_OUTPUT_H
 #define LAUNCHER_STDIO_OUTPUT_H
@@ -13,48 +13,50 @@
 struct event_base;
 struct output;
 
-/* Called on the loop's thread. */
+/* Called on the loop. */
 struct output_events {
-    /* So many bytes of that host's OUTPUT payload have been written out. */
+    /* That many more bytes of the host's OUTPUT payload have been written. */
     void (*on_credit)(int host, uint32_t bytes, void *arg);
-    /* Once: the reader of standard output or error is gone (why->code ML_ERR_PEER), or writing
-     * failed (ML_ERR_SYSTEM, a sentence). Whatever would go there is dropped from then on. */
+    /* Called once, for the first failure: the reader of standard output or error is gone
+     * (ML_ERR_PEER), or writing failed (ML_ERR_SYSTEM). What would go to that file is dropped from
+     * then on. */
     void (*on_failed)(const struct fault *why, void *arg);
     void *arg;
 };
 
-/* Makes the directory and its files for OUTPUT_DIR. mlaunch's log lines go through here from now
- * on, until output_close. */
+/* Makes the directory and its files for OUTPUT_DIR. Until output_close, mlaunch's log lines are
+ * written through here, too. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int output_open(struct output **out, struct event_base *base, const struct plan *p,
                 const struct output_events *events, struct fault *why);
 
-/* Drops what hasn't been written: see output_is_idle. Takes NULL. */
+/* Drops what has not been written (see output_is_idle). Takes NULL. */
 void output_close(struct output *o);
 
-/* Bytes of a rank's stream 1 or 2; none: its end. on_credit will tell of them. */
+/* Bytes of a rank's stream 1 or 2; size 0: its end. on_credit reports them once they are
+ * written. */
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size);
 
-/* The user has typed a line: the terminal's cursor stands at the beginning of a line, whatever a rank had
- * written before. */
+/* To be called when the user has typed a line: the terminal's cursor is at the beginning of a line
+ * again, whatever a rank had written before. */
 void output_on_typed_line(struct output *o);
 
-/* All ranks have ended: shows and ends the lines that some left unfinished. */
+/* To be called when all ranks have ended: writes and ends the lines that some left unfinished. */
 void output_finish(struct output *o);
 
-/* A line of mlaunch's own, without a newline, to standard error, in order with the ranks' output
- * there. "mlaunch: " is put before it. */
+/* Writes "mlaunch: ", a line without its newline, and a newline to standard error, in order with
+ * the ranks' output there. */
 void output_say(struct output *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* On a terminal: `text` is shown as the last line until something else is, or a new text; NULL:
- * gone. */
+/* If standard error is a terminal, shows `text` as the last line, until anything else is written;
+ * NULL removes it. */
 void output_progress(struct output *o, const char *text);
 bool output_has_terminal(const struct output *o);
 
-/* Everything has been written. Loop callbacks come whenever this may have become true. */
+/* Everything has been written. The loop wakes up whenever this may have become true. */
 bool output_is_idle(struct output *o);
 
-/* The last lines that a rank wrote to standard error, at most `size` - 1 bytes, terminated; and OUTPUT_DIR: the path of
- * the file where they are (valid until close), NULL in the other modes. */
+/* Stores the last lines that a rank wrote to standard error, at most size - 1 bytes and a NUL.
+ * Returns the path of its file (valid until close) for OUTPUT_DIR, NULL in the other modes. */
 const char *output_last_words(struct output *o, int rank, char *text, size_t size);
 
 #endif

@@ -10,11 +10,11 @@
 
 struct output_dir {
     int ranks;
-    struct output_file *files; /* rank 0's out and err, rank 1's out and err, … */
-    char **names;              /* theirs */
+    struct output_file *files; /* out and err of rank 0, then of rank 1, … */
+    char **names;              /* of the files */
 };
 
-/* As mkdir -p. */
+/* Like mkdir -p. */
 static int directory_make(const char *path, struct fault *why)
 {
     char *part = strdup(path);

@@ -7,12 +7,12 @@
 
 struct output_dir;
 
-/* Makes the directory (parents too) and two empty files a rank; files that are there are emptied.
- */
+/* Makes the directory, with its parents, and two empty files for each rank; existing files are
+ * emptied. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int output_dir_open(struct output_dir **out, const char *path, int ranks, struct fault *why);
 void output_dir_close(struct output_dir *d); /* takes NULL */
 
-/* stream: 1 or 2. */
+/* stream: 1 or 2. Valid until close. */
 struct output_file *output_dir_file(struct output_dir *d, int rank, int stream);
 
 #endif

@@ -5,7 +5,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* 0 or errno. May block for as long as the reader likes, or until the thread shall end. */
+/* Returns 0 or errno. May block until the reader reads, or until the thread is asked to stop
+ * (ECANCELED). */
 static int descriptor_write(struct side_thread *thread, int fd, const char *bytes, size_t size)
 {
     while (size > 0) {
@@ -13,7 +14,7 @@ static int descriptor_write(struct side_thread *thread, int fd, const char *byte
 
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return errno;
-        /* Whoever shares the terminal with us may have made it non-blocking. */
+        /* Another program that shares the terminal may have made it non-blocking. */
         if (n < 0 && errno == EAGAIN)
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         if (n < 0 && side_thread_is_stopping(thread))
@@ -58,7 +59,7 @@ void output_file_put_large(struct output_buffer *b, struct output_file *f, const
     b->file = f;
     if (size > OUTPUT_BUFFER / 4) {
         output_file_flush(b);
-        file_write(b, f, bytes, size); /* straight from where it is: no copy */
+        file_write(b, f, bytes, size); /* without a copy */
     } else {
         memcpy(b->bytes + b->used, bytes, size);
         b->used += size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output_file.h: something that output is written to (standard output, a rank's file), and the
- * buffer in front of it. Used by one writer thread. The descriptor may be anything, shared with
- * others and slow: it is never made non-blocking, writes simply take their time.
+ * output_file.h: a file that output is written to (standard output, a rank's file), and the buffer
+ * in front of it. Used by one writer thread. The descriptor may be of any kind, slow, and shared
+ * with other programs, so it is never made non-blocking: a write may block.
  */
 #ifndef LAUNCHER_STDIO_OUTPUT_FILE_H
 #define LAUNCHER_STDIO_OUTPUT_FILE_H
@@ -16,13 +16,14 @@
 
 enum { OUTPUT_BUFFER = 256 << 10 };
 
-/* One a writer: what is in it belongs to `file`. */
+/* One for each writer. */
 struct output_buffer {
     char *bytes; /* OUTPUT_BUFFER of them */
     size_t used;
-    struct output_file *file;
-    struct side_thread *thread; /* which writes */
-    /* Once a file: what couldn't be written. The file takes and drops everything from then on. */
+    struct output_file *file;   /* where the bytes belong */
+    struct side_thread *thread; /* the one that writes */
+    /* Called once for each file that could not be written (errno). Whatever is put to it afterwards
+     * is dropped. */
     void (*on_failed)(int err, const struct output_file *file, void *arg);
     void *arg;
 };
@@ -32,19 +33,19 @@ struct output_file {
     const char *name; /* "standard output", or the path; for messages */
     bool is_terminal;
     bool failed;
-    bool mid_line;         /* the last byte was no newline */
-    const void *open_line; /* output_label.c: whose unfinished line stands at the end */
-    bool shows_progress;   /* output.c: the terminal's last line is our progress line */
+    bool mid_line;         /* the last byte written was not a newline */
+    const void *open_line; /* output_label.c: the unfinished line at its end, or NULL */
+    bool shows_progress;   /* output.c: the terminal's last line is a progress line */
 };
 
-/* Writes out what `b` holds. */
+/* Writes what `b` holds. */
 void output_file_flush(struct output_buffer *b);
 
-/* For what doesn't fit: use output_file_put. */
+/* Only for output_file_put: what does not fit, or belongs to another file. */
 void output_file_put_large(struct output_buffer *b, struct output_file *f, const char *bytes,
                            size_t size);
 
-/* Appends to `f` through `b`. */
+/* Appends to `f` through `b`; bytes for another file are flushed first. */
 static inline void output_file_put(struct output_buffer *b, struct output_file *f,
                                    const char *bytes, size_t size)
 {

@@ -5,21 +5,24 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const char continued[] = "… "; /* stands before the rest of a line that was too long */
+static const char continued[] = "… "; /* before the rest of a line that was too long */
 
-/* Somebody who asks writes little. A full buffer of the C library's (4 KiB to a pipe) that ends in the middle of a line
- * is no prompt: its writer has lost the processor for a moment, and the line is torn if it is shown. */
+/* Prompts are short. A full stdio buffer (4 KiB to a pipe) that ends in the middle of a line is not
+ * a prompt: its writer was descheduled, and showing the line now would tear it. */
 enum { FULL_BUFFER = 4096, SILENCES_IF_CUT = 20 };
 
-enum { PREFIX = 96, SHORT_PREFIX = 16 /* bytes; "[1234] " is one, with the time it isn't */ };
+enum {
+    PREFIX = 96,
+    SHORT_PREFIX = 16 /* bytes; "[1234] " fits into a short one, the time does not */
+};
 
 struct line {
-    char *held; /* what has come of the current line and isn't shown yet */
+    char *held; /* the part of the current line that is not written yet */
     size_t size, capacity;
     int64_t at_ns; /* when its first byte came */
     bool is_rest;  /* the line was too long; this is its continuation */
     bool is_cut;   /* it came at the end of a full buffer */
-    int silences;  /* since then */
+    int silences;  /* since its last bytes came */
 };
 
 struct output_label {
@@ -27,7 +30,7 @@ struct output_label {
     int count;
     bool with_rank, with_time;
     int holding;    /* lines with held bytes */
-    int64_t second; /* which second's text `clock` holds */
+    int64_t second; /* whose text `clock` holds */
     char clock[32];
 };
 
@@ -90,8 +93,8 @@ static size_t prefix_format(struct output_label *l, char *out, size_t size, int 
     return (size_t)at;
 }
 
-/* Comes before the first bytes of a line, or of its rest: the label, unless the line's beginning is
- * what stands at the file's end. Then what is held of it. */
+/* Writes what comes before the next bytes of a line: its label, unless the line's beginning is at
+ * the end of the file already, and the part that is held back. */
 static void line_begin(struct output_label *l, struct output_buffer *b, struct output_file *f,
                        struct line *line, int rank)
 {
@@ -119,7 +122,7 @@ static void line_hold(struct output_label *l, struct line *line, const char *byt
         char *bigger = realloc(line->held, capacity);
 
         if (!bigger)
-            abort(); /* a few KiB: nothing sensible is left to do */
+            abort(); /* not even a few KiB are left */
         line->held = bigger;
         line->capacity = capacity;
     }
@@ -129,7 +132,8 @@ static void line_hold(struct output_label *l, struct line *line, const char *byt
     line->size += size;
 }
 
-/* The usual case in one tight loop: whole lines, each behind its label, as far as the buffer reaches. Where it stopped. */
+/* The usual case in one tight loop: whole lines with their labels, as many as the buffer holds.
+ * Returns the first byte that was not put. */
 static const char *whole_lines_put(struct output_buffer *b, const struct output_file *f,
                                    const char prefix[PREFIX], size_t prefix_size, const char *bytes,
                                    const char *end)
@@ -145,7 +149,7 @@ static const char *whole_lines_put(struct output_buffer *b, const struct output_
 
         if (take > LABEL_LINE_MAX || take + SHORT_PREFIX > (size_t)(limit - to))
             break;
-        /* Of a size that the compiler knows: two instructions. The line overwrites what is too much. */
+        /* The compiler knows the size: two instructions. The line overwrites the excess. */
         memcpy(to, prefix, SHORT_PREFIX);
         memcpy(to + prefix_size, bytes, take);
         to += prefix_size + take;
@@ -178,7 +182,7 @@ void output_label_write(struct output_label *l, struct output_buffer *b, struct 
         newline = memchr(bytes, '\n', left);
         take = newline ? (size_t)(newline - bytes) + 1 : left;
         if (line->size + take > LABEL_LINE_MAX)
-            newline = NULL; /* held and cut below */
+            newline = NULL; /* it is held back, and cut below */
         if (newline && fresh) {
             output_file_put(b, f, prefix, prefix_size);
             output_file_put(b, f, bytes, take);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output_label.h: ranks' streams cut into lines, each with the time and the rank before it.
+ * output_label.h: cuts the ranks' streams into lines, and puts the time and the rank before each.
  *
- * A line is written whole. One that isn't finished is held back until it is, until the output has
- * been silent for a moment (so that prompts appear), or until it is 1 MiB long. Once a part of it
- * stands there, the rest follows without a label if nothing came between; else the unfinished line
- * is ended and the rest gets its label again.
+ * A line is written whole. An unfinished line is held back until it is finished, until the output
+ * has been silent for a moment (so that prompts appear), or until it is 1 MiB long. Once a part of
+ * it has been written, the rest follows without a label if nothing else was written in between.
+ * Otherwise the part is ended, and the rest gets a label of its own.
  */
 #ifndef LAUNCHER_STDIO_OUTPUT_LABEL_H
 #define LAUNCHER_STDIO_OUTPUT_LABEL_H
@@ -16,26 +16,29 @@
 
 enum { LABEL_LINE_MAX = 1 << 20 /* bytes of a line that are held back */ };
 
-struct output_label; /* the line state of all ranks' streams; used by one thread */
+struct output_label; /* the lines of all ranks' streams; used by one thread */
 
-/* `streams` is how many there are; `with_rank`: "[rank] ", `with_time`: the time. */
+/* streams: their number. with_rank: labels are "[rank] "; with_time: with the time before.
+ * ML_ERR_MEMORY. */
 int output_label_create(struct output_label **out, int streams, bool with_rank, bool with_time,
                         struct fault *why);
 void output_label_destroy(struct output_label *l); /* takes NULL */
 
-/* What came from a rank: bytes, at `at_ns` (CLOCK_REALTIME). stream: any number below `streams`. */
+/* Bytes that a rank wrote at at_ns (CLOCK_REALTIME). stream: below `streams`, of the caller's
+ * choice. */
 void output_label_write(struct output_label *l, struct output_buffer *b, struct output_file *f,
                         int stream, int rank, int64_t at_ns, const char *bytes, size_t size);
 
-/* That stream's end: an unfinished line is shown and ended. */
+/* The end of a stream: writes and ends its unfinished line. */
 void output_label_end(struct output_label *l, struct output_buffer *b, struct output_file *f,
                       int stream, int rank);
 
-/* At each silence: whether the stream holds a part of a line that should be shown now. What came at the end of a large
- * piece of output is surely going on, and waits for some more silences. */
+/* To be called once at each silence: whether the stream holds a part of a line that should be
+ * written now. After a large piece of output the rest of the line is surely on its way, so its part
+ * waits for some more silences. */
 bool output_label_is_due(struct output_label *l, int stream);
 
-/* Shows the unfinished line of a stream, without an end. */
+/* Writes the unfinished line of a stream, and does not end it. */
 void output_label_show(struct output_label *l, struct output_buffer *b, struct output_file *f,
                        int stream, int rank);
 

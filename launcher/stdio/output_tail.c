@@ -11,7 +11,7 @@ struct tail {
 
 struct output_tail {
     int ranks;
-    struct tail **tails; /* NULL: that rank has not written anything; most never do */
+    struct tail **tails; /* by rank; NULL: it has not written anything, as most never do */
 };
 
 struct output_tail *output_tail_create(int ranks)
@@ -46,7 +46,7 @@ void output_tail_note(struct output_tail *t, int rank, const char *bytes, size_t
     if (!tail)
         tail = t->tails[rank] = calloc(1, sizeof(*tail));
     if (!tail)
-        return; /* the sentence comes without them */
+        return; /* the rank's last words will be missing */
     if (size > OUTPUT_TAIL) {
         bytes += size - OUTPUT_TAIL;
         size = OUTPUT_TAIL;
@@ -66,7 +66,7 @@ void output_tail_text(const struct output_tail *t, int rank, char *text, size_t 
     const char *from = tail->bytes + tail->size - take, *newline;
 
     if (tail->size == OUTPUT_TAIL || take < tail->size) {
-        newline = memchr(from, '\n', take); /* the first line may be cut: leave it out */
+        newline = memchr(from, '\n', take); /* leaves out the first line, which may be cut */
         if (newline && newline + 1 < from + take) {
             take -= (size_t)(newline + 1 - from);
             from = newline + 1;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PATIENCE_MS = 200 /* what is quicker needs no progress line */ };
+enum { PATIENCE_MS = 200 /* a quicker start shows no progress line */ };
 
 struct progress_line {
     struct output *output;

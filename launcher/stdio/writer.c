@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BATCH = 512 << 10 /* bytes after which what was written is acknowledged */ };
+enum { BATCH = 512 << 10 /* bytes that are written before they are acknowledged */ };
 
 struct writer {
     struct writer_ops ops;
@@ -14,7 +14,7 @@ struct writer {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct writer_chunk *first, **last;
-    struct writer_chunk *batch; /* being written; the thread's own */
+    struct writer_chunk *batch; /* being written; only the thread uses it */
     bool is_busy;
 };
 
@@ -28,7 +28,7 @@ static void chunks_free(struct writer_chunk *c)
     }
 }
 
-/* The head of the queue, about BATCH bytes of it; lock held. */
+/* Takes about BATCH bytes from the head of the queue; lock held. */
 static struct writer_chunk *batch_take(struct writer *w)
 {
     struct writer_chunk *list = w->first, *c;
@@ -50,8 +50,8 @@ static struct writer_chunk *batch_take(struct writer *w)
     return list;
 }
 
-/* Waits for something to write; true if nothing came within WRITER_SILENCE_MS, lock held. Without
- * `timed` it waits until the thread shall end. */
+/* Waits for a chunk, or until the thread must end; lock held. `timed`: for WRITER_SILENCE_MS at
+ * most, and returns true if nothing came. */
 static bool chunk_wait(struct writer *w, bool timed)
 {
     struct timespec until;
@@ -71,7 +71,7 @@ static bool chunk_wait(struct writer *w, bool timed)
     return false;
 }
 
-/* Takes the next batch; true: there was silence instead. */
+/* Waits for the next batch and takes it. True: there was silence instead. */
 static bool batch_next(struct writer *w, bool timed)
 {
     bool silence;

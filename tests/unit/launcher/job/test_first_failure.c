@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_first_failure.c: who is to blame, in which words, with which status. */
+/* test_first_failure.c: which failure is reported, in which words, with which exit status. */
 #include "launcher/job/first_failure.h"
 
 #include <setjmp.h>
@@ -78,7 +78,8 @@ static void test_cause_before_consequence(void **state)
     assert_blamed(&f, 9, "rank 3 on host b (pid 4711) exited with status 9");
 }
 
-/* We sent SIGTERM because of a consequence that we had heard of first; but nobody sends SIGSEGV. */
+/* mlaunch sends SIGTERM when a consequence is reported before its cause, but it never sends
+ * SIGSEGV. */
 static void test_crash_is_its_own(void **state)
 {
     struct first_failure f = {0};
@@ -93,7 +94,7 @@ static void test_crash_is_its_own(void **state)
     assert_int_equal(f.rank, 1);
 }
 
-/* The exit of a rank that aborts may be heard of before its reason. */
+/* The exit of a rank that aborts may be reported before its reason. */
 static void test_abort_after_exit(void **state)
 {
     struct aborted_report why = {.rank = 2, .status = 9, .why = "as asked"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_job_request.c: what each host is told of the job: addresses above all. */
+/* test_job_request.c: what JOB has for each host, above all the addresses. */
 #include "launcher/job/job_request.h"
 
 #include <setjmp.h>
@@ -108,12 +108,12 @@ static void test_addresses(void **state)
 
     (void)state;
     scene_set(&s);
-    assert_addresses(&s, 0, "", "10.0.0.2"); /* finds its own towards b */
+    assert_addresses(&s, 0, "", "10.0.0.2"); /* the agent finds its own address by the route to b */
     assert_addresses(&s, 1, "10.0.0.2", ""); /* where SSH reached it */
     s.hosts[0].ips = ips;
     assert_addresses(&s, 0, "192.168.7.1", "10.0.0.2");
     assert_addresses(&s, 1, "10.0.0.2", "192.168.7.1");
-    s.addresses[1] = "127.0.0.1"; /* through a tunnel: says nothing to others */
+    s.addresses[1] = "127.0.0.1"; /* through a tunnel: of no use to other hosts */
     assert_addresses(&s, 1, "", "192.168.7.1");
     s.plan.host_count = 1;
     s.plan.size = 1;
@@ -137,7 +137,7 @@ static void test_not_text(void **state)
     assert_non_null(strstr(why.text, "UTF-8"));
 }
 
-/* The command is cut for ps: not in the middle of a character. */
+/* The command is cut off for ps, but not in the middle of a character. */
 static void test_long_command(void **state)
 {
     char word[400];

@@ -49,9 +49,10 @@ static void on_send(int rank, const void *bytes, size_t size, void *arg)
     g->size += size;
 }
 
-static void scene_open(struct scene *s, enum stdin_mode mode, int rank)
+static int scene_open(void **state)
 {
-    struct fault why;
+    static struct scene scene;
+    struct scene *s = *state = &scene;
     int ends[2];
 
     memset(s, 0, sizeof(*s));
@@ -61,6 +62,13 @@ static void scene_open(struct scene *s, enum stdin_mode mode, int rank)
     close(ends[0]);
     s->writer = ends[1];
     s->base = event_base_new();
+    return 0;
+}
+
+static void input_begin(struct scene *s, enum stdin_mode mode, int rank)
+{
+    struct fault why;
+
     s->plan.size = RANKS;
     s->plan.stdin_mode = mode;
     s->plan.stdin_rank = rank;
@@ -74,14 +82,18 @@ static void end_input(struct scene *s)
     s->writer = -1;
 }
 
-static void scene_close(struct scene *s)
+/* After a failed assertion, too: the input's thread reads standard input. */
+static int scene_close(void **state)
 {
+    struct scene *s = *state;
+
     input_close(s->input);
     event_base_free(s->base);
     if (s->writer >= 0)
         close(s->writer);
     dup2(s->saved, STDIN_FILENO);
     close(s->saved);
+    return 0;
 }
 
 static void on_limit(evutil_socket_t fd, short what, void *arg)
@@ -161,161 +173,149 @@ static void give_all(struct scene *s, size_t size, const size_t *until, size_t w
 
 static void test_all(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s, STDIN_ALL, 0);
-    give(&s, "early ");
-    run_a_moment(&s);
-    assert_int_equal(s.got[0].size, 0); /* the ranks do not run yet */
-    input_start(s.input);
-    run_until(&s, &s.got[2].size, 6);
-    give(&s, "late");
-    run_until(&s, &s.got[2].size, 10);
-    end_input(&s);
-    run_until_end(&s, 2);
+    input_begin(s, STDIN_ALL, 0);
+    give(s, "early ");
+    run_a_moment(s);
+    assert_int_equal(s->got[0].size, 0); /* the ranks do not run yet */
+    input_start(s->input);
+    run_until(s, &s->got[2].size, 6);
+    give(s, "late");
+    run_until(s, &s->got[2].size, 10);
+    end_input(s);
+    run_until_end(s, 2);
     for (int i = 0; i < RANKS; i++) {
-        assert_string_equal(s.got[i].text, "early late");
-        assert_int_equal(s.got[i].ends, 1);
+        assert_string_equal(s->got[i].text, "early late");
+        assert_int_equal(s->got[i].ends, 1);
     }
-    scene_close(&s);
 }
 
 static void test_one(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s, STDIN_RANK, 1);
-    input_start(s.input);
-    give(&s, "for one");
-    end_input(&s);
-    run_until_end(&s, 1);
-    assert_string_equal(s.got[1].text, "for one");
-    assert_int_equal(s.got[0].size + s.got[2].size, 0);
-    assert_int_equal(s.got[0].ends + s.got[2].ends, 0);
-    scene_close(&s);
+    input_begin(s, STDIN_RANK, 1);
+    input_start(s->input);
+    give(s, "for one");
+    end_input(s);
+    run_until_end(s, 1);
+    assert_string_equal(s->got[1].text, "for one");
+    assert_int_equal(s->got[0].size + s->got[2].size, 0);
+    assert_int_equal(s->got[0].ends + s->got[2].ends, 0);
 }
 
 /* Nothing is read that no rank gets: the user's next command may want it. */
 static void test_none(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
     char left[8] = "";
 
-    (void)state;
-    scene_open(&s, STDIN_NONE, 0);
-    input_start(s.input);
-    give(&s, "kept");
-    run_a_moment(&s);
-    input_on_credit(s.input, 0, 1);
-    input_rank_ended(s.input, 0);
-    input_wake(s.input);
-    run_a_moment(&s);
-    assert_int_equal(s.got[0].size + s.got[1].size + s.got[2].size, 0);
+    input_begin(s, STDIN_NONE, 0);
+    input_start(s->input);
+    give(s, "kept");
+    run_a_moment(s);
+    input_on_credit(s->input, 0, 1);
+    input_rank_ended(s->input, 0);
+    input_wake(s->input);
+    run_a_moment(s);
+    assert_int_equal(s->got[0].size + s->got[1].size + s->got[2].size, 0);
     assert_int_equal(read(STDIN_FILENO, left, sizeof(left)), 4);
-    scene_close(&s);
 }
 
 /* No rank is sent more than its window, and with several the slowest sets the pace. */
 static void test_window(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
     size_t sent;
 
-    (void)state;
-    scene_open(&s, STDIN_ALL, 0);
-    input_start(s.input);
-    give_all(&s, AGENT_STDIN_WINDOW, &s.got[0].size, AGENT_STDIN_WINDOW / 2);
-    fcntl(s.writer, F_SETFL, 0);
-    give(&s, "more");
-    run_a_moment(&s);
-    sent = s.got[0].size;
+    input_begin(s, STDIN_ALL, 0);
+    input_start(s->input);
+    give_all(s, AGENT_STDIN_WINDOW, &s->got[0].size, AGENT_STDIN_WINDOW / 2);
+    fcntl(s->writer, F_SETFL, 0);
+    give(s, "more");
+    run_a_moment(s);
+    sent = s->got[0].size;
     assert_true(sent <= AGENT_STDIN_WINDOW);
     /* The fast ranks' credit alone does not help. */
-    input_on_credit(s.input, 0, (uint32_t)sent);
-    input_on_credit(s.input, 1, (uint32_t)sent);
-    run_a_moment(&s);
-    assert_true(s.got[0].size <= AGENT_STDIN_WINDOW);
-    assert_int_equal(s.got[0].size, s.got[2].size);
+    input_on_credit(s->input, 0, (uint32_t)sent);
+    input_on_credit(s->input, 1, (uint32_t)sent);
+    run_a_moment(s);
+    assert_true(s->got[0].size <= AGENT_STDIN_WINDOW);
+    assert_int_equal(s->got[0].size, s->got[2].size);
     /* More credit than was sent is not saved up. */
-    input_on_credit(s.input, 2, UINT32_MAX);
-    run_until(&s, &s.got[2].size, AGENT_STDIN_WINDOW + 4);
-    input_on_credit(s.input, 0, UINT32_MAX);
-    input_on_credit(s.input, 1, UINT32_MAX);
-    sent = s.got[2].size;
-    give_all(&s, AGENT_STDIN_WINDOW, &s.got[2].size, AGENT_STDIN_WINDOW);
-    run_a_moment(&s);
-    assert_true(s.got[2].size <= sent + AGENT_STDIN_WINDOW);
-    scene_close(&s);
+    input_on_credit(s->input, 2, UINT32_MAX);
+    run_until(s, &s->got[2].size, AGENT_STDIN_WINDOW + 4);
+    input_on_credit(s->input, 0, UINT32_MAX);
+    input_on_credit(s->input, 1, UINT32_MAX);
+    sent = s->got[2].size;
+    give_all(s, AGENT_STDIN_WINDOW, &s->got[2].size, AGENT_STDIN_WINDOW);
+    run_a_moment(s);
+    assert_true(s->got[2].size <= sent + AGENT_STDIN_WINDOW);
 }
 
 /* A rank that ends no longer holds up the others. */
 static void test_ended(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s, STDIN_ALL, 0);
-    input_start(s.input);
-    give_all(&s, AGENT_STDIN_WINDOW, &s.got[0].size, AGENT_STDIN_WINDOW / 2);
-    run_a_moment(&s);
-    input_on_credit(s.input, 0, UINT32_MAX);
-    input_on_credit(s.input, 1, UINT32_MAX);
-    input_rank_ended(s.input, 2);
-    input_rank_ended(s.input, 2); /* without effect */
-    fcntl(s.writer, F_SETFL, 0);
-    give(&s, "the others go on");
-    run_until(&s, &s.got[0].size, AGENT_STDIN_WINDOW + 16);
-    assert_true(s.got[2].size <= AGENT_STDIN_WINDOW);
-    scene_close(&s);
+    input_begin(s, STDIN_ALL, 0);
+    input_start(s->input);
+    give_all(s, AGENT_STDIN_WINDOW, &s->got[0].size, AGENT_STDIN_WINDOW / 2);
+    run_a_moment(s);
+    input_on_credit(s->input, 0, UINT32_MAX);
+    input_on_credit(s->input, 1, UINT32_MAX);
+    input_rank_ended(s->input, 2);
+    input_rank_ended(s->input, 2); /* without effect */
+    fcntl(s->writer, F_SETFL, 0);
+    give(s, "the others go on");
+    run_until(s, &s->got[0].size, AGENT_STDIN_WINDOW + 16);
+    assert_true(s->got[2].size <= AGENT_STDIN_WINDOW);
 }
 
 /* After a restart the ranks get what comes next; after the end, the end again. */
 static void test_restart(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s, STDIN_RANK, 0);
-    input_start(s.input);
-    give(&s, "first ");
-    run_until(&s, &s.got[0].size, 6);
-    input_rank_ended(s.input, 0);
-    give(&s, "second");
-    run_a_moment(&s);
-    assert_int_equal(s.got[0].size, 6);
-    input_start(s.input);
-    run_until(&s, &s.got[0].size, 12);
-    end_input(&s);
-    run_until_end(&s, 0);
-    assert_string_equal(s.got[0].text, "first second");
-    input_rank_ended(s.input, 0);
-    s.got[0].ends = 0;
-    input_start(s.input);
-    assert_int_equal(s.got[0].ends, 1);
-    scene_close(&s);
+    input_begin(s, STDIN_RANK, 0);
+    input_start(s->input);
+    give(s, "first ");
+    run_until(s, &s->got[0].size, 6);
+    input_rank_ended(s->input, 0);
+    give(s, "second");
+    run_a_moment(s);
+    assert_int_equal(s->got[0].size, 6);
+    input_start(s->input);
+    run_until(s, &s->got[0].size, 12);
+    end_input(s);
+    run_until_end(s, 0);
+    assert_string_equal(s->got[0].text, "first second");
+    input_rank_ended(s->input, 0);
+    s->got[0].ends = 0;
+    input_start(s->input);
+    assert_int_equal(s->got[0].ends, 1);
 }
 
 /* It can be closed while its thread waits for input. */
 static void test_close(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s, STDIN_ALL, 0);
-    input_start(s.input);
-    run_a_moment(&s);
-    scene_close(&s);
+    input_begin(s, STDIN_ALL, 0);
+    input_start(s->input);
+    run_a_moment(s); /* then the scene closes it */
     input_close(NULL);
 }
+
+#define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),    cmocka_unit_test(test_one),   cmocka_unit_test(test_none),
-        cmocka_unit_test(test_window), cmocka_unit_test(test_ended), cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_close),
+        SCENE_TEST(test_all),    SCENE_TEST(test_one),   SCENE_TEST(test_none),
+        SCENE_TEST(test_window), SCENE_TEST(test_ended), SCENE_TEST(test_restart),
+        SCENE_TEST(test_close),
     };
 
     if (fcntl(STDIN_FILENO, F_GETFD) <

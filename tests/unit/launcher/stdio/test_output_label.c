@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_output_label.c: streams cut into lines: whole, labelled, continued after a pause, split if too long. */
+/* test_output_label.c: how streams are cut into lines that are whole, labelled, continued after a
+ * pause, and split if too long. */
 #include "launcher/stdio/output_label.h"
 
 #include <setjmp.h>
@@ -15,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* What is written lands in a memory file. */
+/* The output goes to a memory file. */
 struct scene {
     struct output_label *label;
     struct output_buffer buffer;
@@ -123,7 +124,8 @@ static void test_shown_and_continued(void **state)
     scene_close(&s);
 }
 
-/* A prompt is due at the first silence; a line that a full buffer has cut is not, but one day it is. */
+/* A prompt is due at the first silence; a line that was cut by a full buffer only after some
+ * more. */
 static void test_due(void **state)
 {
     static const char full[5000] = {[0 ... 4998] = 'x'};
@@ -214,8 +216,8 @@ static void test_too_long(void **state)
     scene_close(&s);
 }
 
-/* Random pieces of numbered lines of 4 ranks, with random pauses: what a rank wrote comes out, in order,
- * and without pauses every line is whole. */
+/* Random pieces of numbered lines of 4 ranks, with random pauses: everything that a rank wrote
+ * comes out in order, and without pauses every line is whole. */
 static void check_random(unsigned seed, bool with_pauses)
 {
     char *source[4], *at[4], seen[4][20000];

@@ -91,8 +91,10 @@ static void on_failed(int err, const struct output_file *f, void *arg)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void scene_open(struct scene *s)
+static int scene_open(void **state)
 {
+    static struct scene scene;
+    struct scene *s = *state = &scene;
     const struct writer_ops ops = {on_chunk, on_flush, on_written, on_silence, s};
     struct fault why;
     int ends[2];
@@ -111,10 +113,14 @@ static void scene_open(struct scene *s)
     s->buffer.on_failed = on_failed;
     s->buffer.arg = s;
     s->buffer.thread = writer_thread(s->writer);
+    return 0;
 }
 
-static void scene_close(struct scene *s)
+/* After a failed assertion, too: the writer's thread uses the scene. */
+static int scene_close(void **state)
 {
+    struct scene *s = *state;
+
     writer_close(s->writer);
     free(s->buffer.bytes);
     close(s->file.fd);
@@ -122,6 +128,7 @@ static void scene_close(struct scene *s)
         close(s->reader);
     pthread_cond_destroy(&s->noted);
     pthread_mutex_destroy(&s->lock);
+    return 0;
 }
 
 static void push(struct scene *s, int host, const void *bytes, size_t size)
@@ -147,7 +154,7 @@ static void push_block(struct scene *s, int host, size_t size)
     free(bytes);
 }
 
-/* Waits until *number, which the writer's thread counts, is at least `least`. */
+/* Waits until *number, which the writer's thread increments, is at least `least`. */
 static void wait_for(struct scene *s, const int *number, int least)
 {
     struct timespec until;
@@ -160,6 +167,15 @@ static void wait_for(struct scene *s, const int *number, int least)
         err = pthread_cond_timedwait(&s->noted, &s->lock, &until);
     pthread_mutex_unlock(&s->lock);
     assert_int_equal(err, 0);
+}
+
+static void wait_idle(struct scene *s)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < PATIENCE_MS && !writer_is_idle(s->writer); i++)
+        nanosleep(&moment, NULL);
+    assert_true(writer_is_idle(s->writer));
 }
 
 static size_t written(struct scene *s, int host)
@@ -187,25 +203,22 @@ static void test_order(void **state)
 {
     enum { LINES = 5000 };
     char line[LINE + 1], got[LINE + 1] = "";
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s);
-    assert_false(writer_is_used(s.writer));
-    assert_true(writer_is_idle(s.writer));
+    assert_false(writer_is_used(s->writer));
+    assert_true(writer_is_idle(s->writer));
     for (int i = 0; i < LINES; i++) {
         snprintf(line, sizeof(line), "line %010d\n", i);
-        push(&s, 0, line, LINE);
+        push(s, 0, line, LINE);
     }
-    assert_true(writer_is_used(s.writer));
+    assert_true(writer_is_used(s->writer));
     for (int i = 0; i < LINES; i++) {
         snprintf(line, sizeof(line), "line %010d\n", i);
-        read_exactly(&s, got, LINE);
+        read_exactly(s, got, LINE);
         assert_string_equal(got, line);
     }
-    wait_for(&s, &s.chunks, LINES);
-    assert_int_equal(written(&s, 0), LINES * LINE);
-    scene_close(&s);
+    wait_for(s, &s->chunks, LINES);
+    assert_int_equal(written(s, 0), LINES * LINE);
 }
 
 /* A pipe takes less than is written to it at once: nothing is lost, and nothing that the reader has
@@ -214,29 +227,26 @@ static void test_full_pipe(void **state)
 {
     enum { SIZE = 3 << 20 };
     char *got = malloc(SIZE);
-    struct scene s;
+    struct scene *s = *state;
     int held;
 
-    (void)state;
     assert_non_null(got);
-    scene_open(&s);
-    held = fcntl(s.file.fd, F_GETPIPE_SZ);
-    push_block(&s, 1, SIZE);
-    push(&s, 0, "end", 3);
-    read_exactly(&s, got, 1); /* it has begun */
-    assert_false(writer_is_idle(s.writer));
-    assert_int_equal(written(&s, 1), 0);
-    read_exactly(&s, got, (size_t)(SIZE - 1 - held - 4096));
-    assert_int_equal(written(&s, 0), 0);
-    read_exactly(&s, got, (size_t)held + 4096);
-    read_exactly(&s, got, 3);
+    held = fcntl(s->file.fd, F_GETPIPE_SZ);
+    push_block(s, 1, SIZE);
+    push(s, 0, "end", 3);
+    read_exactly(s, got, 1); /* it has begun */
+    assert_false(writer_is_idle(s->writer));
+    assert_int_equal(written(s, 1), 0);
+    read_exactly(s, got, (size_t)(SIZE - 1 - held - 4096));
+    assert_int_equal(written(s, 0), 0);
+    read_exactly(s, got, (size_t)held + 4096);
+    read_exactly(s, got, 3);
     assert_memory_equal(got, "end", 3);
-    wait_for(&s, &s.chunks, 2);
-    assert_int_equal(written(&s, 1), SIZE);
-    assert_int_equal(written(&s, 0), 3);
-    assert_int_equal(s.failures, 0);
+    wait_for(s, &s->chunks, 2);
+    assert_int_equal(written(s, 1), SIZE);
+    assert_int_equal(written(s, 0), 3);
+    assert_int_equal(s->failures, 0);
     free(got);
-    scene_close(&s);
 }
 
 /* A descriptor that somebody else has made non-blocking is waited for. */
@@ -244,139 +254,125 @@ static void test_nonblocking(void **state)
 {
     enum { SIZE = 1 << 20 };
     char *got = malloc(SIZE);
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
     assert_non_null(got);
-    scene_open(&s);
-    assert_int_equal(fcntl(s.file.fd, F_SETFL, O_NONBLOCK), 0);
-    push_block(&s, 0, SIZE);
-    read_exactly(&s, got, SIZE);
-    wait_for(&s, &s.chunks, 1);
-    assert_int_equal(s.failures, 0);
+    assert_int_equal(fcntl(s->file.fd, F_SETFL, O_NONBLOCK), 0);
+    push_block(s, 0, SIZE);
+    read_exactly(s, got, SIZE);
+    wait_for(s, &s->chunks, 1);
+    assert_int_equal(s->failures, 0);
     free(got);
-    scene_close(&s);
 }
 
-/* What mlaunch itself prints counts for no host; an empty chunk is passed on, too. */
+/* Chunks of mlaunch itself are acknowledged to no host; an empty chunk is passed on, too. */
 static void test_acknowledged(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s);
-    push(&s, -1, "own", 3);
-    push(&s, 1, NULL, 0);
-    push(&s, 1, "ab", 2);
-    wait_for(&s, &s.chunks, 3);
-    assert_int_equal(written(&s, 0), 0);
-    assert_int_equal(written(&s, 1), 2);
-    scene_close(&s);
+    push(s, -1, "own", 3);
+    push(s, 1, NULL, 0);
+    push(s, 1, "ab", 2);
+    wait_for(s, &s->chunks, 3);
+    assert_int_equal(written(s, 0), 0);
+    assert_int_equal(written(s, 1), 2);
 }
 
 /* The queue is idle only once everything has been written and acknowledged. */
 static void test_idle(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
     char got;
 
-    (void)state;
-    scene_open(&s);
-    push(&s, 0, "x", 1);
-    wait_for(&s, &s.chunks, 1);
-    assert_true(writer_is_idle(s.writer));
-    read_exactly(&s, &got, 1);
-    wait_for(&s, &s.silences, 2); /* the first one asked for another */
-    assert_int_equal(s.silences, 2);
-    assert_true(writer_is_idle(s.writer));
-    scene_close(&s);
+    push(s, 0, "x", 1);
+    wait_for(s, &s->chunks, 1);
+    wait_idle(s);
+    read_exactly(s, &got, 1);
+    wait_for(s, &s->silences, 2); /* the first one asked for another */
+    assert_int_equal(s->silences, 2);
+    wait_idle(s);
 }
 
 /* A failure is reported once, by the file's name; then everything is dropped, but acknowledged: the
  * ranks must not wait for a reader that is gone. */
 static void test_broken_pipe(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s);
-    close(s.reader);
-    s.reader = -1;
-    push(&s, 0, "lost", 4);
-    wait_for(&s, &s.chunks, 1);
-    push_block(&s, 0, 1 << 20);
-    wait_for(&s, &s.chunks, 2);
-    assert_int_equal(s.failures, 1);
-    assert_int_equal(s.err, EPIPE);
-    assert_string_equal(s.failed_name, "the pipe");
-    assert_int_equal(written(&s, 0), 4 + (1 << 20));
-    scene_close(&s);
+    close(s->reader);
+    s->reader = -1;
+    push(s, 0, "lost", 4);
+    wait_for(s, &s->chunks, 1);
+    push_block(s, 0, 1 << 20);
+    wait_for(s, &s->chunks, 2);
+    assert_int_equal(s->failures, 1);
+    assert_int_equal(s->err, EPIPE);
+    assert_string_equal(s->failed_name, "the pipe");
+    assert_int_equal(written(s, 0), 4 + (1 << 20));
 }
 
 static void test_full_disk(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
 
-    (void)state;
-    scene_open(&s);
-    close(s.file.fd);
-    s.file.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    assert_true(s.file.fd >= 0);
-    s.file.name = "/dev/full";
-    push(&s, 0, "lost", 4);
-    wait_for(&s, &s.chunks, 1);
-    assert_int_equal(s.failures, 1);
-    assert_int_equal(s.err, ENOSPC);
-    assert_string_equal(s.failed_name, "/dev/full");
-    scene_close(&s);
+    close(s->file.fd);
+    s->file.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_true(s->file.fd >= 0);
+    s->file.name = "/dev/full";
+    push(s, 0, "lost", 4);
+    wait_for(s, &s->chunks, 1);
+    assert_int_equal(s->failures, 1);
+    assert_int_equal(s->err, ENOSPC);
+    assert_string_equal(s->failed_name, "/dev/full");
 }
 
 /* Closing ends a write that is blocked, and drops what is queued behind it. */
 static void test_close(void **state)
 {
     enum { SIZE = 1 << 20 };
-    struct scene s;
+    struct scene *s = *state;
     char got;
 
-    (void)state;
-    scene_open(&s);
     for (int i = 0; i < 4; i++)
-        push_block(&s, 0, SIZE);
-    read_exactly(&s, &got, 1);
-    writer_close(s.writer);
-    s.writer = NULL;
-    assert_int_equal(s.err, ECANCELED);
-    assert_true(s.written[0] < (size_t)4 * SIZE);
-    scene_close(&s);
+        push_block(s, 0, SIZE);
+    read_exactly(s, &got, 1);
+    writer_close(s->writer);
+    s->writer = NULL;
+    assert_int_equal(s->err, ECANCELED);
+    assert_true(s->written[0] < (size_t)4 * SIZE);
 }
 
-/* One that has written everything is closed without a loss, one that was never used at once. */
+/* A writer that has written everything loses nothing when it is closed. */
 static void test_close_idle(void **state)
 {
-    struct scene s;
+    struct scene *s = *state;
     char got[4] = "";
 
-    (void)state;
-    scene_open(&s);
-    push(&s, 0, "all", 3);
-    wait_for(&s, &s.chunks, 1);
-    writer_close(s.writer);
-    s.writer = NULL;
-    read_exactly(&s, got, 3);
+    push(s, 0, "all", 3);
+    wait_for(s, &s->chunks, 1);
+    writer_close(s->writer);
+    s->writer = NULL;
+    read_exactly(s, got, 3);
     assert_string_equal(got, "all");
-    scene_close(&s);
-    scene_open(&s);
-    scene_close(&s);
 }
+
+/* The first chunk starts the thread, so there is none to end here. */
+static void test_close_unused(void **state)
+{
+    struct scene *s = *state;
+
+    assert_false(writer_is_used(s->writer));
+}
+
+#define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),       cmocka_unit_test(test_full_pipe),
-        cmocka_unit_test(test_nonblocking), cmocka_unit_test(test_acknowledged),
-        cmocka_unit_test(test_idle),        cmocka_unit_test(test_broken_pipe),
-        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_close),
-        cmocka_unit_test(test_close_idle),
+        SCENE_TEST(test_order),        SCENE_TEST(test_full_pipe), SCENE_TEST(test_nonblocking),
+        SCENE_TEST(test_acknowledged), SCENE_TEST(test_idle),      SCENE_TEST(test_broken_pipe),
+        SCENE_TEST(test_full_disk),    SCENE_TEST(test_close),     SCENE_TEST(test_close_idle),
+        SCENE_TEST(test_close_unused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
