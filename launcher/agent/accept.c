@@ -29,7 +29,8 @@ enum {
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections, … */
 };
 
-static __attribute__((format(printf, 2, 3))) void warn(json_t *warnings, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void warning_add(json_t *warnings, const char *format,
+                                                              ...)
 {
     char text[1024];
     va_list args;
@@ -46,11 +47,11 @@ static int ranks_create(struct agent *a, struct fault *why)
     if (!a->ranks)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < a->job->rank_count; i++) {
-        struct rank *r = &a->ranks[i];
+        struct agent_rank *r = &a->ranks[i];
 
         r->agent = a;
         r->job = &a->job->ranks[i];
-        if (job_message_has_stdin(a->job, r->job->rank) && input_create(r))
+        if (job_message_has_stdin(a->job, r->job->rank) && rank_input_create(r))
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     return 0;
@@ -93,7 +94,7 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(path, X_OK) == 0;
 }
 
-static const char *home(void)
+static const char *home_directory(void)
 {
     const char *path = getenv("HOME");
 
@@ -101,7 +102,7 @@ static const char *home(void)
 }
 
 /* A directory that the user named for this app must be there. */
-static int named_directory(const struct job_message *job, const char *path, char **out,
+static int directory_named(const struct job_message *job, const char *path, char **out,
                            struct fault *why)
 {
     char *full = NULL;
@@ -132,9 +133,9 @@ static int directories_choose(struct agent *a, json_t *warnings, struct fault *w
 
         errno = 0;
         if (named[0])
-            rc = named_directory(job, named, &a->cwds[i], why);
+            rc = directory_named(job, named, &a->cwds[i], why);
         else
-            a->cwds[i] = strdup(is_there ? job->cwd : home());
+            a->cwds[i] = strdup(is_there ? job->cwd : home_directory());
         if (rc)
             return rc;
         if (!a->cwds[i])
@@ -142,7 +143,8 @@ static int directories_choose(struct agent *a, json_t *warnings, struct fault *w
         is_needed |= !named[0];
     }
     if (is_needed && !is_there && job->cwd[0])
-        warn(warnings, "there is no directory %s: its ranks start in %s", job->cwd, home());
+        warning_add(warnings, "there is no directory %s: its ranks start in %s", job->cwd,
+                    home_directory());
     return 0;
 }
 
@@ -201,7 +203,8 @@ static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
     if (!rc && shared)
-        warn(warnings, "it has fewer cores than ranks: some ranks are bound to the same core");
+        warning_add(warnings,
+                    "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
 }
 
@@ -226,7 +229,7 @@ static int wiring_describe(struct agent *a, struct fault *why)
     return rc;
 }
 
-int job_describe(struct agent *a, const char *coordinator, struct fault *why)
+int accept_write_job_file(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_message *job = a->job;
     struct job_file file = {.host_rank = job->host,
@@ -291,13 +294,13 @@ static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, str
     if (!rc)
         rc = coordination_open(&a->coordination, a, coordinator, why);
     if (!rc)
-        rc = job_describe(a, coordinator, why);
+        rc = accept_write_job_file(a, coordinator, why);
     if (!rc)
         rc = wiring_describe(a, why);
     return rc;
 }
 
-void job_accept(struct agent *a, const char *text, size_t size)
+void accept_job(struct agent *a, const char *text, size_t size)
 {
     json_t *warnings = json_array();
     char coordinator[ADDRESS_TEXT] = "";
@@ -308,26 +311,26 @@ void job_accept(struct agent *a, const char *text, size_t size)
         rc = job_prepare(a, warnings, coordinator, &why);
     if (rc) {
         json_decref(warnings);
-        job_release(a);
+        accept_release(a);
         a->is_refused = true;
-        stream_send_json(a->stream, AGENT_REFUSED,
-                         json_pack("{ss si}", "text", why.text, "status", STATUS_OURS));
+        frame_stream_send_json(a->channel, AGENT_REFUSED,
+                               json_pack("{ss si}", "text", why.text, "status", STATUS_OURS));
         return;
     }
     a->state = AGENT_IS_READY;
-    stream_send_json(a->stream, AGENT_READY,
-                     json_pack("{ss so}", "coordinator", coordinator, "warnings", warnings));
+    frame_stream_send_json(a->channel, AGENT_READY,
+                           json_pack("{ss so}", "coordinator", coordinator, "warnings", warnings));
 }
 
-void job_release(struct agent *a)
+void accept_release(struct agent *a)
 {
     coordination_close(a->coordination);
     a->coordination = NULL;
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {
-        input_close(&a->ranks[i]);
-        output_close(&a->ranks[i]);
+        rank_input_close(&a->ranks[i]);
+        rank_output_close(&a->ranks[i]);
     }
     for (int i = 0; i < a->job->app_count; i++) {
         if (a->cwds)

@@ -10,13 +10,13 @@ struct agent;
 
 /* Makes the job directory, opens the coordinator where it belongs, and answers READY; or REFUSED
  * with the reason, and leaves nothing behind. */
-void job_accept(struct agent *a, const char *text, size_t size);
+void accept_job(struct agent *a, const char *text, size_t size);
 
 /* Frees what the job has allocated, removes its directory. Takes an agent without a job. */
-void job_release(struct agent *a);
+void accept_release(struct agent *a);
 
 /* (Re)writes job.json and secret. */
 struct fault;
-int job_describe(struct agent *a, const char *coordinator, struct fault *why);
+int accept_write_job_file(struct agent *a, const char *coordinator, struct fault *why);
 
 #endif

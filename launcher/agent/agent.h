@@ -19,8 +19,8 @@
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/stop.h"
+#include "launcher/protocol/frame_stream.h"
 #include "launcher/protocol/job_message.h"
-#include "launcher/protocol/stream.h"
 
 #include <event2/event.h>
 #include <sys/types.h>
@@ -28,33 +28,33 @@
 struct coordination;
 struct event_base;
 
-enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
+enum agent_rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
 
-struct rank {
+struct agent_rank {
     struct agent *agent;
     const struct job_rank *job;
-    enum rank_state state;
+    enum agent_rank_state state;
     pid_t pid;
     int status;        /* waitpid's, from RANK_ENDED on */
     bool is_signalled; /* we had sent it a signal to end it */
     bool is_broken;    /* its runtime had reported that a peer died, */
     char lost[512];    /* in these words */
-    struct output out[2];
-    struct input in;
+    struct rank_output out[2];
+    struct rank_input in;
 };
 
 enum agent_state { AGENT_HAS_SAID_HELLO, AGENT_IS_READY, AGENT_IS_RUNNING, AGENT_IS_DONE };
 
 struct agent {
     struct event_base *base;
-    struct stream *stream;
+    struct frame_stream *channel;
     enum agent_state state;
     int guard_fd; /* -1: the guard is gone */
     pid_t guard;
     int exit_status;
     bool is_refused; /* the job; exit once the launcher has been told */
 
-    struct wires wires; /* before the job */
+    struct probe_run probe; /* before the job */
     struct job_message *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
     char cgroup[CGROUP_PATH];     /* "": there is none */
@@ -70,11 +70,11 @@ struct agent {
     char **cwds;                            /* per app */
     struct rank_environment **environments; /* per app, from START on */
 
-    struct rank *ranks; /* job->rank_count of them */
-    int spawned;        /* the first so many have been started, or have failed to */
-    int ended;          /* ranks that run no more or never will */
-    int unreported;     /* ranks in RANK_ENDED */
-    struct output_window window;
+    struct agent_rank *ranks; /* job->rank_count of them */
+    int spawned;              /* the first so many have been started, or have failed to */
+    int ended;                /* ranks that run no more or never will */
+    int unreported;           /* ranks in RANK_ENDED */
+    struct rank_output_window window;
     struct stop stop;
     bool is_paused;
     struct event *spawn_event, *child_event, *heartbeat_event, *guard_event, *term_event;

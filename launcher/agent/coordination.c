@@ -23,8 +23,8 @@ static void on_abort(int rank, int status, const char *why, void *arg)
 {
     struct coordination *c = arg;
 
-    stream_send_json(
-        c->agent->stream, AGENT_ABORTED,
+    frame_stream_send_json(
+        c->agent->channel, AGENT_ABORTED,
         json_pack("{si si ss}", "rank", rank, "status", status, "why", why ? why : ""));
 }
 

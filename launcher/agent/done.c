@@ -14,10 +14,10 @@
 enum { CGROUP_WAIT_MS = 200 };
 
 /* EXITED waits for the rank's last words. */
-static void report_ended(struct agent *a)
+static void ranks_report(struct agent *a)
 {
     for (int i = 0; i < a->spawned && a->unreported > 0; i++) {
-        if (a->ranks[i].state == RANK_ENDED && !output_has_due(&a->ranks[i]))
+        if (a->ranks[i].state == RANK_ENDED && !rank_output_has_due(&a->ranks[i]))
             report_exited(&a->ranks[i]);
     }
 }
@@ -32,7 +32,7 @@ static json_t *survivors_describe(struct agent *a)
     for (size_t i = 0; i < found.count; i++) {
         char text[160];
 
-        descendant_describe(&found.list[i], text, sizeof(text));
+        descendants_describe(&found.list[i], text, sizeof(text));
         json_array_append_new(list,
                               json_pack("{si ss}", "pid", (int)found.list[i].pid, "text", text));
     }
@@ -47,16 +47,16 @@ static void ranks_give_up(struct agent *a)
     size_t dropped;
 
     for (int i = 0; i < a->spawned; i++) {
-        struct rank *r = &a->ranks[i];
+        struct agent_rank *r = &a->ranks[i];
 
         if (r->state == RANK_RUNNING) {
             r->status = SIGKILL;
             r->state = RANK_ENDED;
             a->unreported++;
-            input_close(r);
+            rank_input_close(r);
         }
     }
-    dropped = output_close_all(a);
+    dropped = rank_output_close_all(a);
     if (dropped) {
         snprintf(text, sizeof(text),
                  "%zu bytes that ranks have written, and nobody has taken, are dropped", dropped);
@@ -73,7 +73,7 @@ static void job_end(struct agent *a, json_t *survivors)
 {
     a->state = AGENT_IS_DONE;
     event_del(a->stop.timer);
-    output_close_all(a);
+    rank_output_close_all(a);
     cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
     a->cgroup[0] = '\0';
     if (a->dir[0]) {
@@ -82,12 +82,12 @@ static void job_end(struct agent *a, json_t *survivors)
         a->dir[0] = '\0';
     }
     guard_tell(a->guard_fd, "", "", "", 0);
-    stream_send_json(a->stream, AGENT_DONE, json_pack("{so}", "survivors", survivors));
-    if (stream_has_ended(a->stream))
+    frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
+    if (frame_stream_has_ended(a->channel))
         event_base_loopbreak(a->base);
 }
 
-static void check(struct agent *a)
+static void job_check(struct agent *a)
 {
     json_t *survivors;
 
@@ -101,7 +101,7 @@ static void check(struct agent *a)
             stop_start(a, SIGTERM, a->job->grace_ms);
         return;
     }
-    if (!a->stop.has_given_up && !output_finish(a))
+    if (!a->stop.has_given_up && !rank_output_finish(a))
         return; /* more output comes, and we come back here */
     survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
     if (a->stop.has_given_up)
@@ -114,8 +114,8 @@ static void on_check(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
 
     (void)fd, (void)what;
-    report_ended(a);
-    check(a);
+    ranks_report(a);
+    job_check(a);
 }
 
 int done_open(struct agent *a)

@@ -49,14 +49,14 @@ void guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const cha
 }
 
 /* Reaps what has ended; true while there is more. */
-static bool reap(void)
+static bool children_reap(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
         ;
     return descendants_exist();
 }
 
-static void pause_ms(int ms)
+static void signal_pause(int ms)
 {
     sigset_t set;
     struct timespec time = {.tv_nsec = ms * 1000000L};
@@ -80,7 +80,7 @@ static void descendants_end(const struct guard_note *note, bool is_polite)
 
         if (kill_now)
             cgroup_kill(note->cgroup);
-        if (!reap() || (past >= GIVE_UP_MS && kills >= KILLS))
+        if (!children_reap() || (past >= GIVE_UP_MS && kills >= KILLS))
             return;
         kills += kill_now;
         if ((is_polite || kill_now) && descendants_find(&found, note->job_dir, 0, NULL) == 0) {
@@ -90,7 +90,7 @@ static void descendants_end(const struct guard_note *note, bool is_polite)
             is_polite = false;
         }
         process_list_free(&found);
-        pause_ms(PASS_MS);
+        signal_pause(PASS_MS);
     }
 }
 

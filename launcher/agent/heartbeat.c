@@ -15,10 +15,10 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
 
     (void)fd, (void)what;
-    if (stream_frames(a->stream) > 0 || a->is_paused)
+    if (frame_stream_frames(a->channel) > 0 || a->is_paused)
         a->silent_ticks = 0;
     else if (++a->silent_ticks * TICK_MS >= AGENT_SILENCE_MS)
-        stream_fail(a->stream, "the launcher has been silent for 10 s");
+        frame_stream_fail(a->channel, "the launcher has been silent for 10 s");
 }
 
 int heartbeat_open(struct agent *a)

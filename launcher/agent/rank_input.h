@@ -12,9 +12,9 @@
 
 struct evbuffer;
 struct event;
-struct rank;
+struct agent_rank;
 
-struct input {
+struct rank_input {
     struct evbuffer *kept; /* NULL: nobody reads (any more) */
     struct event *event;   /* NULL: the rank has not been started */
     int fd;
@@ -23,12 +23,12 @@ struct input {
 
 /* For each rank that gets stdin, before it is started: frames may come from now on. -1: out of
  * memory. */
-int input_create(struct rank *r);
+int rank_input_create(struct agent_rank *r);
 /* The writing end of the started rank's pipe, taken over. -1: out of memory. */
-int input_open(struct rank *r, int fd);
-void input_close(struct rank *r);
+int rank_input_open(struct agent_rank *r, int fd);
+void rank_input_close(struct agent_rank *r);
 
 /* LAUNCH_STDIN for this rank; no bytes: end of file. -1: more than the window allows. */
-int input_take(struct rank *r, const void *bytes, size_t size);
+int rank_input_take(struct agent_rank *r, const void *bytes, size_t size);
 
 #endif

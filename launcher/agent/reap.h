@@ -6,13 +6,13 @@
 #include "common/fault.h"
 
 struct agent;
-struct rank;
+struct agent_rank;
 
 /* Takes every child that has ended: ranks, and orphans that became ours. Call it on SIGCHLD, and
  * any time. */
 void reap_all(struct agent *a);
 
 /* A rank that could not be started; `status` is 125, 126 or 127. */
-void rank_on_failure(struct rank *r, int status, const struct fault *why);
+void reap_failed_start(struct agent_rank *r, int status, const struct fault *why);
 
 #endif

@@ -6,7 +6,7 @@
 #include "common/fault.h"
 
 struct agent;
-struct rank;
+struct agent_rank;
 
 /* A line for the user; `level` is "error", "warn" or "info". */
 void report_note(struct agent *a, const char *level, const char *text);
@@ -15,9 +15,9 @@ void report_note(struct agent *a, const char *level, const char *text);
 void report_lost(struct agent *a, const char *text);
 
 /* How a rank ended; its output has been sent. */
-void report_exited(struct rank *r);
+void report_exited(struct agent_rank *r);
 
 /* A rank could not be started; `status` is 125, 126 or 127. */
-void report_failed(struct rank *r, int status, const struct fault *why);
+void report_failed(struct agent_rank *r, int status, const struct fault *why);
 
 #endif

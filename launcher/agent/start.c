@@ -104,20 +104,20 @@ static int pipes_open(struct pipes *p, bool has_input, struct fault *why)
 }
 
 /* Our ends into the loop; whatever fails, each is closed once. */
-static int pipes_hand_over(struct rank *r, struct pipes *p, struct fault *why)
+static int pipes_hand_over(struct agent_rank *r, struct pipes *p, struct fault *why)
 {
     int in = p->in[1], out = p->out[0], err = p->err[0];
     int rc = 0;
 
     p->in[1] = p->out[0] = p->err[0] = -1;
-    if (in >= 0 && input_open(r, in))
+    if (in >= 0 && rank_input_open(r, in))
         rc = -1;
-    if (output_open(r, out, err))
+    if (rank_output_open(r, out, err))
         rc = -1;
     return rc ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
 
-static int rank_spawn(struct rank *r, int *status, struct fault *why)
+static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
     struct rank_environment *e = a->environments[r->job->app];
@@ -157,18 +157,18 @@ static int rank_spawn(struct rank *r, int *status, struct fault *why)
 
 static void spawn_next(struct agent *a)
 {
-    struct rank *r = &a->ranks[a->spawned];
+    struct agent_rank *r = &a->ranks[a->spawned];
     struct fault why = {0};
     int status;
 
     a->spawned++;
     if (rank_spawn(r, &status, &why)) {
-        rank_on_failure(r, status, &why);
+        reap_failed_start(r, status, &why);
         return;
     }
     job_directory_add_rank(a->dir, r->job->rank, r->pid);
-    stream_send_json(a->stream, AGENT_STARTED,
-                     json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
+    frame_stream_send_json(a->channel, AGENT_STARTED,
+                           json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
 }
 
 static void on_spawn(evutil_socket_t fd, short what, void *arg)
@@ -182,11 +182,11 @@ static void on_spawn(evutil_socket_t fd, short what, void *arg)
             break;
         spawn_next(a);
     }
-    job_start_resume(a);
+    start_resume(a);
     agent_check_soon(a);
 }
 
-void job_start_resume(struct agent *a)
+void start_resume(struct agent *a)
 {
     static const struct timeval now = {0, 0};
 
@@ -201,7 +201,7 @@ static int job_begin(struct agent *a, const char *coordinator, struct fault *why
 
     if (strcmp(coordinator, a->coordinator) !=
         0) /* where rank 0 lives it was known from the first */
-        rc = job_describe(a, coordinator, why);
+        rc = accept_write_job_file(a, coordinator, why);
     if (!rc)
         rc = environments_create(a, coordinator, why);
     if (!rc)
@@ -212,7 +212,7 @@ static int job_begin(struct agent *a, const char *coordinator, struct fault *why
     return a->spawn_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-void job_start(struct agent *a, const char *text, size_t size)
+void start_job(struct agent *a, const char *text, size_t size)
 {
     json_t *start = json_loadb(text, size, 0, NULL);
     const char *coordinator = json_string_value(json_object_get(start, "coordinator"));

@@ -8,9 +8,9 @@
 
 struct agent;
 
-void job_start(struct agent *a, const char *text, size_t size);
+void start_job(struct agent *a, const char *text, size_t size);
 
 /* After a pause: goes on with ranks that have not been started yet. */
-void job_start_resume(struct agent *a);
+void start_resume(struct agent *a);
 
 #endif

@@ -32,7 +32,7 @@ void stop_signal_ranks(struct agent *a, int signal)
 }
 
 /* How many there are; -1: no /proc. */
-static int descendants_signalled(struct agent *a, int signal, int second)
+static int descendants_count_signalled(struct agent *a, int signal, int second)
 {
     struct process_list found = {0};
     pid_t except = a->guard_fd >= 0 ? a->guard : 0;
@@ -50,7 +50,7 @@ static int descendants_signalled(struct agent *a, int signal, int second)
 
 void stop_signal_all(struct agent *a, int signal)
 {
-    if (descendants_signalled(a, signal, 0) < 0)
+    if (descendants_count_signalled(a, signal, 0) < 0)
         stop_signal_ranks(a, signal);
 }
 
@@ -68,7 +68,7 @@ static int everyone_signal(struct agent *a, int signal)
     if (!descendants_exist())
         return 0;
     /* A stopped process handles no signal. Without /proc: what can be done without. */
-    count = descendants_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
+    count = descendants_count_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
     if (count >= 0)
         return count;
     stop_signal_ranks(a, signal);
@@ -90,7 +90,7 @@ static void everyone_kill(struct agent *a)
         s->give_up_at = give_up_at;
 }
 
-static void step(struct agent *a)
+static void ladder_step(struct agent *a)
 {
     struct stop *s = &a->stop;
     int64_t now = clock_ms();
@@ -120,7 +120,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (a->stop.is_active)
-        step(a);
+        ladder_step(a);
 }
 
 int stop_open(struct agent *a)
@@ -165,5 +165,5 @@ void stop_start(struct agent *a, int signal, int grace_ms)
     s->is_active = true;
     if (is_polite)
         everyone_signal(a, signal);
-    step(a);
+    ladder_step(a);
 }

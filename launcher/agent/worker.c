@@ -42,7 +42,7 @@ static void on_channel_end(const char *why, void *arg)
         return;
     }
     a->exit_status = STATUS_LOST;
-    output_abandon(a);
+    rank_output_abandon(a);
     stop_start(a, SIGTERM, LOST_GRACE_MS);
 }
 
@@ -53,7 +53,7 @@ static void on_written(void *arg)
     if (a->is_refused)
         event_base_loopbreak(a->base);
     else
-        output_on_written(a);
+        rank_output_on_written(a);
 }
 
 /* The guard says nothing: what comes is its end. */
@@ -112,7 +112,7 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (is_killed_by_user(a, text, sizeof(text))) {
         grace_ms = a->job->grace_ms;
-        stream_send_json(a->stream, AGENT_KILLED, json_pack("{ss}", "text", text));
+        frame_stream_send_json(a->channel, AGENT_KILLED, json_pack("{ss}", "text", text));
     } else {
         report_lost(a,
                     getenv("SLURM_STEP_ID")
@@ -132,19 +132,19 @@ static uint32_t u32_read(const uint8_t *bytes)
 
 static void on_job(struct agent *a, const struct frame *f)
 {
-    wires_close(&a->wires);
-    job_accept(a, (const char *)f->payload, f->size);
+    probe_run_close(&a->probe);
+    accept_job(a, (const char *)f->payload, f->size);
 }
 
 static void on_query(struct agent *a, const struct frame *f)
 {
-    stream_send_json(a->stream, AGENT_ANSWER,
-                     query_answer((const char *)f->payload, f->size, &a->wires));
+    frame_stream_send_json(a->channel, AGENT_ANSWER,
+                           answer_make((const char *)f->payload, f->size, &a->probe));
 }
 
 static void on_start(struct agent *a, const struct frame *f)
 {
-    job_start(a, (const char *)f->payload, f->size);
+    start_job(a, (const char *)f->payload, f->size);
 }
 
 static void on_stdin(struct agent *a, const struct frame *f)
@@ -153,8 +153,8 @@ static void on_stdin(struct agent *a, const struct frame *f)
 
     for (int i = 0; i < a->job->rank_count; i++) {
         if ((uint32_t)a->ranks[i].job->rank == rank) {
-            if (input_take(&a->ranks[i], f->payload + 4, f->size - 4))
-                stream_fail(a->stream, "the launcher sent more input than it may");
+            if (rank_input_take(&a->ranks[i], f->payload + 4, f->size - 4))
+                frame_stream_fail(a->channel, "the launcher sent more input than it may");
             return;
         }
     }
@@ -162,7 +162,7 @@ static void on_stdin(struct agent *a, const struct frame *f)
 
 static void on_credit(struct agent *a, const struct frame *f)
 {
-    output_acknowledge(a, u32_read(f->payload));
+    rank_output_acknowledge(a, u32_read(f->payload));
 }
 
 static void on_signal(struct agent *a, const struct frame *f)
@@ -201,13 +201,13 @@ static void on_resume(struct agent *a, const struct frame *f)
     (void)f;
     a->is_paused = false;
     stop_signal_all(a, SIGCONT);
-    job_start_resume(a);
+    start_resume(a);
 }
 
 static void on_ping(struct agent *a, const struct frame *f)
 {
     (void)f;
-    stream_send(a->stream, AGENT_PONG, NULL, 0);
+    frame_stream_send(a->channel, AGENT_PONG, NULL, 0);
 }
 
 static void on_bye(struct agent *a, const struct frame *f)
@@ -255,7 +255,7 @@ static void on_frame(const struct frame *f, void *arg)
             d->handle(a, f);
         return;
     }
-    stream_fail(a->stream, "the launcher sent a frame that makes no sense here");
+    frame_stream_fail(a->channel, "the launcher sent a frame that makes no sense here");
 }
 
 static void hello_send(struct agent *a)
@@ -270,17 +270,17 @@ static void hello_send(struct agent *a)
     uname(&system);
     if (sched_getaffinity(0, sizeof(cpus), &cpus))
         CPU_ZERO(&cpus);
-    stream_send_json(a->stream, AGENT_HELLO,
-                     json_pack("{ss ss ss si ss ss si}", "build", build_id, "arch", system.machine,
-                               "host", host, "pid", (int)getpid(), "address", address, "guess",
-                               guess, "cpus", CPU_COUNT(&cpus)));
+    frame_stream_send_json(a->channel, AGENT_HELLO,
+                           json_pack("{ss ss ss si ss ss si}", "build", build_id, "arch",
+                                     system.machine, "host", host, "pid", (int)getpid(), "address",
+                                     address, "guess", guess, "cpus", CPU_COUNT(&cpus)));
 }
 
 /* The channel goes to descriptors of its own, so that no library that prints, and no rank, meets
  * it. */
 static int channel_take(struct agent *a, struct fault *why)
 {
-    struct stream_events events = {on_frame, on_channel_end, on_written, a};
+    struct frame_stream_events events = {on_frame, on_channel_end, on_written, a};
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -290,7 +290,7 @@ static int channel_take(struct agent *a, struct fault *why)
         dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return fault_set(why, ML_ERR_SYSTEM, "standard input and output are not there");
     close(null);
-    rc = stream_open(&a->stream, a->base, in, out, &events, why);
+    rc = frame_stream_open(&a->channel, a->base, in, out, &events, why);
     return rc;
 }
 
@@ -316,9 +316,9 @@ static void worker_close(struct agent *a)
             event_free(events[i]);
     }
     stop_close(a);
-    wires_close(&a->wires);
-    job_release(a);
-    stream_close(a->stream);
+    probe_run_close(&a->probe);
+    accept_release(a);
+    frame_stream_close(a->channel);
     if (a->base)
         event_base_free(a->base);
     if (a->guard_fd >= 0)
@@ -332,7 +332,7 @@ int worker_run(int guard_fd, pid_t guard)
     int rc;
 
     spawn_prepare(&a.limits);
-    stream_keep_memory();
+    frame_stream_keep_memory();
     a.base = event_base_new();
     rc = a.base ? channel_take(&a, &why) : fault_set(&why, ML_ERR_MEMORY, "out of memory");
     if (!rc)

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "launcher/protocol/agent_protocol.h"
-#include "launcher/protocol/stream.h"
+#include "launcher/protocol/frame_stream.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,8 +22,8 @@ struct agent_channel {
     struct event_base *base;
     int host;
     struct channel *channel;
-    struct stream *stream; /* once the channel is open */
-    int fd;                /* the stream's, for shutdown() */
+    struct frame_stream *stream; /* once the channel is open */
+    int fd;                      /* the stream's, for shutdown() */
     int64_t heard_ms;
     bool ended;
     char text[768]; /* why it ended */
@@ -81,7 +81,7 @@ static void on_channel_ready(struct channel *c, const struct fault *why, void *a
 
 static void on_opened(evutil_socket_t fd, short what, void *arg)
 {
-    const struct stream_events events = {on_frame, on_end, NULL, arg};
+    const struct frame_stream_events events = {on_frame, on_end, NULL, arg};
     struct agent_channel *s = arg;
     struct fault why;
     int rc;
@@ -102,7 +102,7 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
     /* The stream closes its descriptor, the channel its own. */
     s->fd = fcntl(channel_fd(s->channel), F_DUPFD_CLOEXEC, 3);
     rc = s->fd < 0 ? fault_os(&why, ML_ERR_SYSTEM, errno, "cannot use the channel")
-                   : stream_open(&s->stream, s->base, s->fd, s->fd, &events, &why);
+                   : frame_stream_open(&s->stream, s->base, s->fd, s->fd, &events, &why);
     if (rc)
         channel_over(s, why.text);
 }
@@ -142,7 +142,7 @@ void agent_channel_close(struct agent_channel *s)
 {
     if (!s)
         return;
-    stream_close(s->stream);
+    frame_stream_close(s->stream);
     if (!s->stream && s->fd >= 0)
         close(s->fd);
     channel_close(s->channel);
@@ -162,7 +162,7 @@ static bool is_open(const struct agent_channel *s)
 void agent_channel_send(struct agent_channel *s, int type, const void *payload, size_t size)
 {
     if (is_open(s))
-        stream_send(s->stream, type, payload, size);
+        frame_stream_send(s->stream, type, payload, size);
 }
 
 void agent_channel_send_words(struct agent_channel *s, int type, const uint32_t *words, int count)
@@ -179,13 +179,13 @@ void agent_channel_send_tagged(struct agent_channel *s, int type, uint32_t word,
 {
     word = htonl(word);
     if (is_open(s))
-        stream_send_parts(s->stream, type, &word, sizeof(word), bytes, size);
+        frame_stream_send_parts(s->stream, type, &word, sizeof(word), bytes, size);
 }
 
 void agent_channel_send_json(struct agent_channel *s, int type, json_t *object)
 {
     if (is_open(s))
-        stream_send_json(s->stream, type, object);
+        frame_stream_send_json(s->stream, type, object);
     else
         json_decref(object);
 }
@@ -211,7 +211,7 @@ void agent_channel_check_silence(struct agent_channel *s)
         return;
     snprintf(text, sizeof(text), "nothing was heard from its agent for %d s",
              AGENT_SILENCE_MS / 1000);
-    stream_fail(s->stream, text);
+    frame_stream_fail(s->stream, text);
 }
 
 void agent_channel_reset_silence(struct agent_channel *s)
@@ -222,5 +222,5 @@ void agent_channel_reset_silence(struct agent_channel *s)
 void agent_channel_fail(struct agent_channel *s, const char *text)
 {
     if (is_open(s))
-        stream_fail(s->stream, text);
+        frame_stream_fail(s->stream, text);
 }

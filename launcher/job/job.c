@@ -7,7 +7,7 @@
 #include "launcher/job/attempt.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
-#include "launcher/protocol/stream.h"
+#include "launcher/protocol/frame_stream.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
@@ -317,7 +317,7 @@ int job_run(const struct plan *p)
 
     open_standard_descriptors();
     raise_descriptor_limit(p);
-    stream_keep_memory();
+    frame_stream_keep_memory();
     if (job_open(&j, &why)) {
         job_close(&j);
         log_error("%s", why.text);

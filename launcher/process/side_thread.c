@@ -7,7 +7,7 @@
 /* Ignored by default, used by nobody here: a stray one does no harm. */
 enum { WAKE_SIGNAL = SIGURG, NUDGE_MS = 10 };
 
-static void nothing(int signal)
+static void signal_ignore(int signal)
 {
     (void)signal;
 }
@@ -15,7 +15,7 @@ static void nothing(int signal)
 int side_thread_start(struct side_thread *t, void *(*run)(void *arg), void *arg, const char *what,
                       struct fault *why)
 {
-    struct sigaction interrupt = {.sa_handler = nothing}; /* no SA_RESTART */
+    struct sigaction interrupt = {.sa_handler = signal_ignore}; /* no SA_RESTART */
     sigset_t blocked, old;
     int err;
 

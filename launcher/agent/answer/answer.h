@@ -12,18 +12,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct wires;
+struct probe_run;
 
-struct query {
+struct answer_question {
     const char *base; /* of the job directories: "/tmp" */
     const char *job;  /* its id; "": all */
     bool stacks, dry_run;
     const json_t *question; /* the whole */
-    struct wires *wires;
+    struct probe_run *probe;
 };
 
 /* The payload of ANSWER to that of QUERY; takes seconds where something has to end. NULL: out of
  * memory. */
-json_t *query_answer(const char *text, size_t size, struct wires *wires);
+json_t *answer_make(const char *text, size_t size, struct probe_run *probe);
 
 #endif

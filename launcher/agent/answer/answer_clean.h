@@ -11,6 +11,6 @@
 
 /* Adds "removed" and "left": objects {kind, job, text} with kind "process" (and pid, name), "segment",
  * "directory", "file" (and path). With dry_run "removed" is what would be. */
-int clean_answer(const struct query *q, json_t *out, struct fault *why);
+int answer_clean_run(const struct answer_question *q, json_t *out, struct fault *why);
 
 #endif

@@ -8,6 +8,7 @@
 
 /* Segments, control groups, directories, half copies; see clean.h. A job in `left`, which still has processes, keeps
  * its directory, so that it is found again. */
-void clean_files(const struct survey *s, const struct query *q, json_t *removed, json_t *left);
+void answer_clean_files_sweep(const struct job_survey *s, const struct answer_question *q,
+                              json_t *removed, json_t *left);
 
 #endif

@@ -8,6 +8,6 @@
 /* Adds "found": "killed", "stale", "stranger" (another user's), "refused" (it did not end) or "no";
  * "text" for people; "live", the ids of this user's live jobs. Returns when the job's agent has
  * ended. */
-int kill_answer(const struct query *q, json_t *out, struct fault *why);
+int answer_kill_run(const struct answer_question *q, json_t *out, struct fault *why);
 
 #endif

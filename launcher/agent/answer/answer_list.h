@@ -6,6 +6,6 @@
 #include "launcher/agent/answer/answer.h"
 
 /* Adds "jobs". */
-int list_answer(const struct query *q, json_t *out, struct fault *why);
+int answer_list_run(const struct answer_question *q, json_t *out, struct fault *why);
 
 #endif

@@ -11,16 +11,17 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-struct wires {
+struct probe_run {
     pid_t pid; /* 0: it does not run */
     int in, out;
 };
 
 /* {"named": [device], "port", "gid_index"}: starts it; adds "devices" to `answer`. */
-int wires_devices(struct wires *w, const json_t *question, json_t *answer, struct fault *why);
+int probe_run_devices(struct probe_run *w, const json_t *question, json_t *answer,
+                      struct fault *why);
 /* {"wires": what the program reads}: adds "devices". It goes on helping the other hosts until
- * wires_close. */
-int wires_try(struct wires *w, const json_t *question, json_t *answer, struct fault *why);
-void wires_close(struct wires *w);
+ * probe_run_close. */
+int probe_run_try(struct probe_run *w, const json_t *question, json_t *answer, struct fault *why);
+void probe_run_close(struct probe_run *w);
 
 #endif

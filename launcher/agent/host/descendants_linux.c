@@ -122,7 +122,7 @@ bool descendants_exist(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-void descendant_describe(const struct process *d, char *text, size_t size)
+void descendants_describe(const struct process *d, char *text, size_t size)
 {
     char path[64];
     struct stat st;

@@ -27,6 +27,6 @@ bool descendants_exist(void);
 uint64_t descendants_start_time(pid_t pid);
 
 /* Why `d` is still there after SIGKILL, for people. */
-void descendant_describe(const struct process *d, char *text, size_t size);
+void descendants_describe(const struct process *d, char *text, size_t size);
 
 #endif
