@@ -44,6 +44,9 @@ enum {
     AGENT_OUTPUT_WINDOW = 4 << 20, /* bytes of OUTPUT payload per host that may be unacknowledged */
     AGENT_STDIN_WINDOW = 256 << 10, /* bytes of STDIN per rank that may be unacknowledged */
     AGENT_EXIT_NOT_OURS = 94,       /* agent started with --build X is another build: exit status */
+    /* The largest first byte of an agent's output: the high byte of a frame's length. A text that
+     * some other program prints begins with a larger one. */
+    AGENT_FIRST_BYTE_MAX = 4,
 };
 
 #endif

@@ -31,7 +31,7 @@ static void on_exit_signal(ssh_session ssh, ssh_channel channel, const char *sig
 }
 
 /* Both steps need an answer of sshd's. */
-static int channel_open(struct remote_command *c, struct fault *why)
+static int session_open(struct remote_command *c, struct fault *why)
 {
     int answer, rc;
 
@@ -43,7 +43,7 @@ static int channel_open(struct remote_command *c, struct fault *why)
                                         ssh_get_error(c->session->ssh));
 }
 
-static int channel_exec(struct remote_command *c, const char *line, struct fault *why)
+static int line_exec(struct remote_command *c, const char *line, struct fault *why)
 {
     int answer, rc;
 
@@ -69,8 +69,8 @@ int remote_command_start(struct remote_command *c, struct remote_session *s, con
     c->callbacks.channel_exit_signal_function = on_exit_signal;
     ssh_callbacks_init(&c->callbacks);
     ssh_set_channel_callbacks(c->channel, &c->callbacks);
-    rc = channel_open(c, why);
-    return rc ? rc : channel_exec(c, line, why);
+    rc = session_open(c, why);
+    return rc ? rc : line_exec(c, line, why);
 }
 
 static void errors_read(struct remote_command *c)

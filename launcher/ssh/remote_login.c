@@ -24,10 +24,10 @@ struct login {
     bool done;
 };
 
-static void note(char *list, size_t size, const char *format, ...)
+static void list_note(char *list, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void note(char *list, size_t size, const char *format, ...)
+static void list_note(char *list, size_t size, const char *format, ...)
 {
     size_t used = strlen(list);
     va_list args;
@@ -98,7 +98,7 @@ static int file_try(struct login *l, const char *file, bool named, struct fault 
 
     if (rc == SSH_OK) {
         certificate_add(key, file);
-        note(l->tried, sizeof(l->tried), "%s", file);
+        list_note(l->tried, sizeof(l->tried), "%s", file);
         rc = key_offer(l, key, why);
         ssh_key_free(key);
         return rc;
@@ -106,11 +106,11 @@ static int file_try(struct login *l, const char *file, bool named, struct fault 
     if (asked && named)
         l->needs_passphrase = true;
     if (asked)
-        note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", file);
+        list_note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", file);
     else if (access(file, R_OK) < 0 && (named || errno != ENOENT))
-        note(l->skipped, sizeof(l->skipped), "%s (%s)", file, strerror(errno));
+        list_note(l->skipped, sizeof(l->skipped), "%s (%s)", file, strerror(errno));
     else if (access(file, R_OK) == 0)
-        note(l->skipped, sizeof(l->skipped), "%s (libssh cannot read it)", file);
+        list_note(l->skipped, sizeof(l->skipped), "%s (libssh cannot read it)", file);
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int agent_connect(struct login *l)
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     }
     if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
-        note(l->skipped, sizeof(l->skipped), "ssh-agent at %s (%s)", path, strerror(errno));
+        list_note(l->skipped, sizeof(l->skipped), "ssh-agent at %s (%s)", path, strerror(errno));
         close(fd);
         fd = -1;
     }
@@ -157,7 +157,7 @@ static int agent_try(struct login *l, struct fault *why)
         close(fd);
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot duplicate a descriptor");
     }
-    note(l->tried, sizeof(l->tried), "ssh-agent's keys");
+    list_note(l->tried, sizeof(l->tried), "ssh-agent's keys");
     ssh_set_agent_socket(s->ssh, given);
     rc = remote_watch_begin(&watch, &s->wait, s->socket.fd, fd, why);
     while (!rc && (answer = ssh_userauth_agent(s->ssh, NULL)) == SSH_AUTH_AGAIN)
@@ -169,7 +169,7 @@ static int agent_try(struct login *l, struct fault *why)
     return rc ? rc : answer_take(l, answer, why);
 }
 
-static int refuse(struct login *l, struct fault *why)
+static int login_refuse(struct login *l, struct fault *why)
 {
     const char *user = l->s->config->option[REMOTE_USER];
     int methods = ssh_userauth_list(l->s->ssh, NULL);
@@ -233,5 +233,5 @@ int remote_login(struct remote_session *s, struct fault *why)
         fault_set(why, rc, "its sshd did not finish the login in time; tried: %s", l.tried);
     if (rc || l.done)
         return rc;
-    return refuse(&l, why);
+    return login_refuse(&l, why);
 }

@@ -10,7 +10,7 @@
 enum { BLOCK = 32768 };
 
 /* Bytes on their way. */
-struct block {
+struct pump_block {
     char bytes[BLOCK];
     size_t from, to;
 };
@@ -18,13 +18,13 @@ struct block {
 struct pump {
     struct remote_command *command;
     int fd;
-    struct block out, in;       /* command → fd, fd → command */
+    struct pump_block out, in;  /* command → fd, fd → command */
     bool out_ended, in_ended;   /* their sources have given end of file */
     bool out_closed, in_closed; /* … and it has been passed on, or there is nobody to take more */
     bool broken;
 };
 
-static bool block_is_empty(const struct block *b)
+static bool block_is_empty(const struct pump_block *b)
 {
     return b->from == b->to;
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* A question; freed by the last of the two who hold it. */
-struct question {
+struct name_question {
     atomic_int holders;
     atomic_bool is_answered; /* set before the bell: status, err and answer are there to be read */
     int done;                /* eventfd */
@@ -23,7 +23,7 @@ struct question {
     int status, err;
 };
 
-static void question_drop(struct question *q)
+static void question_drop(struct name_question *q)
 {
     if (atomic_fetch_sub(&q->holders, 1) > 1)
         return;
@@ -37,7 +37,7 @@ static void question_drop(struct question *q)
 
 static void *question_ask(void *arg)
 {
-    struct question *q = arg;
+    struct name_question *q = arg;
 
     q->status = getaddrinfo(q->name, q->port, &q->hints, &q->answer);
     q->err = errno;
@@ -47,7 +47,7 @@ static void *question_ask(void *arg)
     return NULL;
 }
 
-static int question_start(struct question *q)
+static int question_start(struct name_question *q)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -63,7 +63,7 @@ static int question_start(struct question *q)
     return err;
 }
 
-static int answer_judge(struct question *q, struct addrinfo **out, struct fault *why)
+static int answer_judge(struct name_question *q, struct addrinfo **out, struct fault *why)
 {
     if (q->status == EAI_SYSTEM)
         return fault_os(why, ML_ERR_SYSTEM, q->err, "cannot look up the name %s", q->name);
@@ -80,7 +80,7 @@ static int answer_judge(struct question *q, struct addrinfo **out, struct fault 
 int remote_resolve(struct addrinfo **out, const char *name, int port, int family,
                    const struct remote_wait *w, struct fault *why)
 {
-    struct question *q = calloc(1, sizeof(*q));
+    struct name_question *q = calloc(1, sizeof(*q));
     int rc = 0, err;
 
     if (!q)

@@ -21,7 +21,7 @@ enum {
 };
 
 /* A file of this build, here. */
-struct source {
+struct stage_file {
     const char *name; /* on the host */
     char *bytes;      /* mapped, or NULL */
     size_t size;
@@ -34,7 +34,7 @@ struct stage {
     int step_ms;    /* the longest that one request may take */
     char dir[3700]; /* on the host */
     bool distrust;  /* replace what is there, too */
-    struct source files[FILES];
+    struct stage_file files[FILES];
 };
 
 /* Each step gets its own time: a slow line may take long for all of them. */
@@ -61,7 +61,7 @@ static const char *sftp_word(struct stage *g)
 }
 
 /* SFTP has no word for a full disk: the file system is asked. */
-static int write_explain(struct stage *g, const struct source *f, struct fault *why)
+static int write_explain(struct stage *g, const struct stage_file *f, struct fault *why)
 {
     const char *word = sftp_word(g);
     sftp_statvfs_t fs = sftp_statvfs(g->sftp, g->dir);
@@ -117,7 +117,7 @@ static int directories_make(struct stage *g, const char *home, const char *build
 
 /* `build`, unless NULL, is looked for in its bytes: or else a tree that is half rebuilt would put a stranger under this
  * build's name, for good. */
-static int source_open(struct source *f, const char *path, const char *name, const char *build,
+static int source_open(struct stage_file *f, const char *path, const char *name, const char *build,
                        struct fault *why)
 {
     struct stat st;
@@ -133,7 +133,7 @@ static int source_open(struct source *f, const char *path, const char *name, con
         close(fd);
     if (bytes == MAP_FAILED)
         return ML_ERR_SYSTEM;
-    *f = (struct source){name, bytes, (size_t)st.st_size}; /* the caller unmaps it */
+    *f = (struct stage_file){name, bytes, (size_t)st.st_size}; /* the caller unmaps it */
     if (!build || memmem(bytes, f->size, build, strlen(build)))
         return 0;
     return fault_set(
@@ -143,7 +143,7 @@ static int source_open(struct source *f, const char *path, const char *name, con
         path, build);
 }
 
-static int bytes_copy(struct stage *g, const struct source *f, sftp_file to, struct fault *why)
+static int bytes_copy(struct stage *g, const struct stage_file *f, sftp_file to, struct fault *why)
 {
     for (size_t done = 0; done < f->size;) {
         size_t n = f->size - done < CHUNK ? f->size - done : CHUNK;
@@ -158,7 +158,7 @@ static int bytes_copy(struct stage *g, const struct source *f, sftp_file to, str
 
 /* The whole file under `temporary`, on the disk (or a host that crashes now would keep an empty one
  * under the final name) and closed; some servers report a full disk only then. */
-static int temporary_write(struct stage *g, const struct source *f, const char *temporary,
+static int temporary_write(struct stage *g, const struct stage_file *f, const char *temporary,
                            struct fault *why)
 {
     sftp_file to = sftp_open(g->sftp, temporary, O_WRONLY | O_CREAT | O_EXCL, 0700);
@@ -179,7 +179,7 @@ static int temporary_write(struct stage *g, const struct source *f, const char *
 }
 
 /* A copy, whole and usable. */
-static bool is_there(struct stage *g, const char *path, const struct source *f)
+static bool is_there(struct stage *g, const char *path, const struct stage_file *f)
 {
     sftp_attributes a = sftp_stat(g->sftp, path);
     bool there = a && a->size == f->size && (a->permissions & 0700) == 0700;
@@ -190,7 +190,7 @@ static bool is_there(struct stage *g, const char *path, const struct source *f)
 }
 
 /* Servers don't rename over a file: one that is there is another job's copy, or not to be trusted. */
-static int final_rename(struct stage *g, const struct source *f, const char *temporary,
+static int final_rename(struct stage *g, const struct stage_file *f, const char *temporary,
                         const char *path, struct fault *why)
 {
     int rc;
@@ -210,7 +210,7 @@ static int final_rename(struct stage *g, const struct source *f, const char *tem
     return rc;
 }
 
-static int file_copy(struct stage *g, const struct source *f, struct fault *why)
+static int file_copy(struct stage *g, const struct stage_file *f, struct fault *why)
 {
     char path[4000], temporary[4100];
     int rc;
@@ -236,7 +236,7 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
     return rc;
 }
 
-static int part_open(struct source *out, enum install_part part, const char *name,
+static int part_open(struct stage_file *out, enum install_part part, const char *name,
                      const char *build, struct fault *why)
 {
     char path[PATH_MAX];
