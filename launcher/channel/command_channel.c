@@ -218,8 +218,8 @@ static void command_free(struct command_channel *c)
     free(c);
 }
 
-/* The end of the socket ends the agent. A command that stays nevertheless is ended together with its
- * process group. */
+/* The end of the socket ends the agent. A command that stays nevertheless is ended together with
+ * its process group. */
 static void command_close(struct channel *base)
 {
     struct command_channel *c = (struct command_channel *)base;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command_channel.h: an agent behind a command that gives a pipe to a program on another host: srun,
- * `kubectl exec -i`, `ip netns exec`. The command is a child on a socketpair. A thread reads its
- * stderr, so that the command never blocks on it, and waits for its end.
+ * command_channel.h: an agent behind a command that gives a pipe to a program on another host:
+ * srun, `kubectl exec -i`, `ip netns exec`. The command is a child on a socketpair. A thread reads
+ * its stderr, so that the command never blocks on it, and waits for its end.
  */
 #ifndef LAUNCHER_CHANNEL_COMMAND_CHANNEL_H
 #define LAUNCHER_CHANNEL_COMMAND_CHANNEL_H

@@ -10,8 +10,8 @@
 /*
  * A step of one task that gets everything the job has on its node: --overlap, because a rank may
  * start steps of its own, and --mem=0. Without --unbuffered slurmstepd holds back an incomplete
- * line. Everything is set on the command line, because srun takes what is missing there from SLURM_*
- * variables, which sbatch has set for other purposes.
+ * line. Everything is set on the command line, because srun takes what is missing there from
+ * SLURM_* variables, which sbatch has set for other purposes.
  */
 static const char *const words[] = {"srun",
                                     "--nodes=1",

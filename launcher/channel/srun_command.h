@@ -6,7 +6,8 @@
 #include "launcher/hosts/host_list.h"
 #include "launcher/text/string_list.h"
 
-/* Adds the words of the command, to be followed by the agent's path. `environment`: the caller's. */
+/* Adds the words of the command, to be followed by the agent's path. `environment`: the
+ * caller's. */
 int srun_command_words(struct string_list *out, const struct host *host, char *const *environment,
                        struct fault *why);
 

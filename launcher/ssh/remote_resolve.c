@@ -12,10 +12,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A question; freed by the last of the two who hold it. */
+/* A question and its answer. Two threads hold it; the last one to drop it frees it. */
 struct name_question {
     atomic_int holders;
-    atomic_bool is_answered; /* set before the bell: status, err and answer are there to be read */
+    atomic_bool is_answered; /* status, err and answer are valid; set before `done` is rung */
     int done;                /* eventfd */
     char *name;
     char port[8];
@@ -92,7 +92,7 @@ int remote_resolve(struct addrinfo **out, const char *name, int port, int family
     q->hints = (struct addrinfo){.ai_family = family,
                                  .ai_socktype = SOCK_STREAM,
                                  .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-    /* An address needs nobody to be asked. */
+    /* A numeric address needs no name server, and so no thread. */
     q->status = q->name ? getaddrinfo(q->name, q->port, &q->hints, &q->answer) : EAI_MEMORY;
     if (q->status == EAI_NONAME && q->done >= 0) {
         q->hints.ai_flags = AI_NUMERICSERV;

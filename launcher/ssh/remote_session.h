@@ -23,8 +23,8 @@ struct remote_session {
 };
 
 /* Connects and exchanges keys before the deadline of `w`, which becomes the session's. Tries again
- * if sshd drops the connection before its banner, as it does while too many clients log in. Does not
- * check the host's key (remote_host_key.h). */
+ * if sshd drops the connection before its banner, as it does while too many clients log in. Does
+ * not check the host's key (remote_host_key.h). */
 int remote_session_open(struct remote_session *s, const struct remote_config *c,
                         const struct remote_wait *w, struct fault *why);
 

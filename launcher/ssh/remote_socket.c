@@ -41,9 +41,9 @@ static void shell_quote(FILE *to, const char *text)
     fputc('\'', to);
 }
 
-/* The command that `ssh -J` would run for [user@]host[:port][,…]: ssh to the last jump host, through
- * the others. It uses the user's configuration, checks host keys as strictly as mlaunch does, and
- * never asks for anything. */
+/* The command that `ssh -J` would run for [user@]host[:port][,…]: ssh to the last jump host,
+ * through the others. It uses the user's configuration, checks host keys as strictly as mlaunch
+ * does, and never asks for anything. */
 static int jump_command(char **out, const struct remote_config *c, const char *jumps,
                         struct fault *why)
 {
