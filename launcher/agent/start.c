@@ -128,7 +128,6 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
                       .cwd = a->cwds[r->job->app],
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
-                      .umask = a->job->umask,
                       .limits = &a->limits,
                       .cgroup = a->cgroup_fd,
                       .pid_text = rank_environment_pid_text(e)};

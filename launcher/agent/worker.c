@@ -17,7 +17,6 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,20 +259,15 @@ static void on_frame(const struct frame *f, void *arg)
 
 static void hello_send(struct agent *a)
 {
-    char address[ADDRESS_TEXT], guess[ADDRESS_TEXT], host[256] = "";
+    char address[ADDRESS_TEXT], guess[ADDRESS_TEXT];
     struct utsname system;
-    cpu_set_t cpus;
 
     own_address_of_ssh(address);
     own_address_guess(guess);
-    gethostname(host, sizeof(host) - 1);
     uname(&system);
-    if (sched_getaffinity(0, sizeof(cpus), &cpus))
-        CPU_ZERO(&cpus);
     frame_stream_send_json(a->channel, AGENT_HELLO,
-                           json_pack("{ss ss ss si ss ss si}", "build", build_id, "arch",
-                                     system.machine, "host", host, "pid", (int)getpid(), "address",
-                                     address, "guess", guess, "cpus", CPU_COUNT(&cpus)));
+                           json_pack("{ss ss si ss ss}", "build", build_id, "arch", system.machine,
+                                     "pid", (int)getpid(), "address", address, "guess", guess));
 }
 
 /* The channel goes to descriptors of its own, so that no library that prints, and no rank, meets

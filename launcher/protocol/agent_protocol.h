@@ -9,7 +9,7 @@
 
 enum agent_frame {
     /* agent → mlaunch */
-    AGENT_HELLO = 16, /* JSON {build, arch, host, pid, address, cpus}: sent at once */
+    AGENT_HELLO = 16, /* JSON {build, arch, pid, address, guess}: sent at once */
     AGENT_READY,   /* JSON {coordinator, warnings:[…]}: the job is accepted, nothing runs yet */
     AGENT_REFUSED, /* JSON {text, status}: the job can't run here; the agent ends */
     AGENT_STARTED, /* JSON {rank, pid} */

@@ -38,7 +38,6 @@ static const struct field fields[] = {
     {"init_timeout_ms", FIELD_INT, AT(init_timeout_ms), 0, MS_MAX},
     {"stall_ms", FIELD_INT, AT(stall_ms), 0, MS_MAX},
     {"grace_ms", FIELD_INT, AT(grace_ms), 0, MS_MAX},
-    {"umask", FIELD_INT, AT(umask), -1, 0777},
     {"stdin_rank", FIELD_INT, AT(stdin_rank), 0, SIZE_MAX_RANKS},
     {"local_net", FIELD_BOOL, AT(local_net), 0, 0},
     {"compat", FIELD_BOOL, AT(compat), 0, 0},

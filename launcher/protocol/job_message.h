@@ -45,7 +45,6 @@ struct job_message {
     int init_timeout_ms, stall_ms, grace_ms;
     enum job_bind bind;
     const char *command;
-    int umask; /* -1: leave it */
     enum job_stdin stdin_mode;
     int stdin_rank;
     const char **env;           /* NULL-terminated */

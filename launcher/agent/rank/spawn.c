@@ -26,7 +26,8 @@ struct failure {
     int error;
 };
 
-/* Shared between the agent and the child until it executes; or copied, where vfork is fork (TSan). */
+/* Shared between the agent and the child until it executes; or copied, where vfork is fork
+ * (TSan). */
 struct child {
     const struct spawn *spawn;
     char **candidates;   /* paths to try, NULL-terminated */
@@ -44,8 +45,8 @@ void spawn_prepare(struct spawn_limits *limits)
     for (int i = 1; i < NSIG && count < 64; i++) {
         struct sigaction action;
 
-        /* SIGTERM and SIGCHLD will have handlers. Until a child executes its program it would run them, on
-         * our memory. */
+        /* SIGTERM and SIGCHLD will have handlers. Until a child executes its program it would run
+         * them, on our memory. */
         if (i == SIGTERM || i == SIGCHLD ||
             (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN))
             limits->changed[count++] = i;
@@ -117,8 +118,6 @@ static void child_run(const struct child *c)
         child_fail(c, STEP_DIRECTORY, errno);
     if (s->cpus && sched_setaffinity(0, sizeof(*s->cpus), s->cpus))
         child_fail(c, STEP_BIND, errno);
-    if (s->umask >= 0)
-        umask((mode_t)s->umask);
     setrlimit(RLIMIT_NOFILE, &s->limits->files);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
     child_fail(c, STEP_EXEC, candidates_execute(c));

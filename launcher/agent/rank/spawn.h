@@ -30,7 +30,6 @@ struct spawn {
     const char *cwd;
     int in, out, err;      /* become 0, 1, 2; closed by the caller */
     const cpu_set_t *cpus; /* or NULL */
-    int umask;             /* or -1 */
     const struct spawn_limits *limits;
     int cgroup;     /* an open control group to be born in, as far as this system can; or -1 */
     char *pid_text; /* or NULL: 12 bytes within `env` where the child writes its own pid */

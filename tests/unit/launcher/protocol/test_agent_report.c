@@ -72,7 +72,7 @@ static void test_exited_bad(void **state)
 static void test_hello(void **state)
 {
     struct frame f = frame_of("{\"build\": \"b1\", \"arch\": \"x86_64\", \"host\": \"h\", "
-                              "\"pid\": 7, \"address\": \"10.0.0.2\", \"cpus\": 2}");
+                              "\"pid\": 7, \"address\": \"10.0.0.2\"}");
     struct hello_report r;
     struct fault why;
 

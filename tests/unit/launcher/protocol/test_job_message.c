@@ -20,7 +20,7 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"bind\": \"core\", \"inherit\": true, \"command\": \"prog\", \"umask\": -1, \"stdin\": "
+    "\"bind\": \"core\", \"command\": \"prog\", \"stdin\": "
     "\"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\","
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
@@ -96,8 +96,6 @@ static const struct malformed {
     {"starting_port", "-1", "\"starting_port\" is out of range"},
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
     {"bind", "\"socket\"", "\"bind\" is not one of"},
-    {"umask", "512", "\"umask\" is out of range"},
-    {"umask", "-2", "\"umask\" is out of range"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"env", "[\"A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[\"=A\"]", "\"env\" holds something that is not NAME=VALUE"},
