@@ -5,6 +5,7 @@
 #include "launcher/agent/answer/answer_clean.h"
 #include "launcher/agent/answer/answer_kill.h"
 #include "launcher/agent/answer/answer_list.h"
+#include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/probe_run.h"
 
 #include <stdlib.h>

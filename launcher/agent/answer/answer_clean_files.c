@@ -173,8 +173,8 @@ static void directories_sweep(const struct sweep *w)
 
 /* --- control groups ----------------------------------------------------------------------------- */
 
-/* Of a job that is dead or whose directory is gone. (An agent in a container may have a /tmp of its own, and be about
- * to fill the group that it has just made: then its ranks are born outside.) */
+/* Of a job that is dead or whose directory is gone. (An agent in a container may have a /tmp of its
+ * own, and be about to fill the group that it has just made: then its ranks are born outside.) */
 static bool group_is_left_over(const struct sweep *w, const char *dir)
 {
     for (int i = 0; i < w->survey->job_count; i++) {

@@ -3,11 +3,11 @@
 #ifndef LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_FILES_H
 #define LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_FILES_H
 
-#include "launcher/agent/answer/answer.h"
+#include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/job_survey.h"
 
-/* Segments, control groups, directories, half copies; see clean.h. A job in `left`, which still has processes, keeps
- * its directory, so that it is found again. */
+/* Segments, control groups, directories, half copies; see clean.h. A job in `left`, which still has
+ * processes, keeps its directory, so that it is found again. */
 void answer_clean_files_sweep(const struct job_survey *s, const struct answer_question *q,
                               json_t *removed, json_t *left);
 

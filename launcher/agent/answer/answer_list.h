@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_ANSWER_ANSWER_LIST_H
 #define LAUNCHER_AGENT_ANSWER_ANSWER_LIST_H
 
-#include "launcher/agent/answer/answer.h"
+#include "launcher/agent/answer/answer_question.h"
 
 /* Adds "jobs". */
 int answer_list_run(const struct answer_question *q, json_t *out, struct fault *why);

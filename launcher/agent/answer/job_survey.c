@@ -350,8 +350,8 @@ bool job_survey_is_below(const struct job_survey *s, const struct process *p, pi
 
 /* --- ranks -------------------------------------------------------------------------------------- */
 
-/* The worker's child under that pid can only be the rank, or, once it has ended and its pid has come
- * round, an orphan that became the worker's; other processes count with a mark that agrees. */
+/* The worker's child under that pid can only be the rank, or, once it has ended and its pid has
+ * come round, an orphan that became the worker's; other processes count with a mark that agrees. */
 static bool rank_lives(const struct job_survey *s, int job, const struct job_survey_rank *r)
 {
     const struct process *p = process_list_find(&s->processes, r->pid);

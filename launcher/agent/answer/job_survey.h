@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_survey.h: the jobs on this machine, out of their directories in /tmp/mlaunch-UID and of /proc:
- * which live, which are dead and have left something, and which process belongs to which.
+ * job_survey.h: the jobs on this machine, out of their directories in /tmp/mlaunch-UID and of
+ * /proc: which live, which are dead and have left something, and which process belongs to which.
  *
  * A job lives as long as its agent's worker or guard does: pid and start time, on this machine and
  * in this pid namespace. What a directory says is believed only as far as /proc confirms it, since

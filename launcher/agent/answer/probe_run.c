@@ -17,7 +17,8 @@
 
 extern char **environ;
 
-/* mlaunch-probe has deadlines of its own, of at most 6.5 s; all are shorter than the launcher's patience. */
+/* mlaunch-probe has deadlines of its own, of at most 6.5 s; all are shorter than the launcher's
+ * patience. */
 enum { DEADLINE_MS = 7500, CLOSE_MS = 1000, LINE_MOST = 4 << 20, FIXED_ARGS = 8, NUMBER_TEXT = 32 };
 
 static int probe_spawn(struct probe_run *w, char **argv, struct fault *why)
@@ -52,8 +53,8 @@ static int probe_spawn(struct probe_run *w, char **argv, struct fault *why)
     return fault_os(why, ML_ERR_SYSTEM, err, "cannot run %s", argv[0]);
 }
 
-/* The first line that begins with a brace; before it libraries may complain. NULL: there was none; then
- * `text` begins with what was said instead. */
+/* The first line that begins with a brace; before it libraries may complain. NULL: there was none;
+ * then `text` begins with what was said instead. */
 static char *answer_line_find(char *text)
 {
     char *line = text, *end;

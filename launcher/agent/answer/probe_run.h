@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_run.h: mlaunch-probe --wires on this host, between two questions of the launcher: which devices there are,
- * and, when the launcher knows those of all hosts, whom they reach.
+ * probe_run.h: mlaunch-probe --wires on this host, between two questions of the launcher: which
+ * devices there are, and, when the launcher knows those of all hosts, whom they reach.
  */
 #ifndef LAUNCHER_AGENT_ANSWER_PROBE_RUN_H
 #define LAUNCHER_AGENT_ANSWER_PROBE_RUN_H

@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 #include "common/text_json.h"
-#include "launcher/agent/answer/answer.h"
 
 #include <errno.h>
 #include <fcntl.h>
