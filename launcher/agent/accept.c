@@ -10,6 +10,8 @@
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/place_linux.h"
 #include "launcher/agent/rank/binding_hwloc.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/agent_protocol.h"
 
@@ -29,7 +31,7 @@ enum {
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections, … */
 };
 
-static __attribute__((format(printf, 2, 3))) void warning_add(json_t *warnings, const char *format,
+static __attribute__((format(printf, 2, 3))) void warning_add(struct agent *a, const char *format,
                                                               ...)
 {
     char text[1024];
@@ -38,7 +40,7 @@ static __attribute__((format(printf, 2, 3))) void warning_add(json_t *warnings, 
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    json_array_append_new(warnings, text_json(text));
+    json_array_append_new(a->warnings, text_json(text));
 }
 
 static int ranks_create(struct agent *a, struct fault *why)
@@ -51,14 +53,18 @@ static int ranks_create(struct agent *a, struct fault *why)
 
         r->agent = a;
         r->job = &a->job->ranks[i];
-        if (job_message_has_stdin(a->job, r->job->rank) && rank_input_create(r))
-            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        if (job_message_has_stdin(a->job, r->job->rank)) {
+            int rc = rank_input_create(r, why);
+
+            if (rc)
+                return fault_wrap(why, "rank %d", r->job->rank);
+        }
     }
     return 0;
 }
 
 /* Said here, because otherwise the 300th rank fails with "too many open files". */
-static int descriptors_check(const struct agent *a, struct fault *why)
+static int descriptors_check(struct agent *a, struct fault *why)
 {
     struct rlimit limit;
     rlim_t needed = (rlim_t)a->job->rank_count * DESCRIPTORS_PER_RANK + DESCRIPTORS_FOR_US;
@@ -119,7 +125,7 @@ static int directory_named(const struct job_message *job, const char *path, char
                                          "cannot use the working directory %s", full);
 }
 
-static int directories_choose(struct agent *a, json_t *warnings, struct fault *why)
+static int directories_choose(struct agent *a, struct fault *why)
 {
     const struct job_message *job = a->job;
     bool is_there = is_directory(job->cwd), is_needed = false;
@@ -143,7 +149,7 @@ static int directories_choose(struct agent *a, json_t *warnings, struct fault *w
         is_needed |= !named[0];
     }
     if (is_needed && !is_there && job->cwd[0])
-        warning_add(warnings, "there is no directory %s: its ranks start in %s", job->cwd,
+        warning_add(a, "there is no directory %s: its ranks start in %s", job->cwd,
                     home_directory());
     return 0;
 }
@@ -191,7 +197,7 @@ static int bench_find(struct agent *a, struct fault *why)
     return 0;
 }
 
-static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
+static int bindings_choose(struct agent *a, struct fault *why)
 {
     bool shared = false;
     int rc;
@@ -203,8 +209,7 @@ static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
     if (!rc && shared)
-        warning_add(warnings,
-                    "it has fewer cores than ranks: some ranks are bound to the same core");
+        warning_add(a, "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
 }
 
@@ -272,45 +277,37 @@ static int directory_make(struct agent *a, struct fault *why)
     return 0;
 }
 
-/* All that can go wrong on this host, in the order in which a reader would check it. */
-static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, struct fault *why)
+static int coordinator_open(struct agent *a, struct fault *why)
 {
-    int rc = ranks_create(a, why);
+    char address[ADDRESS_TEXT];
+    int rc = coordination_open(&a->coordination, a, address, why);
 
-    if (!rc)
-        rc = descriptors_check(a, why);
-    if (!rc)
-        rc = address_choose(a, why);
-    if (!rc)
-        rc = directories_choose(a, warnings, why);
-    if (!rc)
-        rc = shim_find(a, why);
-    if (!rc)
-        rc = bench_find(a, why);
-    if (!rc)
-        rc = bindings_choose(a, warnings, why);
-    if (!rc)
-        rc = directory_make(a, why);
-    if (!rc)
-        rc = coordination_open(&a->coordination, a, coordinator, why);
-    if (!rc)
-        rc = accept_write_job_file(a, coordinator, why);
-    if (!rc)
-        rc = wiring_describe(a, why);
+    return rc ? rc : accept_write_job_file(a, address, why);
+}
+
+/* Everything that can fail on this host, in the order in which a reader would check it. */
+static int job_prepare(struct agent *a, struct fault *why)
+{
+    static int (*const steps[])(struct agent * a, struct fault * why) = {
+        ranks_create, descriptors_check, address_choose, directories_choose, shim_find,
+        bench_find,   bindings_choose,   directory_make, coordinator_open,   wiring_describe,
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
+        rc = steps[i](a, why);
     return rc;
 }
 
 void accept_job(struct agent *a, const char *text, size_t size)
 {
-    json_t *warnings = json_array();
-    char coordinator[ADDRESS_TEXT] = "";
     struct fault why = {0};
     int rc = job_message_parse(&a->job, text, size, &why);
 
+    a->warnings = json_array();
     if (!rc)
-        rc = job_prepare(a, warnings, coordinator, &why);
+        rc = job_prepare(a, &why);
     if (rc) {
-        json_decref(warnings);
         accept_release(a);
         a->is_refused = true;
         frame_stream_send_json(a->channel, AGENT_REFUSED,
@@ -318,14 +315,17 @@ void accept_job(struct agent *a, const char *text, size_t size)
         return;
     }
     a->state = AGENT_IS_READY;
-    frame_stream_send_json(a->channel, AGENT_READY,
-                           json_pack("{ss so}", "coordinator", coordinator, "warnings", warnings));
+    frame_stream_send_json(
+        a->channel, AGENT_READY,
+        json_pack("{ss sO}", "coordinator", a->coordinator, "warnings", a->warnings));
 }
 
 void accept_release(struct agent *a)
 {
     coordination_close(a->coordination);
     a->coordination = NULL;
+    json_decref(a->warnings);
+    a->warnings = NULL;
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {

@@ -16,17 +16,51 @@
 #include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/spawn.h"
-#include "launcher/agent/rank_input.h"
-#include "launcher/agent/rank_output.h"
-#include "launcher/agent/stop.h"
 #include "launcher/protocol/frame_stream.h"
 #include "launcher/protocol/job_message.h"
 
 #include <event2/event.h>
 #include <sys/types.h>
 
+struct agent_rank;
 struct coordination;
-struct event_base;
+struct evbuffer;
+
+/* rank_input.h */
+struct rank_input {
+    struct evbuffer *kept; /* NULL: nobody reads (any more) */
+    struct event *event;   /* NULL: the rank has not been started */
+    int fd;
+    bool at_end; /* no more will come */
+};
+
+/* rank_output.h: one pipe */
+struct rank_output {
+    struct agent_rank *rank;
+    struct event *event; /* NULL: the pipe is closed */
+    int fd;
+    uint8_t stream; /* 1 stdout, 2 stderr */
+    size_t due;     /* bytes that were in the pipe when the rank ended: they go before EXITED */
+};
+
+/* rank_output.h: all pipes */
+struct rank_output_window {
+    size_t unacknowledged;
+    bool is_full;      /* too much unacknowledged */
+    bool is_backed_up; /* too much that the channel does not take */
+    bool is_closed;    /* either: no pipe is read */
+    int next;          /* rank whose pipes are read first when it opens again: all get their turn */
+};
+
+/* stop.h */
+struct stop {
+    struct event *timer;
+    bool is_active;
+    bool is_hurried;                      /* KILL: output that nobody takes is not waited for */
+    bool has_given_up;                    /* on whoever survives SIGKILL, and on that output */
+    int fewest;                           /* that were left at a SIGKILL; -1: none was sent */
+    int64_t term_at, kill_at, give_up_at; /* clock_ms; term_at -1: done */
+};
 
 enum agent_rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
 
@@ -52,7 +86,8 @@ struct agent {
     int guard_fd; /* -1: the guard is gone */
     pid_t guard;
     int exit_status;
-    bool is_refused; /* the job; exit once the launcher has been told */
+    bool is_refused;  /* the job; exit once the launcher has been told */
+    json_t *warnings; /* what READY will carry: an array of texts */
 
     struct probe_run probe; /* before the job */
     struct job_message *job;
@@ -77,7 +112,7 @@ struct agent {
     struct rank_output_window window;
     struct stop stop;
     bool is_paused;
-    struct event *spawn_event, *child_event, *heartbeat_event, *guard_event, *term_event;
+    struct event *spawn_event, *child_event, *tick_event, *guard_event, *term_event;
     struct event *check_event; /* done.h */
     int silent_ticks;
 };

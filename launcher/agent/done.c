@@ -4,7 +4,10 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"
+#include "launcher/agent/stop.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -118,8 +121,8 @@ static void on_check(evutil_socket_t fd, short what, void *arg)
     job_check(a);
 }
 
-int done_open(struct agent *a)
+int done_open(struct agent *a, struct fault *why)
 {
     a->check_event = event_new(a->base, -1, 0, on_check, a);
-    return a->check_event ? 0 : -1;
+    return a->check_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for an event");
 }

@@ -8,9 +8,11 @@
 #ifndef LAUNCHER_AGENT_DONE_H
 #define LAUNCHER_AGENT_DONE_H
 
+#include "common/fault.h"
+
 struct agent;
 
-/* Makes a->check_event; -1: out of memory. */
-int done_open(struct agent *a);
+/* Makes a->check_event. ML_ERR_MEMORY. */
+int done_open(struct agent *a, struct fault *why);
 
 #endif

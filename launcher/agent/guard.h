@@ -14,8 +14,8 @@
  * parent returns the agent's exit status once the worker and all descendants are gone. */
 int guard_run(int (*worker)(int guard_fd, pid_t guard));
 
-/* In the worker: tells the guard what it has to clean up; before anything can be left there. An empty
- * `job_dir`: it has been done. */
+/* In the worker: tells the guard what it has to clean up; before anything can be left there. An
+ * empty `job_dir`: it has been done. */
 void guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const char *job, int host);
 
 #endif

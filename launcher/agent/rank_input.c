@@ -56,13 +56,13 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-int rank_input_create(struct agent_rank *r)
+int rank_input_create(struct agent_rank *r, struct fault *why)
 {
     r->in = (struct rank_input){.kept = evbuffer_new()};
-    return r->in.kept ? 0 : -1;
+    return r->in.kept ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for its input");
 }
 
-int rank_input_open(struct agent_rank *r, int fd)
+int rank_input_open(struct agent_rank *r, int fd, struct fault *why)
 {
     struct rank_input *in = &r->in;
 
@@ -70,7 +70,7 @@ int rank_input_open(struct agent_rank *r, int fd)
     in->event = event_new(r->agent->base, fd, EV_WRITE | EV_PERSIST, on_writable, r);
     if (!in->event) {
         close(fd);
-        return -1;
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for its input");
     }
     in->fd = fd;
     if (in->at_end || evbuffer_get_length(in->kept) > 0)

@@ -110,7 +110,8 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     agent_check_soon(a);
 }
 
-static int rank_output_open_one(struct agent_rank *r, struct rank_output *o, int fd, uint8_t stream)
+static int rank_output_open_one(struct agent_rank *r, struct rank_output *o, int fd, uint8_t stream,
+                                struct fault *why)
 {
     struct agent *a = r->agent;
 
@@ -121,24 +122,25 @@ static int rank_output_open_one(struct agent_rank *r, struct rank_output *o, int
     o->event = event_new(a->base, fd, EV_READ | EV_PERSIST, on_readable, o);
     if (!o->event) {
         close(fd);
-        return -1;
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for its output");
     }
     if (!a->window.is_closed)
         event_add(o->event, NULL);
     return 0;
 }
 
-int rank_output_open(struct agent_rank *r, int out, int err)
+int rank_output_open(struct agent_rank *r, int out, int err, struct fault *why)
 {
-    if (rank_output_open_one(r, &r->out[0], out, 1)) {
+    int rc = rank_output_open_one(r, &r->out[0], out, 1, why);
+
+    if (rc) {
         close(err);
-        return -1;
+        return rc;
     }
-    if (rank_output_open_one(r, &r->out[1], err, 2)) {
+    rc = rank_output_open_one(r, &r->out[1], err, 2, why);
+    if (rc)
         rank_output_close(r);
-        return -1;
-    }
-    return 0;
+    return rc;
 }
 
 void rank_output_close(struct agent_rank *r)

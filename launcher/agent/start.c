@@ -5,8 +5,11 @@
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
+#include "launcher/agent/stop.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
@@ -107,14 +110,12 @@ static int pipes_open(struct pipes *p, bool has_input, struct fault *why)
 static int pipes_hand_over(struct agent_rank *r, struct pipes *p, struct fault *why)
 {
     int in = p->in[1], out = p->out[0], err = p->err[0];
-    int rc = 0;
+    int rc, input_rc;
 
     p->in[1] = p->out[0] = p->err[0] = -1;
-    if (in >= 0 && rank_input_open(r, in))
-        rc = -1;
-    if (rank_output_open(r, out, err))
-        rc = -1;
-    return rc ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
+    input_rc = in >= 0 ? rank_input_open(r, in, why) : 0;
+    rc = rank_output_open(r, out, err, why);
+    return rc ? rc : input_rc;
 }
 
 static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)

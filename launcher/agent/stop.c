@@ -54,7 +54,8 @@ void stop_signal_all(struct agent *a, int signal)
         stop_signal_ranks(a, signal);
 }
 
-/* To the ranks, and to whatever got away from their groups; how many that were, as far as is known. */
+/* To the ranks, and to whatever got away from their groups; how many that were, as far as is
+ * known. */
 static int everyone_signal(struct agent *a, int signal)
 {
     int count;
@@ -75,8 +76,9 @@ static int everyone_signal(struct agent *a, int signal)
     return 0;
 }
 
-/* SIGKILL to all. Time to end counts from the first one that was sent, which may be late, and anew while there
- * are fewer each time: on a machine that has little time for them a thousand processes end slowly. */
+/* SIGKILL to all. Time to end counts from the first one that was sent, which may be late, and anew
+ * while there are fewer each time: on a machine that has little time for them a thousand processes
+ * end slowly. */
 static void everyone_kill(struct agent *a)
 {
     struct stop *s = &a->stop;
@@ -104,7 +106,8 @@ static void ladder_step(struct agent *a)
         s->term_at = -1;
         everyone_signal(a, SIGTERM);
     }
-    /* If all are gone what they have written may still be on its way, however long its reader takes. */
+    /* If all are gone what they have written may still be on its way, however long its reader
+     * takes. */
     if (s->has_given_up)
         s->is_active = false;
     else if (now < s->kill_at)
@@ -123,10 +126,10 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         ladder_step(a);
 }
 
-int stop_open(struct agent *a)
+int stop_open(struct agent *a, struct fault *why)
 {
     a->stop.timer = evtimer_new(a->base, on_timer, a);
-    return a->stop.timer ? 0 : -1;
+    return a->stop.timer ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for the timer");
 }
 
 void stop_close(struct agent *a)

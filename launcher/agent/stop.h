@@ -10,23 +10,12 @@
 #ifndef LAUNCHER_AGENT_STOP_H
 #define LAUNCHER_AGENT_STOP_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/fault.h"
 
 struct agent;
-struct event;
 
-struct stop {
-    struct event *timer;
-    bool is_active;
-    bool is_hurried;                      /* KILL: output that nobody takes is not waited for */
-    bool has_given_up;                    /* on whoever survives SIGKILL, and on that output */
-    int fewest;                           /* that were left at a SIGKILL; -1: none was sent */
-    int64_t term_at, kill_at, give_up_at; /* clock_ms; term_at -1: done */
-};
-
-/* -1: out of memory. */
-int stop_open(struct agent *a);
+/* Makes the timer. ML_ERR_MEMORY. */
+int stop_open(struct agent *a, struct fault *why);
 void stop_close(struct agent *a);
 
 /* The signal goes out before it returns. `signal` SIGKILL or no grace: at once. */

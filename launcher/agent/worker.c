@@ -8,11 +8,13 @@
 #include "launcher/agent/answer/answer.h"
 #include "launcher/agent/done.h"
 #include "launcher/agent/guard.h"
-#include "launcher/agent/heartbeat.h"
 #include "launcher/agent/host/own_address.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/start.h"
+#include "launcher/agent/stop.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -26,6 +28,7 @@
 
 enum {
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
+    TICK_MS = 500,        /* of the watch for a silent launcher */
     STATUS_LOST = 1,
     STATUS_FAILED = 125,
 };
@@ -288,22 +291,52 @@ static int channel_take(struct agent *a, struct fault *why)
     return rc;
 }
 
+/* Ticks are counted, not time: a machine or an agent that was stopped for a minute has not listened
+ * for a minute either. */
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    if (frame_stream_frames(a->channel) > 0 || a->is_paused)
+        a->silent_ticks = 0;
+    else if (++a->silent_ticks * TICK_MS >= AGENT_SILENCE_MS)
+        frame_stream_fail(a->channel, "the launcher has been silent for 10 s");
+}
+
+/* What the worker waits for besides the channel: the ends of children and of the guard, SIGTERM, and a
+ * tick by which a launcher that has gone silent is noticed. */
 static int events_open(struct agent *a, struct fault *why)
 {
-    a->child_event = evsignal_new(a->base, SIGCHLD, on_child, a);
-    a->term_event = evsignal_new(a->base, SIGTERM, on_term, a);
-    a->guard_event = event_new(a->base, a->guard_fd, EV_READ, on_guard_end, a);
-    if (!a->child_event || !a->term_event || !a->guard_event || done_open(a) || stop_open(a) ||
-        heartbeat_open(a) || event_add(a->child_event, NULL) || event_add(a->term_event, NULL) ||
-        event_add(a->guard_event, NULL))
-        return fault_set(why, ML_ERR_SYSTEM, "cannot watch children and signals");
-    return 0;
+    static const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+    const struct {
+        struct event **event;
+        evutil_socket_t fd;
+        short what;
+        event_callback_fn callback;
+        const struct timeval *timeout;
+        const char *name;
+    } events[] = {
+        {&a->child_event, SIGCHLD, EV_SIGNAL | EV_PERSIST, on_child, NULL, "ends of processes"},
+        {&a->term_event, SIGTERM, EV_SIGNAL | EV_PERSIST, on_term, NULL, "SIGTERM"},
+        {&a->guard_event, a->guard_fd, EV_READ, on_guard_end, NULL, "the agent's guard"},
+        {&a->tick_event, -1, EV_PERSIST, on_tick, &tick, "a silent launcher"},
+    };
+    int rc;
+
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        *events[i].event = event_new(a->base, events[i].fd, events[i].what, events[i].callback, a);
+        if (!*events[i].event || event_add(*events[i].event, events[i].timeout))
+            return fault_set(why, ML_ERR_SYSTEM, "cannot watch for %s", events[i].name);
+    }
+    rc = done_open(a, why);
+    return rc ? rc : stop_open(a, why);
 }
 
 static void worker_close(struct agent *a)
 {
-    struct event *events[] = {a->child_event, a->term_event,      a->guard_event,
-                              a->spawn_event, a->heartbeat_event, a->check_event};
+    struct event *events[] = {a->child_event, a->term_event, a->guard_event,
+                              a->spawn_event, a->tick_event, a->check_event};
 
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         if (events[i])

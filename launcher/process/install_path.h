@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* install_path.h: where the other files of this build are, seen from the running mlaunch or agent. */
+/* install_path.h: where the other files of this build are, seen from the running mlaunch or
+ * agent. */
 #ifndef LAUNCHER_PROCESS_INSTALL_PATH_H
 #define LAUNCHER_PROCESS_INSTALL_PATH_H
 
@@ -19,9 +20,9 @@ enum install_part {
 };
 #define BENCH_PROGRAM "mlaunch-bench"
 
-/* Finds it from the place of /proc/self/exe: all files in one directory (as copied to a host), the build
- * tree, an installation (moved or not). The path is absolute, without links. ML_ERR_SYSTEM names the file
- * and where it was looked for. */
+/* Finds it from the place of /proc/self/exe: all files in one directory (as copied to a host), the
+ * build tree, an installation (moved or not). The path is absolute, without links. ML_ERR_SYSTEM
+ * names the file and where it was looked for. */
 int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why);
 
 #endif

@@ -25,9 +25,9 @@ int side_thread_start(struct side_thread *t, void *(*run)(void *arg), void *arg,
 /* Asked by the thread: after each system call that failed with EINTR, and before each wait. */
 bool side_thread_is_stopping(struct side_thread *t);
 
-/* Makes side_thread_is_stopping true and system calls fail with EINTR until the thread has returned. `t` may
- * never have been started. A thread that waits for a condition must be woken by the caller, after
- * side_thread_ask_to_stop. */
+/* Makes side_thread_is_stopping true and system calls fail with EINTR until the thread has
+ * returned. `t` may never have been started. A thread that waits for a condition must be woken by
+ * the caller, after side_thread_ask_to_stop. */
 void side_thread_ask_to_stop(struct side_thread *t);
 void side_thread_stop(struct side_thread *t);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * frame_stream.h: frames to and from the launcher over two descriptors (or one socket), on a libevent
- * loop. Sending never blocks: what doesn't fit is kept. Who sends much (output.c) bounds itself by
- * the credit window, so what is kept stays small.
+ * frame_stream.h: frames to and from the launcher over two descriptors (or one socket), on a
+ * libevent loop. Sending never blocks: what doesn't fit is kept. Who sends much (output.c) bounds
+ * itself by the credit window, so what is kept stays small.
  */
 #ifndef LAUNCHER_PROTOCOL_FRAME_STREAM_H
 #define LAUNCHER_PROTOCOL_FRAME_STREAM_H
@@ -17,9 +17,8 @@
 struct event_base;
 struct frame_stream;
 
-/* Called from the loop. on_end: the peer is gone (why is NULL) or talks nonsense, or reading or writing failed;
- * once, nothing comes after it.
- * The stream may not be closed in either. */
+/* Called from the loop. on_end: the peer is gone (why is NULL) or talks nonsense, or reading or
+ * writing failed; once, nothing comes after it. The stream may not be closed in either. */
 struct frame_stream_events {
     void (*on_frame)(const struct frame *f, void *arg);
     void (*on_end)(const char *why, void *arg);
@@ -27,8 +26,9 @@ struct frame_stream_events {
     void *arg;
 };
 
-/* For the process, once: output is allocated as it comes and freed as it has gone, 128 KiB at a time at full rate. The C
- * library would map and unmap each: a page fault for every 4 KiB, a third of the processor's time. */
+/* For the process, once: output is allocated as it comes and freed as it has gone, 128 KiB at a
+ * time at full rate. The C library would map and unmap each: a page fault for every 4 KiB, a third
+ * of the processor's time. */
 void frame_stream_keep_memory(void);
 
 /* Takes over both descriptors (they may be the same) and makes them non-blocking. */

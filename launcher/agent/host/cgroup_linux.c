@@ -36,8 +36,8 @@ static bool path_of(pid_t pid, char *out, size_t size)
     return is_found;
 }
 
-/* "31 23 0:28 ROOT MOUNTPOINT options … - cgroup2 …": where the hierarchy is mounted, and which part of it. Blanks
- * in the paths are \040, and then we do without. */
+/* "31 23 0:28 ROOT MOUNTPOINT options … - cgroup2 …": where the hierarchy is mounted, and which
+ * part of it. Blanks in the paths are \040, and then we do without. */
 static bool mount_find(char *point, char *root, size_t size)
 {
     FILE *f = fopen("/proc/self/mountinfo", "re");

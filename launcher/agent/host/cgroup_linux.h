@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup_linux.h: a control group of version 2 for a host's ranks, where this user may make one below
- * the agent's own: as root, or where systemd or a container has delegated it. The kernel then ends all that
- * is in it at one stroke, faster than any of it can fork, and whoever is left over is known by it, whatever
- * it did to its environment and its parents. Where it may not be made parentage and mark do alone.
+ * cgroup_linux.h: a control group of version 2 for a host's ranks, where this user may make one
+ * below the agent's own: as root, or where systemd or a container has delegated it. The kernel then
+ * ends all that is in it at one stroke, faster than any of it can fork, and whoever is left over is
+ * known by it, whatever it did to its environment and its parents. Where it may not be made
+ * parentage and mark do alone.
  *
  * Its name is the job directory's: /tmp/mlaunch-0/JOB.HOST.XXXXXX has mlaunch-0-JOB.HOST.XXXXXX.
  */
@@ -24,8 +25,8 @@ int cgroup_open(const char *path);
 
 /* SIGKILL to all in it and below. The three take "". */
 void cgroup_kill(const char *path);
-/* Removes it and what is below, if nobody is in it: waits `wait_ms` at most for the last ones to go. False: somebody
- * is. */
+/* Removes it and what is below, if nobody is in it: waits `wait_ms` at most for the last ones to
+ * go. False: somebody is. */
 bool cgroup_remove(const char *path, int wait_ms);
 
 /* The job directory, within `base`, whose group this process is in. False: in none. */

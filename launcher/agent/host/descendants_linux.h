@@ -10,9 +10,9 @@
 
 #include "launcher/agent/host/process_linux.h"
 
-/* Looks once through /proc, for living ones: no zombies. `job_dir`: those with this mark too, unless
- * NULL; `except` is not counted (the agent's other process), nor is this one. ML_ERR_SYSTEM if /proc
- * is not there or not ours. */
+/* Looks once through /proc, for living ones: no zombies. `job_dir`: those with this mark too,
+ * unless NULL; `except` is not counted (the agent's other process), nor is this one. ML_ERR_SYSTEM
+ * if /proc is not there or not ours. */
 int descendants_find(struct process_list *out, const char *job_dir, pid_t except,
                      struct fault *why);
 

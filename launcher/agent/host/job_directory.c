@@ -115,8 +115,8 @@ void job_directory_add_rank(const char *path, int rank, pid_t pid)
     close(fd);
 }
 
-/* A rank's own words, in one line. O_NONBLOCK: the directory is the rank's to write, and a FIFO there must not stop
- * the agent. False, and errno: it can't be opened. */
+/* A rank's own words, in one line. O_NONBLOCK: the directory is the rank's to write, and a FIFO
+ * there must not stop the agent. False, and errno: it can't be opened. */
 static bool words_read(int dir, const char *file, char *text, size_t size)
 {
     int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

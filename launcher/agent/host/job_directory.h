@@ -28,23 +28,25 @@ void job_directory_remove(const char *path);
 /* Writes `text` to the new file `name` in it, 0600. ML_ERR_SYSTEM names the file. */
 int job_directory_write(const char *path, const char *name, const char *text, struct fault *why);
 
-/* Adds a rank and its first process to the list that ps reads. What fails, fails: a job runs without. */
+/* Adds a rank and its first process to the list that ps reads. What fails, fails: a job runs
+ * without. */
 #define JOB_DIRECTORY_RANKS "ranks"
 void job_directory_add_rank(const char *path, int rank, pid_t pid);
 
 /* The file that `mlaunch kill` leaves before it signals the worker; who did it, in words. */
 #define JOB_DIRECTORY_KILLED "killed"
 
-/* Whether it has `rank.N.broken`: rank N's runtime has reported that a peer died. `text`, of `size` bytes, is
- * then its sentence, or "". */
+/* Whether it has `rank.N.broken`: rank N's runtime has reported that a peer died. `text`, of `size`
+ * bytes, is then its sentence, or "". */
 bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size);
 
-/* Calls `found` with each call of rank N's runtime that waits, as rank.N.waiting.GROUP has it in words. */
+/* Calls `found` with each call of rank N's runtime that waits, as rank.N.waiting.GROUP has it in
+ * words. */
 void job_directory_each_wait(const char *path, int rank, void (*found)(const char *text, void *arg),
                              void *arg);
 
-/* Unlinks what ranks of this job and host left in /dev/shm (names begin "mlaunch-UID-JOB.HOST.").
- */
+/* Unlinks what ranks of this job and host left in /dev/shm (names begin
+ * "mlaunch-UID-JOB.HOST."). */
 void job_directory_sweep_shm(const char *job, int host);
 
 #endif

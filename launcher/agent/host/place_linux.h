@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* place_linux.h: where a job's pids mean something: the machine, since its last boot, and the pid
- * namespace. A job directory may be seen from elsewhere: from another container, or after a reboot. */
+ * namespace. A job directory may be seen from elsewhere: from another container, or after a
+ * reboot. */
 #ifndef LAUNCHER_AGENT_HOST_PLACE_LINUX_H
 #define LAUNCHER_AGENT_HOST_PLACE_LINUX_H
 

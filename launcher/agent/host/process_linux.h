@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* process_linux.h: processes as /proc shows them: what they are, whose, and with which environment. */
+/* process_linux.h: processes as /proc shows them: what they are, whose, and with which
+ * environment. */
 #ifndef LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
 #define LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
 
@@ -34,8 +35,8 @@ int process_list_read(struct process_list *out, struct fault *why);
 void process_list_free(struct process_list *l); /* takes an empty one */
 const struct process *process_list_find(const struct process_list *l, pid_t pid); /* or NULL */
 
-/* Its environment, one string after the other, NUL-terminated; freed by the caller. NULL: it may not
- * be read, or there is none. */
+/* Its environment, one string after the other, NUL-terminated; freed by the caller. NULL: it may
+ * not be read, or there is none. */
 char *process_environment(pid_t pid, size_t *size);
 
 /* Whose it is; false: it is gone. (A process that changed its user, such as a setuid program, may

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * birth_linux.h: vfork() into a control group. To move a process there after its birth takes the kernel some
- * 10 ms; to be born there takes nothing. libc's vfork() can't say where, and its syscall() can't be returned
- * from twice on one stack.
+ * birth_linux.h: vfork() into a control group. To move a process there after its birth takes the
+ * kernel some 10 ms; to be born there takes nothing. libc's vfork() can't say where, and its
+ * syscall() can't be returned from twice on one stack.
  */
 #ifndef LAUNCHER_AGENT_RANK_BIRTH_LINUX_H
 #define LAUNCHER_AGENT_RANK_BIRTH_LINUX_H
@@ -52,8 +52,8 @@ static inline long birth_clone3(struct clone_args *args)
 }
 #endif
 
-/* As vfork(), with all that vfork(2) warns of; negative: not possible here, and nothing has happened. Has to
- * be inlined: the child goes on in the caller's frame. */
+/* As vfork(), with all that vfork(2) warns of; negative: not possible here, and nothing has
+ * happened. Has to be inlined: the child goes on in the caller's frame. */
 static inline __attribute__((always_inline)) pid_t birth_in_cgroup(int cgroup)
 {
     struct clone_args args = {.flags = CLONE_INTO_CGROUP | CLONE_VFORK | BIRTH_SHARED,

@@ -381,8 +381,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
 {
     const struct job_message *job = c->job;
 
-    /* First in the block: it is looked for in every process of the user when a job is cleaned up.
-     */
+    /* First in the block: it is looked for in every process of the user when a job is cleaned
+     * up. */
     SET(e, "MLAUNCH_JOB_DIR=%s", c->job_dir);
     for (const char *const *entry = c->inherited; *entry; entry++) {
         if (strchr(*entry, '=') && !is_scrubbed(*entry))
@@ -484,8 +484,8 @@ static bool list_has(const json_t *list, const char *text)
     return false;
 }
 
-/* One entry of MLX's device matrix: null on one host, a name, or the list of rails. It opens devices, so ports are left
- * out, and a device is there once. */
+/* One entry of MLX's device matrix: null on one host, a name, or the list of rails. It opens
+ * devices, so ports are left out, and a device is there once. */
 static json_t *devices_between(const struct job_message *job, int from, int to)
 {
     json_t *entry = json_array_get(json_array_get(job->wiring, (size_t)job->host_of[from]),
