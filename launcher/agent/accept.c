@@ -28,7 +28,7 @@
 enum {
     STATUS_OURS = 125,
     DESCRIPTORS_PER_RANK = 3,
-    DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections, … */
+    DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
 };
 
 static __attribute__((format(printf, 2, 3))) void warning_add(struct agent *a, const char *format,
@@ -63,7 +63,7 @@ static int ranks_create(struct agent *a, struct fault *why)
     return 0;
 }
 
-/* Said here, because otherwise the 300th rank fails with "too many open files". */
+/* Checked here, because otherwise the 300th rank fails with "too many open files". */
 static int descriptors_check(struct agent *a, struct fault *why)
 {
     struct rlimit limit;
@@ -107,7 +107,7 @@ static const char *home_directory(void)
     return path && is_directory(path) ? path : "/";
 }
 
-/* A directory that the user named for this app must be there. */
+/* A directory that the user has named for this app must exist. Stores its path in *out. */
 static int directory_named(const struct job_message *job, const char *path, char **out,
                            struct fault *why)
 {
@@ -163,7 +163,7 @@ static int shim_find(struct agent *a, struct fault *why)
         return 0;
     rc = install_path_find(shim, INSTALL_SHIM, why);
     if (!rc)
-        rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* which the shim will look for */
+        rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* the shim will look for it */
     if (!rc)
         rc = install_path_find(module, INSTALL_MODULE, why);
     if (rc)
@@ -171,17 +171,18 @@ static int shim_find(struct agent *a, struct fault *why)
     if (strpbrk(shim, ": "))
         return fault_set(
             why, ML_ERR_SYSTEM,
-            "%s can't be preloaded: the loader takes neither ':' nor blanks in a path; "
+            "%s cannot be preloaded: the loader accepts neither ':' nor blanks in a path; "
             "install mlaunch elsewhere",
             shim);
     snprintf(a->shim, sizeof(a->shim), "%s", shim);
     *strrchr(module, '/') = '\0';
-    if (!strchr(module, ':')) /* PYTHONPATH can't name it: then it isn't there */
+    if (!strchr(module, ':')) /* PYTHONPATH cannot name a path with a colon */
         snprintf(a->modules, sizeof(a->modules), "%s", module);
     return 0;
 }
 
-/* bench's program, which a job names alone, is the one of this build that lies beside us. */
+/* A job names the program of `mlaunch bench` without a path: it is the one of this build, which is
+ * installed beside the agent. */
 static int bench_find(struct agent *a, struct fault *why)
 {
     for (int i = 0; i < a->job->app_count; i++) {
@@ -213,7 +214,7 @@ static int bindings_choose(struct agent *a, struct fault *why)
     return rc;
 }
 
-/* rdma.json: which devices lead where, for the ranks' runtime. */
+/* Writes rdma.json, which tells the ranks' runtime which devices reach which hosts. */
 static int wiring_describe(struct agent *a, struct fault *why)
 {
     json_t *root;
@@ -271,7 +272,7 @@ static int directory_make(struct agent *a, struct fault *why)
         a->dir[0] = '\0';
         return rc;
     }
-    cgroup_create(a->cgroup, a->dir); /* without one it is more work to end the job, no more */
+    cgroup_create(a->cgroup, a->dir); /* optional: without one, ending the job is more work */
     a->cgroup_fd = cgroup_open(a->cgroup);
     guard_tell(a->guard_fd, a->dir, a->cgroup, job->job, job->host);
     return 0;

@@ -42,7 +42,7 @@ static void on_refused(const char *text, void *arg)
     report_note(c->agent, "warn", text);
 }
 
-/* Once this host's ranks are through nobody here needs the coordinator. */
+/* Once this host's ranks have ended, the agent needs the coordinator no longer. */
 static void on_lost(const char *text, void *arg)
 {
     struct coordination *c = arg;

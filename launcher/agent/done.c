@@ -16,7 +16,7 @@
 
 enum { CGROUP_WAIT_MS = 200 };
 
-/* EXITED waits for the rank's last words. */
+/* EXITED is sent only after the rank's last output. */
 static void ranks_report(struct agent *a)
 {
     for (int i = 0; i < a->spawned && a->unreported > 0; i++) {
@@ -43,7 +43,7 @@ static json_t *survivors_describe(struct agent *a)
     return list;
 }
 
-/* Ranks that outlive SIGKILL are as ended as they get. */
+/* Treats ranks that outlive SIGKILL as ended by it. */
 static void ranks_give_up(struct agent *a)
 {
     char text[128];
@@ -62,7 +62,7 @@ static void ranks_give_up(struct agent *a)
     dropped = rank_output_close_all(a);
     if (dropped) {
         snprintf(text, sizeof(text),
-                 "%zu bytes that ranks have written, and nobody has taken, are dropped", dropped);
+                 "%zu bytes that ranks have written, and nobody has read, are dropped", dropped);
         report_note(a, "warn", text);
     }
     for (int i = 0; i < a->spawned; i++) {
@@ -71,7 +71,7 @@ static void ranks_give_up(struct agent *a)
     }
 }
 
-/* All is over: cleans up and says so; takes over `survivors`. */
+/* Cleans up and sends DONE. Takes over `survivors`. */
 static void job_end(struct agent *a, json_t *survivors)
 {
     a->state = AGENT_IS_DONE;
@@ -96,7 +96,7 @@ static void job_check(struct agent *a)
 
     if (a->state == AGENT_IS_DONE || !a->job)
         return;
-    /* Ranks that have not been started never will be, once it is being stopped. */
+    /* Once the job is being stopped, no more ranks are started. */
     if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
         return;
     if (descendants_exist() && !a->stop.has_given_up) {
@@ -105,7 +105,7 @@ static void job_check(struct agent *a)
         return;
     }
     if (!a->stop.has_given_up && !rank_output_finish(a))
-        return; /* more output comes, and we come back here */
+        return; /* more output is read first, which calls agent_check_soon again */
     survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
     if (a->stop.has_given_up)
         ranks_give_up(a);

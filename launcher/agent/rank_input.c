@@ -30,7 +30,8 @@ void rank_input_close(struct agent_rank *r)
         close(in->fd);
     }
     if (in->kept) {
-        credit_send(r, evbuffer_get_length(in->kept)); /* nobody will read it: as if taken */
+        credit_send(r,
+                    evbuffer_get_length(in->kept)); /* nobody will read them: credited as if read */
         evbuffer_free(in->kept);
     }
     *in = (struct rank_input){0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rank_input.h: STDIN frames into ranks' standard input. What a rank has not read yet is kept, at
- * most AGENT_STDIN_WINDOW bytes; the launcher may send more when STDIN_CREDIT says that some were
- * taken. A rank that closes its stdin, or ends, takes everything.
+ * rank_input.h: writes STDIN frames to the ranks' standard input. Bytes that a rank has not read
+ * are kept, at most AGENT_STDIN_WINDOW of them; STDIN_CREDIT tells the launcher how many more it
+ * may send. All bytes for a rank that has closed its stdin, or has ended, are dropped and credited.
  */
 #ifndef LAUNCHER_AGENT_RANK_INPUT_H
 #define LAUNCHER_AGENT_RANK_INPUT_H
@@ -20,7 +20,7 @@ int rank_input_create(struct agent_rank *r, struct fault *why);
 int rank_input_open(struct agent_rank *r, int fd, struct fault *why);
 void rank_input_close(struct agent_rank *r);
 
-/* LAUNCH_STDIN for this rank; no bytes: end of file. -1: more than the window allows. */
+/* Bytes of LAUNCH_STDIN for this rank; none: end of file. -1: they exceed the window. */
 int rank_input_take(struct agent_rank *r, const void *bytes, size_t size);
 
 #endif

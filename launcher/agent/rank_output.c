@@ -12,7 +12,7 @@
 
 enum {
     CHUNK = 128 << 10,     /* bytes of one read and of one frame */
-    PIPE_SIZE = 256 << 10, /* asked for, if there are few ranks: fewer wake-ups of both sides */
+    PIPE_SIZE = 256 << 10, /* requested if there are few ranks, to wake both sides less often */
     FEW_RANKS = 64,
     REOPEN_BELOW = AGENT_OUTPUT_WINDOW / 2,
     KEPT_HIGH =
@@ -49,7 +49,8 @@ static void window_set(struct agent *a, bool is_closed)
     }
 }
 
-/* Closed by either, at its high mark; open again when both are below their low ones. */
+/* Either amount closes the window at its high mark; it opens when both are below their low
+ * marks. */
 static void window_check(struct agent *a)
 {
     struct rank_output_window *w = &a->window;
@@ -97,7 +98,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
     (void)what;
     if (a->window.is_closed)
-        return; /* by another pipe, in the same turn of the loop */
+        return; /* closed by another pipe in the same turn of the loop */
     n = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -118,7 +119,7 @@ static int rank_output_open_one(struct agent_rank *r, struct rank_output *o, int
     *o = (struct rank_output){.rank = r, .fd = fd, .stream = stream};
     fcntl(fd, F_SETFL, O_NONBLOCK);
     if (a->job->rank_count <= FEW_RANKS)
-        fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE); /* refused beyond the user's limit: no harm */
+        fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE); /* may fail at the user's limit, which does no harm */
     o->event = event_new(a->base, fd, EV_READ | EV_PERSIST, on_readable, o);
     if (!o->event) {
         close(fd);

@@ -25,7 +25,7 @@ static void end_describe(const struct agent_rank *r, char *text, size_t size)
                  strsignal(signal), host, (int)r->pid);
 }
 
-/* The other ranks hear at once; mlaunch after the rank's last words. */
+/* The coordinator, and by it the other ranks, is told at once; mlaunch after the last output. */
 static void rank_end(struct agent_rank *r, int status)
 {
     char text[256];

@@ -33,7 +33,7 @@ void report_exited(struct agent_rank *r)
                        r->agent->cwds[r->job->app]))
         json_object_set_new(said, "core_file", json_string(core));
     if (r->lost[0])
-        json_object_set_new(said, "lost", json_string(r->lost)); /* no UTF-8: left out */
+        json_object_set_new(said, "lost", json_string(r->lost)); /* left out if it is not UTF-8 */
     r->state = RANK_REPORTED;
     r->agent->unreported--;
     frame_stream_send_json(r->agent->channel, AGENT_EXITED, said);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h: what the agent tells the launcher of its own accord while a job runs. */
+/* report.h: frames that the agent sends by itself while a job runs. */
 #ifndef LAUNCHER_AGENT_REPORT_H
 #define LAUNCHER_AGENT_REPORT_H
 
@@ -11,10 +11,10 @@ struct agent_rank;
 /* A line for the user; `level` is "error", "warn" or "info". */
 void report_note(struct agent *a, const char *level, const char *text);
 
-/* The job can't go on as it should. */
+/* The job cannot continue as it should. */
 void report_lost(struct agent *a, const char *text);
 
-/* How a rank ended; its output has been sent. */
+/* How a rank has ended; to be called after its output has been sent. */
 void report_exited(struct agent_rank *r);
 
 /* A rank could not be started; `status` is 125, 126 or 127. */

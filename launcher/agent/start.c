@@ -25,8 +25,8 @@ extern char **environ;
 
 enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000 };
 
-/* Writes `text` (freed) to a file of the job directory; *path (to be freed) stays NULL without a
- * text. */
+/* Writes `text` to a file of the job directory, frees it and stores the file's path in *path, which
+ * the caller frees. *path stays NULL if `text` is. */
 static int file_for_ranks(struct agent *a, const char *name, char *text, char **path,
                           struct fault *why)
 {
@@ -106,7 +106,7 @@ static int pipes_open(struct pipes *p, bool has_input, struct fault *why)
     return 0;
 }
 
-/* Our ends into the loop; whatever fails, each is closed once. */
+/* Hands the agent's ends over to the loop. Each is closed once, whatever fails. */
 static int pipes_hand_over(struct agent_rank *r, struct pipes *p, struct fault *why)
 {
     int in = p->in[1], out = p->out[0], err = p->err[0];
@@ -141,7 +141,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
     rc = pipes_open(&pipes, r->in.kept != NULL, why);
     if (rc)
         return rc;
-    s.in = pipes.in[0] >= 0 ? pipes.in[0] : STDIN_FILENO; /* ours is /dev/null */
+    s.in = pipes.in[0] >= 0 ? pipes.in[0] : STDIN_FILENO; /* the agent's is /dev/null */
     s.out = pipes.out[1];
     s.err = pipes.err[1];
     rc = spawn_process(&r->pid, &s, status, why);
@@ -199,8 +199,7 @@ static int job_begin(struct agent *a, const char *coordinator, struct fault *why
 {
     int rc = 0;
 
-    if (strcmp(coordinator, a->coordinator) !=
-        0) /* where rank 0 lives it was known from the first */
+    if (strcmp(coordinator, a->coordinator) != 0) /* the host of rank 0 has written it before */
         rc = accept_write_job_file(a, coordinator, why);
     if (!rc)
         rc = environments_create(a, coordinator, why);
@@ -221,7 +220,7 @@ void start_job(struct agent *a, const char *text, size_t size)
 
     a->state = AGENT_IS_RUNNING;
     if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT)
-        rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START makes no sense");
+        rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
     else
         rc = job_begin(a, coordinator, &why);
     json_decref(start);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stop.h: the ladder by which ranks and all their descendants are ended:
+ * stop.h: the sequence of signals that ends ranks and all their descendants:
  *
- *     first signal ──half the grace──▶ SIGTERM ──grace──▶ SIGKILL, again and again ──▶ nobody left
+ *     first signal ──half the grace──▶ SIGTERM ──grace──▶ SIGKILL, repeated ──▶ none is left
  *
- * (from SIGTERM straight to SIGKILL if that was the first). Starting again only ever makes it
+ * If the first signal is SIGTERM, SIGKILL comes next. A second start can only make the sequence
  * faster.
  */
 #ifndef LAUNCHER_AGENT_STOP_H
@@ -18,16 +18,16 @@ struct agent;
 int stop_open(struct agent *a, struct fault *why);
 void stop_close(struct agent *a);
 
-/* The signal goes out before it returns. `signal` SIGKILL or no grace: at once. */
+/* Starts the sequence; `signal` has been sent when it returns. SIGKILL, or no grace: at once. */
 void stop_start(struct agent *a, int signal, int grace_ms);
 
-/* SIGKILL, and no waiting for a reader. */
+/* For KILL: sends SIGKILL and does not wait until output has been read. */
 void stop_hurry(struct agent *a);
 
-/* Sends to the ranks' process groups, no descendants beyond: SIGNAL. */
+/* For SIGNAL: sends to the ranks' process groups, not to descendants outside of them. */
 void stop_signal_ranks(struct agent *a, int signal);
 
-/* Sends to the ranks and to all that has come out of them: PAUSE, RESUME. */
+/* For PAUSE and RESUME: sends to the ranks and all their descendants. */
 void stop_signal_all(struct agent *a, int signal);
 
 #endif

@@ -33,7 +33,7 @@ enum {
     STATUS_FAILED = 125,
 };
 
-/* Nobody is there to report to: everything is ended, quickly. */
+/* Ends everything quickly: there is nobody to report to. */
 static void on_channel_end(const char *why, void *arg)
 {
     struct agent *a = arg;
@@ -58,7 +58,7 @@ static void on_written(void *arg)
         rank_output_on_written(a);
 }
 
-/* The guard says nothing: what comes is its end. */
+/* The guard never sends anything, so this is its end. */
 static void on_guard_end(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -71,7 +71,7 @@ static void on_guard_end(evutil_socket_t fd, short what, void *arg)
     a->exit_status = STATUS_LOST;
     snprintf(text, sizeof(text),
              "the agent's guard process (pid %d) on host %s was killed; its ranks are ended",
-             (int)a->guard, a->job ? a->job->host_name : "(not told yet)");
+             (int)a->guard, a->job ? a->job->host_name : "(unknown)");
     report_lost(a, text);
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
@@ -88,7 +88,8 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
     agent_check_soon(a);
 }
 
-/* `mlaunch kill` says in the job directory that it is about to ask. */
+/* True if `mlaunch kill` has left a note in the job directory, which it does before it sends
+ * SIGTERM. `text` then says by whom. */
 static bool is_killed_by_user(const struct agent *a, char *text, size_t size)
 {
     char path[JOB_DIRECTORY_PATH + 64], who[256] = "";
@@ -116,10 +117,9 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
         grace_ms = a->job->grace_ms;
         frame_stream_send_json(a->channel, AGENT_KILLED, json_pack("{ss}", "text", text));
     } else {
-        report_lost(a,
-                    getenv("SLURM_STEP_ID")
-                        ? "the agent was told to end by SIGTERM: by scancel or Slurm's time limit"
-                        : "the agent was told to end by SIGTERM");
+        report_lost(a, getenv("SLURM_STEP_ID")
+                           ? "the agent received SIGTERM, from scancel or by Slurm's time limit"
+                           : "the agent received SIGTERM");
     }
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
@@ -218,8 +218,8 @@ static void on_bye(struct agent *a, const struct frame *f)
     event_base_loopbreak(a->base);
 }
 
-/* What may come when, and how long it is at least. What comes too late (after DONE) is not wrong:
- * the launcher could not know yet. */
+/* The frames that are valid in each state, with their least size. A frame that comes too late
+ * (after DONE) is ignored: the launcher could not know yet. */
 static const struct dispatch {
     uint8_t type;
     enum agent_state first, last;
@@ -257,7 +257,7 @@ static void on_frame(const struct frame *f, void *arg)
             d->handle(a, f);
         return;
     }
-    frame_stream_fail(a->channel, "the launcher sent a frame that makes no sense here");
+    frame_stream_fail(a->channel, "the launcher sent a frame that is invalid now");
 }
 
 static void hello_send(struct agent *a)
@@ -273,8 +273,8 @@ static void hello_send(struct agent *a)
                                      "pid", (int)getpid(), "address", address, "guess", guess));
 }
 
-/* The channel goes to descriptors of its own, so that no library that prints, and no rank, meets
- * it. */
+/* Moves the channel to descriptors of its own, so that no library that prints and no rank can write
+ * to it. */
 static int channel_take(struct agent *a, struct fault *why)
 {
     struct frame_stream_events events = {on_frame, on_channel_end, on_written, a};
@@ -285,14 +285,15 @@ static int channel_take(struct agent *a, struct fault *why)
 
     if (in < 0 || out < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return fault_set(why, ML_ERR_SYSTEM, "standard input and output are not there");
+        return fault_set(why, ML_ERR_SYSTEM, "standard input and output are not open");
     close(null);
     rc = frame_stream_open(&a->channel, a->base, in, out, &events, why);
     return rc;
 }
 
-/* Ticks are counted, not time: a machine or an agent that was stopped for a minute has not listened
- * for a minute either. */
+/* Ends the channel to a launcher that has sent nothing for AGENT_SILENCE_MS, unless it has
+ * announced a pause. It counts ticks instead of time: a machine or an agent that was stopped for a
+ * minute has received nothing during it. */
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -304,8 +305,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
         frame_stream_fail(a->channel, "the launcher has been silent for 10 s");
 }
 
-/* What the worker waits for besides the channel: the ends of children and of the guard, SIGTERM, and a
- * tick by which a launcher that has gone silent is noticed. */
+/* What the worker waits for besides the channel: the ends of children and of the guard, SIGTERM,
+ * and a tick by which a launcher that has gone silent is noticed. */
 static int events_open(struct agent *a, struct fault *why)
 {
     static const struct timeval tick = {.tv_usec = TICK_MS * 1000};
