@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <time.h>
 
-/* Ignored by default, used by nobody here: a stray one does no harm. */
+/* Ignored by default and not used otherwise: a stray one does no harm. */
 enum { WAKE_SIGNAL = SIGURG, NUDGE_MS = 10 };
 
 static void signal_ignore(int signal)
@@ -48,7 +48,8 @@ void side_thread_stop(struct side_thread *t)
     if (!t->started)
         return;
     side_thread_ask_to_stop(t);
-    /* Again and again: a signal may come between the thread's look at the flag and its call. */
+    /* Repeated, because a signal may arrive between the thread's check of the flag and its system
+     * call. */
     do {
         pthread_kill(t->thread, WAKE_SIGNAL);
         clock_gettime(CLOCK_REALTIME, &until);

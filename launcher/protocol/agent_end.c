@@ -14,7 +14,7 @@ void agent_end_describe(char *text, size_t size, int status, const char *signal,
         snprintf(how, sizeof(how), "was killed by SIG%s", signal);
     else if (status == AGENT_EXIT_NOT_OURS)
         snprintf(how, sizeof(how), "is another build than this mlaunch");
-    else if (status > 128 && status < 128 + 65) /* a shell stood in between */
+    else if (status > 128 && status < 128 + 65) /* reported by a shell that ran it */
         snprintf(how, sizeof(how), "was killed by signal %d", status - 128);
     else
         snprintf(how, sizeof(how), "ended with status %d", status);

@@ -19,7 +19,7 @@ static int report_load(json_t **out, const char *name, const struct frame *f, st
     return 0;
 }
 
-/* Unpacks by json_unpack's format; the reference to `root` is dropped by the caller. */
+/* Unpacks with json_unpack's format. The caller drops the reference to `root`. */
 #define REPORT_UNPACK(root, name, why, ...)                                                        \
     (json_unpack(root, __VA_ARGS__)                                                                \
          ? fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s", name)                   \
@@ -73,7 +73,7 @@ int refused_report_parse(struct refused_report *out, const struct frame *f, stru
 static int rank_check(int rank, int ranks, struct fault *why)
 {
     return rank < 0 || rank >= ranks
-               ? fault_set(why, ML_ERR_REFUSED, "its agent speaks of rank %d of %d", rank, ranks)
+               ? fault_set(why, ML_ERR_REFUSED, "its agent names rank %d of %d", rank, ranks)
                : 0;
 }
 

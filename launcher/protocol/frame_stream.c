@@ -14,7 +14,7 @@
 
 enum {
     READ_SIZE = 256 << 10,
-    DIRECT_SIZE = 16 << 10, /* from here on a system call of its own is cheaper than a copy */
+    DIRECT_SIZE = 16 << 10, /* from this size on, a system call of its own is cheaper than a copy */
 };
 
 struct frame_stream {
@@ -44,7 +44,7 @@ void frame_stream_fail(struct frame_stream *s, const char *why)
     s->events.on_end(why, s->events.arg);
 }
 
-/* NULL: nobody is at the other end any more. */
+/* The reason for the end; NULL: the peer is gone. */
 static const char *error_words(int err)
 {
     return err == EPIPE || err == ECONNRESET ? NULL : strerror(err);
@@ -133,13 +133,13 @@ int frame_stream_open(struct frame_stream **out, struct event_base *base, int in
     }
     if (descriptor_set_nonblocking(in) || descriptor_set_nonblocking(out_fd) ||
         event_add(s->readable, NULL)) {
-        rc = fault_set(why, ML_ERR_SYSTEM, "standard input is not a channel to a launcher");
+        rc = fault_set(why, ML_ERR_SYSTEM, "standard input is not a channel to mlaunch");
         goto fail;
     }
     *out = s;
     return 0;
 fail:
-    s->in = s->out = -1; /* still the caller's */
+    s->in = s->out = -1; /* the caller keeps them */
     frame_stream_close(s);
     return rc;
 }
@@ -162,7 +162,7 @@ void frame_stream_close(struct frame_stream *s)
     free(s);
 }
 
-/* Keeps what of the parts has not been written. */
+/* Keeps the bytes of the parts after the first `written` ones. */
 static void rest_keep(struct frame_stream *s, const struct iovec *parts, int count, size_t written)
 {
     bool was_empty = evbuffer_get_length(s->kept) == 0;
@@ -189,7 +189,7 @@ void frame_stream_send_parts(struct frame_stream *s, int type, const void *head,
     if (s->ended)
         return;
     frame_header(header, (uint8_t)type, (uint32_t)(head_size + body_size));
-    /* Small frames are gathered and written once a turn of the loop. */
+    /* Small frames are collected and written once in a turn of the loop. */
     if (body_size >= DIRECT_SIZE && evbuffer_get_length(s->kept) == 0) {
         n = writev(s->out, parts, 3);
         if (n < 0 && error_is_final(errno)) {
@@ -209,7 +209,7 @@ void frame_stream_send_json(struct frame_stream *s, int type, json_t *object)
 {
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 
-    /* Without memory for a line there is none to go on with either: the launcher sees the end. */
+    /* Without memory for one frame the process cannot go on, and the peer sees the end. */
     if (text)
         frame_stream_send(s, type, text, strlen(text));
     else

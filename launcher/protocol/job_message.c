@@ -46,8 +46,7 @@ static const struct field fields[] = {
 
 static int member_refuse(struct fault *why, const char *what, const char *name)
 {
-    return fault_set(why, ML_ERR_REFUSED, "the launcher's JOB makes no sense: \"%s\" %s", name,
-                     what);
+    return fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is invalid: \"%s\" %s", name, what);
 }
 
 static int out_of_memory(struct fault *why)
@@ -84,7 +83,7 @@ static int field_read(struct job_message *m, const struct field *f, struct fault
     return 0;
 }
 
-/* One of `words` (NULL-terminated) into *out as its index. */
+/* Stores in *out the index of the member's value in `words` (NULL-terminated). */
 static int word_read(const json_t *root, const char *name, const char *const *words, int *out,
                      struct fault *why)
 {
@@ -99,7 +98,7 @@ static int word_read(const json_t *root, const char *name, const char *const *wo
     return member_refuse(why, "is not one of its words", name);
 }
 
-/* An array of strings, NULL-terminated. `is_env`: each must be NAME=VALUE. */
+/* Reads an array of strings into a NULL-terminated list. `is_env`: each must be NAME=VALUE. */
 static int strings_read(const char ***out, const json_t *array, const char *name, bool is_env,
                         struct fault *why)
 {
@@ -147,13 +146,13 @@ static int hosts_read(struct job_message *m, struct fault *why)
     if (m->host >= m->hosts)
         return member_refuse(why, "is out of range", "host");
     if (json_array_size(names) != (size_t)m->hosts)
-        return member_refuse(why, "has not one name for each host", "host_names");
+        return member_refuse(why, "does not have one name for each host", "host_names");
     if (json_array_size(of) != (size_t)m->size)
-        return member_refuse(why, "has not one entry for each rank", "host_of");
+        return member_refuse(why, "does not have one entry for each rank", "host_of");
     rc = strings_read(&m->host_names, names, "host_names", false, why);
     if (!rc && addresses) {
         if (json_array_size(addresses) != (size_t)m->hosts)
-            return member_refuse(why, "has not one entry for each host", "addresses");
+            return member_refuse(why, "does not have one entry for each host", "addresses");
         rc = strings_read(&m->addresses, addresses, "addresses", false, why);
     }
     if (rc)
@@ -206,7 +205,8 @@ static int apps_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
-/* Whether rank i is well: of this host, its local rank its own. `seen`: the local ranks so far. */
+/* Whether rank i belongs to this host and no other rank has its number or local rank. `seen`: the
+ * local ranks so far. */
 static bool rank_is_valid(const struct job_message *m, int i, bool *seen)
 {
     const struct job_rank *r = &m->ranks[i];
@@ -250,7 +250,7 @@ static int ranks_read(struct job_message *m, struct fault *why)
     return rc;
 }
 
-/* A square of lists of device names. */
+/* Checks the RDMA matrix: a square of lists of device names, or of nulls. */
 static int wiring_read(struct job_message *m, struct fault *why)
 {
     json_t *wiring = json_object_get(m->root, "wiring");
@@ -260,7 +260,7 @@ static int wiring_read(struct job_message *m, struct fault *why)
     if (!wiring || json_is_null(wiring))
         return 0;
     if (json_array_size(wiring) != (size_t)m->hosts)
-        return member_refuse(why, "has not one row for each host", "wiring");
+        return member_refuse(why, "does not have one row for each host", "wiring");
     json_array_foreach(wiring, i, row)
     {
         if (json_array_size(row) != (size_t)m->hosts)
@@ -281,7 +281,7 @@ static int wiring_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
-/* What the user has chosen for all RDMA ports; absent: nothing. */
+/* Reads the user's choices for all RDMA ports; without the member there are none. */
 static int rdma_read(struct job_message *m, struct fault *why)
 {
     const json_t *rdma = json_object_get(m->root, "rdma");
@@ -293,7 +293,7 @@ static int rdma_read(struct job_message *m, struct fault *why)
                     "gid_index", &m->gid_index, "mtu", &m->mtu, "qp", &m->qp) ||
         m->rdma_port < 0 || m->rdma_port > 255 || m->gid_index < -1 || m->gid_index > 255 ||
         m->mtu < 0 || m->mtu > 4096 || m->qp < 0 || m->qp > 2)
-        return member_refuse(why, "makes no sense", "rdma");
+        return member_refuse(why, "is invalid", "rdma");
     return 0;
 }
 

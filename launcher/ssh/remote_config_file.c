@@ -46,7 +46,7 @@ static char *word_next(char **rest)
     return word;
 }
 
-/* --- keywords ------------------------------------------------------------------------------------ */
+/* --- keywords --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *keyword;
@@ -118,7 +118,7 @@ static int keyword_take(struct remote_config *c, const char *keyword, const char
     return rc;
 }
 
-/* --- Host and Match ------------------------------------------------------------------------------ */
+/* --- Host and Match --------------------------------------------------------------------------- */
 
 /* A pattern of ssh knows only * and ?, no brackets. Case is ignored. */
 static bool pattern_matches(const char *pattern, const char *name)
@@ -327,7 +327,7 @@ static int file_read(struct remote_config *c, const char *path, bool must_exist,
     return rc;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 /* Appends the words of an option, each expanded, to a list; "none" ends it. */
 static int words_expand(struct remote_config *c, struct string_list *list, const char *words,

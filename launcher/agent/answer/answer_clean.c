@@ -17,11 +17,12 @@
 
 enum {
     POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
-    GIVE_UP_MS = 3000, /* when what survives SIGKILL is left */
-    PASS_MS = 50,      /* between two looks into /proc */
+    GIVE_UP_MS = 3000, /* after this, processes that survive SIGKILL are left */
+    PASS_MS = 50,      /* between two passes over /proc */
 };
 
-/* The job that a process is left over from: into `id`; false: none, or not to be touched. */
+/* Stores in `id` the dead job that the process was left by. False: there is none, or the process
+ * must not be touched. */
 static bool is_left_over(const struct job_survey *s, const struct answer_question *q, size_t i,
                          char id[AUTH_JOB])
 {
@@ -41,8 +42,9 @@ static bool is_left_over(const struct job_survey *s, const struct answer_questio
            user == geteuid();
 }
 
-/* Whom a process must not be, or stand above or below: ourselves, and the agents of live jobs (an
- * agent's parent may be the mlaunch of a job that was started from within a dead one). */
+/* Processes that must not be touched: this one and its ancestors, and the agents of live jobs with
+ * their ancestors and descendants. (An agent's parent may be the mlaunch of a job that was started
+ * from within a dead one.) */
 static bool is_protected(const struct job_survey *s, const struct process *p)
 {
     for (size_t i = 0; i < s->processes.count; i++) {
@@ -62,7 +64,7 @@ struct left_over {
     char job[AUTH_JOB];
 };
 
-/* *out: freed by the caller. */
+/* The caller frees *out. */
 static int processes_collect(const struct job_survey *s, const struct answer_question *q,
                              struct left_over **out, size_t *count, struct fault *why)
 {
@@ -106,7 +108,7 @@ static bool is_reported(const json_t *list, const struct process *p)
     return false;
 }
 
-/* Until one of them ends, but no longer than until the next look. */
+/* Waits until one of them ends, at most until the next pass. */
 static void process_wait_short(const struct process *p)
 {
     struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, p->pid, 0), .events = POLLIN};
@@ -116,7 +118,7 @@ static void process_wait_short(const struct process *p)
         close(end.fd);
 }
 
-/* One look: signals who is there. *more: whether it is worth another. */
+/* One pass over /proc: signals the processes that are left over. *more: another pass is needed. */
 static int processes_pass(const struct answer_question *q, int64_t past_ms, bool *more,
                           json_t *removed, json_t *left, struct fault *why)
 {
@@ -139,7 +141,7 @@ static int processes_pass(const struct answer_question *q, int64_t past_ms, bool
         if (!is_reported(removed, p))
             json_array_append_new(removed, process_report(&list[i], ""));
         else if (past_ms < POLITE_MS)
-            continue; /* it has been asked */
+            continue; /* it has been sent SIGTERM */
         if (q->dry_run)
             continue;
         process_signal(p, past_ms >= POLITE_MS ? SIGKILL : SIGTERM);
@@ -154,7 +156,7 @@ static int processes_pass(const struct answer_question *q, int64_t past_ms, bool
     return rc;
 }
 
-/* Again and again, since some fork while they are ended. */
+/* Repeats passes, because some processes fork while they are ended. */
 static int processes_end(const struct answer_question *q, json_t *removed, json_t *left,
                          struct fault *why)
 {
@@ -167,7 +169,7 @@ static int processes_end(const struct answer_question *q, json_t *removed, json_
     return rc;
 }
 
-/* Who could not be ended was not. */
+/* Drops from `removed` the processes that could not be ended. */
 static void survivors_sort_out(json_t *removed, const json_t *left)
 {
     const json_t *one;

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 enum {
-    OLD_S = 900,        /* what nobody has touched for so long, nobody is just making */
-    STALE_EMPTY_S = 60, /* an agent that has made a directory writes into it at once */
-    RANDOM_DIGITS = 16, /* behind the name of a half copy: remote_stage.c */
+    OLD_S = 900,        /* a file that was not touched for so long is not being made now */
+    STALE_EMPTY_S = 60, /* an agent that has made a directory writes to it at once */
+    RANDOM_DIGITS = 16, /* at the end of a partial copy's name: remote_stage.c */
 };
 
 struct sweep {
@@ -46,7 +46,7 @@ static bool is_old(const struct stat *st, int seconds)
     return st->st_mtime < now - seconds && st->st_ctime < now - seconds;
 }
 
-/* Opens a directory that is this user's own; NULL otherwise. */
+/* Opens a directory that this user owns; NULL otherwise. */
 static DIR *directory_open_own(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -60,10 +60,10 @@ static DIR *directory_open_own(const char *path)
     return dir;
 }
 
-/* --- segments ----------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
-/* "mlaunch-UID-JOB.HOST.…", as job_directory_sweep_shm knows them. Of a job that can't be read the
- * host's number isn't known: any. */
+/* Whether the name is "mlaunch-UID-JOB.HOST.…", as in job_directory_sweep_shm. Any host's number
+ * matches a job whose file cannot be read. */
 static bool segment_is_of(const char *name, const struct job_survey_job *j)
 {
     char prefix[128], host[16] = "";
@@ -74,8 +74,8 @@ static bool segment_is_of(const char *name, const struct job_survey_job *j)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Its job is dead; or there is no directory for it any more, and it is old: ranks that have just
- * made a segment open it within the time that they wait for each other. */
+/* True if its job is dead, or if it is old and its job has no directory any more: ranks that have
+ * just made a segment open it within the time that they wait for each other. */
 static bool segment_is_left_over(const struct sweep *w, const char *name, const struct stat *st)
 {
     bool is_dead = false;
@@ -119,7 +119,7 @@ static void segments_sweep(const struct sweep *w)
     closedir(shm);
 }
 
-/* --- directories -------------------------------------------------------------------------------- */
+/* --- directories ------------------------------------------------------------------------------ */
 
 static bool has_processes_left(const struct sweep *w, const char *job)
 {
@@ -137,7 +137,7 @@ static bool has_processes_left(const struct sweep *w, const char *job)
     return false;
 }
 
-/* Made by an agent that was killed before it wrote anything. */
+/* True if an agent made it and was killed before it wrote anything. */
 static bool is_abandoned(const struct job_survey_job *j)
 {
     DIR *dir = directory_open_own(j->dir);
@@ -171,10 +171,10 @@ static void directories_sweep(const struct sweep *w)
     }
 }
 
-/* --- control groups ----------------------------------------------------------------------------- */
+/* --- control groups --------------------------------------------------------------------------- */
 
-/* Of a job that is dead or whose directory is gone. (An agent in a container may have a /tmp of its
- * own, and be about to fill the group that it has just made: then its ranks are born outside.) */
+/* True if its job is dead or has no directory. (If this removes a group that an agent with a /tmp
+ * of its own, in a container, has just made, that agent's ranks start outside of a group.) */
 static bool group_is_left_over(const struct sweep *w, const char *dir)
 {
     for (int i = 0; i < w->survey->job_count; i++) {
@@ -184,7 +184,7 @@ static bool group_is_left_over(const struct sweep *w, const char *dir)
     return true;
 }
 
-/* A group with somebody in it stays: whoever could be ended has been. */
+/* A group that still has processes stays: those that could be ended have been. */
 static void group_sweep(const char *path, const char *name, void *arg)
 {
     const struct sweep *w = arg;
@@ -210,10 +210,10 @@ static void groups_sweep(const struct sweep *w)
     cgroup_each(prefix, geteuid(), group_sweep, (void *)(uintptr_t)w);
 }
 
-/* --- half copies -------------------------------------------------------------------------------- */
+/* --- partial copies --------------------------------------------------------------------------- */
 
 /* ".NAME.0123456789abcdef" */
-static bool is_half_copy(const char *name)
+static bool is_partial_copy(const char *name)
 {
     const char *digits = strrchr(name, '.');
 
@@ -229,7 +229,7 @@ static void copies_sweep_in(const struct sweep *w, const char *path)
     struct stat st;
 
     while (dir && (entry = readdir(dir))) {
-        if (!is_half_copy(entry->d_name) ||
+        if (!is_partial_copy(entry->d_name) ||
             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
             !is_old(&st, OLD_S))
             continue;

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 enum {
-    POLITE_MARGIN_MS = 3000, /* beyond the job's grace: then the worker is killed */
-    GUARD_MS = 4000,         /* and the guard cleans up */
+    POLITE_MARGIN_MS = 3000, /* after the job's grace, until the worker is killed */
+    GUARD_MS = 4000,         /* for the guard to clean up */
 };
 
-/* False: not within the time. */
+/* False: it has not ended by the deadline. */
 static bool process_await(const struct process *p, int64_t deadline_ms)
 {
     int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
@@ -50,8 +50,8 @@ static void killer_note(const struct job_survey_job *j)
     job_directory_write(j->dir, JOB_DIRECTORY_KILLED, text, NULL);
 }
 
-/* The worker ends its ranks as it would for the launcher, which is told; what hangs is killed, and
- * the guard ends the rest. */
+/* The worker ends its ranks as it would for the launcher, which it tells. A worker that hangs is
+ * killed, and the guard ends the rest. */
 static bool job_end(const struct job_survey *s, const struct job_survey_job *j)
 {
     const struct process *worker =
@@ -62,7 +62,7 @@ static bool job_end(const struct job_survey *s, const struct job_survey_job *j)
 
     killer_note(j);
     if (guard)
-        process_signal(guard, SIGCONT); /* somebody may have stopped it */
+        process_signal(guard, SIGCONT); /* it may have been stopped */
     if (worker) {
         process_signal(worker, SIGTERM);
         process_signal(worker, SIGCONT);
@@ -83,7 +83,7 @@ static void answer_set(json_t *out, const char *found, const char *text)
 static void job_kill(const struct job_survey *s, const struct job_survey_job *j, json_t *out)
 {
     if (j->user != geteuid())
-        answer_set(out, "stranger", "it is another user's: only that user may kill it");
+        answer_set(out, "stranger", "it belongs to another user, who alone may kill it");
     else if (j->state == JOB_SURVEY_ELSEWHERE)
         answer_set(out, "stranger",
                    "it runs in another container or on another machine: kill it there");

@@ -15,7 +15,7 @@
 
 enum { STACKS_MS = 25000 }; /* for all stacks of one host */
 
-/* What some processes use together. */
+/* The sum over some processes. */
 struct process_usage {
     int count;
     uint64_t cpu_ticks, memory;
@@ -31,7 +31,7 @@ static void usage_add(struct process_usage *u, const struct process *p)
     u->memory += p->memory;
 }
 
-/* Percent of one CPU, over the life of the oldest, as ps(1) has it. */
+/* Percent of one CPU over the life of the oldest process, as in ps(1). */
 static double usage_cpu(const struct process_usage *u)
 {
     struct timespec now;
@@ -58,7 +58,7 @@ static json_t *user_name(uid_t user)
     return text_json(entry ? entry->pw_name : number);
 }
 
-/* Of all processes of the job, or of one of its ranks; the agent's own are not the job's. */
+/* The usage of all processes of the job, or of one of its ranks, without the agent's own. */
 static struct process_usage usage_of(const struct job_survey *s, int job, int rank)
 {
     struct process_usage u = {0};
@@ -73,7 +73,7 @@ static struct process_usage usage_of(const struct job_survey *s, int job, int ra
     return u;
 }
 
-/* Where each of the rank's processes waits. */
+/* The stacks of each of the rank's processes. */
 static json_t *rank_stacks(const struct job_survey *s, int job, int rank, int64_t deadline_ms)
 {
     json_t *list = json_array();
@@ -125,7 +125,7 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
     return one;
 }
 
-/* *lives, *stopped: how many of the ranks' first processes do, are. */
+/* *lives and *stopped: how many of the ranks' first processes live and are stopped. */
 static json_t *ranks_describe(const struct job_survey *s, int job, const struct answer_question *q,
                               int64_t deadline_ms, int *lives, int *stopped)
 {
@@ -178,7 +178,7 @@ static json_t *job_describe(const struct job_survey *s, int job, const struct an
     return one;
 }
 
-/* Processes of a job whose directory is gone: dead, and still running. */
+/* Processes that still run though their job is dead and its directory gone. */
 static void orphans_describe(const struct job_survey *s, const struct answer_question *q,
                              json_t *list)
 {

@@ -35,10 +35,9 @@ void job_survey_id(const char *dir, char out[AUTH_JOB])
     out[strcspn(out, ".")] = '\0';
 }
 
-/* --- jobs --------------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
-/* Whoever can write a job.json can name any pid in it: a process of another user is never its
- * agent. */
+/* A job.json can name any pid, so a process of another user is never taken for its agent. */
 static bool agent_lives(const struct job_survey *s, const struct job_survey_job *j, int64_t pid,
                         uint64_t start_time)
 {
@@ -79,7 +78,7 @@ static int job_add(struct job_survey *s, int parent_fd, const char *parent, cons
     struct stat st;
 
     if (fd < 0)
-        return 0; /* it has just ended, or is no directory */
+        return 0; /* the job has just ended, or this is no directory */
     more = realloc(s->jobs, ((size_t)s->job_count + 1) * sizeof(*more));
     if (!more) {
         close(fd);
@@ -100,7 +99,7 @@ static int job_add(struct job_survey *s, int parent_fd, const char *parent, cons
     return 0;
 }
 
-/* One user's: only if nobody else could have put anything there. */
+/* Adds the jobs of one user, if nobody else can have written to the directory. */
 static int user_add(struct job_survey *s, const char *parent, struct fault *why)
 {
     int fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
@@ -154,7 +153,7 @@ static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
     return rc;
 }
 
-/* --- processes ---------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 static const char *value_of(const char *environment, size_t size, const char *name)
 {
@@ -176,7 +175,7 @@ static int job_of_dir(const struct job_survey *s, const char *dir)
     return -1;
 }
 
-/* "/tmp/mlaunch-0/…": nobody else makes such paths. */
+/* Whether it is a path like "/tmp/mlaunch-0/…", which only mlaunch uses. */
 static bool is_job_dir(const char *dir, const char *base)
 {
     size_t length = strlen(base);
@@ -185,8 +184,8 @@ static bool is_job_dir(const char *dir, const char *base)
            !strstr(dir, "/../") && strlen(dir) < JOB_DIRECTORY_PATH;
 }
 
-/* The process would see the directory if it were there: its own root may differ from ours. A
- * process of another pid namespace may be of a job whose agent nobody here can judge. */
+/* Whether the directory does not exist in the process's view, whose root directory may differ from
+ * this process's. False for a process of another pid namespace: its job's agent may live there. */
 static bool is_gone_for(const struct job_survey *s, pid_t pid, const char *dir)
 {
     char path[JOB_DIRECTORY_PATH + 64];
@@ -217,7 +216,7 @@ static int owner_set(struct job_survey *s, size_t i, const char *dir, const char
     return o->mark ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-/* What its environment says, or if that has been emptied, its control group. */
+/* Finds its job by its environment or, if that has been emptied, by its control group. */
 static int process_judge(struct job_survey *s, const char *base, size_t i, struct fault *why)
 {
     pid_t pid = s->processes.list[i].pid;
@@ -237,7 +236,7 @@ static int process_judge(struct job_survey *s, const char *base, size_t i, struc
     return rc;
 }
 
-/* Agents may themselves be marked, by a job that they were started in. */
+/* Agents may themselves be marked, if they were started within a job. */
 static void agents_note(struct job_survey *s)
 {
     for (int i = 0; i < s->job_count; i++) {
@@ -260,7 +259,7 @@ static void agents_note(struct job_survey *s)
     }
 }
 
-/* Those without a mark belong where their next marked ancestor, or agent above, belongs. */
+/* A process without a mark belongs to the job of its next ancestor that is marked or an agent. */
 static void descendants_note(struct job_survey *s)
 {
     for (size_t i = 0; i < s->processes.count; i++) {
@@ -300,8 +299,8 @@ static int owners_find(struct job_survey *s, const char *base, struct fault *why
     return rc;
 }
 
-/* The directories first, the processes then: so no job that begins meanwhile looks dead. One that
- * ends meanwhile may. */
+/* Reads the directories before the processes, so that a job that begins meanwhile does not look
+ * dead. A job that ends meanwhile may. */
 int job_survey_open(struct job_survey **out, const char *base, struct fault *why)
 {
     struct job_survey *s = calloc(1, sizeof(*s));
@@ -348,10 +347,11 @@ bool job_survey_is_below(const struct job_survey *s, const struct process *p, pi
     return false;
 }
 
-/* --- ranks -------------------------------------------------------------------------------------- */
+/* --- ranks ------------------------------------------------------------------------------------ */
 
-/* The worker's child under that pid can only be the rank, or, once it has ended and its pid has
- * come round, an orphan that became the worker's; other processes count with a mark that agrees. */
+/* Whether the rank's first process lives. Without a mark of its own, it must be the worker's child:
+ * that can only be the rank or, if the rank has ended and its pid was reused, an orphan that the
+ * worker has inherited. */
 static bool rank_lives(const struct job_survey *s, int job, const struct job_survey_rank *r)
 {
     const struct process *p = process_list_find(&s->processes, r->pid);

@@ -17,8 +17,7 @@
 
 extern char **environ;
 
-/* mlaunch-probe has deadlines of its own, of at most 6.5 s; all are shorter than the launcher's
- * patience. */
+/* mlaunch-probe has deadlines of its own, of at most 6.5 s; mlaunch waits longer than either. */
 enum { DEADLINE_MS = 7500, CLOSE_MS = 1000, LINE_MOST = 4 << 20, FIXED_ARGS = 8, NUMBER_TEXT = 32 };
 
 static int probe_spawn(struct probe_run *w, char **argv, struct fault *why)
@@ -37,8 +36,7 @@ static int probe_spawn(struct probe_run *w, char **argv, struct fault *why)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, from[1],
-                                     STDERR_FILENO); /* the loader's complaints */
+    posix_spawn_file_actions_adddup2(&actions, from[1], STDERR_FILENO); /* errors of the loader */
     err = posix_spawn(&w->pid, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(to[0]);
@@ -53,8 +51,8 @@ static int probe_spawn(struct probe_run *w, char **argv, struct fault *why)
     return fault_os(why, ML_ERR_SYSTEM, err, "cannot run %s", argv[0]);
 }
 
-/* The first line that begins with a brace; before it libraries may complain. NULL: there was none;
- * then `text` begins with what was said instead. */
+/* The first line that begins with a brace; libraries may have printed errors before it. NULL: there
+ * is none, and `text` begins with what was printed instead. */
 static char *answer_line_find(char *text)
 {
     char *line = text, *end;
@@ -91,10 +89,9 @@ static int probe_answer_read(struct probe_run *w, json_t *answer, struct fault *
     }
     root = line ? json_loads(line, 0, NULL) : NULL;
     if (!root || json_object_update(answer, root))
-        rc = fault_set(
-            why, ML_ERR_DEVICE,
-            "its RDMA devices could not be looked at: %.*s; is libibverbs1 installed there?",
-            (int)strcspn(text, "\n"), text[0] ? text : "mlaunch-probe says nothing");
+        rc = fault_set(why, ML_ERR_DEVICE,
+                       "its RDMA devices could not be read: %.*s; is libibverbs1 installed there?",
+                       (int)strcspn(text, "\n"), text[0] ? text : "mlaunch-probe printed nothing");
     json_decref(root);
     free(text);
     return rc;
@@ -151,7 +148,7 @@ int probe_run_try(struct probe_run *w, const json_t *question, json_t *answer, s
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 
     if (size)
-        text[size++] = '\n'; /* in the place of the end */
+        text[size++] = '\n'; /* in place of the terminating NUL */
     while (w->pid && at < size) {
         ssize_t n = write(w->in, text + at, size - at);
 
@@ -174,11 +171,11 @@ void probe_run_close(struct probe_run *w)
 
     if (!w->pid)
         return;
-    close(w->in); /* its end of file */
+    close(w->in); /* gives it end of file */
     while (poll(&p, 1, clock_left_ms(deadline)) > 0 && read(w->out, rest, sizeof(rest)) > 0)
         ;
     close(w->out);
-    kill(w->pid, SIGKILL); /* it has ended, or hangs */
+    kill(w->pid, SIGKILL); /* in case it hangs */
     waitpid(w->pid, NULL, 0);
     w->pid = 0;
 }

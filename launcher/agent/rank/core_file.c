@@ -9,7 +9,7 @@
 
 struct core_text {
     char *out;
-    size_t size, length; /* length may pass size: then it was too long */
+    size_t size, length; /* length may exceed size: the text was too long */
 };
 
 static void text_append(struct core_text *t, const char *more)
@@ -35,7 +35,7 @@ static void text_append_plain(struct core_text *t, char c)
     text_append_char(t, c);
 }
 
-/* core(5)'s letters, as far as they are known after the process is gone. */
+/* Replaces a letter of core(5), with * if its value is unknown after the process's end. */
 static void text_append_specifier(struct core_text *t, char specifier, pid_t pid, int signal)
 {
     char number[24];
