@@ -11,7 +11,7 @@ enum agent_frame {
     /* agent → mlaunch */
     AGENT_HELLO = 16, /* JSON {build, arch, pid, address, guess}: sent at once */
     AGENT_READY,   /* JSON {coordinator, warnings:[…]}: the job is accepted, nothing runs yet */
-    AGENT_REFUSED, /* JSON {text, status}: the job can't run here; the agent ends */
+    AGENT_REFUSED, /* JSON {text, status}: the job cannot run here; the agent ends */
     AGENT_STARTED, /* JSON {rank, pid} */
     AGENT_OUTPUT,  /* raw: u32 rank, u8 stream (1, 2), bytes; no bytes: end of that stream */
     AGENT_EXITED,  /* JSON, see protocol.md: a rank's first process has ended, or never began */

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """drive.py AGENT CASE: speaks the launcher's side of doc/protocol.md to one agent, without mlaunch.
 
-The cases are the functions of *_cases.py; the doc string of each says what it shows. `--list` prints them.
-drive.py exits 0, or prints what was expected and what came. The cases look for processes that carry the
-mark of the agent's job directory, and in /tmp and /dev/shm for what the agent should have removed.
+The cases are the functions of *_cases.py; the doc string of each says what it shows. `--list`
+prints them. drive.py exits 0, or prints what was expected and what came. The cases look for
+processes that carry the mark of the agent's job directory, and in /tmp and /dev/shm for what the
+agent should have removed.
 """
 import inspect
 import sys

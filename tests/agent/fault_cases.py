@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""fault_cases.py: an agent, its guard or its channel fails. Each function is a case of drive.py."""
+"""fault_cases.py: an agent, its guard or its channel fails. Each function is a case."""
 import os
 import random
 import signal
@@ -24,7 +24,7 @@ def worker_killed():
 
 
 def guard_killed():
-    """the guard is killed with SIGKILL: everything is gone within 3 s, LOST says it, DONE follows"""
+    """the guard is killed with SIGKILL: all is gone within 3 s, LOST says so, DONE follows"""
     a = end_by(lambda a: a.process.kill())
     expect("guard process" in a.wait(LOST)["text"], f"{a.frames[-5:]}")
     a.wait(DONE)
@@ -61,7 +61,7 @@ def silence():
 
 
 def chaos():
-    """random faults at random moments of start, run and stop: 20 (200 in check-long), and never anything left"""
+    """20 (200 in check-long) random faults at random moments; never anything left"""
     seed = random.randrange(1 << 32)
     dice = random.Random(seed)
     crowd = ("python3", "-c", "import os, signal, sys, time\n"
@@ -74,8 +74,11 @@ def chaos():
     for i in range(rounds):
         a = Agent()
         worker = a.worker()
-        a.send(JOB, a.job(crowd, SLEEPER, STUBBORN, ("true",), *[SLEEPER] * dice.randrange(30), grace_ms=300))
-        fault = dice.choice(("close", "worker", "guard", "kill", "stop", "stop and close", "stop and worker"))
+        a.send(JOB,
+               a.job(crowd, SLEEPER, STUBBORN, ("true",), *[SLEEPER] * dice.randrange(30),
+                     grace_ms=300))
+        fault = dice.choice(("close", "worker", "guard", "kill", "stop", "stop and close",
+                             "stop and worker"))
         moment = dice.random() * 0.3
         try:
             a.send(START, {"coordinator": ""})
@@ -100,4 +103,5 @@ def chaos():
             a.process.wait(timeout=5 * SLOW)
             wait_for(lambda: not alive(worker), 3 * SLOW, "the worker's end")
         except (Failure, subprocess.TimeoutExpired) as failure:
-            raise Failure(f"seed {seed}, round {i}, {fault} after {moment:.3f} s: {failure}") from failure
+            raise Failure(f"seed {seed}, round {i}, {fault} after {moment:.3f} s: "
+                          f"{failure}") from failure

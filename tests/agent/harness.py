@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""harness.py: one agent under test and the launcher's side of its protocol, for the cases of drive.py."""
+"""harness.py: an agent under test and the launcher's side of its protocol, for drive.py's cases."""
 import glob
 import json
 import os
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 
-HEADER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../launcher/protocol/agent_protocol.h")
+HEADER = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "../../launcher/protocol/agent_protocol.h")
 
 
 def enumerators(path):
@@ -64,13 +65,15 @@ class Agent:
     def __init__(self, *args, build=True, credit=True, wrap=()):
         ours, theirs = socket.socketpair()
         path = sys.argv[1]
-        version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+        version = subprocess.run([path, "--version"], capture_output=True, text=True,
+                                 check=True).stdout
         self.build = version.split("(")[1].split(")")[0]
         if build and not args:
             args = ("--build", self.build)
         self.stderr_path = os.path.join(os.environ.get("T", "/tmp"), f"agent-stderr.{os.getpid()}")
         with open(self.stderr_path, "wb") as err:
-            self.process = subprocess.Popen([*wrap, path, *args], stdin=theirs, stdout=theirs, stderr=err)
+            self.process = subprocess.Popen([*wrap, path, *args], stdin=theirs, stdout=theirs,
+                                            stderr=err)
         theirs.close()
         self.socket = ours
         self.id = f"t{os.getpid()}-{id(self) & 0xffff:x}"
@@ -147,7 +150,8 @@ class Agent:
     def wait(self, kind, seconds=20 * SLOW):
         """The first frame of this kind, as JSON if it is."""
         self.until(lambda: kind in self.kinds() or self.at_eof, f"frame {kind}", seconds)
-        expect(kind in self.kinds(), f"the agent ended without frame {kind}: {self.kinds()} {self.stderr()!r}")
+        expect(kind in self.kinds(),
+               f"the agent ended without frame {kind}: {self.kinds()} {self.stderr()!r}")
         payload = next(p for k, p in self.frames if k == kind)
         return json.loads(payload) if payload[:1] == b"{" else payload
 
@@ -159,8 +163,10 @@ class Agent:
         """A job on one host; programs: an argv for each rank."""
         n = len(programs)
         message = {
-            "job": self.id, "secret": "ab" * 32, "size": n, "hosts": 1, "host": 0, "host_name": "here",
-            "host_names": ["here"], "host_of": [0] * n, "backend": "none", "local_net": False, "compat": True,
+            "job": self.id, "secret": "ab" * 32, "size": n, "hosts": 1, "host": 0,
+            "host_name": "here",
+            "host_names": ["here"], "host_of": [0] * n, "backend": "none", "local_net": False,
+            "compat": True,
             "bind_ip": "", "peers": [], "port": 0, "starting_port": 0, "init_timeout_ms": 60000,
             "stall_ms": 30000, "grace_ms": 5000, "eager": False, "bind": "none",
             "command": "test", "stdin": "none", "stdin_rank": 0, "env": [], "cwd": "/",
@@ -191,7 +197,8 @@ class Agent:
 
     def wait_exit(self, status, seconds=5 * SLOW):
         got = self.process.wait(timeout=seconds)
-        expect(status is None or got == status, f"the agent's status is {got}, not {status}: {self.stderr()!r}")
+        expect(status is None or got == status,
+               f"the agent's status is {got}, not {status}: {self.stderr()!r}")
         expect("Sanitizer" not in self.stderr(), self.stderr())
 
     def worker(self):
@@ -218,7 +225,8 @@ class Agent:
     def check_gone(self, seconds=3.0):
         end = time.monotonic() + seconds
         while self.left() or self.directories():
-            expect(time.monotonic() < end, f"still there after {seconds} s: {self.left()} {self.directories()}")
+            expect(time.monotonic() < end,
+                   f"still there after {seconds} s: {self.left()} {self.directories()}")
             self.pump(0.02)
         shm = glob.glob(f"/dev/shm/mlaunch-{os.getuid()}-{self.id}*")
         expect(not shm, f"left in /dev/shm: {shm}")
@@ -268,11 +276,12 @@ def daemon(how):
 
 
 def up(agent, count):
-    agent.until(lambda: sum(b"up" in v for v in agent.output.values()) >= count, f"{count} ranks say that they are up")
+    agent.until(lambda: sum(b"up" in v for v in agent.output.values()) >= count,
+                f"{count} ranks say that they are up")
 
 
 def zoo():
-    """ranks that are hard to end: a daemon, one deaf to SIGTERM, a stopped one, 1,000 children in 1,000 sessions"""
+    """ranks that are hard to end: a daemon, one deaf to SIGTERM, one stopped, 1,000 sessions"""
     program, path = daemon("stay")
     return (program, SLEEPER, STUBBORN, BROOD), path
 

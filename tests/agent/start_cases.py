@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""start_cases.py: what an agent checks and sets up to start ranks. Each function is a case of drive.py."""
+"""start_cases.py: what an agent checks and sets up to start ranks. Each function is a case."""
 import json
 import os
 import resource
@@ -14,16 +14,22 @@ def ranks():
     """three ranks: output intact, statuses, pids, EXITED after the last output, DONE, exit 0"""
     a = Agent()
     hello = a.wait(HELLO)
-    expect(hello["build"] == a.build and hello["arch"] == os.uname().machine and alive(hello["pid"]), f"HELLO: {hello}")
-    a.start(sh("echo out 0; echo err 0 >&2"), sh("echo out 1; exit 3"), sh("echo out 2; kill -SEGV $$"))
+    expect(hello["build"] == a.build and hello["arch"] == os.uname().machine
+           and alive(hello["pid"]), f"HELLO: {hello}")
+    a.start(sh("echo out 0; echo err 0 >&2"), sh("echo out 1; exit 3"),
+            sh("echo out 2; kill -SEGV $$"))
     expect(a.finish() == {"survivors": []}, "survivors")
     expect(a.output[0, 1] == b"out 0\n" and a.output[0, 2] == b"err 0\n", f"{a.output}")
-    expect(a.exited[0]["status"] == 0 and a.exited[1]["status"] == 3 and a.exited[2]["signal"] == 11, f"{a.exited}")
+    expect(a.exited[0]["status"] == 0 and a.exited[1]["status"] == 3
+           and a.exited[2]["signal"] == 11, f"{a.exited}")
     for rank in range(3):
         expect(a.exited[rank]["pid"] == a.pids[rank], "pids differ")
-        expect(not a.exited[rank]["ended_by_us"] and not a.exited[rank]["consequence"], f"{a.exited}")
-        said = [i for i, (k, p) in enumerate(a.frames) if k == OUTPUT and p[3] == rank and len(p) > 5]
-        ended = [i for i, (k, p) in enumerate(a.frames) if k == EXITED and json.loads(p)["rank"] == rank]
+        expect(not a.exited[rank]["ended_by_us"] and not a.exited[rank]["consequence"],
+               f"{a.exited}")
+        said = [i for i, (k, p) in enumerate(a.frames)
+                if k == OUTPUT and p[3] == rank and len(p) > 5]
+        ended = [i for i, (k, p) in enumerate(a.frames)
+                 if k == EXITED and json.loads(p)["rank"] == rank]
         expect(max(said) < ended[0], f"rank {rank}: EXITED before its output")
     a.check_gone(0)
 
@@ -44,7 +50,7 @@ def by_hand():
 
 
 def exec_errors():
-    """programs that are not there, not executable, without an interpreter; a script without its first line"""
+    """programs that are missing, not executable, without an interpreter; a script without #!"""
     t = os.environ.get("T", "/tmp")
     for name, mode, text in (("data", 0o644, "x"), ("script", 0o755, "echo script $1"),
                              ("orphan", 0o755, "#!/no/such/interpreter\n")):
@@ -53,8 +59,9 @@ def exec_errors():
         os.chmod(f"{t}/{name}", mode)
     os.mkdir(f"{t}/closed", 0)  # of no effect on root
     a = Agent()
-    a.start(("no-such-program",), ("/no/such/program",), (f"{t}/data",), (f"{t}/orphan",), (f"{t}/script", "arg"),
-            ("./script", "x"), ("data",), cwd=t, env=[f"PATH={t}/closed:{t}:/usr/bin:/bin"])
+    a.start(("no-such-program",), ("/no/such/program",), (f"{t}/data",), (f"{t}/orphan",),
+            (f"{t}/script", "arg"), ("./script", "x"), ("data",), cwd=t,
+            env=[f"PATH={t}/closed:{t}:/usr/bin:/bin"])
     a.finish()
     got = {r: (e.get("status"), e.get("error", "")) for r, e in a.exited.items()}
     expect(got[0][0] == 127 and "no-such-program: not found in PATH" in got[0][1], f"{got}")
@@ -69,31 +76,36 @@ def exec_errors():
 
 
 def environment():
-    """what a rank finds in its environment, its directory, its stdin, its signals and descriptors"""
+    """a rank's environment, directory, stdin, signals and descriptors"""
     os.umask(0o27)
-    os.environ.update({"PMI_RANK": "7", "OMPI_COMM_WORLD_RANK": "9", "SLURM_PROCID": "4", "MINE": "kept"})
+    os.environ.update({"PMI_RANK": "7", "OMPI_COMM_WORLD_RANK": "9", "SLURM_PROCID": "4",
+                       "MINE": "kept"})
     a = Agent()
-    a.start(("env",), sh("pwd; umask; ls -l /proc/self/fd | wc -l; grep -E 'SigIgn|SigBlk' /proc/self/status; "
-                         "cat; ulimit -Sn"), cwd="/usr", env=["FROM=hostfile", "PATH=/usr/bin:/bin"])
+    a.start(("env",), sh("pwd; umask; ls -l /proc/self/fd | wc -l; "
+                         "grep -E 'SigIgn|SigBlk' /proc/self/status; cat; ulimit -Sn"),
+            cwd="/usr", env=["FROM=hostfile", "PATH=/usr/bin:/bin"])
     a.finish()
     env = dict(line.split("=", 1) for line in a.output[0, 1].decode().splitlines() if "=" in line)
-    want = {"MLAUNCH_RANK": "0", "MLAUNCH_SIZE": "2", "MLAUNCH_LOCAL_RANK": "0", "MLAUNCH_LOCAL_SIZE": "2",
-            "MLAUNCH_HOST_RANK": "0", "MLAUNCH_HOSTS": "1", "MLAUNCH_JOB": a.id, "MLAUNCH_BACKEND": "none",
-            "RANK": "0", "WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0", "MLX_RANK": "0", "MASTER_ADDR": "127.0.0.1",
+    want = {"MLAUNCH_RANK": "0", "MLAUNCH_SIZE": "2", "MLAUNCH_LOCAL_RANK": "0",
+            "MLAUNCH_LOCAL_SIZE": "2", "MLAUNCH_HOST_RANK": "0", "MLAUNCH_HOSTS": "1",
+            "MLAUNCH_JOB": a.id, "MLAUNCH_BACKEND": "none", "RANK": "0", "WORLD_SIZE": "2",
+            "OMPI_COMM_WORLD_RANK": "0", "MLX_RANK": "0", "MASTER_ADDR": "127.0.0.1",
             "FROM": "hostfile", "PWD": "/usr", "MINE": "kept"}
     expect(want.items() <= env.items(), f"missing or different: {want.items() - env.items()}")
-    expect(not {"PMI_RANK", "SLURM_PROCID", "LD_PRELOAD"} & env.keys(), "an outer launcher's variables are left")
+    expect(not {"PMI_RANK", "SLURM_PROCID", "LD_PRELOAD"} & env.keys(),
+           "an outer launcher's variables are left")
     lines = a.output[1, 1].decode().split("\n")
     expect(lines[0] == "/usr" and lines[1] == "0027", f"{lines}")
-    expect(int(lines[2]) == 5, f"descriptors leak into ranks: {lines}")  # 0, 1, 2, ls's own, the total line
-    # Signals 32 and 33 are the C library's own; a caller may have them ignored, and nobody can change it.
+    expect(int(lines[2]) == 5,
+           f"descriptors leak into ranks: {lines}")  # 0, 1, 2, ls's own, the total line
+    # Signals 32 and 33 are the C library's own; a caller may ignore them, and nobody can change it.
     expect(all(int(x.split()[1], 16) & ~(3 << 31) == 0 for x in lines[3:5]), f"signals: {lines}")
     expect(lines[5] == str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]), f"ulimit -n: {lines}")
     a.check_gone(0)
 
 
 def directories():
-    """a directory that is not there: home with a warning; one that was asked for: refused, nothing made"""
+    """a missing directory: home with a warning; one that was named: refused, nothing made"""
     a = Agent()
     ready = a.start(sh("pwd"), cwd="/no/such/dir")
     expect("no directory /no/such/dir: its ranks start in" in ready["warnings"][0], f"{ready}")
@@ -102,14 +114,16 @@ def directories():
     b = Agent()
     b.send(JOB, b.job(("true",), host_cwd="/no/such/dir"))
     refused = b.wait(REFUSED)
-    expect("/no/such/dir: No such file" in refused["text"] and refused["status"] == 125, f"{refused}")
+    expect("/no/such/dir: No such file" in refused["text"] and refused["status"] == 125,
+           f"{refused}")
     b.wait_exit(0)
     b.check_gone(0)
 
 
 def malformed():
     """frames and jobs that make no sense end the agent, or are refused in words"""
-    for bad, word in (({"ranks": []}, "ranks"), ({"secret": "xyz"}, "secret"), ({"job": "../../etc"}, "job"),
+    for bad, word in (({"ranks": []}, "ranks"), ({"secret": "xyz"}, "secret"),
+                      ({"job": "../../etc"}, "job"),
                       ({"size": -1}, "size"), ({"host_of": [5]}, "host_of")):
         a = Agent()
         a.send(JOB, a.job(("true",), **bad))
@@ -132,7 +146,8 @@ def many():
         a = Agent()
         a.prepare(*[("true",)] * n)
         a.wait(DONE, 60 * SLOW)
-        expect(len(a.exited) == n and all(e.get("status") == 0 for e in a.exited.values()), f"{len(a.exited)} of {n}")
+        expect(len(a.exited) == n and all(e.get("status") == 0 for e in a.exited.values()),
+               f"{len(a.exited)} of {n}")
         a.finish()
         a.check_gone(0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""stdio_cases.py: the ranks' standard input and output. Each function is a case of drive.py."""
+"""stdio_cases.py: the ranks' standard input and output. Each function is a case."""
 import os
 import signal
 import struct
@@ -26,7 +26,8 @@ def output():
             if kind == OUTPUT and payload[4] == 1 and len(payload) > 5:
                 rank, bytes_ = payload[3], payload[5:]
                 at = got[rank] % 256
-                expect(bytes_ == (pattern * (len(bytes_) // 65536 + 1))[at:at + len(bytes_)], f"rank {rank}: torn")
+                expect(bytes_ == (pattern * (len(bytes_) // 65536 + 1))[at:at + len(bytes_)],
+                       f"rank {rank}: torn")
                 got[rank] += len(bytes_)
         a.frames = [f for f in a.frames if f[0] != OUTPUT]
         a.output.clear()
@@ -64,7 +65,7 @@ def blocked():
 
 
 def stdin():
-    """input to a rank before and after it has started, its end; a rank that reads nothing harms nobody"""
+    """input to a rank before and after its start, and its end; a rank that reads nothing"""
     a = Agent()
     a.prepare(("cat",), ("sleep", "1000"), ("true",), stdin="all")
     data = os.urandom(200_000)
@@ -78,16 +79,18 @@ def stdin():
     a.until(lambda: a.taken.get(2, 0) == len(data), "what nobody will read counts as taken")
     a.send(STDIN, struct.pack(">I", 2) + b"late")
     a.until(lambda: a.taken[2] == len(data) + 4, "after the rank's end too")
-    expect(a.taken.get(1, 0) <= 1 << 17, "a rank that reads nothing has taken more than a pipe holds")
+    expect(a.taken.get(1, 0) <= 1 << 17,
+           "a rank that reads nothing has taken more than a pipe holds")
     a.send(KILL)
     a.finish()
     a.check_gone(0)
 
 
 def grandchild():
-    """a grandchild that holds the pipe does not delay EXITED; what it writes later still comes; it ends with the job"""
+    """a grandchild with the pipe: no delay of EXITED, later output, its end with the job"""
     a = Agent()
-    a.start(sh("(read x < /dev/zero; sleep 1000) & (echo later >&2; exec sleep 1000) & echo up"), SLEEPER)
+    a.start(sh("(read x < /dev/zero; sleep 1000) & (echo later >&2; exec sleep 1000) & echo up"),
+            SLEEPER)
     a.until(lambda: 0 in a.exited, "rank 0 has ended", 5 * SLOW)
     expect(a.output[0, 1] == b"up\n", f"{a.output}")
     a.until(lambda: a.output.get((0, 2)) == b"later\n", "what was written later")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""stop_cases.py: how ranks and their descendants are ended, and how their ends are reported. Each function is a case of drive.py."""
+"""stop_cases.py: how ranks are ended, and how that is reported. Each function is a case."""
 import glob
 import os
 import shutil
@@ -13,10 +13,11 @@ from harness import *
 
 
 def ladder():
-    """STOP: SIGINT, SIGTERM at half the grace, SIGKILL at its end; who had ended before was not ended by us"""
+    """STOP: SIGINT, SIGTERM at half the grace, SIGKILL at its end; an earlier end is not ours"""
     a = Agent()
     a.start(sh("exit 0"), sh("trap 'echo int; exit 5' INT; echo up; while :; do sleep 0.05; done"),
-            sh("trap '' INT; trap 'echo term; exit 6' TERM; echo up; while :; do sleep 0.05; done"), STUBBORN)
+            sh("trap '' INT; trap 'echo term; exit 6' TERM; echo up; while :; do sleep 0.05; done"),
+            STUBBORN)
     up(a, 3)
     a.until(lambda: 0 in a.exited, "rank 0 has ended")
     begin = time.monotonic()
@@ -26,8 +27,10 @@ def ladder():
     expect(time.monotonic() - begin > 0.5, "SIGTERM came too early")
     done = a.wait(DONE, 3 * SLOW)
     expect(time.monotonic() - begin > 1.1, "SIGKILL came too early")
-    expect(a.exited[1].get("status") == 5 and a.exited[2].get("status") == 6 and a.exited[3].get("signal") == 9, f"{a.exited}")
-    expect([a.exited[r]["ended_by_us"] for r in range(4)] == [False, True, True, True], f"{a.exited}")
+    expect(a.exited[1].get("status") == 5 and a.exited[2].get("status") == 6
+           and a.exited[3].get("signal") == 9, f"{a.exited}")
+    expect([a.exited[r]["ended_by_us"] for r in range(4)] == [False, True, True, True],
+           f"{a.exited}")
     expect(done == {"survivors": []}, f"{done}")
     a.finish()
     a.check_gone(0)
@@ -72,7 +75,7 @@ def stopped():
 
 
 def daemon_left():
-    """a daemon left behind, deaf to SIGTERM and in a session of its own, is gone when the job ends"""
+    """a daemon, deaf to SIGTERM and in a session of its own, is gone when the job ends"""
     program, path = daemon("leave")
     a = Agent()
     a.start(program, grace_ms=500)
@@ -90,7 +93,7 @@ def kill_all():
 
 
 def survivor():
-    """a rank that became another user's can't be ended: DONE names it, and the job ends all the same"""
+    """a rank that is another user's cannot be ended: DONE names it, and the job ends anyway"""
     if os.getuid() != 0:
         return  # only root can make such a program
     with tempfile.TemporaryDirectory() as t:
@@ -98,7 +101,9 @@ def survivor():
         python = shutil.copy(os.path.realpath(sys.executable), f"{t}/python")
         os.chmod(python, 0o4755)
         a = Agent(wrap=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
-        a.start((python, "-c", "import os, signal; os.setuid(0); print('up', flush=True); signal.pause()"), SLEEPER,
+        a.start((python, "-c",
+                 "import os, signal; os.setuid(0); print('up', flush=True); signal.pause()"),
+                 SLEEPER,
                 env=["PYTHONHOME=" + sys.base_prefix])
         a.until(lambda: a.output.get((0, 1)) or 0 in a.exited, "the rank's word")
         if 0 in a.exited:
@@ -120,10 +125,11 @@ def survivor():
 
 
 def leaderless():
-    """a rank whose first thread has ended while others run looks like a zombie, and is ended all the same"""
+    """a rank whose first thread has ended looks like a zombie, and is ended anyway"""
     a = Agent()
     a.start(("python3", "-c", "import ctypes, threading, time\n"
-             "threading.Thread(target=lambda: (print('up', flush=True), time.sleep(1000))).start()\n"
+             "def rest(): print('up', flush=True); time.sleep(1000)\n"
+             "threading.Thread(target=rest).start()\n"
              "ctypes.CDLL(None).pthread_exit(None)"))
     up(a, 1)
     with open(f"/proc/{a.pids[0]}/stat") as f:
@@ -133,12 +139,13 @@ def leaderless():
 
 
 def terminated():
-    """SIGTERM to the worker ends the job politely; signals of terminals and lost connections are nothing to it"""
+    """SIGTERM to the worker ends the job politely; signals of a terminal have no effect"""
     a = Agent()
     a.start(POLITE)
     up(a, 1)
     for pid in (a.worker(), a.process.pid):
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTSTP, signal.SIGQUIT):
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTSTP,
+                       signal.SIGQUIT):
             os.kill(pid, number)
     a.send(PING)
     a.wait(PONG)
@@ -172,8 +179,10 @@ def broken():
             sh("printf '\\377' > $MLAUNCH_JOB_DIR/rank.3.broken; exit 1"),
             sh("mkfifo $MLAUNCH_JOB_DIR/rank.4.broken; exit 1"))
     a.finish()
-    expect([a.exited[i]["consequence"] for i in range(5)] == [True, False, True, True, True], f"{a.exited}")
-    expect([a.exited[i].get("lost") for i in range(5)] == [None, None, "rank 1 is gone", None, None], f"{a.exited}")
+    expect([a.exited[i]["consequence"] for i in range(5)] == [True, False, True, True, True],
+           f"{a.exited}")
+    expect([a.exited[i].get("lost") for i in range(5)] == [None, None, "rank 1 is gone", None,
+                                                           None], f"{a.exited}")
 
 
 def core():

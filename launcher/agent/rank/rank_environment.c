@@ -20,7 +20,7 @@ enum {
  * itself for one of theirs. Listed by name: other variables with the same prefixes are the
  * user's. */
 static const char *const scrubbed[] = {
-    /* ours */
+    /* mlaunch */
     "MLAUNCH_RANK",
     "MLAUNCH_SIZE",
     "MLAUNCH_LOCAL_RANK",
