@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/job_file.h"
+#include "common/status.h"
 #include "common/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
@@ -26,7 +27,6 @@
 #include <unistd.h>
 
 enum {
-    STATUS_OURS = 125,
     DESCRIPTORS_PER_RANK = 3,
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
 };

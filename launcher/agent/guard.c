@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/job_directory.h"
@@ -26,7 +27,6 @@ enum {
     CGROUP_WAIT_MS = 200,
     PASS_MS = 20,   /* between two passes over /proc */
     HUNG_MS = 1800, /* after the channel's end: a worker that still runs then is hung */
-    STATUS_FAILED = 125,
 };
 
 /* What the worker sends, in one message. */
@@ -100,13 +100,13 @@ static int worker_reap(pid_t worker)
 
     while (waitpid(worker, &status, 0) < 0) {
         if (errno != EINTR)
-            return STATUS_FAILED;
+            return STATUS_OURS;
     }
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     log_error("the agent's worker (pid %d) was killed by signal %d (%s); its ranks are ended",
               (int)worker, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    return STATUS_FAILED;
+    return STATUS_OURS;
 }
 
 /* Waits for the worker's end and receives its notes meanwhile. After the end of the channel, gives
@@ -114,8 +114,8 @@ static int worker_reap(pid_t worker)
  * stopped. False: it had to be killed. */
 static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
 {
-    int pidfd = (int)syscall(SYS_pidfd_open, worker,
-                             0); /* -1 before Linux 5.3: the end of fd is the signal */
+    /* -1 before Linux 5.3: then the end of `fd` shows the worker's end. */
+    int pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
     struct pollfd p[] = {
         {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO}};
     int64_t deadline = -1;
@@ -203,12 +203,12 @@ int guard_run(int (*worker)(int guard_fd, pid_t guard))
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
         log_error("cannot make a socket pair: %s", strerror(errno));
-        return STATUS_FAILED;
+        return STATUS_OURS;
     }
     child = fork();
     if (child < 0) {
         log_error("cannot fork: %s", strerror(errno));
-        return STATUS_FAILED;
+        return STATUS_OURS;
     }
     if (child == 0) {
         close(pair[0]);

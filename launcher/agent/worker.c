@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/answer/answer.h"
@@ -30,7 +31,6 @@ enum {
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
     TICK_MS = 500,        /* of the watch for a silent launcher */
     STATUS_LOST = 1,
-    STATUS_FAILED = 125,
 };
 
 /* Ends everything quickly: there is nobody to report to. */
@@ -370,7 +370,7 @@ int worker_run(int guard_fd, pid_t guard)
         event_base_dispatch(a.base);
     } else {
         log_error("%s", why.text);
-        a.exit_status = STATUS_FAILED;
+        a.exit_status = STATUS_OURS;
     }
     worker_close(&a);
     return a.exit_status;
