@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/reap.h"
 
+#include "common/signal_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/rank_input.h"
@@ -15,14 +16,14 @@
 static void end_describe(const struct agent_rank *r, char *text, size_t size)
 {
     const char *host = r->agent->job->host_name;
-    int signal = WTERMSIG(r->status);
+    char killed[SIGNAL_TEXT];
 
     if (WIFEXITED(r->status))
         snprintf(text, size, "exited with status %d on host %s (pid %d)", WEXITSTATUS(r->status),
                  host, (int)r->pid);
     else
-        snprintf(text, size, "was killed by signal %d (%s) on host %s (pid %d)", signal,
-                 strsignal(signal), host, (int)r->pid);
+        snprintf(text, size, "%s on host %s (pid %d)",
+                 signal_text_killed(killed, WTERMSIG(r->status)), host, (int)r->pid);
 }
 
 /* The coordinator, and by it the other ranks, is told at once; mlaunch after the last output. */
