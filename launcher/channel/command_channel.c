@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/quiet_thread.h"
 #include "launcher/channel/channel_ops.h"
 #include "launcher/channel/srun_command.h"
 #include "launcher/process/last_words.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,19 +267,6 @@ static int argv_make(struct command_channel *c, const struct host *host, struct 
     return rc;
 }
 
-/* All signals stay with mlaunch's main thread. */
-static int thread_start(struct command_channel *c)
-{
-    sigset_t all, before;
-    int err;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    err = pthread_create(&c->thread, NULL, command_run, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return err;
-}
-
 static void command_log(const struct command_channel *c)
 {
     char line[1024] = "";
@@ -302,7 +289,7 @@ static int command_start(struct command_channel *c, struct fault *why)
     c->base.fd = c->child.fd;
     c->process = pidfd_open(c->child.pid, 0);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    err = c->process < 0 || c->wake < 0 ? errno : thread_start(c);
+    err = c->process < 0 || c->wake < 0 ? errno : quiet_thread_start(&c->thread, 0, command_run, c);
     if (!err)
         return 0;
     stream_child_end(&c->child);
