@@ -219,7 +219,7 @@ void agent_channel_check_silence(struct agent_channel *a)
 
     if (!channel_is_open(a) || clock_ms() - a->heard_ms < AGENT_SILENCE_MS)
         return;
-    snprintf(text, sizeof(text), "nothing was heard from its agent for %d a",
+    snprintf(text, sizeof(text), "nothing was heard from its agent for %d s",
              AGENT_SILENCE_MS / 1000);
     frame_stream_fail(a->frames, text);
 }
