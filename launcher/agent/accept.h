@@ -4,6 +4,8 @@
 #ifndef LAUNCHER_AGENT_ACCEPT_H
 #define LAUNCHER_AGENT_ACCEPT_H
 
+#include "common/fault.h"
+
 #include <stddef.h>
 
 struct agent;
@@ -17,7 +19,6 @@ void accept_release(struct agent *a);
 
 /* Writes job.json and the file with the secret, or replaces them. `coordinator`: "addr:port" or "".
  * ML_ERR_SYSTEM names the file. */
-struct fault;
 int accept_write_job_file(struct agent *a, const char *coordinator, struct fault *why);
 
 #endif

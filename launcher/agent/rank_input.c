@@ -30,8 +30,8 @@ void rank_input_close(struct agent_rank *r)
         close(in->fd);
     }
     if (in->kept) {
-        credit_send(r,
-                    evbuffer_get_length(in->kept)); /* nobody will read them: credited as if read */
+        /* Nobody will read these bytes: they are credited as if they had been read. */
+        credit_send(r, evbuffer_get_length(in->kept));
         evbuffer_free(in->kept);
     }
     *in = (struct rank_input){0};

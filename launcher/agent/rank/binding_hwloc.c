@@ -31,7 +31,7 @@ static int library_open(struct library *l, struct fault *why)
     l->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!l->handle)
         return fault_set(why, ML_ERR_SYSTEM,
-                         "--bind-to needs " LIBRARY " (Debian: libhwloc15), which is not there: %s",
+                         "--bind-to needs " LIBRARY " (Debian: libhwloc15), which is missing: %s",
                          dlerror());
 #define FIND(name)                                                                                 \
     *(void **)&l->name = dlsym(l->handle, #name);                                                  \
