@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/signal_text.h"
 #include "common/status.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/descendants_linux.h"
@@ -96,6 +97,7 @@ static void descendants_end(const struct guard_note *note, bool is_polite)
 
 static int worker_reap(pid_t worker)
 {
+    char killed[SIGNAL_TEXT];
     int status;
 
     while (waitpid(worker, &status, 0) < 0) {
@@ -104,8 +106,8 @@ static int worker_reap(pid_t worker)
     }
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    log_error("the agent's worker (pid %d) was killed by signal %d (%s); its ranks are ended",
-              (int)worker, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    log_error("the agent's worker (pid %d) %s; its ranks are ended", (int)worker,
+              signal_text_killed(killed, WTERMSIG(status)));
     return STATUS_OURS;
 }
 
