@@ -11,6 +11,8 @@
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/place_linux.h"
 #include "launcher/agent/rank/binding_hwloc.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/agent_protocol.h"
 
@@ -26,10 +28,11 @@
 
 enum {
     DESCRIPTORS_PER_RANK = 3,
-    DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections, … */
+    DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
 };
 
-static __attribute__((format(printf, 2, 3))) void warn(json_t *warnings, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void warning_add(struct agent *a, const char *format,
+                                                              ...)
 {
     char text[1024];
     va_list args;
@@ -37,7 +40,7 @@ static __attribute__((format(printf, 2, 3))) void warn(json_t *warnings, const c
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    json_array_append_new(warnings, text_json(text));
+    json_array_append_new(a->warnings, text_json(text));
 }
 
 static int ranks_create(struct agent *a, struct fault *why)
@@ -46,18 +49,22 @@ static int ranks_create(struct agent *a, struct fault *why)
     if (!a->ranks)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < a->job->rank_count; i++) {
-        struct rank *r = &a->ranks[i];
+        struct agent_rank *r = &a->ranks[i];
 
         r->agent = a;
         r->job = &a->job->ranks[i];
-        if (job_message_has_stdin(a->job, r->job->rank) && input_create(r))
-            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        if (job_message_has_stdin(a->job, r->job->rank)) {
+            int rc = rank_input_create(r, why);
+
+            if (rc)
+                return fault_wrap(why, "rank %d", r->job->rank);
+        }
     }
     return 0;
 }
 
-/* Said here, because otherwise the 300th rank fails with "too many open files". */
-static int descriptors_check(const struct agent *a, struct fault *why)
+/* Checked here, because otherwise the 300th rank fails with "too many open files". */
+static int descriptors_check(struct agent *a, struct fault *why)
 {
     struct rlimit limit;
     rlim_t needed = (rlim_t)a->job->rank_count * DESCRIPTORS_PER_RANK + DESCRIPTORS_FOR_US;
@@ -93,15 +100,15 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(path, X_OK) == 0;
 }
 
-static const char *home(void)
+static const char *home_directory(void)
 {
     const char *path = getenv("HOME");
 
     return path && is_directory(path) ? path : "/";
 }
 
-/* A directory that the user named for this app must be there. */
-static int named_directory(const struct job_message *job, const char *path, char **out,
+/* A directory that the user has named for this app must exist. Stores its path in *out. */
+static int directory_named(const struct job_message *job, const char *path, char **out,
                            struct fault *why)
 {
     char *full = NULL;
@@ -118,7 +125,7 @@ static int named_directory(const struct job_message *job, const char *path, char
                                          "cannot use the working directory %s", full);
 }
 
-static int directories_choose(struct agent *a, json_t *warnings, struct fault *why)
+static int directories_choose(struct agent *a, struct fault *why)
 {
     const struct job_message *job = a->job;
     bool is_there = is_directory(job->cwd), is_needed = false;
@@ -132,9 +139,9 @@ static int directories_choose(struct agent *a, json_t *warnings, struct fault *w
 
         errno = 0;
         if (named[0])
-            rc = named_directory(job, named, &a->cwds[i], why);
+            rc = directory_named(job, named, &a->cwds[i], why);
         else
-            a->cwds[i] = strdup(is_there ? job->cwd : home());
+            a->cwds[i] = strdup(is_there ? job->cwd : home_directory());
         if (rc)
             return rc;
         if (!a->cwds[i])
@@ -142,7 +149,8 @@ static int directories_choose(struct agent *a, json_t *warnings, struct fault *w
         is_needed |= !named[0];
     }
     if (is_needed && !is_there && job->cwd[0])
-        warn(warnings, "there is no directory %s: its ranks start in %s", job->cwd, home());
+        warning_add(a, "there is no directory %s: its ranks start in %s", job->cwd,
+                    home_directory());
     return 0;
 }
 
@@ -155,7 +163,7 @@ static int shim_find(struct agent *a, struct fault *why)
         return 0;
     rc = install_path_find(shim, INSTALL_SHIM, why);
     if (!rc)
-        rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* which the shim will look for */
+        rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* the shim will look for it */
     if (!rc)
         rc = install_path_find(module, INSTALL_MODULE, why);
     if (rc)
@@ -163,17 +171,18 @@ static int shim_find(struct agent *a, struct fault *why)
     if (strpbrk(shim, ": "))
         return fault_set(
             why, ML_ERR_SYSTEM,
-            "%s can't be preloaded: the loader takes neither ':' nor blanks in a path; "
+            "%s cannot be preloaded: the loader accepts neither ':' nor blanks in a path; "
             "install mlaunch elsewhere",
             shim);
     snprintf(a->shim, sizeof(a->shim), "%s", shim);
     *strrchr(module, '/') = '\0';
-    if (!strchr(module, ':')) /* PYTHONPATH can't name it: then it isn't there */
+    if (!strchr(module, ':')) /* PYTHONPATH cannot name a path with a colon */
         snprintf(a->modules, sizeof(a->modules), "%s", module);
     return 0;
 }
 
-/* bench's program, which a job names alone, is the one of this build that lies beside us. */
+/* A job names the program of `mlaunch bench` without a path: it is the one of this build, which is
+ * installed beside the agent. */
 static int bench_find(struct agent *a, struct fault *why)
 {
     for (int i = 0; i < a->job->app_count; i++) {
@@ -189,7 +198,7 @@ static int bench_find(struct agent *a, struct fault *why)
     return 0;
 }
 
-static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
+static int bindings_choose(struct agent *a, struct fault *why)
 {
     bool shared = false;
     int rc;
@@ -201,11 +210,11 @@ static int bindings_choose(struct agent *a, json_t *warnings, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
     if (!rc && shared)
-        warn(warnings, "it has fewer cores than ranks: some ranks are bound to the same core");
+        warning_add(a, "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
 }
 
-/* rdma.json: which devices lead where, for the ranks' runtime. */
+/* Writes rdma.json, which tells the ranks' runtime which devices reach which hosts. */
 static int wiring_describe(struct agent *a, struct fault *why)
 {
     json_t *root;
@@ -226,7 +235,7 @@ static int wiring_describe(struct agent *a, struct fault *why)
     return rc;
 }
 
-int job_describe(struct agent *a, const char *coordinator, struct fault *why)
+int accept_write_job_file(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_message *job = a->job;
     struct job_file file = {.host_rank = job->host,
@@ -263,71 +272,66 @@ static int directory_make(struct agent *a, struct fault *why)
         a->dir[0] = '\0';
         return rc;
     }
-    cgroup_create(a->cgroup, a->dir); /* without one it is more work to end the job, no more */
+    cgroup_create(a->cgroup, a->dir); /* optional: without one, ending the job is more work */
     a->cgroup_fd = cgroup_open(a->cgroup);
     guard_tell(a->guard_fd, a->dir, a->cgroup, job->job, job->host);
     return 0;
 }
 
-/* All that can go wrong on this host, in the order in which a reader would check it. */
-static int job_prepare(struct agent *a, json_t *warnings, char *coordinator, struct fault *why)
+static int coordinator_open(struct agent *a, struct fault *why)
 {
-    int rc = ranks_create(a, why);
+    char address[ADDRESS_TEXT];
+    int rc = coordination_open(&a->coordination, a, address, why);
 
-    if (!rc)
-        rc = descriptors_check(a, why);
-    if (!rc)
-        rc = address_choose(a, why);
-    if (!rc)
-        rc = directories_choose(a, warnings, why);
-    if (!rc)
-        rc = shim_find(a, why);
-    if (!rc)
-        rc = bench_find(a, why);
-    if (!rc)
-        rc = bindings_choose(a, warnings, why);
-    if (!rc)
-        rc = directory_make(a, why);
-    if (!rc)
-        rc = coordination_open(&a->coordination, a, coordinator, why);
-    if (!rc)
-        rc = job_describe(a, coordinator, why);
-    if (!rc)
-        rc = wiring_describe(a, why);
+    return rc ? rc : accept_write_job_file(a, address, why);
+}
+
+/* Everything that can fail on this host, in the order in which a reader would check it. */
+static int job_prepare(struct agent *a, struct fault *why)
+{
+    static int (*const steps[])(struct agent * a, struct fault * why) = {
+        ranks_create, descriptors_check, address_choose, directories_choose, shim_find,
+        bench_find,   bindings_choose,   directory_make, coordinator_open,   wiring_describe,
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
+        rc = steps[i](a, why);
     return rc;
 }
 
-void job_accept(struct agent *a, const char *text, size_t size)
+void accept_job(struct agent *a, const char *text, size_t size)
 {
-    json_t *warnings = json_array();
-    char coordinator[ADDRESS_TEXT] = "";
     struct fault why = {0};
     int rc = job_message_parse(&a->job, text, size, &why);
 
+    a->warnings = json_array();
     if (!rc)
-        rc = job_prepare(a, warnings, coordinator, &why);
+        rc = job_prepare(a, &why);
     if (rc) {
-        json_decref(warnings);
-        job_release(a);
+        accept_release(a);
         a->is_refused = true;
-        stream_send_json(a->stream, AGENT_REFUSED,
-                         json_pack("{ss si}", "text", why.text, "status", STATUS_OURS));
+        frame_stream_send_json(a->channel, AGENT_REFUSED,
+                               json_pack("{ss si}", "text", why.text, "status", STATUS_OURS));
         return;
     }
     a->state = AGENT_IS_READY;
-    stream_send_json(a->stream, AGENT_READY,
-                     json_pack("{ss so}", "coordinator", coordinator, "warnings", warnings));
+    frame_stream_send_json(
+        a->channel, AGENT_READY,
+        json_pack("{ss sO}", "coordinator", a->coordinator, "warnings", a->warnings));
 }
 
-void job_release(struct agent *a)
+void accept_release(struct agent *a)
 {
     coordination_close(a->coordination);
     a->coordination = NULL;
+    json_decref(a->warnings);
+    a->warnings = NULL;
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {
-        input_close(&a->ranks[i]);
-        output_close(&a->ranks[i]);
+        rank_input_close(&a->ranks[i]);
+        rank_output_close(&a->ranks[i]);
     }
     for (int i = 0; i < a->job->app_count; i++) {
         if (a->cwds)

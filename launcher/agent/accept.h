@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* accept.h: LAUNCH_JOB: whether this host can do what is asked, found out before anything runs
- * anywhere. */
+/* accept.h: handles LAUNCH_JOB: finds out whether this host can run its part of the job, before
+ * anything runs anywhere. */
 #ifndef LAUNCHER_AGENT_ACCEPT_H
 #define LAUNCHER_AGENT_ACCEPT_H
+
+#include "common/fault.h"
 
 #include <stddef.h>
 
 struct agent;
 
-/* Makes the job directory, opens the coordinator where it belongs, and answers READY; or REFUSED
- * with the reason, and leaves nothing behind. */
-void job_accept(struct agent *a, const char *text, size_t size);
+/* Makes the job directory, opens the coordinator if this is its host, and sends READY. On failure
+ * sends REFUSED with the reason and leaves nothing behind. */
+void accept_job(struct agent *a, const char *text, size_t size);
 
-/* Frees what the job has allocated, removes its directory. Takes an agent without a job. */
-void job_release(struct agent *a);
+/* Frees what the job has allocated and removes its directory. Takes an agent without a job. */
+void accept_release(struct agent *a);
 
-/* (Re)writes job.json and secret. */
-struct fault;
-int job_describe(struct agent *a, const char *coordinator, struct fault *why);
+/* Writes job.json and the file with the secret, or replaces them. `coordinator`: "addr:port" or "".
+ * ML_ERR_SYSTEM names the file. */
+int accept_write_job_file(struct agent *a, const char *coordinator, struct fault *why);
 
 #endif

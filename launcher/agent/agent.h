@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent.h: the worker's state, which its files share: the job, its ranks, and how far all of it is.
+ * agent.h: the worker's state, which its files share: the job, its ranks, and the states of both.
+ * The parts of the worker are structs here, so that their headers need not include each other.
  *
  *     HELLO ──JOB──▶ READY ──START──▶ RUNNING ──all gone──▶ DONE ──BYE──▶ exit
  *       └───────────────┴───────────────┴── end of channel, guard lost: everything ended ──▶ exit
@@ -16,53 +17,88 @@
 #include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/spawn.h"
-#include "launcher/agent/rank_input.h"
-#include "launcher/agent/rank_output.h"
-#include "launcher/agent/stop.h"
+#include "launcher/protocol/frame_stream.h"
 #include "launcher/protocol/job_message.h"
-#include "launcher/protocol/stream.h"
 
 #include <event2/event.h>
 #include <sys/types.h>
 
+struct agent_rank;
 struct coordination;
-struct event_base;
+struct evbuffer;
 
-enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
+/* rank_input.h */
+struct rank_input {
+    struct evbuffer *kept; /* NULL: the rank gets no (more) stdin */
+    struct event *event;   /* NULL: the rank has not been started */
+    int fd;
+    bool at_end; /* the launcher has sent end of file */
+};
 
-struct rank {
+/* rank_output.h: one pipe */
+struct rank_output {
+    struct agent_rank *rank;
+    struct event *event; /* NULL: the pipe is closed */
+    int fd;
+    uint8_t stream; /* 1 stdout, 2 stderr */
+    size_t due;     /* bytes that were in the pipe when the rank ended: sent before EXITED */
+};
+
+/* rank_output.h: all pipes */
+struct rank_output_window {
+    size_t unacknowledged;
+    bool is_full;      /* too many bytes are unacknowledged */
+    bool is_backed_up; /* too many bytes wait for the channel */
+    bool is_closed;    /* one of the two: no pipe is read */
+    int next; /* index of the rank whose pipes are read first on reopening: all take turns */
+};
+
+/* stop.h */
+struct stop {
+    struct event *timer;
+    bool is_active;
+    bool is_hurried;   /* after KILL: does not wait until output has been read */
+    bool has_given_up; /* on processes that survive SIGKILL, and on unread output */
+    int fewest;        /* processes that were left at any SIGKILL so far; -1: none was sent */
+    int64_t term_at, kill_at, give_up_at; /* clock_ms; term_at -1: done */
+};
+
+enum agent_rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
+
+struct agent_rank {
     struct agent *agent;
     const struct job_rank *job;
-    enum rank_state state;
+    enum agent_rank_state state;
     pid_t pid;
-    int status;        /* waitpid's, from RANK_ENDED on */
-    bool is_signalled; /* we had sent it a signal to end it */
-    bool is_broken;    /* its runtime had reported that a peer died, */
-    char lost[512];    /* in these words */
-    struct output out[2];
-    struct input in;
+    int status;        /* as waitpid gives it, from RANK_ENDED on */
+    bool is_signalled; /* the agent has sent it a signal to end it */
+    bool is_broken;    /* its runtime has reported that a peer died */
+    char lost[512];    /* the runtime's sentence about that, or "" */
+    struct rank_output out[2];
+    struct rank_input in;
 };
 
 enum agent_state { AGENT_HAS_SAID_HELLO, AGENT_IS_READY, AGENT_IS_RUNNING, AGENT_IS_DONE };
 
 struct agent {
     struct event_base *base;
-    struct stream *stream;
+    struct frame_stream *channel;
     enum agent_state state;
     int guard_fd; /* -1: the guard is gone */
     pid_t guard;
     int exit_status;
-    bool is_refused; /* the job; exit once the launcher has been told */
+    bool is_refused;  /* the job is refused: exit once REFUSED has been sent */
+    json_t *warnings; /* what READY will carry: an array of texts */
 
-    struct wires wires; /* before the job */
+    struct probe_run probe; /* runs before the job only */
     struct job_message *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
     char cgroup[CGROUP_PATH];     /* "": there is none */
     int cgroup_fd;                /* or -1 */
     char bind_ip[64];
-    char coordinator[64]; /* as job.json says */
+    char coordinator[64]; /* its address, as written to job.json */
     char shim[4096];      /* "": nothing is injected */
-    char modules[4096];   /* the directory of mlaunch.py; "": as shim */
+    char modules[4096];   /* the directory of mlaunch.py; "": nothing is added to PYTHONPATH */
     char bench[4096];     /* mlaunch-bench's path, if the job names it */
     struct coordination *coordination;
     struct spawn_limits limits;
@@ -70,19 +106,19 @@ struct agent {
     char **cwds;                            /* per app */
     struct rank_environment **environments; /* per app, from START on */
 
-    struct rank *ranks; /* job->rank_count of them */
-    int spawned;        /* the first so many have been started, or have failed to */
-    int ended;          /* ranks that run no more or never will */
-    int unreported;     /* ranks in RANK_ENDED */
-    struct output_window window;
+    struct agent_rank *ranks; /* job->rank_count of them */
+    int spawned;              /* the first so many have been started or failed to start */
+    int ended;                /* ranks that no longer run or never will */
+    int unreported;           /* ranks in RANK_ENDED */
+    struct rank_output_window window;
     struct stop stop;
     bool is_paused;
-    struct event *spawn_event, *child_event, *heartbeat_event, *guard_event, *term_event;
+    struct event *spawn_event, *child_event, *tick_event, *guard_event, *term_event;
     struct event *check_event; /* done.h */
     int silent_ticks;
 };
 
-/* Something has happened after which the job may be over. */
+/* To be called after anything that may have ended the job (done.h). */
 static inline void agent_check_soon(struct agent *a)
 {
     event_active(a->check_event, 0, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mlaunch-agent: what mlaunch starts on each host of a job; mlaunch-agent(8). */
+/* agent_main.c: mlaunch-agent, which mlaunch starts on each host of a job; mlaunch-agent(8). */
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
@@ -18,8 +18,9 @@
 
 enum { CLOEXEC_FLAG = 1U << 2 /* CLOSE_RANGE_CLOEXEC */ };
 
-/* What a terminal or a lost connection sends is no reason to end: the channel is. Slurm's warnings
- * (--signal=USR1@60) go to every process of a step, ranks and us. */
+/* The agent ends when its channel ends, not by the signals that a terminal or a lost connection
+ * sends. Slurm's warnings (--signal=USR1@60) go to every process of a step: to the ranks and to the
+ * agent. */
 static void signals_ignore(void)
 {
     static const int ignored[] = {SIGPIPE, SIGINT,  SIGHUP,  SIGQUIT, SIGTSTP,
@@ -28,19 +29,19 @@ static void signals_ignore(void)
 
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         signal(ignored[i], SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* if it was ignored nobody could be waited for */
+    signal(SIGCHLD, SIG_DFL); /* if it were ignored, no child could be waited for */
     signal(SIGTERM, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* All three standard streams open, and nothing else that we inherited left for the ranks. */
+/* Opens all three standard streams and keeps every other inherited descriptor from the ranks. */
 static void descriptors_settle(void)
 {
     while (open("/dev/null", O_RDWR) < 3)
         ;
     close(3);
-    /* Before Linux 5.11 there is no such call; then what sshd or mlaunch left open stays open. */
+    /* Before Linux 5.11 this call fails, and what sshd or mlaunch left open stays open. */
     syscall(SYS_close_range, 3U, ~0U, CLOEXEC_FLAG);
 }
 
@@ -48,7 +49,7 @@ static int usage(void)
 {
     fprintf(stderr,
             "mlaunch-agent: mlaunch starts this program on each host of a job and talks to it in "
-            "frames; there is nothing to type here (see mlaunch-agent(8))\n");
+            "frames; it is not for use by hand (see mlaunch-agent(8))\n");
     return STATUS_OURS;
 }
 

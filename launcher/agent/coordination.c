@@ -22,8 +22,8 @@ static void on_abort(int rank, int status, const char *why, void *arg)
 {
     struct coordination *c = arg;
 
-    stream_send_json(
-        c->agent->stream, AGENT_ABORTED,
+    frame_stream_send_json(
+        c->agent->channel, AGENT_ABORTED,
         json_pack("{si si ss}", "rank", rank, "status", status, "why", why ? why : ""));
 }
 
@@ -41,7 +41,7 @@ static void on_refused(const char *text, void *arg)
     report_note(c->agent, "warn", text);
 }
 
-/* Once this host's ranks are through nobody here needs the coordinator. */
+/* Once this host's ranks have ended, the agent needs the coordinator no longer. */
 static void on_lost(const char *text, void *arg)
 {
     struct coordination *c = arg;

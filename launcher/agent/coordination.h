@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coordination.h: the agent's side of the coordinator: the service itself where rank 0 lives, a
- * connection to it elsewhere, nothing with --backend none.
+ * coordination.h: the agent's side of the coordinator: the service itself on the host of rank 0, a
+ * connection to it on the others, nothing with --backend none.
  */
 #ifndef LAUNCHER_AGENT_COORDINATION_H
 #define LAUNCHER_AGENT_COORDINATION_H
@@ -13,13 +13,15 @@
 struct agent;
 struct coordination;
 
-/* On JOB. Where rank 0 lives it listens, and `address` (64 bytes) becomes "addr:port"; else "". */
+/* For JOB. On the host of rank 0 it listens and stores "addr:port" in `address` (64 bytes), on the
+ * others "". */
 int coordination_open(struct coordination **out, struct agent *a, char *address, struct fault *why);
 
-/* On START: connects to a coordinator elsewhere. */
+/* For START: connects to a coordinator on another host; does nothing if it is here. */
 int coordination_connect(struct coordination *c, const char *address, struct fault *why);
 
-/* The rank's first process has ended, or (pid 0) could not be started. */
+/* Reports that a rank's first process has ended or (pid 0) could not be started; `text` says
+ * how. */
 void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text);
 void coordination_close(struct coordination *c); /* takes NULL */
 

@@ -4,7 +4,10 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"
+#include "launcher/agent/stop.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -13,11 +16,11 @@
 
 enum { CGROUP_WAIT_MS = 200 };
 
-/* EXITED waits for the rank's last words. */
-static void report_ended(struct agent *a)
+/* EXITED is sent only after the rank's last output. */
+static void ranks_report(struct agent *a)
 {
     for (int i = 0; i < a->spawned && a->unreported > 0; i++) {
-        if (a->ranks[i].state == RANK_ENDED && !output_has_due(&a->ranks[i]))
+        if (a->ranks[i].state == RANK_ENDED && !rank_output_has_due(&a->ranks[i]))
             report_exited(&a->ranks[i]);
     }
 }
@@ -32,7 +35,7 @@ static json_t *survivors_describe(struct agent *a)
     for (size_t i = 0; i < found.count; i++) {
         char text[160];
 
-        descendant_describe(&found.list[i], text, sizeof(text));
+        descendants_describe(&found.list[i], text, sizeof(text));
         json_array_append_new(list,
                               json_pack("{si ss}", "pid", (int)found.list[i].pid, "text", text));
     }
@@ -40,26 +43,26 @@ static json_t *survivors_describe(struct agent *a)
     return list;
 }
 
-/* Ranks that outlive SIGKILL are as ended as they get. */
+/* Treats ranks that outlive SIGKILL as ended by it. */
 static void ranks_give_up(struct agent *a)
 {
     char text[128];
     size_t dropped;
 
     for (int i = 0; i < a->spawned; i++) {
-        struct rank *r = &a->ranks[i];
+        struct agent_rank *r = &a->ranks[i];
 
         if (r->state == RANK_RUNNING) {
             r->status = SIGKILL;
             r->state = RANK_ENDED;
             a->unreported++;
-            input_close(r);
+            rank_input_close(r);
         }
     }
-    dropped = output_close_all(a);
+    dropped = rank_output_close_all(a);
     if (dropped) {
         snprintf(text, sizeof(text),
-                 "%zu bytes that ranks have written, and nobody has taken, are dropped", dropped);
+                 "%zu bytes that ranks have written, and nobody has read, are dropped", dropped);
         report_note(a, "warn", text);
     }
     for (int i = 0; i < a->spawned; i++) {
@@ -68,12 +71,12 @@ static void ranks_give_up(struct agent *a)
     }
 }
 
-/* All is over: cleans up and says so; takes over `survivors`. */
+/* Cleans up and sends DONE. Takes over `survivors`. */
 static void job_end(struct agent *a, json_t *survivors)
 {
     a->state = AGENT_IS_DONE;
     event_del(a->stop.timer);
-    output_close_all(a);
+    rank_output_close_all(a);
     cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
     a->cgroup[0] = '\0';
     if (a->dir[0]) {
@@ -82,18 +85,18 @@ static void job_end(struct agent *a, json_t *survivors)
         a->dir[0] = '\0';
     }
     guard_tell(a->guard_fd, "", "", "", 0);
-    stream_send_json(a->stream, AGENT_DONE, json_pack("{so}", "survivors", survivors));
-    if (stream_has_ended(a->stream))
+    frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
+    if (frame_stream_has_ended(a->channel))
         event_base_loopbreak(a->base);
 }
 
-static void check(struct agent *a)
+static void job_check(struct agent *a)
 {
     json_t *survivors;
 
     if (a->state == AGENT_IS_DONE || !a->job)
         return;
-    /* Ranks that have not been started never will be, once it is being stopped. */
+    /* Once the job is being stopped, no more ranks are started. */
     if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
         return;
     if (descendants_exist() && !a->stop.has_given_up) {
@@ -101,8 +104,8 @@ static void check(struct agent *a)
             stop_start(a, SIGTERM, a->job->grace_ms);
         return;
     }
-    if (!a->stop.has_given_up && !output_finish(a))
-        return; /* more output comes, and we come back here */
+    if (!a->stop.has_given_up && !rank_output_finish(a))
+        return; /* more output is read first, which calls agent_check_soon again */
     survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
     if (a->stop.has_given_up)
         ranks_give_up(a);
@@ -114,12 +117,12 @@ static void on_check(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
 
     (void)fd, (void)what;
-    report_ended(a);
-    check(a);
+    ranks_report(a);
+    job_check(a);
 }
 
-int done_open(struct agent *a)
+int done_open(struct agent *a, struct fault *why)
 {
     a->check_event = event_new(a->base, -1, 0, on_check, a);
-    return a->check_event ? 0 : -1;
+    return a->check_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for an event");
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * done.h: when all of it is over. Whatever may have ended a rank, or sent its last words, calls
- * agent_check_soon (agent.h); then it is looked, once in a turn of the loop, whose EXITED can go,
- * and if all ranks have ended, who is left of their descendants: these are ended, and once nobody
- * is left, everything is removed and DONE said.
+ * done.h: the end of the job. Code that may have ended a rank, or sent its last output, calls
+ * agent_check_soon (agent.h). Then, once in a turn of the loop, EXITED is sent for ranks whose
+ * output has been sent; and after all ranks have ended, their remaining descendants are ended. Once
+ * none is left, everything is removed and DONE is sent.
  */
 #ifndef LAUNCHER_AGENT_DONE_H
 #define LAUNCHER_AGENT_DONE_H
 
+#include "common/fault.h"
+
 struct agent;
 
-/* Makes a->check_event; -1: out of memory. */
-int done_open(struct agent *a);
+/* Makes a->check_event. ML_ERR_MEMORY. */
+int done_open(struct agent *a, struct fault *why);
 
 #endif

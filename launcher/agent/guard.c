@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/signal_text.h"
 #include "common/status.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/descendants_linux.h"
@@ -22,14 +23,14 @@
 
 enum {
     POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
-    GIVE_UP_MS = 2500, /* when what survives SIGKILL is left to `mlaunch clean` */
-    KILLS = 3, /* before that, however long they take on a machine that has no time for us */
+    GIVE_UP_MS = 2500, /* after this, processes that survive SIGKILL are left to `mlaunch clean` */
+    KILLS = 3,         /* at least so many, however long they take on a busy machine */
     CGROUP_WAIT_MS = 200,
-    PASS_MS = 20,   /* between two looks into /proc */
-    HUNG_MS = 1800, /* after the channel's end: a worker that isn't done by now does not run */
+    PASS_MS = 20,   /* between two passes over /proc */
+    HUNG_MS = 1800, /* after the channel's end: a worker that still runs then is hung */
 };
 
-/* What the worker says, in one message. */
+/* What the worker sends, in one message. */
 struct guard_note {
     char job_dir[JOB_DIRECTORY_PATH];
     char cgroup[CGROUP_PATH];
@@ -44,30 +45,30 @@ void guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const cha
     snprintf(note.job_dir, sizeof(note.job_dir), "%s", job_dir);
     snprintf(note.cgroup, sizeof(note.cgroup), "%s", cgroup);
     snprintf(note.job, sizeof(note.job), "%s", job);
-    /* A failed send means that the guard is gone, and that the worker sees on its own. */
+    /* A failed send means that the guard is gone, which the worker notices by itself. */
     (void)!send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL);
 }
 
-/* Reaps what has ended; true while there is more. */
-static bool reap(void)
+/* Reaps children that have ended. True: there are more children. */
+static bool children_reap(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
         ;
     return descendants_exist();
 }
 
-static void pause_ms(int ms)
+static void signal_pause(int ms)
 {
     sigset_t set;
     struct timespec time = {.tv_nsec = ms * 1000000L};
 
     sigemptyset(&set);
-    sigaddset(&set, SIGCHLD); /* blocked in the guard: an end cuts the pause short */
+    sigaddset(&set, SIGCHLD); /* blocked in the guard: the end of a child ends the pause */
     sigtimedwait(&set, NULL, &time);
 }
 
-/* Ends all descendants: if there is time for it SIGTERM and a second, then SIGKILL until a look
- * into /proc finds none. */
+/* Ends all descendants: with SIGTERM and one second if `is_polite`, then with SIGKILL until /proc
+ * shows none. */
 static void descendants_end(const struct guard_note *note, bool is_polite)
 {
     int64_t begin = clock_ms() - (is_polite ? 0 : POLITE_MS);
@@ -80,7 +81,7 @@ static void descendants_end(const struct guard_note *note, bool is_polite)
 
         if (kill_now)
             cgroup_kill(note->cgroup);
-        if (!reap() || (past >= GIVE_UP_MS && kills >= KILLS))
+        if (!children_reap() || (past >= GIVE_UP_MS && kills >= KILLS))
             return;
         kills += kill_now;
         if ((is_polite || kill_now) && descendants_find(&found, note->job_dir, 0, NULL) == 0) {
@@ -90,12 +91,13 @@ static void descendants_end(const struct guard_note *note, bool is_polite)
             is_polite = false;
         }
         process_list_free(&found);
-        pause_ms(PASS_MS);
+        signal_pause(PASS_MS);
     }
 }
 
 static int worker_reap(pid_t worker)
 {
+    char killed[SIGNAL_TEXT];
     int status;
 
     while (waitpid(worker, &status, 0) < 0) {
@@ -104,18 +106,18 @@ static int worker_reap(pid_t worker)
     }
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    log_error("the agent's worker (pid %d) was killed by signal %d (%s); its ranks are ended",
-              (int)worker, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    log_error("the agent's worker (pid %d) %s; its ranks are ended", (int)worker,
+              signal_text_killed(killed, WTERMSIG(status)));
     return STATUS_OURS;
 }
 
-/* Waits for the worker's end. Meanwhile takes its note, and when the channel is gone gives the
- * worker the time it needs to clean up, but not more: it may have been stopped. False: it had to be
- * killed. */
+/* Waits for the worker's end and receives its notes meanwhile. After the end of the channel, gives
+ * the worker the time that it needs to clean up, and then kills it, because it may have been
+ * stopped. False: it had to be killed. */
 static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
 {
-    int pidfd =
-        (int)syscall(SYS_pidfd_open, worker, 0); /* -1 before Linux 5.3: then fd's end counts */
+    /* -1 before Linux 5.3: then the end of `fd` shows the worker's end. */
+    int pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
     struct pollfd p[] = {
         {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO}};
     int64_t deadline = -1;
@@ -151,15 +153,15 @@ static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
     return is_well;
 }
 
-static volatile pid_t term_worker; /* for the handler: who ends in order */
+static volatile pid_t term_worker; /* the worker's pid, for on_term */
 
 static void on_term(int signal)
 {
     kill(term_worker, signal);
 }
 
-/* A batch system that ends a job may tell the process that it has started, which is the guard, and
- * takes its end for everybody's. */
+/* Passes SIGTERM on to the worker, which ends in order: a batch system may signal only the process
+ * that it has started, the guard, and take the guard's end for the end of all. */
 static void term_pass_on(pid_t worker)
 {
     struct sigaction a = {.sa_handler = on_term};
@@ -180,11 +182,12 @@ static int guard_watch(pid_t worker, int fd)
     sigprocmask(SIG_BLOCK, &chld, NULL);
     term_pass_on(worker);
     is_well = worker_wait(worker, fd, &note);
-    /* What the worker wrote last may still be in the socket. */
+    /* The worker's last note may still be in the socket. */
     while (recv(fd, &note, sizeof(note), MSG_DONTWAIT) == sizeof(note))
         ;
     status = worker_reap(worker);
-    signal(SIGTERM, SIG_IGN); /* its number may be another's now; what is left to do is short */
+    signal(SIGTERM,
+           SIG_IGN); /* the worker's pid may be another's now; the rest takes little time */
     if (note.job_dir[0]) {
         descendants_end(&note, is_well);
         cgroup_remove(note.cgroup, CGROUP_WAIT_MS);
@@ -211,8 +214,8 @@ int guard_run(int (*worker)(int guard_fd, pid_t guard))
     }
     if (child == 0) {
         close(pair[0]);
-        /* A session of its own: a signal to the guard's group must not hit both, and the ranks are
-         * nobody's terminal jobs. */
+        /* A session of its own: a signal to the guard's process group must not reach both, and the
+         * ranks must not belong to a terminal. */
         setsid();
         prctl(PR_SET_CHILD_SUBREAPER, 1);
         return worker(pair[1], guard);

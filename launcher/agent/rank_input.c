@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static void credit_send(struct rank *r, size_t bytes)
+static void credit_send(struct agent_rank *r, size_t bytes)
 {
     uint32_t rank = (uint32_t)r->job->rank, count = (uint32_t)bytes;
     uint8_t payload[] = {(uint8_t)(rank >> 24), (uint8_t)(rank >> 16),  (uint8_t)(rank >> 8),
@@ -18,27 +18,28 @@ static void credit_send(struct rank *r, size_t bytes)
                          (uint8_t)(count >> 8), (uint8_t)count};
 
     if (bytes > 0)
-        stream_send(r->agent->stream, AGENT_STDIN_CREDIT, payload, sizeof(payload));
+        frame_stream_send(r->agent->channel, AGENT_STDIN_CREDIT, payload, sizeof(payload));
 }
 
-void input_close(struct rank *r)
+void rank_input_close(struct agent_rank *r)
 {
-    struct input *in = &r->in;
+    struct rank_input *in = &r->in;
 
     if (in->event) {
         event_free(in->event);
         close(in->fd);
     }
     if (in->kept) {
-        credit_send(r, evbuffer_get_length(in->kept)); /* nobody will read it: as if taken */
+        /* Nobody will read these bytes: they are credited as if they had been read. */
+        credit_send(r, evbuffer_get_length(in->kept));
         evbuffer_free(in->kept);
     }
-    *in = (struct input){0};
+    *in = (struct rank_input){0};
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
-    struct rank *r = arg;
+    struct agent_rank *r = arg;
     int n = 0;
 
     (void)what;
@@ -47,30 +48,30 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
     if (n > 0)
         credit_send(r, (size_t)n);
     else if (n < 0 && errno != EAGAIN && errno != EINTR)
-        input_close(r); /* the rank has closed its stdin */
+        rank_input_close(r); /* the rank has closed its stdin */
     if (r->in.event && evbuffer_get_length(r->in.kept) == 0) {
         if (r->in.at_end)
-            input_close(r);
+            rank_input_close(r);
         else
             event_del(r->in.event);
     }
 }
 
-int input_create(struct rank *r)
+int rank_input_create(struct agent_rank *r, struct fault *why)
 {
-    r->in = (struct input){.kept = evbuffer_new()};
-    return r->in.kept ? 0 : -1;
+    r->in = (struct rank_input){.kept = evbuffer_new()};
+    return r->in.kept ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for its input");
 }
 
-int input_open(struct rank *r, int fd)
+int rank_input_open(struct agent_rank *r, int fd, struct fault *why)
 {
-    struct input *in = &r->in;
+    struct rank_input *in = &r->in;
 
     fcntl(fd, F_SETFL, O_NONBLOCK);
     in->event = event_new(r->agent->base, fd, EV_WRITE | EV_PERSIST, on_writable, r);
     if (!in->event) {
         close(fd);
-        return -1;
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for its input");
     }
     in->fd = fd;
     if (in->at_end || evbuffer_get_length(in->kept) > 0)
@@ -78,9 +79,9 @@ int input_open(struct rank *r, int fd)
     return 0;
 }
 
-int input_take(struct rank *r, const void *bytes, size_t size)
+int rank_input_take(struct agent_rank *r, const void *bytes, size_t size)
 {
-    struct input *in = &r->in;
+    struct rank_input *in = &r->in;
 
     if (!in->kept) {
         credit_send(r, size);

@@ -1,34 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rank_input.h: STDIN frames into ranks' standard input. What a rank has not read yet is kept, at most
- * AGENT_STDIN_WINDOW bytes; the launcher may send more when STDIN_CREDIT says that some were
- * taken. A rank that closes its stdin, or ends, takes everything.
+ * rank_input.h: writes STDIN frames to the ranks' standard input. Bytes that a rank has not read
+ * are kept, at most AGENT_STDIN_WINDOW of them; STDIN_CREDIT tells the launcher how many more it
+ * may send. All bytes for a rank that has closed its stdin, or has ended, are dropped and credited.
  */
 #ifndef LAUNCHER_AGENT_RANK_INPUT_H
 #define LAUNCHER_AGENT_RANK_INPUT_H
 
-#include <stdbool.h>
+#include "common/fault.h"
+
 #include <stddef.h>
 
-struct evbuffer;
-struct event;
-struct rank;
+struct agent_rank;
 
-struct input {
-    struct evbuffer *kept; /* NULL: nobody reads (any more) */
-    struct event *event;   /* NULL: the rank has not been started */
-    int fd;
-    bool at_end; /* no more will come */
-};
+/* Accepts frames for a rank that gets stdin, before it is started. ML_ERR_MEMORY. */
+int rank_input_create(struct agent_rank *r, struct fault *why);
 
-/* For each rank that gets stdin, before it is started: frames may come from now on. -1: out of
- * memory. */
-int input_create(struct rank *r);
-/* The writing end of the started rank's pipe, taken over. -1: out of memory. */
-int input_open(struct rank *r, int fd);
-void input_close(struct rank *r);
+/* Takes over `fd`, the writing end of the started rank's pipe, also on failure: ML_ERR_MEMORY. */
+int rank_input_open(struct agent_rank *r, int fd, struct fault *why);
+void rank_input_close(struct agent_rank *r);
 
-/* LAUNCH_STDIN for this rank; no bytes: end of file. -1: more than the window allows. */
-int input_take(struct rank *r, const void *bytes, size_t size);
+/* Bytes of LAUNCH_STDIN for this rank; none: end of file. -1: they exceed the window. */
+int rank_input_take(struct agent_rank *r, const void *bytes, size_t size);
 
 #endif

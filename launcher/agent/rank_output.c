@@ -12,7 +12,7 @@
 
 enum {
     CHUNK = 128 << 10,     /* bytes of one read and of one frame */
-    PIPE_SIZE = 256 << 10, /* asked for, if there are few ranks: fewer wake-ups of both sides */
+    PIPE_SIZE = 256 << 10, /* requested if there are few ranks, to wake both sides less often */
     FEW_RANKS = 64,
     REOPEN_BELOW = AGENT_OUTPUT_WINDOW / 2,
     KEPT_HIGH =
@@ -38,7 +38,7 @@ static void window_set(struct agent *a, bool is_closed)
         return;
     a->window.is_closed = is_closed;
     for (int i = 0; i < count; i++) {
-        struct rank *r = &a->ranks[(a->window.next + i) % count];
+        struct agent_rank *r = &a->ranks[(a->window.next + i) % count];
 
         for (int k = 0; k < 2; k++) {
             if (r->out[k].event && is_closed)
@@ -49,11 +49,12 @@ static void window_set(struct agent *a, bool is_closed)
     }
 }
 
-/* Closed by either, at its high mark; open again when both are below their low ones. */
+/* Either amount closes the window at its high mark; it opens when both are below their low
+ * marks. */
 static void window_check(struct agent *a)
 {
-    struct output_window *w = &a->window;
-    size_t kept = stream_kept(a->stream);
+    struct rank_output_window *w = &a->window;
+    size_t kept = frame_stream_kept(a->channel);
 
     if (w->unacknowledged >= AGENT_OUTPUT_WINDOW)
         w->is_full = true;
@@ -66,7 +67,7 @@ static void window_check(struct agent *a)
     window_set(a, w->is_full || w->is_backed_up);
 }
 
-static void output_end(struct output *o)
+static void rank_output_end(struct rank_output *o)
 {
     event_free(o->event);
     o->event = NULL;
@@ -74,13 +75,13 @@ static void output_end(struct output *o)
     o->due = 0;
 }
 
-static void output_send(struct output *o, const char *bytes, size_t size)
+static void rank_output_send(struct rank_output *o, const char *bytes, size_t size)
 {
     struct agent *a = o->rank->agent;
     uint8_t header[OUTPUT_HEADER];
 
     header_write(header, o->rank->job->rank, o->stream);
-    stream_send_parts(a->stream, AGENT_OUTPUT, header, sizeof(header), bytes, size);
+    frame_stream_send_parts(a->channel, AGENT_OUTPUT, header, sizeof(header), bytes, size);
     a->window.unacknowledged += size;
     o->due -= size < o->due ? size : o->due;
     a->window.next = (int)(o->rank - a->ranks) + 1;
@@ -90,130 +91,132 @@ static void output_send(struct output *o, const char *bytes, size_t size)
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     static char buffer[CHUNK];
-    struct output *o = arg;
+    struct rank_output *o = arg;
     struct agent *a = o->rank->agent;
     size_t room = AGENT_OUTPUT_WINDOW - a->window.unacknowledged;
     ssize_t n;
 
     (void)what;
     if (a->window.is_closed)
-        return; /* by another pipe, in the same turn of the loop */
+        return; /* closed by another pipe in the same turn of the loop */
     n = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0)
-        output_end(o);
-    if (stream_has_ended(a->stream))
+        rank_output_end(o);
+    if (frame_stream_has_ended(a->channel))
         o->due = 0;
     else
-        output_send(o, buffer, n > 0 ? (size_t)n : 0);
+        rank_output_send(o, buffer, n > 0 ? (size_t)n : 0);
     agent_check_soon(a);
 }
 
-static int output_open_one(struct rank *r, struct output *o, int fd, uint8_t stream)
+static int rank_output_open_one(struct agent_rank *r, struct rank_output *o, int fd, uint8_t stream,
+                                struct fault *why)
 {
     struct agent *a = r->agent;
 
-    *o = (struct output){.rank = r, .fd = fd, .stream = stream};
+    *o = (struct rank_output){.rank = r, .fd = fd, .stream = stream};
     fcntl(fd, F_SETFL, O_NONBLOCK);
     if (a->job->rank_count <= FEW_RANKS)
-        fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE); /* refused beyond the user's limit: no harm */
+        fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE); /* may fail at the user's limit, which does no harm */
     o->event = event_new(a->base, fd, EV_READ | EV_PERSIST, on_readable, o);
     if (!o->event) {
         close(fd);
-        return -1;
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for its output");
     }
     if (!a->window.is_closed)
         event_add(o->event, NULL);
     return 0;
 }
 
-int output_open(struct rank *r, int out, int err)
+int rank_output_open(struct agent_rank *r, int out, int err, struct fault *why)
 {
-    if (output_open_one(r, &r->out[0], out, 1)) {
+    int rc = rank_output_open_one(r, &r->out[0], out, 1, why);
+
+    if (rc) {
         close(err);
-        return -1;
+        return rc;
     }
-    if (output_open_one(r, &r->out[1], err, 2)) {
-        output_close(r);
-        return -1;
-    }
-    return 0;
+    rc = rank_output_open_one(r, &r->out[1], err, 2, why);
+    if (rc)
+        rank_output_close(r);
+    return rc;
 }
 
-void output_close(struct rank *r)
+void rank_output_close(struct agent_rank *r)
 {
     for (int k = 0; k < 2; k++) {
         if (r->out[k].event)
-            output_end(&r->out[k]);
+            rank_output_end(&r->out[k]);
     }
 }
 
-static size_t bytes_in(const struct output *o)
+static size_t pipe_bytes(const struct rank_output *o)
 {
     int n = 0;
 
     return o->event && ioctl(o->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
-void output_rank_ended(struct rank *r)
+void rank_output_rank_ended(struct agent_rank *r)
 {
     for (int k = 0; k < 2; k++)
-        r->out[k].due = bytes_in(&r->out[k]);
+        r->out[k].due = pipe_bytes(&r->out[k]);
 }
 
-bool output_has_due(const struct rank *r)
+bool rank_output_has_due(const struct agent_rank *r)
 {
     return r->out[0].due > 0 || r->out[1].due > 0;
 }
 
-void output_acknowledge(struct agent *a, size_t bytes)
+void rank_output_acknowledge(struct agent *a, size_t bytes)
 {
     a->window.unacknowledged -= bytes < a->window.unacknowledged ? bytes : a->window.unacknowledged;
     window_check(a);
 }
 
-void output_on_written(struct agent *a)
+void rank_output_on_written(struct agent *a)
 {
     if (a->job)
         window_check(a);
 }
 
-void output_abandon(struct agent *a)
+void rank_output_abandon(struct agent *a)
 {
     a->window.unacknowledged = 0;
     if (a->job)
         window_check(a);
 }
 
-bool output_finish(struct agent *a)
+bool rank_output_finish(struct agent *a)
 {
     bool is_finished = true;
 
     for (int i = 0; i < a->spawned; i++) {
         for (int k = 0; k < 2; k++) {
-            struct output *o = &a->ranks[i].out[k];
+            struct rank_output *o = &a->ranks[i].out[k];
 
             if (!o->event)
                 continue;
-            if (bytes_in(o) > 0) {
+            if (pipe_bytes(o) > 0) {
                 is_finished = false;
             } else {
-                output_send(o, NULL, 0);
-                output_end(o);
+                rank_output_send(o, NULL, 0);
+                rank_output_end(o);
             }
         }
     }
     return is_finished;
 }
 
-size_t output_close_all(struct agent *a)
+size_t rank_output_close_all(struct agent *a)
 {
     size_t dropped = 0;
 
     for (int i = 0; i < a->spawned; i++) {
-        dropped += bytes_in(&a->ranks[i].out[0]) + bytes_in(&a->ranks[i].out[1]);
-        output_close(&a->ranks[i]);
+        dropped += pipe_bytes(&a->ranks[i].out[0]) + pipe_bytes(&a->ranks[i].out[1]);
+        rank_output_close(&a->ranks[i]);
     }
     return dropped;
 }

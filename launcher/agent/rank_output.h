@@ -1,58 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rank_output.h: what ranks write to stdout and stderr, from their pipes into OUTPUT frames. The agent
- * stops reading all pipes while AGENT_OUTPUT_WINDOW bytes are on their way that the launcher has
- * not written out yet; the ranks then block in their write(), and nothing grows.
+ * rank_output.h: sends what ranks write to stdout and stderr as OUTPUT frames. The agent stops
+ * reading all pipes while the launcher has AGENT_OUTPUT_WINDOW bytes that it has not acknowledged
+ * as written; the ranks then block in write(), and no buffer grows.
  */
 #ifndef LAUNCHER_AGENT_RANK_OUTPUT_H
 #define LAUNCHER_AGENT_RANK_OUTPUT_H
 
+#include "common/fault.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct agent;
-struct event;
-struct rank;
+struct agent_rank;
 
-struct output {
-    struct rank *rank;
-    struct event *event; /* NULL: the pipe is closed */
-    int fd;
-    uint8_t stream; /* 1 stdout, 2 stderr */
-    size_t due;     /* bytes that were in the pipe when the rank ended: they go before EXITED */
-};
+/* Takes over the reading ends of a new rank's pipes, also on failure: ML_ERR_MEMORY. */
+int rank_output_open(struct agent_rank *r, int out, int err, struct fault *why);
+void rank_output_close(struct agent_rank *r);
 
-struct output_window {
-    size_t unacknowledged;
-    bool is_full;      /* too much unacknowledged */
-    bool is_backed_up; /* too much that the channel does not take */
-    bool is_closed;    /* either: no pipe is read */
-    int next;          /* rank whose pipes are read first when it opens again: all get their turn */
-};
+/* To be called when the rank has ended: notes how many bytes are still in its pipes.
+ * rank_output_has_due is true until these have been sent. */
+void rank_output_rank_ended(struct agent_rank *r);
+bool rank_output_has_due(const struct agent_rank *r);
 
-/* The reading ends of a new rank's pipes. 0 or -1: out of memory (the descriptors are closed). */
-int output_open(struct rank *r, int out, int err);
-void output_close(struct rank *r);
+/* For LAUNCH_CREDIT, and when the channel has taken all bytes that were kept. */
+void rank_output_acknowledge(struct agent *a, size_t bytes);
+void rank_output_on_written(struct agent *a);
 
-/* The rank has ended: note what of it is still in the pipes. output_has_due tells whether that has
- * not been sent yet. */
-void output_rank_ended(struct rank *r);
-bool output_has_due(const struct rank *r);
+/* To be called when the channel has ended: from now on the pipes are read, so that no rank blocks
+ * before its end, and the bytes are dropped. */
+void rank_output_abandon(struct agent *a);
 
-/* LAUNCH_CREDIT; and: the channel has taken all that was kept. */
-void output_acknowledge(struct agent *a, size_t bytes);
-void output_on_written(struct agent *a);
+/* To be called when no process is left that could write: ends the streams that are empty. False:
+ * some still hold bytes, which are sent first. */
+bool rank_output_finish(struct agent *a);
 
-/* The channel is gone: what ranks still write is read, so that none blocks on its way out, and
- * dropped. */
-void output_abandon(struct agent *a);
-
-/* When nobody is left who could write: ends the streams that are empty. False: some still hold bytes, which
- * go their way first. */
-bool output_finish(struct agent *a);
-
-/* Reads no more. How many bytes that were in the pipes are dropped. */
-size_t output_close_all(struct agent *a);
+/* Closes all pipes. Returns how many bytes in them are dropped. */
+size_t rank_output_close_all(struct agent *a);
 
 #endif

@@ -4,6 +4,8 @@
 #include "common/signal_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"
 
 #include <stdio.h>
@@ -11,7 +13,7 @@
 #include <sys/wait.h>
 
 /* "was killed by signal 9 (Killed) on host b (pid 4711)". */
-static void describe_end(const struct rank *r, char *text, size_t size)
+static void end_describe(const struct agent_rank *r, char *text, size_t size)
 {
     const char *host = r->agent->job->host_name;
     char killed[SIGNAL_TEXT];
@@ -24,8 +26,8 @@ static void describe_end(const struct rank *r, char *text, size_t size)
                  signal_text_killed(killed, WTERMSIG(r->status)), host, (int)r->pid);
 }
 
-/* The other ranks hear at once; mlaunch after the rank's last words. */
-static void rank_on_end(struct rank *r, int status)
+/* The coordinator, and by it the other ranks, is told at once; mlaunch after the last output. */
+static void rank_end(struct agent_rank *r, int status)
 {
     char text[256];
 
@@ -35,16 +37,16 @@ static void rank_on_end(struct rank *r, int status)
     r->agent->unreported++;
     r->is_broken =
         job_directory_rank_is_broken(r->agent->dir, r->job->rank, r->lost, sizeof(r->lost));
-    describe_end(r, text, sizeof(text));
+    end_describe(r, text, sizeof(text));
     coordination_rank_exited(r->agent->coordination, r->job->rank, r->pid, text);
-    input_close(r);
-    output_rank_ended(r);
-    if (!output_has_due(r))
+    rank_input_close(r);
+    rank_output_rank_ended(r);
+    if (!rank_output_has_due(r))
         report_exited(r);
     agent_check_soon(r->agent);
 }
 
-void rank_on_failure(struct rank *r, int status, const struct fault *why)
+void reap_failed_start(struct agent_rank *r, int status, const struct fault *why)
 {
     char text[sizeof(why->text) + 300];
 
@@ -52,12 +54,12 @@ void rank_on_failure(struct rank *r, int status, const struct fault *why)
              why->text);
     r->agent->ended++;
     coordination_rank_exited(r->agent->coordination, r->job->rank, 0, text);
-    input_close(r);
+    rank_input_close(r);
     report_failed(r, status, why);
     agent_check_soon(r->agent);
 }
 
-static struct rank *rank_of_pid(struct agent *a, pid_t pid)
+static struct agent_rank *rank_of_pid(struct agent *a, pid_t pid)
 {
     for (int i = 0; i < a->spawned; i++) {
         if (a->ranks[i].state == RANK_RUNNING && a->ranks[i].pid == pid)
@@ -72,9 +74,9 @@ void reap_all(struct agent *a)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        struct rank *r = rank_of_pid(a, pid);
+        struct agent_rank *r = rank_of_pid(a, pid);
 
         if (r)
-            rank_on_end(r, status);
+            rank_end(r, status);
     }
 }

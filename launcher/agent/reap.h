@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* reap.h: ranks that end. */
+/* reap.h: handles the ends of ranks. */
 #ifndef LAUNCHER_AGENT_REAP_H
 #define LAUNCHER_AGENT_REAP_H
 
 #include "common/fault.h"
 
 struct agent;
-struct rank;
+struct agent_rank;
 
-/* Takes every child that has ended: ranks, and orphans that became ours. Call it on SIGCHLD, and
- * any time. */
+/* Reaps every child that has ended: ranks, and orphans that the agent has inherited. To be called
+ * on SIGCHLD; may be called at any time. */
 void reap_all(struct agent *a);
 
-/* A rank that could not be started; `status` is 125, 126 or 127. */
-void rank_on_failure(struct rank *r, int status, const struct fault *why);
+/* Ends a rank that could not be started; `status` is 125, 126 or 127. */
+void reap_failed_start(struct agent_rank *r, int status, const struct fault *why);
 
 #endif

@@ -9,15 +9,16 @@
 
 void report_note(struct agent *a, const char *level, const char *text)
 {
-    stream_send_json(a->stream, AGENT_NOTE, json_pack("{ss ss}", "level", level, "text", text));
+    frame_stream_send_json(a->channel, AGENT_NOTE,
+                           json_pack("{ss ss}", "level", level, "text", text));
 }
 
 void report_lost(struct agent *a, const char *text)
 {
-    stream_send_json(a->stream, AGENT_LOST, json_pack("{ss}", "text", text));
+    frame_stream_send_json(a->channel, AGENT_LOST, json_pack("{ss}", "text", text));
 }
 
-void report_exited(struct rank *r)
+void report_exited(struct agent_rank *r)
 {
     bool has_exited = WIFEXITED(r->status);
     char core[1024];
@@ -32,17 +33,17 @@ void report_exited(struct rank *r)
                        r->agent->cwds[r->job->app]))
         json_object_set_new(said, "core_file", json_string(core));
     if (r->lost[0])
-        json_object_set_new(said, "lost", json_string(r->lost)); /* no UTF-8: left out */
+        json_object_set_new(said, "lost", json_string(r->lost)); /* left out if it is not UTF-8 */
     r->state = RANK_REPORTED;
     r->agent->unreported--;
-    stream_send_json(r->agent->stream, AGENT_EXITED, said);
+    frame_stream_send_json(r->agent->channel, AGENT_EXITED, said);
 }
 
-void report_failed(struct rank *r, int status, const struct fault *why)
+void report_failed(struct agent_rank *r, int status, const struct fault *why)
 {
     r->state = RANK_REPORTED;
-    stream_send_json(r->agent->stream, AGENT_EXITED,
-                     json_pack("{si si si sb sb sb ss}", "rank", r->job->rank, "pid", 0, "status",
-                               status, "core", 0, "consequence", 0, "ended_by_us", 0, "error",
-                               why->text));
+    frame_stream_send_json(r->agent->channel, AGENT_EXITED,
+                           json_pack("{si si si sb sb sb ss}", "rank", r->job->rank, "pid", 0,
+                                     "status", status, "core", 0, "consequence", 0, "ended_by_us",
+                                     0, "error", why->text));
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h: what the agent tells the launcher of its own accord while a job runs. */
+/* report.h: frames that the agent sends by itself while a job runs. */
 #ifndef LAUNCHER_AGENT_REPORT_H
 #define LAUNCHER_AGENT_REPORT_H
 
 #include "common/fault.h"
 
 struct agent;
-struct rank;
+struct agent_rank;
 
 /* A line for the user; `level` is "error", "warn" or "info". */
 void report_note(struct agent *a, const char *level, const char *text);
 
-/* The job can't go on as it should. */
+/* The job cannot continue as it should. */
 void report_lost(struct agent *a, const char *text);
 
-/* How a rank ended; its output has been sent. */
-void report_exited(struct rank *r);
+/* How a rank has ended; to be called after its output has been sent. */
+void report_exited(struct agent_rank *r);
 
 /* A rank could not be started; `status` is 125, 126 or 127. */
-void report_failed(struct rank *r, int status, const struct fault *why);
+void report_failed(struct agent_rank *r, int status, const struct fault *why);
 
 #endif

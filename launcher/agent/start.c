@@ -6,8 +6,11 @@
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
+#include "launcher/agent/stop.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
@@ -23,8 +26,8 @@ extern char **environ;
 
 enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000 };
 
-/* Writes `text` (freed) to a file of the job directory; *path (to be freed) stays NULL without a
- * text. */
+/* Writes `text` to a file of the job directory, frees it and stores the file's path in *path, which
+ * the caller frees. *path stays NULL if `text` is. */
 static int file_for_ranks(struct agent *a, const char *name, char *text, char **path,
                           struct fault *why)
 {
@@ -104,21 +107,19 @@ static int pipes_open(struct pipes *p, bool has_input, struct fault *why)
     return 0;
 }
 
-/* Our ends into the loop; whatever fails, each is closed once. */
-static int pipes_hand_over(struct rank *r, struct pipes *p, struct fault *why)
+/* Hands the agent's ends over to the loop. Each is closed once, whatever fails. */
+static int pipes_hand_over(struct agent_rank *r, struct pipes *p, struct fault *why)
 {
     int in = p->in[1], out = p->out[0], err = p->err[0];
-    int rc = 0;
+    int rc, input_rc;
 
     p->in[1] = p->out[0] = p->err[0] = -1;
-    if (in >= 0 && input_open(r, in))
-        rc = -1;
-    if (output_open(r, out, err))
-        rc = -1;
-    return rc ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
+    input_rc = in >= 0 ? rank_input_open(r, in, why) : 0;
+    rc = rank_output_open(r, out, err, why);
+    return rc ? rc : input_rc;
 }
 
-static int rank_spawn(struct rank *r, int *status, struct fault *why)
+static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
     struct rank_environment *e = a->environments[r->job->app];
@@ -129,7 +130,6 @@ static int rank_spawn(struct rank *r, int *status, struct fault *why)
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
                       .cwd = a->cwds[r->job->app],
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
-                      .umask = a->job->umask,
                       .limits = &a->limits,
                       .cgroup = a->cgroup_fd,
                       .pid_text = rank_environment_pid_text(e)};
@@ -142,7 +142,7 @@ static int rank_spawn(struct rank *r, int *status, struct fault *why)
     rc = pipes_open(&pipes, r->in.kept != NULL, why);
     if (rc)
         return rc;
-    s.in = pipes.in[0] >= 0 ? pipes.in[0] : STDIN_FILENO; /* ours is /dev/null */
+    s.in = pipes.in[0] >= 0 ? pipes.in[0] : STDIN_FILENO; /* the agent's is /dev/null */
     s.out = pipes.out[1];
     s.err = pipes.err[1];
     rc = spawn_process(&r->pid, &s, status, why);
@@ -158,18 +158,18 @@ static int rank_spawn(struct rank *r, int *status, struct fault *why)
 
 static void spawn_next(struct agent *a)
 {
-    struct rank *r = &a->ranks[a->spawned];
+    struct agent_rank *r = &a->ranks[a->spawned];
     struct fault why = {0};
     int status;
 
     a->spawned++;
     if (rank_spawn(r, &status, &why)) {
-        rank_on_failure(r, status, &why);
+        reap_failed_start(r, status, &why);
         return;
     }
     job_directory_add_rank(a->dir, r->job->rank, r->pid);
-    stream_send_json(a->stream, AGENT_STARTED,
-                     json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
+    frame_stream_send_json(a->channel, AGENT_STARTED,
+                           json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
 }
 
 static void on_spawn(evutil_socket_t fd, short what, void *arg)
@@ -183,11 +183,11 @@ static void on_spawn(evutil_socket_t fd, short what, void *arg)
             break;
         spawn_next(a);
     }
-    job_start_resume(a);
+    start_resume(a);
     agent_check_soon(a);
 }
 
-void job_start_resume(struct agent *a)
+void start_resume(struct agent *a)
 {
     static const struct timeval now = {0, 0};
 
@@ -200,9 +200,8 @@ static int job_begin(struct agent *a, const char *coordinator, struct fault *why
 {
     int rc = 0;
 
-    if (strcmp(coordinator, a->coordinator) !=
-        0) /* where rank 0 lives it was known from the first */
-        rc = job_describe(a, coordinator, why);
+    if (strcmp(coordinator, a->coordinator) != 0) /* the host of rank 0 has written it before */
+        rc = accept_write_job_file(a, coordinator, why);
     if (!rc)
         rc = environments_create(a, coordinator, why);
     if (!rc)
@@ -213,7 +212,7 @@ static int job_begin(struct agent *a, const char *coordinator, struct fault *why
     return a->spawn_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-void job_start(struct agent *a, const char *text, size_t size)
+void start_job(struct agent *a, const char *text, size_t size)
 {
     json_t *start = json_loadb(text, size, 0, NULL);
     const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
@@ -222,7 +221,7 @@ void job_start(struct agent *a, const char *text, size_t size)
 
     a->state = AGENT_IS_RUNNING;
     if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT)
-        rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START makes no sense");
+        rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
     else
         rc = job_begin(a, coordinator, &why);
     json_decref(start);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* start.h: LAUNCH_START: forks the ranks, a few in each turn of the loop, so that their output,
- * their ends and the launcher are heard meanwhile. */
+/* start.h: handles LAUNCH_START: forks the ranks, a few in each turn of the loop, so that output,
+ * ends of ranks and frames are handled meanwhile. */
 #ifndef LAUNCHER_AGENT_START_H
 #define LAUNCHER_AGENT_START_H
 
@@ -8,9 +8,11 @@
 
 struct agent;
 
-void job_start(struct agent *a, const char *text, size_t size);
+/* The payload of START. A failure is reported as LOST, and the job is stopped. */
+/* The payload of START. A failure is reported as LOST, and the job is stopped. */
+void start_job(struct agent *a, const char *text, size_t size);
 
-/* After a pause: goes on with ranks that have not been started yet. */
-void job_start_resume(struct agent *a);
+/* After a pause: goes on starting ranks. */
+void start_resume(struct agent *a);
 
 #endif

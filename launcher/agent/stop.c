@@ -10,8 +10,8 @@
 #include <signal.h>
 
 enum {
-    PASS_MS = 20,      /* between two hunts with SIGKILL */
-    GIVE_UP_MS = 1200, /* after the first of them: who is still there can't be killed */
+    PASS_MS = 20,      /* between two rounds of SIGKILL */
+    GIVE_UP_MS = 1200, /* after the first round: what is still there cannot be killed */
 };
 
 static void timer_set(struct agent *a, int64_t at)
@@ -25,14 +25,14 @@ static void timer_set(struct agent *a, int64_t at)
 void stop_signal_ranks(struct agent *a, int signal)
 {
     for (int i = 0; i < a->spawned; i++) {
-        /* Until it is reaped, which happens in this process only, the pid is the rank's. */
+        /* The pid stays the rank's until it is reaped, which only this process does. */
         if (a->ranks[i].state == RANK_RUNNING)
             kill(-a->ranks[i].pid, signal);
     }
 }
 
-/* How many there are; -1: no /proc. */
-static int descendants_signalled(struct agent *a, int signal, int second)
+/* Signals all descendants. Returns how many there are, -1 without /proc. */
+static int descendants_count_signalled(struct agent *a, int signal, int second)
 {
     struct process_list found = {0};
     pid_t except = a->guard_fd >= 0 ? a->guard : 0;
@@ -50,16 +50,17 @@ static int descendants_signalled(struct agent *a, int signal, int second)
 
 void stop_signal_all(struct agent *a, int signal)
 {
-    if (descendants_signalled(a, signal, 0) < 0)
+    if (descendants_count_signalled(a, signal, 0) < 0)
         stop_signal_ranks(a, signal);
 }
 
-/* To the ranks, and to whatever got away from their groups; how many that were, as far as is known. */
+/* Signals the ranks and the descendants that have left their process groups. Returns how many there
+ * were, 0 if that is unknown. */
 static int everyone_signal(struct agent *a, int signal)
 {
     int count;
 
-    /* Who has ended by itself before must not count as ended by us. */
+    /* A rank that has ended by itself before must not be reported as ended by the agent. */
     reap_all(a);
     for (int i = 0; i < a->spawned; i++)
         a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
@@ -67,16 +68,17 @@ static int everyone_signal(struct agent *a, int signal)
         cgroup_kill(a->cgroup);
     if (!descendants_exist())
         return 0;
-    /* A stopped process handles no signal. Without /proc: what can be done without. */
-    count = descendants_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
+    /* A stopped process handles no signal, hence SIGCONT. */
+    count = descendants_count_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
     if (count >= 0)
         return count;
     stop_signal_ranks(a, signal);
     return 0;
 }
 
-/* SIGKILL to all. Time to end counts from the first one that was sent, which may be late, and anew while there
- * are fewer each time: on a machine that has little time for them a thousand processes end slowly. */
+/* Sends SIGKILL to all. The time until the agent gives up begins with the first round that was
+ * really sent, which may be late, and begins anew after each round that finds fewer processes: on a
+ * busy machine a thousand processes end slowly. */
 static void everyone_kill(struct agent *a)
 {
     struct stop *s = &a->stop;
@@ -90,7 +92,7 @@ static void everyone_kill(struct agent *a)
         s->give_up_at = give_up_at;
 }
 
-static void step(struct agent *a)
+static void ladder_step(struct agent *a)
 {
     struct stop *s = &a->stop;
     int64_t now = clock_ms();
@@ -104,7 +106,8 @@ static void step(struct agent *a)
         s->term_at = -1;
         everyone_signal(a, SIGTERM);
     }
-    /* If all are gone what they have written may still be on its way, however long its reader takes. */
+    /* If no process is left, their output may still be on its way, however long its reader
+     * takes. */
     if (s->has_given_up)
         s->is_active = false;
     else if (now < s->kill_at)
@@ -120,13 +123,13 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (a->stop.is_active)
-        step(a);
+        ladder_step(a);
 }
 
-int stop_open(struct agent *a)
+int stop_open(struct agent *a, struct fault *why)
 {
     a->stop.timer = evtimer_new(a->base, on_timer, a);
-    return a->stop.timer ? 0 : -1;
+    return a->stop.timer ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for the timer");
 }
 
 void stop_close(struct agent *a)
@@ -140,7 +143,7 @@ void stop_hurry(struct agent *a)
 {
     int64_t now = clock_ms();
 
-    /* Since when it is waited counts from here, even if SIGKILL went out long ago. */
+    /* The time until giving up begins here, even if SIGKILL was sent long ago. */
     if (!a->stop.is_hurried && a->stop.is_active && a->stop.give_up_at < now + GIVE_UP_MS)
         a->stop.give_up_at = now + GIVE_UP_MS;
     a->stop.is_hurried = true;
@@ -165,5 +168,5 @@ void stop_start(struct agent *a, int signal, int grace_ms)
     s->is_active = true;
     if (is_polite)
         everyone_signal(a, signal);
-    step(a);
+    ladder_step(a);
 }

@@ -9,16 +9,17 @@
 #include "launcher/agent/answer/answer.h"
 #include "launcher/agent/done.h"
 #include "launcher/agent/guard.h"
-#include "launcher/agent/heartbeat.h"
 #include "launcher/agent/host/own_address.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_output.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/start.h"
+#include "launcher/agent/stop.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,10 +29,11 @@
 
 enum {
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
+    TICK_MS = 500,        /* of the watch for a silent launcher */
     STATUS_LOST = 1,
 };
 
-/* Nobody is there to report to: everything is ended, quickly. */
+/* Ends everything quickly: there is nobody to report to. */
 static void on_channel_end(const char *why, void *arg)
 {
     struct agent *a = arg;
@@ -42,7 +44,7 @@ static void on_channel_end(const char *why, void *arg)
         return;
     }
     a->exit_status = STATUS_LOST;
-    output_abandon(a);
+    rank_output_abandon(a);
     stop_start(a, SIGTERM, LOST_GRACE_MS);
 }
 
@@ -53,10 +55,10 @@ static void on_written(void *arg)
     if (a->is_refused)
         event_base_loopbreak(a->base);
     else
-        output_on_written(a);
+        rank_output_on_written(a);
 }
 
-/* The guard says nothing: what comes is its end. */
+/* The guard never sends anything, so this is its end. */
 static void on_guard_end(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -69,7 +71,7 @@ static void on_guard_end(evutil_socket_t fd, short what, void *arg)
     a->exit_status = STATUS_LOST;
     snprintf(text, sizeof(text),
              "the agent's guard process (pid %d) on host %s was killed; its ranks are ended",
-             (int)a->guard, a->job ? a->job->host_name : "(not told yet)");
+             (int)a->guard, a->job ? a->job->host_name : "(unknown)");
     report_lost(a, text);
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
@@ -86,7 +88,8 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
     agent_check_soon(a);
 }
 
-/* `mlaunch kill` says in the job directory that it is about to ask. */
+/* True if `mlaunch kill` has left a note in the job directory, which it does before it sends
+ * SIGTERM. `text` then says by whom. */
 static bool is_killed_by_user(const struct agent *a, char *text, size_t size)
 {
     char path[JOB_DIRECTORY_PATH + 64], who[256] = "";
@@ -112,12 +115,11 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (is_killed_by_user(a, text, sizeof(text))) {
         grace_ms = a->job->grace_ms;
-        stream_send_json(a->stream, AGENT_KILLED, json_pack("{ss}", "text", text));
+        frame_stream_send_json(a->channel, AGENT_KILLED, json_pack("{ss}", "text", text));
     } else {
-        report_lost(a,
-                    getenv("SLURM_STEP_ID")
-                        ? "the agent was told to end by SIGTERM: by scancel or Slurm's time limit"
-                        : "the agent was told to end by SIGTERM");
+        report_lost(a, getenv("SLURM_STEP_ID")
+                           ? "the agent received SIGTERM, from scancel or by Slurm's time limit"
+                           : "the agent received SIGTERM");
     }
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
@@ -132,19 +134,19 @@ static uint32_t u32_read(const uint8_t *bytes)
 
 static void on_job(struct agent *a, const struct frame *f)
 {
-    wires_close(&a->wires);
-    job_accept(a, (const char *)f->payload, f->size);
+    probe_run_close(&a->probe);
+    accept_job(a, (const char *)f->payload, f->size);
 }
 
 static void on_query(struct agent *a, const struct frame *f)
 {
-    stream_send_json(a->stream, AGENT_ANSWER,
-                     query_answer((const char *)f->payload, f->size, &a->wires));
+    frame_stream_send_json(a->channel, AGENT_ANSWER,
+                           answer_make((const char *)f->payload, f->size, &a->probe));
 }
 
 static void on_start(struct agent *a, const struct frame *f)
 {
-    job_start(a, (const char *)f->payload, f->size);
+    start_job(a, (const char *)f->payload, f->size);
 }
 
 static void on_stdin(struct agent *a, const struct frame *f)
@@ -153,8 +155,8 @@ static void on_stdin(struct agent *a, const struct frame *f)
 
     for (int i = 0; i < a->job->rank_count; i++) {
         if ((uint32_t)a->ranks[i].job->rank == rank) {
-            if (input_take(&a->ranks[i], f->payload + 4, f->size - 4))
-                stream_fail(a->stream, "the launcher sent more input than it may");
+            if (rank_input_take(&a->ranks[i], f->payload + 4, f->size - 4))
+                frame_stream_fail(a->channel, "the launcher sent more input than it may");
             return;
         }
     }
@@ -162,7 +164,7 @@ static void on_stdin(struct agent *a, const struct frame *f)
 
 static void on_credit(struct agent *a, const struct frame *f)
 {
-    output_acknowledge(a, u32_read(f->payload));
+    rank_output_acknowledge(a, u32_read(f->payload));
 }
 
 static void on_signal(struct agent *a, const struct frame *f)
@@ -201,13 +203,13 @@ static void on_resume(struct agent *a, const struct frame *f)
     (void)f;
     a->is_paused = false;
     stop_signal_all(a, SIGCONT);
-    job_start_resume(a);
+    start_resume(a);
 }
 
 static void on_ping(struct agent *a, const struct frame *f)
 {
     (void)f;
-    stream_send(a->stream, AGENT_PONG, NULL, 0);
+    frame_stream_send(a->channel, AGENT_PONG, NULL, 0);
 }
 
 static void on_bye(struct agent *a, const struct frame *f)
@@ -216,8 +218,8 @@ static void on_bye(struct agent *a, const struct frame *f)
     event_base_loopbreak(a->base);
 }
 
-/* What may come when, and how long it is at least. What comes too late (after DONE) is not wrong:
- * the launcher could not know yet. */
+/* The frames that are valid in each state, with their least size. A frame that comes too late
+ * (after DONE) is ignored: the launcher could not know yet. */
 static const struct dispatch {
     uint8_t type;
     enum agent_state first, last;
@@ -255,32 +257,27 @@ static void on_frame(const struct frame *f, void *arg)
             d->handle(a, f);
         return;
     }
-    stream_fail(a->stream, "the launcher sent a frame that makes no sense here");
+    frame_stream_fail(a->channel, "the launcher sent a frame that is invalid now");
 }
 
 static void hello_send(struct agent *a)
 {
-    char address[ADDRESS_TEXT], guess[ADDRESS_TEXT], host[256] = "";
+    char address[ADDRESS_TEXT], guess[ADDRESS_TEXT];
     struct utsname system;
-    cpu_set_t cpus;
 
     own_address_of_ssh(address);
     own_address_guess(guess);
-    gethostname(host, sizeof(host) - 1);
     uname(&system);
-    if (sched_getaffinity(0, sizeof(cpus), &cpus))
-        CPU_ZERO(&cpus);
-    stream_send_json(a->stream, AGENT_HELLO,
-                     json_pack("{ss ss ss si ss ss si}", "build", build_id, "arch", system.machine,
-                               "host", host, "pid", (int)getpid(), "address", address, "guess",
-                               guess, "cpus", CPU_COUNT(&cpus)));
+    frame_stream_send_json(a->channel, AGENT_HELLO,
+                           json_pack("{ss ss si ss ss}", "build", build_id, "arch", system.machine,
+                                     "pid", (int)getpid(), "address", address, "guess", guess));
 }
 
-/* The channel goes to descriptors of its own, so that no library that prints, and no rank, meets
- * it. */
+/* Moves the channel to descriptors of its own, so that no library that prints and no rank can write
+ * to it. */
 static int channel_take(struct agent *a, struct fault *why)
 {
-    struct stream_events events = {on_frame, on_channel_end, on_written, a};
+    struct frame_stream_events events = {on_frame, on_channel_end, on_written, a};
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -288,37 +285,68 @@ static int channel_take(struct agent *a, struct fault *why)
 
     if (in < 0 || out < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return fault_set(why, ML_ERR_SYSTEM, "standard input and output are not there");
+        return fault_set(why, ML_ERR_SYSTEM, "standard input and output are not open");
     close(null);
-    rc = stream_open(&a->stream, a->base, in, out, &events, why);
+    rc = frame_stream_open(&a->channel, a->base, in, out, &events, why);
     return rc;
 }
 
+/* Ends the channel to a launcher that has sent nothing for AGENT_SILENCE_MS, unless it has
+ * announced a pause. It counts ticks instead of time: a machine or an agent that was stopped for a
+ * minute has received nothing during it. */
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    if (frame_stream_frames(a->channel) > 0 || a->is_paused)
+        a->silent_ticks = 0;
+    else if (++a->silent_ticks * TICK_MS >= AGENT_SILENCE_MS)
+        frame_stream_fail(a->channel, "the launcher has been silent for 10 s");
+}
+
+/* What the worker waits for besides the channel: the ends of children and of the guard, SIGTERM,
+ * and a tick by which a launcher that has gone silent is noticed. */
 static int events_open(struct agent *a, struct fault *why)
 {
-    a->child_event = evsignal_new(a->base, SIGCHLD, on_child, a);
-    a->term_event = evsignal_new(a->base, SIGTERM, on_term, a);
-    a->guard_event = event_new(a->base, a->guard_fd, EV_READ, on_guard_end, a);
-    if (!a->child_event || !a->term_event || !a->guard_event || done_open(a) || stop_open(a) ||
-        heartbeat_open(a) || event_add(a->child_event, NULL) || event_add(a->term_event, NULL) ||
-        event_add(a->guard_event, NULL))
-        return fault_set(why, ML_ERR_SYSTEM, "cannot watch children and signals");
-    return 0;
+    static const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+    const struct {
+        struct event **event;
+        evutil_socket_t fd;
+        short what;
+        event_callback_fn callback;
+        const struct timeval *timeout;
+        const char *name;
+    } events[] = {
+        {&a->child_event, SIGCHLD, EV_SIGNAL | EV_PERSIST, on_child, NULL, "ends of processes"},
+        {&a->term_event, SIGTERM, EV_SIGNAL | EV_PERSIST, on_term, NULL, "SIGTERM"},
+        {&a->guard_event, a->guard_fd, EV_READ, on_guard_end, NULL, "the agent's guard"},
+        {&a->tick_event, -1, EV_PERSIST, on_tick, &tick, "a silent launcher"},
+    };
+    int rc;
+
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        *events[i].event = event_new(a->base, events[i].fd, events[i].what, events[i].callback, a);
+        if (!*events[i].event || event_add(*events[i].event, events[i].timeout))
+            return fault_set(why, ML_ERR_SYSTEM, "cannot watch for %s", events[i].name);
+    }
+    rc = done_open(a, why);
+    return rc ? rc : stop_open(a, why);
 }
 
 static void worker_close(struct agent *a)
 {
-    struct event *events[] = {a->child_event, a->term_event,      a->guard_event,
-                              a->spawn_event, a->heartbeat_event, a->check_event};
+    struct event *events[] = {a->child_event, a->term_event, a->guard_event,
+                              a->spawn_event, a->tick_event, a->check_event};
 
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         if (events[i])
             event_free(events[i]);
     }
     stop_close(a);
-    wires_close(&a->wires);
-    job_release(a);
-    stream_close(a->stream);
+    probe_run_close(&a->probe);
+    accept_release(a);
+    frame_stream_close(a->channel);
     if (a->base)
         event_base_free(a->base);
     if (a->guard_fd >= 0)
@@ -332,7 +360,7 @@ int worker_run(int guard_fd, pid_t guard)
     int rc;
 
     spawn_prepare(&a.limits);
-    stream_keep_memory();
+    frame_stream_keep_memory();
     a.base = event_base_new();
     rc = a.base ? channel_take(&a, &why) : fault_set(&why, ML_ERR_MEMORY, "out of memory");
     if (!rc)

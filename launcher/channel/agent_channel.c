@@ -2,8 +2,10 @@
 #include "launcher/channel/agent_channel.h"
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "launcher/channel/channel.h"
 #include "launcher/protocol/agent_protocol.h"
-#include "launcher/protocol/stream.h"
+#include "launcher/protocol/frame_stream.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,206 +23,214 @@ struct agent_channel {
     struct agent_channel_events events;
     struct event_base *base;
     int host;
+    const struct host *to;
     struct channel *channel;
-    struct stream *stream; /* once the channel is open */
-    int fd;                /* the stream's, for shutdown() */
-    int64_t heard_ms;
+    struct frame_stream *frames; /* once the channel is open */
+    int fd;                      /* that of `frames`, for shutdown() */
+    int64_t begun_ms;            /* when it began to be opened */
+    int64_t heard_ms;            /* when the last frame came */
     bool ended;
-    char text[768]; /* why it ended */
+    char text[768]; /* the reason for its end */
 
-    /* The channel's thread says here that it is open, or why not. */
-    int bell;
+    /* The channel's thread stores its result in `opened` and rings the bell. */
+    int bell; /* eventfd */
     struct event *on_bell;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of `opened` */
     struct fault opened;
 };
 
-static void channel_over(struct agent_channel *s, const char *text)
+static void channel_end(struct agent_channel *a, const char *text)
 {
-    if (s->ended)
+    if (a->ended)
         return;
-    s->ended = true;
-    snprintf(s->text, sizeof(s->text), "%s", text);
-    s->events.on_end(s->host, s->text, s->events.arg);
+    a->ended = true;
+    snprintf(a->text, sizeof(a->text), "%s", text);
+    log_debug("host %s: the channel to its agent has ended: %s", a->to->name, text);
+    a->events.on_end(a->host, a->text, a->events.arg);
 }
 
 static void on_frame(const struct frame *f, void *arg)
 {
-    struct agent_channel *s = arg;
+    struct agent_channel *a = arg;
 
-    s->heard_ms = clock_ms();
-    if (!s->ended)
-        s->events.on_frame(s->host, f, s->events.arg);
+    a->heard_ms = clock_ms();
+    if (!a->ended)
+        a->events.on_frame(a->host, f, a->events.arg);
 }
 
 static void on_end(const char *why, void *arg)
 {
-    struct agent_channel *s = arg;
-    char epitaph[512];
+    struct agent_channel *a = arg;
+    char exit_reason[512];
 
     if (!why) {
-        channel_epitaph(s->channel, epitaph, sizeof(epitaph));
-        why = epitaph;
+        channel_exit_reason(a->channel, exit_reason, sizeof(exit_reason));
+        why = exit_reason;
     }
-    channel_over(s, why);
+    channel_end(a, why);
 }
 
-/* In the channel's thread, or in channel_open_*: passes the word on. */
+/* In the channel's thread, or within channel_open. */
 static void on_channel_ready(struct channel *c, const struct fault *why, void *arg)
 {
-    struct agent_channel *s = arg;
+    struct agent_channel *a = arg;
     uint64_t one = 1;
 
     (void)c;
-    pthread_mutex_lock(&s->lock);
-    s->opened = *why;
-    pthread_mutex_unlock(&s->lock);
-    while (write(s->bell, &one, sizeof(one)) < 0 && errno == EINTR)
+    pthread_mutex_lock(&a->lock);
+    a->opened = *why;
+    pthread_mutex_unlock(&a->lock);
+    while (write(a->bell, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
 }
 
 static void on_opened(evutil_socket_t fd, short what, void *arg)
 {
-    const struct stream_events events = {on_frame, on_end, NULL, arg};
-    struct agent_channel *s = arg;
+    const struct frame_stream_events events = {on_frame, on_end, NULL, arg};
+    struct agent_channel *a = arg;
     struct fault why;
     int rc;
 
     (void)fd;
     (void)what;
-    event_del(s->on_bell);
-    pthread_mutex_lock(&s->lock);
-    why = s->opened;
-    pthread_mutex_unlock(&s->lock);
-    if (s->ended)
+    event_del(a->on_bell);
+    pthread_mutex_lock(&a->lock);
+    why = a->opened;
+    pthread_mutex_unlock(&a->lock);
+    if (a->ended)
         return;
     if (why.code) {
-        channel_over(s, why.text);
+        channel_end(a, why.text);
         return;
     }
-    s->heard_ms = clock_ms();
-    /* The stream closes its descriptor, the channel its own. */
-    s->fd = fcntl(channel_fd(s->channel), F_DUPFD_CLOEXEC, 3);
-    rc = s->fd < 0 ? fault_os(&why, ML_ERR_SYSTEM, errno, "cannot use the channel")
-                   : stream_open(&s->stream, s->base, s->fd, s->fd, &events, &why);
+    a->heard_ms = clock_ms();
+    log_debug("host %s: the channel to its agent is open after %d ms", a->to->name,
+              (int)(a->heard_ms - a->begun_ms));
+    /* The frames and the channel each close a descriptor of their own. */
+    a->fd = fcntl(channel_fd(a->channel), F_DUPFD_CLOEXEC, 3);
+    rc = a->fd < 0 ? fault_os(&why, ML_ERR_SYSTEM, errno, "cannot use the channel")
+                   : frame_stream_open(&a->frames, a->base, a->fd, a->fd, &events, &why);
     if (rc)
-        channel_over(s, why.text);
+        channel_end(a, why.text);
 }
+
+static const char *const way_names[] = {[HOST_BY_SSH] = "over SSH",
+                                        [HOST_IS_HERE] = "on this machine",
+                                        [HOST_BY_SRUN] = "by srun",
+                                        [HOST_BY_COMMAND] = "by --agent-command"};
 
 int agent_channel_open(struct agent_channel **out, struct event_base *base, int host,
                        const struct host *to, const struct channel_config *config,
                        const struct agent_channel_events *events, struct fault *why)
 {
-    struct agent_channel *s = calloc(1, sizeof(*s));
+    struct agent_channel *a = calloc(1, sizeof(*a));
     int rc;
 
-    if (!s)
+    if (!a)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    s->events = *events;
-    s->base = base;
-    s->host = host;
-    s->fd = -1;
-    pthread_mutex_init(&s->lock, NULL);
-    s->bell = eventfd(0, EFD_CLOEXEC);
-    if (s->bell >= 0)
-        s->on_bell = event_new(base, s->bell, EV_READ, on_opened, s);
-    if (!s->on_bell || event_add(s->on_bell, NULL)) {
+    a->events = *events;
+    a->base = base;
+    a->host = host;
+    a->to = to;
+    a->begun_ms = clock_ms();
+    a->fd = -1;
+    pthread_mutex_init(&a->lock, NULL);
+    a->bell = eventfd(0, EFD_CLOEXEC);
+    if (a->bell >= 0)
+        a->on_bell = event_new(base, a->bell, EV_READ, on_opened, a);
+    if (!a->on_bell || event_add(a->on_bell, NULL)) {
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot open a channel");
         goto fail;
     }
-    rc = channel_open(&s->channel, to, config, on_channel_ready, s, why);
+    log_debug("host %s: opening a channel to its agent %s", to->name, way_names[to->way]);
+    rc = channel_open(&a->channel, to, config, on_channel_ready, a, why);
     if (rc)
         goto fail;
-    *out = s;
+    *out = a;
     return 0;
 fail:
-    agent_channel_close(s);
+    agent_channel_close(a);
     return rc;
 }
 
-void agent_channel_close(struct agent_channel *s)
+void agent_channel_close(struct agent_channel *a)
 {
-    if (!s)
+    if (!a)
         return;
-    stream_close(s->stream);
-    if (!s->stream && s->fd >= 0)
-        close(s->fd);
-    channel_close(s->channel);
-    if (s->on_bell)
-        event_free(s->on_bell);
-    if (s->bell >= 0)
-        close(s->bell);
-    pthread_mutex_destroy(&s->lock);
-    free(s);
+    frame_stream_close(a->frames);
+    if (!a->frames && a->fd >= 0)
+        close(a->fd);
+    channel_close(a->channel);
+    if (a->on_bell)
+        event_free(a->on_bell);
+    if (a->bell >= 0)
+        close(a->bell);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
 }
 
-static bool is_open(const struct agent_channel *s)
+static bool channel_is_open(const struct agent_channel *a)
 {
-    return s->stream && !s->ended;
+    return a->frames && !a->ended;
 }
 
-void agent_channel_send(struct agent_channel *s, int type, const void *payload, size_t size)
+void agent_channel_send(struct agent_channel *a, int type, const void *payload, size_t size)
 {
-    if (is_open(s))
-        stream_send(s->stream, type, payload, size);
+    if (channel_is_open(a))
+        frame_stream_send(a->frames, type, payload, size);
 }
 
-void agent_channel_send_words(struct agent_channel *s, int type, const uint32_t *words, int count)
+void agent_channel_send_words(struct agent_channel *a, int type, const uint32_t *words, int count)
 {
     uint32_t packed[4];
 
     for (int i = 0; i < count; i++)
         packed[i] = htonl(words[i]);
-    agent_channel_send(s, type, packed, (size_t)count * sizeof(*packed));
+    agent_channel_send(a, type, packed, (size_t)count * sizeof(*packed));
 }
 
-void agent_channel_send_tagged(struct agent_channel *s, int type, uint32_t word, const void *bytes,
+void agent_channel_send_tagged(struct agent_channel *a, int type, uint32_t word, const void *bytes,
                                size_t size)
 {
     word = htonl(word);
-    if (is_open(s))
-        stream_send_parts(s->stream, type, &word, sizeof(word), bytes, size);
+    if (channel_is_open(a))
+        frame_stream_send_parts(a->frames, type, &word, sizeof(word), bytes, size);
 }
 
-void agent_channel_send_json(struct agent_channel *s, int type, json_t *object)
+void agent_channel_send_json(struct agent_channel *a, int type, json_t *object)
 {
-    if (is_open(s))
-        stream_send_json(s->stream, type, object);
+    if (channel_is_open(a))
+        frame_stream_send_json(a->frames, type, object);
     else
         json_decref(object);
 }
 
-void agent_channel_shut(struct agent_channel *s)
+void agent_channel_shut(struct agent_channel *a)
 {
-    if (is_open(s))
-        shutdown(s->fd, SHUT_WR);
+    if (channel_is_open(a))
+        shutdown(a->fd, SHUT_WR);
     else
-        channel_over(s, "closed before it was open");
+        channel_end(a, "closed before it was open");
 }
 
-bool agent_channel_has_ended(const struct agent_channel *s)
-{
-    return s->ended;
-}
-
-void agent_channel_check_silence(struct agent_channel *s)
+void agent_channel_check_silence(struct agent_channel *a)
 {
     char text[64];
 
-    if (!is_open(s) || clock_ms() - s->heard_ms < AGENT_SILENCE_MS)
+    if (!channel_is_open(a) || clock_ms() - a->heard_ms < AGENT_SILENCE_MS)
         return;
     snprintf(text, sizeof(text), "nothing was heard from its agent for %d s",
              AGENT_SILENCE_MS / 1000);
-    stream_fail(s->stream, text);
+    frame_stream_fail(a->frames, text);
 }
 
-void agent_channel_reset_silence(struct agent_channel *s)
+void agent_channel_reset_silence(struct agent_channel *a)
 {
-    s->heard_ms = clock_ms();
+    a->heard_ms = clock_ms();
 }
 
-void agent_channel_fail(struct agent_channel *s, const char *text)
+void agent_channel_fail(struct agent_channel *a, const char *text)
 {
-    if (is_open(s))
-        stream_fail(s->stream, text);
+    if (channel_is_open(a))
+        frame_stream_fail(a->frames, text);
 }

@@ -2,17 +2,20 @@
 #include "launcher/channel/channel.h"
 
 #include "launcher/channel/channel_ops.h"
+#include "launcher/channel/command_channel.h"
+#include "launcher/channel/local_channel.h"
+#include "launcher/channel/ssh_module.h"
 
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why)
 {
     switch (host->way) {
     case HOST_IS_HERE:
-        return channel_open_local(out, config, ready, arg, why);
+        return local_channel_open(out, config, ready, arg, why);
     case HOST_BY_SSH:
-        return channel_open_ssh(out, host, config, ready, arg, why);
+        return ssh_module_open(out, host, config, ready, arg, why);
     default:
-        return channel_open_command(out, host, config, ready, arg, why);
+        return command_channel_open(out, host, config, ready, arg, why);
     }
 }
 
@@ -21,9 +24,9 @@ int channel_fd(const struct channel *c)
     return c->fd;
 }
 
-void channel_epitaph(struct channel *c, char *text, size_t size)
+void channel_exit_reason(struct channel *c, char *text, size_t size)
 {
-    c->ops->epitaph(c, text, size);
+    c->ops->exit_reason(c, text, size);
 }
 
 void channel_close(struct channel *c)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * command_channel.c: an agent at the other end of whatever gives a pipe to a program over there:
- * srun, `kubectl exec -i`, `ip netns exec`. The command is a child on a socketpair. A thread reads
- * its stderr, which nobody else would empty, and waits for its end.
- */
+#include "launcher/channel/command_channel.h"
+
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/quiet_thread.h"
 #include "launcher/channel/channel_ops.h"
 #include "launcher/channel/srun_command.h"
@@ -29,9 +27,8 @@
 #include <unistd.h>
 
 enum {
-    START_MS = 60000,      /* for the agent's first word: Slurm may have a prolog to run */
-    EPITAPH_WAIT_MS = 500, /* from the end of the stream to the command's exit */
-    FRAME_FIRST_MAX = 4,   /* a frame begins with its length's high byte; a word with a letter */
+    START_MS = 60000,   /* for the agent's first byte: Slurm may have a prolog to run */
+    EXIT_WAIT_MS = 500, /* from the end of the socket to the command's exit */
 };
 
 struct command_channel {
@@ -44,16 +41,16 @@ struct command_channel {
     const char *agent;
     struct stream_child child;
     int process; /* a pidfd */
-    int wake;    /* eventfd: end */
+    int wake;    /* eventfd: the channel is being closed */
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t ended;
     struct last_words words;
     bool has_ended;
-    int status; /* once it has: as waitpid gives it */
+    int status; /* as waitpid gives it, once has_ended */
 };
 
-/* What the command's end looks like, and what can be done about it. */
+/* The command's end as a sentence with its remedy. */
 static void end_describe(struct command_channel *c, bool has_begun, char *text, size_t size)
 {
     const char *name = strrchr(c->argv[0], '/') + 1;
@@ -80,9 +77,9 @@ static void end_describe(struct command_channel *c, bool has_begun, char *text, 
                  name, how, *words ? "; it said: " : "", words, c->agent);
 }
 
-/* Waits for something to happen, and takes in what the command says on the way. False: it's the
- * end, or too late. */
-static bool await(struct command_channel *c, int fd, int64_t deadline_ms)
+/* Waits for an event on `fd` or from the command, whose stderr it reads. False: the command has
+ * ended, the channel is being closed, or the deadline (-1: none) has passed. */
+static bool command_await(struct command_channel *c, int fd, int64_t deadline_ms)
 {
     struct pollfd p[] = {{.fd = c->wake, .events = POLLIN},
                          {.fd = c->process, .events = POLLIN},
@@ -106,7 +103,7 @@ static bool await(struct command_channel *c, int fd, int64_t deadline_ms)
     return deadline_ms < 0 || clock_left_ms(deadline_ms) > 0;
 }
 
-static void reap(struct command_channel *c)
+static void command_reap(struct command_channel *c)
 {
     int status = 0;
 
@@ -121,14 +118,14 @@ static void reap(struct command_channel *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-static bool process_has_ended(const struct command_channel *c)
+static bool command_has_ended(const struct command_channel *c)
 {
     struct pollfd p = {.fd = c->process, .events = POLLIN};
 
     return poll(&p, 1, 0) > 0;
 }
 
-/* Up to the agent's first byte, which is left for the supervisor to read. */
+/* Waits for the agent's first byte and leaves it in the socket, for the supervisor to read. */
 static int agent_await(struct command_channel *c, struct fault *why)
 {
     int64_t deadline_ms = clock_ms() + START_MS;
@@ -137,8 +134,8 @@ static int agent_await(struct command_channel *c, struct fault *why)
     ssize_t n;
 
     while ((n = recv(c->base.fd, first, sizeof(first) - 1, MSG_PEEK | MSG_DONTWAIT)) < 0 && more)
-        more = await(c, c->base.fd, deadline_ms);
-    if (n > 0 && first[0] >= 0 && first[0] <= FRAME_FIRST_MAX)
+        more = command_await(c, c->base.fd, deadline_ms);
+    if (n > 0 && first[0] >= 0 && first[0] <= AGENT_FIRST_BYTE_MAX)
         return 0;
     if (n > 0) {
         first[n] = '\0';
@@ -147,19 +144,20 @@ static int agent_await(struct command_channel *c, struct fault *why)
                          "%s writes to its standard output, where only the agent may: '%s'",
                          c->argv[0], text_show(shown, first));
     }
-    if (n == 0) /* its stdout is closed: it'll end in a moment */
-        while (await(c, -1, deadline_ms) && clock_left_ms(deadline_ms) > START_MS - EPITAPH_WAIT_MS)
+    if (n == 0) /* its stdout is closed: it will end in a moment */
+        while (command_await(c, -1, deadline_ms) &&
+               clock_left_ms(deadline_ms) > START_MS - EXIT_WAIT_MS)
             ;
-    if (!process_has_ended(c))
+    if (!command_has_ended(c))
         return fault_set(why, ML_ERR_TIMEOUT, "%s has started no agent within %d s", c->argv[0],
                          START_MS / 1000);
-    reap(c);
+    command_reap(c);
     end_describe(c, false, text, sizeof(text));
     return fault_set(why, ML_ERR_REFUSED, "%s", text);
 }
 
-/* What a command says until its agent speaks, such as srun about a plugin that is not there,
- * explains no end that comes later. */
+/* Drops what the command has written to stderr before its agent spoke, such as srun's complaint
+ * about a missing plugin: that does not explain an end that comes later. */
 static void start_words_forget(struct command_channel *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -177,24 +175,24 @@ static void *command_run(void *arg)
     if (!rc)
         start_words_forget(c);
     c->ready(&c->base, &why, c->arg);
-    while (!rc && await(c, -1, -1))
+    while (!rc && command_await(c, -1, -1))
         ;
-    if (c->child.pid && process_has_ended(c)) {
-        reap(c);
-        /* What has come can still be read. An agent that outlives its command, as one behind nsenter
-         * does, sees the end now. */
+    if (c->child.pid && command_has_ended(c)) {
+        command_reap(c);
+        /* What has arrived can still be read. An agent that outlives its command, as one behind
+         * nsenter does, gets its end of file now. */
         shutdown(c->base.fd, SHUT_RDWR);
     }
     return NULL;
 }
 
-static void command_epitaph(struct channel *base, char *text, size_t size)
+static void command_exit_reason(struct channel *base, char *text, size_t size)
 {
     struct command_channel *c = (struct command_channel *)base;
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += EPITAPH_WAIT_MS * 1000000L;
+    until.tv_nsec += EXIT_WAIT_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&c->lock);
@@ -203,7 +201,7 @@ static void command_epitaph(struct channel *base, char *text, size_t size)
     if (c->has_ended)
         end_describe(c, true, text, size);
     else
-        snprintf(text, size, "%s has closed the stream to its agent", c->argv[0]);
+        snprintf(text, size, "%s has closed the channel to its agent", c->argv[0]);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -220,8 +218,8 @@ static void command_free(struct command_channel *c)
     free(c);
 }
 
-/* The end of the stream ends the agent; a command that stays all the same is ended with its group.
- */
+/* The end of the socket ends the agent. A command that stays nevertheless is ended together with
+ * its process group. */
 static void command_close(struct channel *base)
 {
     struct command_channel *c = (struct command_channel *)base;
@@ -238,9 +236,9 @@ static void command_close(struct channel *base)
     command_free(c);
 }
 
-static const struct channel_ops command_ops = {command_epitaph, command_close};
+static const struct channel_ops command_ops = {command_exit_reason, command_close};
 
-/* The command, the agent behind it. */
+/* The words of the command, followed by the agent's path and arguments. */
 static int argv_make(struct command_channel *c, const struct host *host, struct fault *why)
 {
     struct string_list words = {0};
@@ -269,6 +267,16 @@ static int argv_make(struct command_channel *c, const struct host *host, struct 
     return rc;
 }
 
+static void command_log(const struct command_channel *c)
+{
+    char line[1024] = "";
+    size_t used = 0;
+
+    for (char *const *word = c->argv; *word && used < sizeof(line); word++)
+        used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", *word);
+    log_debug("pid %d runs%s", (int)c->child.pid, line);
+}
+
 static int command_start(struct command_channel *c, struct fault *why)
 {
     int rc = stream_child_start(&c->child, c->argv, c->environment ? c->environment : environ, true,
@@ -277,6 +285,7 @@ static int command_start(struct command_channel *c, struct fault *why)
 
     if (rc)
         return rc;
+    command_log(c);
     c->base.fd = c->child.fd;
     c->process = pidfd_open(c->child.pid, 0);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -287,7 +296,7 @@ static int command_start(struct command_channel *c, struct fault *why)
     return fault_os(why, ML_ERR_SYSTEM, err, "cannot open a channel");
 }
 
-int channel_open_command(struct channel **out, const struct host *host,
+int command_channel_open(struct channel **out, const struct host *host,
                          const struct channel_config *config, channel_ready_fn *ready, void *arg,
                          struct fault *why)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* local_channel.c: the agent of this machine, a child on a socketpair. Its stderr is ours. */
+#include "launcher/channel/local_channel.h"
+
+#include "common/log.h"
 #include "launcher/channel/channel_ops.h"
 #include "launcher/process/stream_child.h"
 #include "launcher/protocol/agent_end.h"
@@ -13,13 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EPITAPH_WAIT_MS = 200 /* from the end of the stream to the agent's exit */ };
+enum { EXIT_WAIT_MS = 200 /* from the end of the socket to the agent's exit */ };
 
 struct local_channel {
     struct channel base;
     pid_t pid;   /* 0 once reaped */
     int process; /* a pidfd, or -1 */
-    int status;
+    int status;  /* as waitpid gives it, once reaped */
 };
 
 static void local_reap(struct local_channel *l)
@@ -28,17 +30,17 @@ static void local_reap(struct local_channel *l)
         l->pid = 0;
 }
 
-static void local_epitaph(struct channel *c, char *text, size_t size)
+static void local_exit_reason(struct channel *c, char *text, size_t size)
 {
     struct local_channel *l = (struct local_channel *)c;
     struct pollfd p = {.fd = l->process, .events = POLLIN};
 
     if (l->pid && l->process >= 0)
-        while (poll(&p, 1, EPITAPH_WAIT_MS) < 0 && errno == EINTR)
+        while (poll(&p, 1, EXIT_WAIT_MS) < 0 && errno == EINTR)
             ;
     local_reap(l);
     if (l->pid)
-        snprintf(text, size, "the agent (pid %d) has closed its stream but still runs",
+        snprintf(text, size, "the agent (pid %d) has closed its channel but still runs",
                  (int)l->pid);
     else if (WIFSIGNALED(l->status))
         agent_end_describe(text, size, 0, sigabbrev_np(WTERMSIG(l->status)), "");
@@ -54,14 +56,14 @@ static void local_close(struct channel *c)
         close(c->fd);
     if (l->process >= 0)
         close(l->process);
-    local_reap(
-        l); /* if it still runs: it ends by itself now, and is reaped when mlaunch has ended */
+    /* An agent that still runs ends by itself now; init reaps it once mlaunch has ended. */
+    local_reap(l);
     free(l);
 }
 
-static const struct channel_ops local_ops = {local_epitaph, local_close};
+static const struct channel_ops local_ops = {local_exit_reason, local_close};
 
-int channel_open_local(struct channel **out, const struct channel_config *config,
+int local_channel_open(struct channel **out, const struct channel_config *config,
                        channel_ready_fn *ready, void *arg, struct fault *why)
 {
     const char *agent = config->agent ? config->agent : config->local_agent;
@@ -81,6 +83,7 @@ int channel_open_local(struct channel **out, const struct channel_config *config
     l->base = (struct channel){&local_ops, child.fd};
     l->pid = child.pid;
     l->process = pidfd_open(child.pid, 0);
+    log_debug("agent %s started on this machine as pid %d", agent, (int)child.pid);
     *out = &l->base;
     ready(*out, &none, arg);
     return 0;

@@ -8,10 +8,10 @@
 #include <string.h>
 
 /*
- * A step of one task, which gets all that the job has on its node: --overlap, because a rank may
- * start steps of its own, and --mem=0. Unless --unbuffered, slurmstepd keeps what is no full line.
- * On the command line, because srun takes anything not said there from SLURM_* variables, which
- * sbatch set for other purposes.
+ * A step of one task that gets everything the job has on its node: --overlap, because a rank may
+ * start steps of its own, and --mem=0. Without --unbuffered slurmstepd holds back an incomplete
+ * line. Everything is set on the command line, because srun takes what is missing there from
+ * SLURM_* variables, which sbatch has set for other purposes.
  */
 static const char *const words[] = {"srun",
                                     "--nodes=1",
@@ -28,13 +28,14 @@ static const char *const words[] = {"srun",
                                     "--job-name=mlaunch",
                                     NULL};
 
-/* What a login gives; SLURM_* come anyway. Ranks of another host get no more of the caller's. */
+/* What a login sets; srun adds SLURM_* by itself. Ranks of another host get no other variables of
+ * the caller. */
 static const char login[] = "--export=HOME,USER,LOGNAME,SHELL,PATH,LANG";
 
 /*
- * Options of srun that no word can take back. They describe the steps that a user starts, with a
- * task for each rank: a step of one task would be confined to one rank's processors and GPUs, and
- * labels would come in between the agent's bytes.
+ * Options of srun that its command line cannot revoke. They describe the steps that a user starts
+ * with one task for each rank: they would confine a step of one task to one rank's processors and
+ * GPUs, and mix labels into the agent's bytes.
  */
 static const char *const options[] = {"SRUN_CPUS_PER_TASK",
                                       "SLURM_CPUS_PER_TASK",
@@ -69,7 +70,7 @@ static const char *const options[] = {"SRUN_CPUS_PER_TASK",
                                       "SLURM_REQ_SWITCH",
                                       NULL};
 
-/* Of these, what ranks' programs read: how many threads to start, and on what. */
+/* Those of them that the ranks' programs read: how many threads to start, and on what. */
 static const char *const kept[] = {"SLURM_CPUS_PER_TASK", "SLURM_GPUS_PER_TASK",
                                    "SLURM_THREADS_PER_CORE", NULL};
 
@@ -100,7 +101,7 @@ int srun_command_environment(char ***out, char *const *environment, struct fault
     return 0;
 }
 
-/* A comma would end it, and a value that srun itself made has none. */
+/* A comma would end the value; those that srun itself has set contain none. */
 static bool is_plain(const char *value)
 {
     return *value && strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -11,7 +11,7 @@
 #include "launcher/job/events_file.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
-#include "launcher/protocol/stream.h"
+#include "launcher/protocol/frame_stream.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 
@@ -325,7 +325,7 @@ int job_run(const struct plan *p)
 
     standard_descriptors_open();
     descriptor_limit_raise(p);
-    stream_keep_memory();
+    frame_stream_keep_memory();
     if (job_open(&j, &why)) {
         job_close(&j);
         log_error("%s", why.text);

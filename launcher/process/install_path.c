@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Relative ones count from the running program's directory, which is launcher/ or launcher/agent/
- * in a build tree. They come first: a build must never pick up another one's installed files. */
+/* Relative places start from the running program's directory, which is launcher/ or launcher/agent/
+ * in a build tree. They come first, because a build must never use another one's installed
+ * files. */
 static const char *const agent_places[] = {
     "mlaunch-agent",         "agent/mlaunch-agent",          "../libexec/mlaunch/mlaunch-agent",
     "mlaunch/mlaunch-agent", PKGLIBEXECDIR "/mlaunch-agent", NULL};
@@ -83,7 +84,7 @@ static int program_directory(char out[PATH_MAX], struct fault *why)
 static int file_find(char out[PATH_MAX], const char *dir, const char *const *places, int mode,
                      struct fault *why)
 {
-    const char *const *place = places; /* one at least */
+    const char *const *place = places; /* at least one */
     char path[PATH_MAX + 64];          /* room for the longest relative place */
 
     do {
@@ -95,7 +96,7 @@ static int file_find(char out[PATH_MAX], const char *dir, const char *const *pla
             return 0;
     } while (*++place);
     return fault_set(why, ML_ERR_SYSTEM,
-                     "%s is missing: looked beside %s and in the places of the installation; "
+                     "%s is missing: searched beside %s and in the places of the installation; "
                      "install mlaunch as a whole",
                      strrchr(*places, '/') ? strrchr(*places, '/') + 1 : *places, dir);
 }

@@ -37,7 +37,7 @@ bool last_words_read(struct last_words *w, int fd)
     return false;
 }
 
-/* Control characters come from another host and would reach the user's terminal. */
+/* Control characters from another host must not reach the user's terminal. */
 static bool is_gap(char c)
 {
     return (unsigned char)c <= ' ' || c == 127;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* last_words.h: the end of what a process wrote on its stderr, for the sentence about its end. */
+/* last_words.h: the end of a process's stderr, for the message about its end. */
 #ifndef LAUNCHER_PROCESS_LAST_WORDS_H
 #define LAUNCHER_PROCESS_LAST_WORDS_H
 
@@ -13,10 +13,11 @@ struct last_words {
 
 void last_words_add(struct last_words *w, const char *bytes, size_t size);
 
-/* Adds what a non-blocking descriptor has now (-1: nothing). False once it has ended. */
+/* Adds the bytes that a non-blocking descriptor has now (-1: none). False: it has ended. */
 bool last_words_read(struct last_words *w, int fd);
 
-/* All of it in one line, or as much of its end as there is room for; "" if nothing was said. */
+/* All bytes as one line without control characters, or as much of its end as `size` allows; "" if
+ * there are none. */
 void last_words_line(const struct last_words *w, char *text, size_t size);
 
 #endif

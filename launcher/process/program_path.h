@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* program_path.h: a program as a shell would find it. */
+/* program_path.h: finds a program as a shell does. */
 #ifndef LAUNCHER_PROCESS_PROGRAM_PATH_H
 #define LAUNCHER_PROCESS_PROGRAM_PATH_H
 
 #include "common/fault.h"
 
-/* *out: `name` itself if it holds a '/', else where PATH has it; owned by the caller.
- * ML_ERR_REFUSED: nothing executable is there. */
+/* Stores `name` itself in *out if it contains a '/', otherwise the program's path from PATH. The
+ * caller frees it. ML_ERR_REFUSED: there is no such executable file. */
 int program_path_find(char **out, const char *name, struct fault *why);
 
 #endif

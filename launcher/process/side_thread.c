@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <time.h>
 
-/* Ignored by default, used by nobody here: a stray one does no harm. */
+/* Ignored by default and not used otherwise: a stray one does no harm. */
 enum { WAKE_SIGNAL = SIGURG, NUDGE_MS = 10 };
 
-static void nothing(int signal)
+static void signal_ignore(int signal)
 {
     (void)signal;
 }
@@ -17,7 +17,7 @@ static void nothing(int signal)
 int side_thread_start(struct side_thread *t, void *(*run)(void *arg), void *arg, const char *what,
                       struct fault *why)
 {
-    struct sigaction interrupt = {.sa_handler = nothing}; /* no SA_RESTART */
+    struct sigaction interrupt = {.sa_handler = signal_ignore}; /* no SA_RESTART */
     int err;
 
     sigaction(WAKE_SIGNAL, &interrupt, NULL);
@@ -45,7 +45,8 @@ void side_thread_stop(struct side_thread *t)
     if (!t->started)
         return;
     side_thread_ask_to_stop(t);
-    /* Again and again: a signal may come between the thread's look at the flag and its call. */
+    /* Repeated, because a signal may arrive between the thread's check of the flag and its system
+     * call. */
     do {
         pthread_kill(t->thread, WAKE_SIGNAL);
         clock_gettime(CLOCK_REALTIME, &until);

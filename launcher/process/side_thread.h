@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * side_thread.h: a thread that does what would block the loop, and can be ended at any moment, in a
- * blocked system call too. (Not by pthread_cancel: the sanitizers don't know how it unwinds.)
+ * side_thread.h: a thread for work that would block the loop. It can be ended at any moment, also
+ * within a blocking system call. (Not by pthread_cancel, because the sanitizers do not support its
+ * unwinding.)
  */
 #ifndef LAUNCHER_PROCESS_SIDE_THREAD_H
 #define LAUNCHER_PROCESS_SIDE_THREAD_H
@@ -18,16 +19,18 @@ struct side_thread {
     atomic_bool stopping;
 };
 
-/* `t` is zeroed. The thread takes no signals of the process. `what`: for messages. */
+/* `t` is zeroed. The thread blocks all signals of the process. `what`: its purpose, for messages.
+ * ML_ERR_SYSTEM. */
 int side_thread_start(struct side_thread *t, void *(*run)(void *arg), void *arg, const char *what,
                       struct fault *why);
 
-/* Asked by the thread: after each system call that failed with EINTR, and before each wait. */
+/* For the thread: to be checked before each wait and after each system call that failed with
+ * EINTR. */
 bool side_thread_is_stopping(struct side_thread *t);
 
-/* Makes side_thread_is_stopping true and system calls fail with EINTR until the thread has returned. `t` may
- * never have been started. A thread that waits for a condition must be woken by the caller, after
- * side_thread_ask_to_stop. */
+/* side_thread_stop makes side_thread_is_stopping true and system calls fail with EINTR until the
+ * thread has returned; it takes a `t` that was never started. If the thread waits for a condition,
+ * the caller must call side_thread_ask_to_stop and signal the condition first. */
 void side_thread_ask_to_stop(struct side_thread *t);
 void side_thread_stop(struct side_thread *t);
 

@@ -43,8 +43,8 @@ static int child_spawn(pid_t *pid, int fd, int errors, char *const argv[],
     return err;
 }
 
-/* Above stderr, so that no dup2 in the child overwrites it when we were started with closed
- * streams. */
+/* Moves it above stderr, so that no dup2 in the child overwrites it if this process was started
+ * with closed standard streams. */
 static int raise_fd(int fd)
 {
     int raised = fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -15,7 +15,7 @@ void agent_end_describe(char *text, size_t size, int status, const char *signal,
         snprintf(how, sizeof(how), "was killed by SIG%s", signal);
     else if (status == AGENT_EXIT_NOT_OURS)
         snprintf(how, sizeof(how), "is another build than this mlaunch");
-    else if (status > STATUS_SIGNAL && status < STATUS_SIGNAL + 65) /* a shell stood in between */
+    else if (status > STATUS_SIGNAL && status < STATUS_SIGNAL + 65) /* reported by a shell */
         snprintf(how, sizeof(how), "was killed by signal %d", status - STATUS_SIGNAL);
     else
         snprintf(how, sizeof(how), "ended with status %d", status);

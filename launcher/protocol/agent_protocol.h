@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_protocol.h: what mlaunch and its agents say to each other over an agent's stdin and stdout
- * (doc/protocol.md, "Launcher and agent"): frames of common/frame.h. The channel is private (an SSH
+ * agent_protocol.h: the frames (common/frame.h) that mlaunch and its agents exchange over an
+ * agent's stdin and stdout (doc/protocol.md, "Launcher and agent"). The channel is private (an SSH
  * channel or a socketpair), so there is no handshake; HELLO carries the build.
  */
 #ifndef LAUNCHER_PROTOCOL_AGENT_PROTOCOL_H
@@ -9,28 +9,28 @@
 
 enum agent_frame {
     /* agent → mlaunch */
-    AGENT_HELLO = 16, /* JSON {build, arch, host, pid, address, cpus}: sent at once */
+    AGENT_HELLO = 16, /* JSON {build, arch, pid, address, guess}: sent at once */
     AGENT_READY,   /* JSON {coordinator, warnings:[…]}: the job is accepted, nothing runs yet */
-    AGENT_REFUSED, /* JSON {text, status}: the job can't run here; the agent ends */
+    AGENT_REFUSED, /* JSON {text, status}: the job cannot run here; the agent ends */
     AGENT_STARTED, /* JSON {rank, pid} */
     AGENT_OUTPUT,  /* raw: u32 rank, u8 stream (1, 2), bytes; no bytes: end of that stream */
     AGENT_EXITED,  /* JSON, see protocol.md: a rank's first process has ended, or never began */
     AGENT_STDIN_CREDIT, /* raw: u32 rank, u32 bytes that the rank has taken */
     AGENT_ABORTED,      /* JSON {rank, status, why}: ml_abort */
     AGENT_NOTE,         /* JSON {level, text}: a line for the user (stall, refused peer, warning) */
-    AGENT_LOST,         /* JSON {text}: the agent has lost its other half or the coordinator */
+    AGENT_LOST,         /* JSON {text}: the agent has lost its guard or the coordinator */
     AGENT_DONE,         /* JSON {survivors:[{pid, text}]}: all ranks and descendants are gone */
     AGENT_PONG,         /* empty: answers LAUNCH_PING */
-    AGENT_KILLED,       /* JSON {text}: `mlaunch kill` has ended the job; as LOST otherwise */
+    AGENT_KILLED,       /* JSON {text}: `mlaunch kill` has ended the job */
     AGENT_ANSWER,       /* JSON, see protocol.md: answers LAUNCH_QUERY */
     /* mlaunch → agent */
-    LAUNCH_JOB = 64, /* JSON, see protocol.md: everything the host has to do */
+    LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
     LAUNCH_STDIN,    /* raw: u32 rank, bytes; no bytes: end of file */
     LAUNCH_CREDIT,   /* raw: u32 bytes of OUTPUT payload that have been written out */
     LAUNCH_SIGNAL,   /* raw: u32 signal for every rank's process group */
-    LAUNCH_STOP,     /* raw: u32 first signal, u32 grace in ms: the ladder to SIGKILL */
-    LAUNCH_KILL,     /* empty: SIGKILL to all, now */
+    LAUNCH_STOP,     /* raw: u32 first signal, u32 grace in ms until SIGKILL */
+    LAUNCH_KILL,     /* empty: SIGKILL to all at once */
     LAUNCH_PAUSE,    /* empty: stop the ranks; silence is allowed until RESUME or end of file */
     LAUNCH_RESUME,   /* empty */
     LAUNCH_PING,     /* empty */
@@ -40,10 +40,13 @@ enum agent_frame {
 
 enum {
     AGENT_HEARTBEAT_MS = 2000,     /* between pings */
-    AGENT_SILENCE_MS = 10000,      /* without a frame: the channel is dead */
+    AGENT_SILENCE_MS = 10000,      /* without a frame, after which the peer is taken for dead */
     AGENT_OUTPUT_WINDOW = 4 << 20, /* bytes of OUTPUT payload per host that may be unacknowledged */
     AGENT_STDIN_WINDOW = 256 << 10, /* bytes of STDIN per rank that may be unacknowledged */
     AGENT_EXIT_NOT_OURS = 94,       /* agent started with --build X is another build: exit status */
+    /* The largest first byte of an agent's output: the high byte of a frame's length. A text that
+     * some other program prints begins with a larger one. */
+    AGENT_FIRST_BYTE_MAX = 4,
 };
 
 #endif

@@ -21,13 +21,13 @@ static int report_load(json_t **out, const char *name, const struct frame *f, st
     return 0;
 }
 
-/* Unpacks by json_unpack's format; the reference to `root` is dropped by the caller. */
+/* Unpacks with json_unpack's format. The caller drops the reference to `root`. */
 #define REPORT_UNPACK(root, name, why, ...)                                                        \
     (json_unpack(root, __VA_ARGS__)                                                                \
          ? fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s", name)                   \
          : 0)
 
-static void copy_text(char *out, size_t size, const char *text)
+static void text_copy(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text ? text : "");
 }
@@ -44,10 +44,10 @@ int hello_report_parse(struct hello_report *out, const struct frame *f, struct f
     rc = REPORT_UNPACK(root, "HELLO", why, "{s:s, s:s, s?s, s?s, s?I}", "build", &build, "arch",
                        &arch, "address", &address, "guess", &guess, "pid", &pid);
     if (!rc) {
-        copy_text(out->build, sizeof(out->build), build);
-        copy_text(out->arch, sizeof(out->arch), arch);
-        copy_text(out->address, sizeof(out->address), address);
-        copy_text(out->guess, sizeof(out->guess), guess);
+        text_copy(out->build, sizeof(out->build), build);
+        text_copy(out->arch, sizeof(out->arch), arch);
+        text_copy(out->address, sizeof(out->address), address);
+        text_copy(out->guess, sizeof(out->guess), guess);
         out->pid = pid;
     }
     json_decref(root);
@@ -65,17 +65,17 @@ int refused_report_parse(struct refused_report *out, const struct frame *f, stru
         return rc;
     rc = REPORT_UNPACK(root, "REFUSED", why, "{s:s, s?i}", "text", &text, "status", &status);
     if (!rc) {
-        copy_text(out->text, sizeof(out->text), text);
+        text_copy(out->text, sizeof(out->text), text);
         out->status = status > 0 && status < 256 ? status : STATUS_OURS;
     }
     json_decref(root);
     return rc;
 }
 
-static int check_rank(int rank, int ranks, struct fault *why)
+static int rank_check(int rank, int ranks, struct fault *why)
 {
     return rank < 0 || rank >= ranks
-               ? fault_set(why, ML_ERR_REFUSED, "its agent speaks of rank %d of %d", rank, ranks)
+               ? fault_set(why, ML_ERR_REFUSED, "its agent names rank %d of %d", rank, ranks)
                : 0;
 }
 
@@ -90,7 +90,7 @@ int started_report_parse(struct started_report *out, const struct frame *f, int 
         return rc;
     rc = REPORT_UNPACK(root, "STARTED", why, "{s:i, s:I}", "rank", &out->rank, "pid", &pid);
     if (!rc)
-        rc = check_rank(out->rank, ranks, why);
+        rc = rank_check(out->rank, ranks, why);
     if (!rc)
         out->pid = pid;
     json_decref(root);
@@ -115,7 +115,7 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
                        &out->signal, "core", &core, "consequence", &consequence, "ended_by_us",
                        &ended_by_us, "error", &error, "core_file", &core_file, "lost", &lost);
     if (!rc)
-        rc = check_rank(out->rank, ranks, why);
+        rc = rank_check(out->rank, ranks, why);
     if (!rc && (out->signal < 0 || out->signal > 127 ||
                 (!out->signal && (out->status < 0 || out->status > 255))))
         rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an EXITED without a valid status");
@@ -124,9 +124,9 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
         out->core = core;
         out->consequence = consequence;
         out->ended_by_us = ended_by_us;
-        copy_text(out->error, sizeof(out->error), error);
-        copy_text(out->core_file, sizeof(out->core_file), core_file);
-        copy_text(out->lost, sizeof(out->lost), lost);
+        text_copy(out->error, sizeof(out->error), error);
+        text_copy(out->core_file, sizeof(out->core_file), core_file);
+        text_copy(out->lost, sizeof(out->lost), lost);
     }
     json_decref(root);
     return rc;
@@ -144,13 +144,13 @@ int aborted_report_parse(struct aborted_report *out, const struct frame *f, int 
     rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s}", "rank", &out->rank, "status",
                        &out->status, "why", &text);
     if (!rc)
-        rc = check_rank(out->rank, ranks, why);
-    copy_text(out->why, sizeof(out->why), rc ? NULL : text);
+        rc = rank_check(out->rank, ranks, why);
+    text_copy(out->why, sizeof(out->why), rc ? NULL : text);
     json_decref(root);
     return rc;
 }
 
-static enum log_level level_of(const json_t *level)
+static enum log_level level_parse(const json_t *level)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};
 
@@ -176,8 +176,8 @@ int note_report_parse(struct note_report *out, const struct frame *f, struct fau
         return rc;
     rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s}", "level", &level, "text", &text);
     if (!rc) {
-        out->level = level_of(level);
-        copy_text(out->text, sizeof(out->text), text);
+        out->level = level_parse(level);
+        text_copy(out->text, sizeof(out->text), text);
     }
     json_decref(root);
     return rc;
@@ -197,7 +197,7 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
     rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o}", "coordinator", &coordinator, "warnings",
                        &warnings);
     if (!rc) {
-        copy_text(out->coordinator, sizeof(out->coordinator), coordinator);
+        text_copy(out->coordinator, sizeof(out->coordinator), coordinator);
         json_array_foreach(warnings, i, warning)
         {
             if (json_is_string(warning))
@@ -243,7 +243,7 @@ int text_report_parse(char *text, size_t size, const struct frame *f, struct fau
         return rc;
     rc = REPORT_UNPACK(root, "LOST", why, "{s:s}", "text", &found);
     if (!rc)
-        copy_text(text, size, found);
+        text_copy(text, size, found);
     json_decref(root);
     return rc;
 }

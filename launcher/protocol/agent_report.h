@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* agent_report.h: what an agent says (doc/protocol.md), out of JSON and checked: another host's
- * bytes. */
+/* agent_report.h: parses and checks the JSON of an agent's frames (doc/protocol.md), which come
+ * from another host. */
 #ifndef LAUNCHER_PROTOCOL_AGENT_REPORT_H
 #define LAUNCHER_PROTOCOL_AGENT_REPORT_H
 
@@ -32,9 +32,9 @@ struct exited_report {
     int status; /* valid if signal is 0 */
     int signal; /* or 0 */
     bool core, consequence, ended_by_us;
-    char error[256];     /* "": the rank did begin */
+    char error[256];     /* why it could not be started; "": it was started */
     char core_file[256]; /* "": unknown */
-    char lost[512];      /* a consequence: which peer it had lost, a sentence; or "" */
+    char lost[512];      /* of a consequence: a sentence that names the lost peer; or "" */
 };
 struct aborted_report {
     int rank, status;
@@ -45,7 +45,8 @@ struct note_report {
     char text[512];
 };
 
-/* `ranks`: how many the job has; a rank beyond is refused. ML_ERR_REFUSED says what is wrong. */
+/* `ranks`: the number of ranks in the job. ML_ERR_REFUSED: the frame is malformed, or its rank is
+ * out of range. */
 int hello_report_parse(struct hello_report *out, const struct frame *f, struct fault *why);
 int refused_report_parse(struct refused_report *out, const struct frame *f, struct fault *why);
 int started_report_parse(struct started_report *out, const struct frame *f, int ranks,

@@ -38,17 +38,15 @@ static const struct field fields[] = {
     {"init_timeout_ms", FIELD_INT, AT(init_timeout_ms), 0, MS_MAX},
     {"stall_ms", FIELD_INT, AT(stall_ms), 0, MS_MAX},
     {"grace_ms", FIELD_INT, AT(grace_ms), 0, MS_MAX},
-    {"umask", FIELD_INT, AT(umask), -1, 0777},
     {"stdin_rank", FIELD_INT, AT(stdin_rank), 0, SIZE_MAX_RANKS},
     {"local_net", FIELD_BOOL, AT(local_net), 0, 0},
     {"compat", FIELD_BOOL, AT(compat), 0, 0},
     {"eager", FIELD_BOOL, AT(eager), 0, 0},
 };
 
-static int refused(struct fault *why, const char *what, const char *name)
+static int member_refuse(struct fault *why, const char *what, const char *name)
 {
-    return fault_set(why, ML_ERR_REFUSED, "the launcher's JOB makes no sense: \"%s\" %s", name,
-                     what);
+    return fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is invalid: \"%s\" %s", name, what);
 }
 
 static int out_of_memory(struct fault *why)
@@ -65,27 +63,27 @@ static int field_read(struct job_message *m, const struct field *f, struct fault
     switch (f->kind) {
     case FIELD_STRING:
         if (!json_is_string(value))
-            return refused(why, "is not a string", f->name);
+            return member_refuse(why, "is not a string", f->name);
         *(const char **)(void *)at = json_string_value(value);
         return 0;
     case FIELD_BOOL:
         if (!json_is_boolean(value))
-            return refused(why, "is not true or false", f->name);
+            return member_refuse(why, "is not true or false", f->name);
         *(bool *)(void *)at = json_is_true(value);
         return 0;
     case FIELD_INT:
         if (!json_is_integer(value))
-            return refused(why, "is not a whole number", f->name);
+            return member_refuse(why, "is not a whole number", f->name);
         number = json_integer_value(value);
         if (number < f->min || number > f->max)
-            return refused(why, "is out of range", f->name);
+            return member_refuse(why, "is out of range", f->name);
         *(int *)(void *)at = (int)number;
         return 0;
     }
     return 0;
 }
 
-/* One of `words` (NULL-terminated) into *out as its index. */
+/* Stores in *out the index of the member's value in `words` (NULL-terminated). */
 static int word_read(const json_t *root, const char *name, const char *const *words, int *out,
                      struct fault *why)
 {
@@ -97,10 +95,10 @@ static int word_read(const json_t *root, const char *name, const char *const *wo
             return 0;
         }
     }
-    return refused(why, "is not one of its words", name);
+    return member_refuse(why, "is not one of its words", name);
 }
 
-/* An array of strings, NULL-terminated. `is_env`: each must be NAME=VALUE. */
+/* Reads an array of strings into a NULL-terminated list. `is_env`: each must be NAME=VALUE. */
 static int strings_read(const char ***out, const json_t *array, const char *name, bool is_env,
                         struct fault *why)
 {
@@ -108,7 +106,7 @@ static int strings_read(const char ***out, const json_t *array, const char *name
     const char **list;
 
     if (!json_is_array(array))
-        return refused(why, "is not a list", name);
+        return member_refuse(why, "is not a list", name);
     list = calloc(count + 1, sizeof(*list));
     if (!list)
         return out_of_memory(why);
@@ -117,10 +115,10 @@ static int strings_read(const char ***out, const json_t *array, const char *name
 
         if (!text || (is_env && (text[0] == '=' || !strchr(text, '=')))) {
             free(list);
-            return refused(why,
-                           is_env ? "holds something that is not NAME=VALUE"
-                                  : "holds something that is not a string",
-                           name);
+            return member_refuse(why,
+                                 is_env ? "holds something that is not NAME=VALUE"
+                                        : "holds something that is not a string",
+                                 name);
         }
         list[i] = text;
     }
@@ -146,15 +144,15 @@ static int hosts_read(struct job_message *m, struct fault *why)
     int rc;
 
     if (m->host >= m->hosts)
-        return refused(why, "is out of range", "host");
+        return member_refuse(why, "is out of range", "host");
     if (json_array_size(names) != (size_t)m->hosts)
-        return refused(why, "has not one name for each host", "host_names");
+        return member_refuse(why, "does not have one name for each host", "host_names");
     if (json_array_size(of) != (size_t)m->size)
-        return refused(why, "has not one entry for each rank", "host_of");
+        return member_refuse(why, "does not have one entry for each rank", "host_of");
     rc = strings_read(&m->host_names, names, "host_names", false, why);
     if (!rc && addresses) {
         if (json_array_size(addresses) != (size_t)m->hosts)
-            return refused(why, "has not one entry for each host", "addresses");
+            return member_refuse(why, "does not have one entry for each host", "addresses");
         rc = strings_read(&m->addresses, addresses, "addresses", false, why);
     }
     if (rc)
@@ -167,7 +165,7 @@ static int hosts_read(struct job_message *m, struct fault *why)
 
         if (!json_is_integer(host) || json_integer_value(host) < 0 ||
             json_integer_value(host) >= m->hosts)
-            return refused(why, "names a host that does not exist", "host_of");
+            return member_refuse(why, "names a host that does not exist", "host_of");
         m->host_of[i] = (int)json_integer_value(host);
     }
     return 0;
@@ -182,9 +180,9 @@ static int app_read(struct job_app *a, const json_t *object, struct fault *why)
     if (rc)
         return rc;
     if (!a->argv[0] || !a->argv[0][0])
-        return refused(why, "names no program", "argv");
+        return member_refuse(why, "names no program", "argv");
     a->cwd = json_string_value(json_object_get(object, "cwd"));
-    return a->cwd ? 0 : refused(why, "is not a string", "cwd");
+    return a->cwd ? 0 : member_refuse(why, "is not a string", "cwd");
 }
 
 static int apps_read(struct job_message *m, struct fault *why)
@@ -193,7 +191,7 @@ static int apps_read(struct job_message *m, struct fault *why)
     size_t count = json_array_size(array);
 
     if (count == 0)
-        return refused(why, "is not a list of programs", "apps");
+        return member_refuse(why, "is not a list of programs", "apps");
     m->apps = calloc(count, sizeof(*m->apps));
     if (!m->apps)
         return out_of_memory(why);
@@ -207,7 +205,8 @@ static int apps_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
-/* Whether rank i is well: of this host, its local rank its own. `seen`: the local ranks so far. */
+/* Whether rank i belongs to this host and no other rank has its number or local rank. `seen`: the
+ * local ranks so far. */
 static bool rank_is_valid(const struct job_message *m, int i, bool *seen)
 {
     const struct job_rank *r = &m->ranks[i];
@@ -230,7 +229,7 @@ static int ranks_read(struct job_message *m, struct fault *why)
     int rc = 0;
 
     if (count == 0 || count > (size_t)m->size)
-        return refused(why, "is not a list of this host's ranks", "ranks");
+        return member_refuse(why, "is not a list of this host's ranks", "ranks");
     m->ranks = calloc(count, sizeof(*m->ranks));
     seen = calloc(count, sizeof(*seen));
     if (!m->ranks || !seen) {
@@ -245,13 +244,13 @@ static int ranks_read(struct job_message *m, struct fault *why)
         if (member_int(object, "rank", m->size - 1, &r->rank) ||
             member_int(object, "local_rank", (int)count - 1, &r->local_rank) ||
             member_int(object, "app", m->app_count - 1, &r->app) || !rank_is_valid(m, (int)i, seen))
-            rc = refused(why, "holds a rank that is not of this host, or twice", "ranks");
+            rc = member_refuse(why, "holds a rank that is not of this host, or twice", "ranks");
     }
     free(seen);
     return rc;
 }
 
-/* A square of lists of device names. */
+/* Checks the RDMA matrix: a square of lists of device names, or of nulls. */
 static int wiring_read(struct job_message *m, struct fault *why)
 {
     json_t *wiring = json_object_get(m->root, "wiring");
@@ -261,19 +260,20 @@ static int wiring_read(struct job_message *m, struct fault *why)
     if (!wiring || json_is_null(wiring))
         return 0;
     if (json_array_size(wiring) != (size_t)m->hosts)
-        return refused(why, "has not one row for each host", "wiring");
+        return member_refuse(why, "does not have one row for each host", "wiring");
     json_array_foreach(wiring, i, row)
     {
         if (json_array_size(row) != (size_t)m->hosts)
-            return refused(why, "has a row of another length", "wiring");
+            return member_refuse(why, "has a row of another length", "wiring");
         json_array_foreach(row, j, entry)
         {
             if (!json_is_null(entry) && !json_is_array(entry))
-                return refused(why, "holds something that is not a list of devices", "wiring");
+                return member_refuse(why, "holds something that is not a list of devices",
+                                     "wiring");
             json_array_foreach(entry, k, device)
             {
                 if (!json_is_string(device))
-                    return refused(why, "holds something that is not a device", "wiring");
+                    return member_refuse(why, "holds something that is not a device", "wiring");
             }
         }
     }
@@ -281,7 +281,7 @@ static int wiring_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
-/* What the user has chosen for all RDMA ports; absent: nothing. */
+/* Reads the user's choices for all RDMA ports; without the member there are none. */
 static int rdma_read(struct job_message *m, struct fault *why)
 {
     const json_t *rdma = json_object_get(m->root, "rdma");
@@ -294,7 +294,7 @@ static int rdma_read(struct job_message *m, struct fault *why)
         m->rdma.port < 0 || m->rdma.port > 255 || m->rdma.gid_index < -1 ||
         m->rdma.gid_index > 255 || m->rdma.mtu < 0 || m->rdma.mtu > 4096 || m->rdma.qp < 0 ||
         m->rdma.qp > RDMA_PAIRS_UC)
-        return refused(why, "makes no sense", "rdma");
+        return member_refuse(why, "is invalid", "rdma");
     return 0;
 }
 
@@ -338,9 +338,9 @@ static int message_read(struct job_message *m, struct fault *why)
     if (rc)
         return rc;
     if (!job_id_is_valid(m->job))
-        return refused(why, "is not an id", "job");
+        return member_refuse(why, "is not an id", "job");
     if (!secret || !hex_parse(secret, m->secret, sizeof(m->secret)))
-        return refused(why, "is not 64 hexadecimal digits", "secret");
+        return member_refuse(why, "is not 64 hexadecimal digits", "secret");
     rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);
     if (!rc)
         rc = strings_read(&m->peers, json_object_get(m->root, "peers"), "peers", false, why);

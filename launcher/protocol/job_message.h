@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_message.h: LAUNCH_JOB, checked: everything that an agent has to do (doc/protocol.md,
- * "Launcher and agent"). What a launcher of this build sends is always right; the checks are there
- * for a damaged channel and for fuzzers, and so that nothing behind them has to doubt an index.
+ * job_message.h: LAUNCH_JOB, parsed and checked: the host's part of a job (doc/protocol.md,
+ * "Launcher and agent"). A launcher of this build always sends a valid one. The checks are for
+ * damaged channels and fuzzers, and let all other code rely on every index.
  */
 #ifndef LAUNCHER_PROTOCOL_JOB_MESSAGE_H
 #define LAUNCHER_PROTOCOL_JOB_MESSAGE_H
@@ -37,7 +37,7 @@ struct job_message {
     const char *host_name;
     const char **host_names; /* hosts of them */
     int *host_of;            /* size of them */
-    const char **addresses;  /* per host, "" where unknown; NULL: the launcher did not say */
+    const char **addresses;  /* per host, "" where unknown; NULL: the launcher has not sent them */
     const char *backend;     /* "tcp", "shm", "rdma" or "none" */
     bool local_net, compat, eager;
     const char *bind_ip; /* or "" */
@@ -46,7 +46,6 @@ struct job_message {
     int init_timeout_ms, stall_ms, grace_ms;
     enum job_bind bind;
     const char *command;
-    int umask; /* -1: leave it */
     enum job_stdin stdin_mode;
     int stdin_rank;
     const char **env;           /* NULL-terminated */
@@ -59,7 +58,7 @@ struct job_message {
     int rank_count;
 };
 
-/* Parses and checks; ML_ERR_REFUSED names the member at fault. */
+/* Parses and checks. ML_ERR_REFUSED names the invalid member. */
 int job_message_parse(struct job_message **out, const char *text, size_t size, struct fault *why);
 void job_message_destroy(struct job_message *m); /* wipes the secret; takes NULL */
 

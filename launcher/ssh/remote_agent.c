@@ -15,20 +15,17 @@
 
 static const char marker[] = "@mlaunch-agent@\n";
 
-enum {
-    NOISE_MAX = 65536, /* bytes that start-up files may print before the marker */
-    FRAME_FIRST_MAX =
-        4 /* a frame begins with its length's high byte; a word begins with a letter */
-};
+enum { NOISE_MAX = 65536 /* bytes that start-up files may print before the marker */ };
 
-/* What the line said when no candidate was right. */
+/* What the line has printed when no candidate was right. */
 struct verdict {
     char tried[16]; /* status of the last candidate, or "missing" */
     char machine[64];
     char home[3500];
 };
 
-/* A path as a word within the line's single quotes: octal where a shell might think otherwise. */
+/* Writes a path as a word within the line's single quotes, in octal if it holds a character that
+ * might have a meaning to a shell. */
 static void path_write(FILE *to, const char *path)
 {
     static const char plain[] =
@@ -48,7 +45,7 @@ static void path_write(FILE *to, const char *path)
     fputs("\")\"", to);
 }
 
-int remote_agent_line(char **out, const struct channel_config *config, struct fault *why)
+static int line_make(char **out, const struct channel_config *config, struct fault *why)
 {
     size_t size;
     FILE *to = open_memstream(out, &size);
@@ -61,7 +58,8 @@ int remote_agent_line(char **out, const struct channel_config *config, struct fa
     if (!config->agent)
         fprintf(to, " \"$(command -v mlaunch-agent)\" \"$HOME/.cache/mlaunch/%s/mlaunch-agent\"",
                 config->build);
-    /* STATUS_NOT_EXECUTABLE and STATUS_NOT_FOUND: of another architecture, or lacking a library. */
+    /* STATUS_NOT_EXECUTABLE and STATUS_NOT_FOUND: it is of another architecture, or a library is
+     * missing. */
     fprintf(to,
             "; do [ -x \"$a\" ] || continue; \"$a\" --build %s; t=$?; "
             "case $t in %d|%d|%d) ;; *) exit $t;; esac; done; "
@@ -71,7 +69,7 @@ int remote_agent_line(char **out, const struct channel_config *config, struct fa
     return fclose(to) == 0 ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-/* The command ended before any agent spoke. */
+/* The reason why the command has ended before any agent sent a byte. */
 static int silence_explain(struct remote_agent *a, const char *noise, bool marked,
                            struct fault *why)
 {
@@ -95,7 +93,7 @@ static int silence_explain(struct remote_agent *a, const char *noise, bool marke
         a->command.status, *words ? " and said: " : "", words);
 }
 
-/* Waits for more bytes, which go to buf at *used; or REMOTE_COMMAND_ENDED. */
+/* Waits for more bytes and appends them at buf + *used. REMOTE_COMMAND_ENDED: there are no more. */
 static int more_read(struct remote_agent *a, char *buf, size_t room, size_t *used,
                      struct fault *why)
 {
@@ -107,7 +105,7 @@ static int more_read(struct remote_agent *a, char *buf, size_t room, size_t *use
         if (rc == ML_ERR_TIMEOUT)
             fault_set(
                 why, rc,
-                "logged in, but the login shell or the agent says nothing for too long; do the "
+                "logged in, but the login shell or the agent sent nothing for too long; do the "
                 "shell's start-up files wait for something?");
         if (rc)
             return rc;
@@ -117,7 +115,8 @@ static int more_read(struct remote_agent *a, char *buf, size_t room, size_t *use
     return n > 0 ? 0 : n;
 }
 
-/* Passes over what precedes the marker. *used bytes of buf stay, those behind it. */
+/* Skips everything up to the marker. The bytes that follow it are moved to the beginning of buf;
+ * *used of them have arrived. */
 static int marker_await(struct remote_agent *a, char *buf, size_t *used, struct fault *why)
 {
     size_t passed = 0, kept;
@@ -128,8 +127,8 @@ static int marker_await(struct remote_agent *a, char *buf, size_t *used, struct 
         if (passed > NOISE_MAX)
             return fault_set(
                 why, ML_ERR_REFUSED,
-                "the login shell's start-up files print without an end; they must be quiet "
-                "when they aren't on a terminal");
+                "the login shell's start-up files print endlessly; they must be quiet without a "
+                "terminal");
         kept = *used < 1024 ? *used : 1024;
         passed += *used - kept;
         memmove(buf, buf + *used - kept, kept);
@@ -148,7 +147,7 @@ static int marker_await(struct remote_agent *a, char *buf, size_t *used, struct 
     return 0;
 }
 
-/* Runs the line. 0: an agent speaks; 1: *verdict tells why none does. */
+/* Runs the line. 0: an agent has answered; 1: none is right, for the reasons in *verdict. */
 static int line_run(struct remote_agent *a, struct remote_session *s, const char *line,
                     struct verdict *verdict, struct fault *why)
 {
@@ -158,25 +157,25 @@ static int line_run(struct remote_agent *a, struct remote_session *s, const char
     *used = 0;
     if (!rc)
         rc = marker_await(a, a->first, used, why);
-    while (!rc && (*used == 0 || ((unsigned char)a->first[0] > FRAME_FIRST_MAX &&
+    while (!rc && (*used == 0 || ((unsigned char)a->first[0] > AGENT_FIRST_BYTE_MAX &&
                                   !memchr(a->first, '\n', *used)))) {
         rc = *used < sizeof(a->first) - 1
                  ? more_read(a, a->first, sizeof(a->first) - 1, used, why)
-                 : fault_set(why, ML_ERR_REFUSED, "what answers there is no agent of mlaunch's");
+                 : fault_set(why, ML_ERR_REFUSED, "the program that answered is not mlaunch-agent");
         if (rc == REMOTE_COMMAND_ENDED)
             rc = silence_explain(a, "", true, why);
     }
-    if (rc || (unsigned char)a->first[0] <= FRAME_FIRST_MAX)
+    if (rc || (unsigned char)a->first[0] <= AGENT_FIRST_BYTE_MAX)
         return rc;
     a->first[*used] = '\0';
     if (sscanf(a->first, "none %15s %63s %3499[^\n]", verdict->tried, verdict->machine,
                verdict->home) != 3)
-        return fault_set(why, ML_ERR_REFUSED, "what answers there is no agent of mlaunch's: %.100s",
-                         a->first);
+        return fault_set(why, ML_ERR_REFUSED,
+                         "the program that answered is not mlaunch-agent: %.100s", a->first);
     return 1;
 }
 
-/* --agent names one and only one. */
+/* The reason why the only candidate, that of --agent, is not right. */
 static int named_explain(struct remote_agent *a, const struct verdict *v,
                          const struct channel_config *config, struct fault *why)
 {
@@ -191,7 +190,7 @@ static int named_explain(struct remote_agent *a, const struct verdict *v,
         return fault_set(
             why, ML_ERR_REFUSED,
             "%s, which --agent names, is another build than this mlaunch (%s); without "
-            "--agent mlaunch brings its own",
+            "--agent mlaunch copies its own",
             config->agent, config->build);
     return fault_set(why, ML_ERR_REFUSED,
                      "%s, which --agent names, cannot run there: status %s%s%s", config->agent,
@@ -205,7 +204,7 @@ static int machine_check(const struct verdict *v, struct fault *why)
     if (uname(&here) == 0 && strcmp(here.machine, v->machine) != 0)
         return fault_set(
             why, ML_ERR_REFUSED,
-            "no agent of this build is there, and mlaunch can't bring its own: the host is "
+            "no agent of this build is there, and mlaunch cannot copy its own: the host is "
             "%s, this machine %s; install mlaunch there from the same source, or name an "
             "agent with --agent",
             v->machine, here.machine);
@@ -222,7 +221,7 @@ static int staged_explain(struct remote_agent *a, const struct verdict *v,
     return fault_set(
         why, ML_ERR_REFUSED,
         "the agent was copied to %s/.cache/mlaunch/%s but does not run there (status %s%s%s); "
-        "is that file system mounted noexec, or its C library another one?",
+        "is that file system mounted noexec, or does it have another C library?",
         v->home, config->build, v->tried, *words ? ": " : "", words);
 }
 
@@ -230,8 +229,9 @@ int remote_agent_start(struct remote_agent *a, struct remote_session *s,
                        const struct channel_config *config, struct fault *why)
 {
     struct verdict v = {0};
+    bool is_copied = false;
     char *line;
-    int rc = remote_agent_line(&line, config, why);
+    int rc = line_make(&line, config, why);
 
     if (rc)
         return rc;
@@ -242,6 +242,7 @@ int remote_agent_start(struct remote_agent *a, struct remote_session *s,
     } else if (rc == 1) {
         log_info("%s: no agent of build %s is there (last status: %s); copying it", s->config->name,
                  config->build, v.tried);
+        is_copied = true;
         rc = machine_check(&v, why);
         if (!rc)
             rc = remote_stage(s, v.home, atoi(v.tried) == AGENT_EXIT_NOT_OURS, config, why);
@@ -252,6 +253,9 @@ int remote_agent_start(struct remote_agent *a, struct remote_session *s,
         if (rc == 1)
             rc = staged_explain(a, &v, config, why);
     }
+    if (!rc)
+        log_debug("%s: an agent of this build runs%s", s->config->name,
+                  is_copied ? ", just copied" : "; nothing had to be copied");
     free(line);
     return rc;
 }

@@ -30,8 +30,8 @@ static void on_exit_signal(ssh_session ssh, ssh_channel channel, const char *sig
     snprintf(c->signal, sizeof(c->signal), "%s", signal);
 }
 
-/* Both steps need an answer of sshd's. */
-static int channel_open(struct remote_command *c, struct fault *why)
+/* Opening the session and starting the line each need an answer from sshd. */
+static int session_open(struct remote_command *c, struct fault *why)
 {
     int answer, rc;
 
@@ -43,7 +43,7 @@ static int channel_open(struct remote_command *c, struct fault *why)
                                         ssh_get_error(c->session->ssh));
 }
 
-static int channel_exec(struct remote_command *c, const char *line, struct fault *why)
+static int line_exec(struct remote_command *c, const char *line, struct fault *why)
 {
     int answer, rc;
 
@@ -69,8 +69,8 @@ int remote_command_start(struct remote_command *c, struct remote_session *s, con
     c->callbacks.channel_exit_signal_function = on_exit_signal;
     ssh_callbacks_init(&c->callbacks);
     ssh_set_channel_callbacks(c->channel, &c->callbacks);
-    rc = channel_open(c, why);
-    return rc ? rc : channel_exec(c, line, why);
+    rc = session_open(c, why);
+    return rc ? rc : line_exec(c, line, why);
 }
 
 static void errors_read(struct remote_command *c)
@@ -98,7 +98,7 @@ int remote_command_read(struct remote_command *c, char *out, size_t size, struct
     if (n > 0)
         return n;
     errors_read(c);
-    if (ssh_channel_poll(c->channel, 0) > 0) /* it came together with those */
+    if (ssh_channel_poll(c->channel, 0) > 0) /* it arrived together with stderr's bytes */
         return ssh_channel_read_nonblocking(c->channel, out, (uint32_t)size, 0);
     if (ssh_channel_is_eof(c->channel))
         return REMOTE_COMMAND_ENDED;
@@ -110,7 +110,7 @@ int remote_command_read(struct remote_command *c, char *out, size_t size, struct
 void remote_command_reap(struct remote_command *c)
 {
     c->session->wait.deadline_ms = clock_ms() + REAP_MS;
-    /* Asking for the status takes in what has come. */
+    /* Asking for the status makes libssh process the packets that have arrived. */
     while (ssh_channel_get_exit_status(c->channel) < 0 && !*c->signal &&
            !ssh_channel_is_closed(c->channel) && ssh_is_connected(c->session->ssh))
         if (remote_session_wait(c->session, NULL))

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/ssh/remote_config_file.h"
 
+#include "common/number.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +17,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { INCLUDE_DEPTH = 16 }; /* as ssh's */
+enum { INCLUDE_DEPTH = 16 }; /* the same limit as ssh's */
 
-struct file {
+struct config_reader {
     struct remote_config *config;
     const char *path;
-    remote_keyword_fn *keyword;
     int depth;
-    bool applies; /* the block that we are in concerns this host */
+    bool applies; /* the current block concerns this host */
 };
 
-char *remote_config_word(char **rest)
+/* The next word of a value, with quotes removed in place; *rest moves on. NULL: no more. */
+static char *word_next(char **rest)
 {
     char *p = *rest, *word, *to;
     bool quoted = false;
@@ -43,7 +46,81 @@ char *remote_config_word(char **rest)
     return word;
 }
 
-/* ssh's patterns: * and ? alone, no brackets; names of hosts are compared without case. */
+/* --- keywords --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *keyword;
+    enum remote_option option;
+} keywords[] = {
+    {"hostname", REMOTE_HOSTNAME},
+    {"user", REMOTE_USER},
+    {"port", REMOTE_PORT},
+    {"hostkeyalias", REMOTE_HOST_KEY_ALIAS},
+    {"proxycommand", REMOTE_PROXY_COMMAND},
+    {"proxyjump", REMOTE_PROXY_JUMP},
+    {"userknownhostsfile", REMOTE_USER_KNOWN_HOSTS},
+    {"globalknownhostsfile", REMOTE_GLOBAL_KNOWN_HOSTS},
+    {"identitiesonly", REMOTE_IDENTITIES_ONLY},
+    {"identityagent", REMOTE_IDENTITY_AGENT},
+    {"addressfamily", REMOTE_ADDRESS_FAMILY},
+    {"bindaddress", REMOTE_BIND_ADDRESS},
+    {"ciphers", REMOTE_CIPHERS},
+    {"macs", REMOTE_MACS},
+    {"kexalgorithms", REMOTE_KEX},
+    {"hostkeyalgorithms", REMOTE_HOST_KEY_ALGORITHMS},
+    {"pubkeyacceptedalgorithms", REMOTE_PUBKEY_ALGORITHMS},
+    {"pubkeyacceptedkeytypes", REMOTE_PUBKEY_ALGORITHMS},
+    {"compression", REMOTE_COMPRESSION},
+};
+
+static int option_set(struct remote_config *c, enum remote_option option, const char *value,
+                      struct fault *why)
+{
+    if (c->option[option])
+        return 0; /* the first value wins */
+    return string_copy(&c->option[option], value, why);
+}
+
+static int keyword_take(struct remote_config *c, const char *keyword, const char *value,
+                        struct fault *why)
+{
+    char *copy, *rest, *word;
+    int rc = 0;
+
+    if (strcasecmp(keyword, "proxycommand") == 0 || strcasecmp(keyword, "proxyjump") == 0) {
+        if (c->option[REMOTE_PROXY_COMMAND] || c->option[REMOTE_PROXY_JUMP])
+            return 0;
+    }
+    if (string_copy(&copy, value, why))
+        return ML_ERR_MEMORY;
+    rest = copy;
+    if (strcasecmp(keyword, "identityfile") == 0) {
+        word = word_next(&rest);
+        rc = string_list_add(&c->identities, word ? word : "", why);
+    }
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords) && !rc; i++) {
+        enum remote_option option = keywords[i].option;
+
+        if (strcasecmp(keyword, keywords[i].keyword) != 0)
+            continue;
+        /* Commands and lists of files are taken as written, quotes included. */
+        if (option == REMOTE_PROXY_COMMAND || option == REMOTE_USER_KNOWN_HOSTS ||
+            option == REMOTE_GLOBAL_KNOWN_HOSTS)
+            word = rest;
+        else
+            word = word_next(&rest);
+        if (!word || !*word)
+            rc = fault_set(why, ML_ERR_ARGUMENT, "%s has no value", keyword);
+        else
+            rc = option_set(c, option, word, why);
+    }
+    free(copy);
+    return rc;
+}
+
+/* --- Host and Match --------------------------------------------------------------------------- */
+
+/* A pattern of ssh knows only * and ?, no brackets. Case is ignored. */
 static bool pattern_matches(const char *pattern, const char *name)
 {
     for (; *pattern; pattern++, name++) {
@@ -60,7 +137,7 @@ static bool pattern_matches(const char *pattern, const char *name)
     return !*name;
 }
 
-/* One pattern of a list: a match of !PATTERN ends the list with no. */
+/* Applies one pattern of a list. True: a match of !PATTERN has decided the whole list. */
 static bool pattern_decides(const char *pattern, const char *name, bool *result)
 {
     bool negated = *pattern == '!';
@@ -86,13 +163,13 @@ static bool host_line_matches(const struct remote_config *c, char *value)
 {
     bool result = false;
 
-    for (char *p = remote_config_word(&value); p; p = remote_config_word(&value))
+    for (char *p = word_next(&value); p; p = word_next(&value))
         if (pattern_decides(p, c->name, &result))
             break;
     return result;
 }
 
-/* Match exec: status 0 matches. */
+/* Match exec: the command matches if it ends with status 0. */
 static int command_run(const struct remote_config *c, const char *text, bool *matches,
                        struct fault *why)
 {
@@ -138,21 +215,21 @@ static int criterion_matches(const struct remote_config *c, const char *name, ch
     return 0;
 }
 
-/* All criteria of a Match line must hold; once one doesn't, none of the others is run. */
+/* All criteria of a Match line must hold. After the first that does not, no command is run. */
 static int match_line_matches(const struct remote_config *c, char *value, bool *matches,
                               struct fault *why)
 {
     int rc = 0;
 
     *matches = true;
-    for (char *name = remote_config_word(&value); name && !rc; name = remote_config_word(&value)) {
+    for (char *name = word_next(&value); name && !rc; name = word_next(&value)) {
         bool negated = *name == '!', one = true;
 
         name += negated;
         if (strcasecmp(name, "canonical") == 0)
-            one = false; /* names are never made canonical here */
+            one = false; /* mlaunch never canonicalizes names */
         else if (strcasecmp(name, "all") != 0 && strcasecmp(name, "final") != 0) {
-            char *argument = remote_config_word(&value);
+            char *argument = word_next(&value);
 
             if (*matches || !argument)
                 rc = criterion_matches(c, name, argument, &one, why);
@@ -162,20 +239,20 @@ static int match_line_matches(const struct remote_config *c, char *value, bool *
     return rc;
 }
 
-static int file_read(struct remote_config *c, const char *path, bool must_exist,
-                     remote_keyword_fn *keyword, int depth, struct fault *why);
+static int file_read(struct remote_config *c, const char *path, bool must_exist, int depth,
+                     struct fault *why);
 
-/* Where relative names of Include count from. */
+/* The directory that relative names of Include start from. */
 static const char *included_from(const char *path)
 {
     return strncmp(path, "/etc/ssh/", strlen("/etc/ssh/")) == 0 ? "/etc/ssh" : "~/.ssh";
 }
 
-static int include_read(struct file *f, char *value, struct fault *why)
+static int include_read(struct config_reader *f, char *value, struct fault *why)
 {
     int rc = 0;
 
-    for (char *name = remote_config_word(&value); name && !rc; name = remote_config_word(&value)) {
+    for (char *name = word_next(&value); name && !rc; name = word_next(&value)) {
         char *pattern = NULL;
         glob_t found;
 
@@ -189,7 +266,7 @@ static int include_read(struct file *f, char *value, struct fault *why)
             return rc;
         if (glob(pattern, GLOB_TILDE, NULL, &found) == 0) {
             for (size_t i = 0; i < found.gl_pathc && !rc; i++)
-                rc = file_read(f->config, found.gl_pathv[i], false, f->keyword, f->depth + 1, why);
+                rc = file_read(f->config, found.gl_pathv[i], false, f->depth + 1, why);
             globfree(&found);
         }
         free(pattern);
@@ -197,7 +274,7 @@ static int include_read(struct file *f, char *value, struct fault *why)
     return rc;
 }
 
-static int line_read(struct file *f, char *line, struct fault *why)
+static int line_read(struct config_reader *f, char *line, struct fault *why)
 {
     char *keyword = line + strspn(line, " \t"), *value, *end = line + strlen(line);
 
@@ -224,13 +301,13 @@ static int line_read(struct file *f, char *line, struct fault *why)
         return 0;
     if (strcasecmp(keyword, "include") == 0)
         return include_read(f, value, why);
-    return f->keyword(f->config, keyword, value, why);
+    return keyword_take(f->config, keyword, value, why);
 }
 
-static int file_read(struct remote_config *c, const char *path, bool must_exist,
-                     remote_keyword_fn *keyword, int depth, struct fault *why)
+static int file_read(struct remote_config *c, const char *path, bool must_exist, int depth,
+                     struct fault *why)
 {
-    struct file f = {c, path, keyword, depth, true};
+    struct config_reader f = {c, path, depth, true};
     FILE *stream = fopen(path, "re");
     char *line = NULL;
     size_t room = 0;
@@ -250,8 +327,130 @@ static int file_read(struct remote_config *c, const char *path, bool must_exist,
     return rc;
 }
 
-int remote_config_file_read(struct remote_config *c, const char *path, bool must_exist,
-                            remote_keyword_fn *keyword, struct fault *why)
+/* --- the whole -------------------------------------------------------------------------------- */
+
+/* Appends the words of an option, each expanded, to a list; "none" ends it. */
+static int words_expand(struct remote_config *c, struct string_list *list, const char *words,
+                        struct fault *why)
 {
-    return file_read(c, path, must_exist, keyword, 0, why);
+    char *copy = NULL, *rest, *word, *made;
+    int rc = string_copy(&copy, words, why);
+
+    for (rest = copy; !rc && (word = word_next(&rest)) && strcasecmp(word, "none") != 0;) {
+        rc = remote_config_expand(&made, c, word, why);
+        if (!rc) {
+            rc = string_list_add(list, made, why);
+            free(made);
+        }
+    }
+    free(copy);
+    return rc;
+}
+
+static int identities_expand(struct remote_config *c, struct fault *why)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->identities.count && !rc; i++) {
+        char *made;
+
+        rc = remote_config_expand(&made, c, c->identities.items[i], why);
+        if (!rc) {
+            free(c->identities.items[i]);
+            c->identities.items[i] = made;
+        }
+    }
+    return rc;
+}
+
+/* Sets what the files have left open, and expands tokens: those of HostName first, because the
+ * tokens of other options refer to it. */
+static int config_finish(struct remote_config *c, struct fault *why)
+{
+    char *written, *hostname;
+    const char *user = c->option[REMOTE_USER_KNOWN_HOSTS];
+    const char *global = c->option[REMOTE_GLOBAL_KNOWN_HOSTS];
+    int64_t port;
+    int rc = option_set(c, REMOTE_HOSTNAME, c->name, why);
+
+    if (!rc)
+        rc = option_set(c, REMOTE_USER, remote_config_local_user(), why);
+    if (!rc)
+        rc = option_set(c, REMOTE_PORT, "22", why);
+    if (rc)
+        return rc;
+    /* In HostName itself %h is the name that the user wrote. */
+    written = c->option[REMOTE_HOSTNAME];
+    c->option[REMOTE_HOSTNAME] = NULL;
+    rc = remote_config_expand(&hostname, c, written, why);
+    c->option[REMOTE_HOSTNAME] = rc ? NULL : hostname;
+    free(written);
+    if (rc)
+        return rc;
+    if (!number_parse(c->option[REMOTE_PORT], 1, 65535, &port))
+        return fault_set(why, ML_ERR_ARGUMENT, "\"%s\" is no port", c->option[REMOTE_PORT]);
+    c->port = (int)port;
+    rc = words_expand(c, &c->known_hosts, user ? user : "~/.ssh/known_hosts ~/.ssh/known_hosts2",
+                      why);
+    if (!rc)
+        rc = words_expand(c, &c->known_hosts,
+                          global ? global : "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2",
+                          why);
+    return rc ? rc : identities_expand(c, why);
+}
+
+static int files_read(struct remote_config *c, struct fault *why)
+{
+    char path[4096];
+    int rc;
+
+    if (c->file && strcmp(c->file, "none") == 0)
+        return 0;
+    if (c->file)
+        return file_read(c, c->file, true, 0, why);
+    snprintf(path, sizeof(path), "%s/.ssh/config", remote_config_home());
+    rc = file_read(c, path, false, 0, why);
+    return rc ? rc : file_read(c, "/etc/ssh/ssh_config", false, 0, why);
+}
+
+/* "user@[::1]" → "::1": user and brackets belong to the hostfile's syntax, not to ssh_config's. */
+static char *name_copy(const char *name)
+{
+    const char *at = strrchr(name, '@');
+    size_t size;
+
+    if (at)
+        name = at + 1;
+    size = strlen(name);
+    if (*name == '[' && size > 2 && name[size - 1] == ']')
+        return strndup(name + 1, size - 2);
+    return strdup(name);
+}
+
+int remote_config_file_read(struct remote_config **out, const struct host *host, const char *file,
+                            struct fault *why)
+{
+    struct remote_config *c = calloc(1, sizeof(*c));
+    char port[16];
+    int rc = 0;
+
+    if (!c || !(c->name = name_copy(host->name)) || (file && !(c->file = strdup(file)))) {
+        remote_config_destroy(c);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    snprintf(port, sizeof(port), "%d", host->port);
+    if (host->user)
+        rc = option_set(c, REMOTE_USER, host->user, why);
+    if (!rc && host->port)
+        rc = option_set(c, REMOTE_PORT, port, why);
+    if (!rc)
+        rc = files_read(c, why);
+    if (!rc)
+        rc = config_finish(c, why);
+    if (rc) {
+        remote_config_destroy(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
 }

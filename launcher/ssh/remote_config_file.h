@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_config_file.h: one ssh_config file: its lines, and whether they concern a host. */
+/*
+ * remote_config_file.h: reads ssh_config files as they concern one host.
+ *
+ * mlaunch reads them itself instead of leaving it to libssh, because libssh 0.10 matches Host
+ * against the name that HostName has set, so that a second block about a host is lost; and it knows
+ * no HostKeyAlias, no IdentitiesOnly, no `Match originalhost`, only one known_hosts file, and no -F
+ * for the ssh that ProxyJump runs. Host, Match (all, host, originalhost, user, localuser, exec,
+ * final), Include, quotes, tokens and ${VARIABLES} have the meaning of ssh_config(5). Keywords
+ * without a place in enum remote_option are skipped. Two keywords never have an effect:
+ * StrictHostKeyChecking (it is always `yes` here) and ConnectTimeout (mlaunch has an option of its
+ * own).
+ */
 #ifndef LAUNCHER_SSH_REMOTE_CONFIG_FILE_H
 #define LAUNCHER_SSH_REMOTE_CONFIG_FILE_H
 
+#include "launcher/hosts/host_list.h"
 #include "launcher/ssh/remote_config.h"
 
-#include <stdbool.h>
-
-/* A line that applies: keyword, and what stands behind it without surrounding blanks. */
-typedef int remote_keyword_fn(struct remote_config *c, const char *keyword, const char *value,
-                              struct fault *why);
-
-/* Calls `keyword` for each line of `path` (and of what it includes) that applies to c->name, in
- * order; Host and Match look at what c holds by then. The words of a fault get file and line in
- * front. A file that doesn't exist is an error if `must_exist`. */
-int remote_config_file_read(struct remote_config *c, const char *path, bool must_exist,
-                            remote_keyword_fn *keyword, struct fault *why);
-
-/* The next word of a value, quotes removed, in place; *rest moves on. NULL: no more. */
-char *remote_config_word(char **rest);
+/* Reads `file` (ssh -F; it must exist, "none": no file), or else ~/.ssh/config and then
+ * /etc/ssh/ssh_config. The user and the port of `host` have precedence over the files'.
+ * ML_ERR_ARGUMENT names file and line of what cannot be read. May run commands (Match exec). */
+int remote_config_file_read(struct remote_config **out, const struct host *host, const char *file,
+                            struct fault *why);
 
 #endif

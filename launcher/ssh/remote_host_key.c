@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/ssh/remote_host_key.h"
 
+#include "common/log.h"
+
 #include <errno.h>
+#define LIBSSH_LEGACY_0_4 /* as in remote_session.h */
+#include <libssh/libssh.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +15,13 @@ static const char default_algorithms[] =
     "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,"
     "rsa-sha2-256";
 
-/* What the files say about a host. */
+/* What the known_hosts files contain about a host. */
 struct finding {
-    ssh_key key;      /* the one to look for, or NULL */
-    FILE *algorithms; /* where those of known keys are listed, or NULL */
-    bool known;
-    const char *other_file; /* holds another key of the same kind, in other_line */
+    ssh_key key;            /* the one to look for, or NULL */
+    FILE *algorithms;       /* to list those of known keys, or NULL */
+    const char *known_file; /* holds the key, in known_line; NULL: the key is unknown */
+    int known_line;
+    const char *other_file; /* holds another key of the same type, in other_line */
     int other_line;
     const char *revoked_file;
     int revoked_line;
@@ -45,7 +51,7 @@ static void algorithms_add(FILE *to, ssh_key key)
     case SSH_KEYTYPE_ECDSA_P521:
         fprintf(to, "%s,", ssh_key_type_to_char(ssh_key_type(key)));
         break;
-    default: /* what libssh would not use anyway */
+    default: /* types that libssh would not use anyway */
         break;
     }
 }
@@ -71,7 +77,10 @@ static void line_judge(struct finding *f, const char *name, char *line, const ch
     if (f->algorithms && !revokes)
         algorithms_add(f->algorithms, entry->publickey);
     if (f->key && ssh_key_cmp(f->key, entry->publickey, SSH_KEY_CMP_PUBLIC) == 0) {
-        f->known = f->known || !revokes;
+        if (!revokes && !f->known_file) {
+            f->known_file = file;
+            f->known_line = number;
+        }
         if (revokes) {
             f->revoked_file = file;
             f->revoked_line = number;
@@ -84,7 +93,7 @@ static void line_judge(struct finding *f, const char *name, char *line, const ch
     ssh_knownhosts_entry_free(entry);
 }
 
-/* Files that don't exist say nothing, as with ssh. */
+/* A missing file is no error, as with ssh. */
 static int files_search(struct finding *f, const struct remote_config *c, bool with_port,
                         struct fault *why)
 {
@@ -109,7 +118,7 @@ static int files_search(struct finding *f, const struct remote_config *c, bool w
     return 0;
 }
 
-/* A host on another port may be known without it, as with ssh. */
+/* A host on a port other than 22 may be known by its bare name, as with ssh. */
 static int host_search(struct finding *f, const struct remote_config *c, struct fault *why)
 {
     int rc = files_search(f, c, true, why);
@@ -140,8 +149,8 @@ int remote_host_key_algorithms(char **out, const struct remote_config *c, struct
     return rc;
 }
 
-static int refuse(const struct finding *f, const struct remote_config *c, const char *print,
-                  struct fault *why)
+static int key_refuse(const struct finding *f, const struct remote_config *c, const char *print,
+                      struct fault *why)
 {
     const char *file =
         c->known_hosts.count ? c->known_hosts.items[0] : "known_hosts (no file is set)";
@@ -166,7 +175,8 @@ static int refuse(const struct finding *f, const struct remote_config *c, const 
         print, file, name, command);
 }
 
-int remote_host_key_check(struct remote_session *s, struct fault *why)
+int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_config *c,
+                          struct fault *why)
 {
     struct finding f = {0};
     unsigned char *hash = NULL;
@@ -174,14 +184,17 @@ int remote_host_key_check(struct remote_session *s, struct fault *why)
     char *print = NULL;
     int rc;
 
-    if (ssh_get_server_publickey(s->ssh, &f.key) != SSH_OK ||
+    if (ssh_get_server_publickey(ssh, &f.key) != SSH_OK ||
         ssh_get_publickey_hash(f.key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) < 0 ||
         !(print = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size))) {
-        rc = fault_set(why, ML_ERR_REFUSED, "cannot read its host key: %s", ssh_get_error(s->ssh));
+        rc = fault_set(why, ML_ERR_REFUSED, "cannot read its host key: %s", ssh_get_error(ssh));
     } else {
-        rc = host_search(&f, s->config, why);
-        if (!rc && (!f.known || f.revoked_file))
-            rc = refuse(&f, s->config, print, why);
+        rc = host_search(&f, c, why);
+        if (!rc && (!f.known_file || f.revoked_file))
+            rc = key_refuse(&f, c, print, why);
+        else if (!rc)
+            log_debug("%s: host key %s %s is known from %s line %d", c->name,
+                      ssh_key_type_to_char(ssh_key_type(f.key)), print, f.known_file, f.known_line);
     }
     ssh_string_free_char(print);
     ssh_clean_pubkey_hash(&hash);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * remote_host_key.h: is it the host that it claims to be? Always as with StrictHostKeyChecking yes:
- * the key must stand in one of the known_hosts files, under HostKeyAlias or the host's name.
- * Certificates of hosts
- * (@cert-authority) are not looked at.
+ * remote_host_key.h: verifies a host's identity, always as with StrictHostKeyChecking yes: the key
+ * must be in one of the known_hosts files, under HostKeyAlias or the host's name. Certificates of
+ * hosts (@cert-authority) are ignored.
  */
 #ifndef LAUNCHER_SSH_REMOTE_HOST_KEY_H
 #define LAUNCHER_SSH_REMOTE_HOST_KEY_H
 
-#include "launcher/ssh/remote_session.h"
+#include "launcher/ssh/remote_config.h"
 
-/* The algorithms to ask for, first those of the keys that are known; malloc'ed. Else a host that is
- * known by one key could show another. */
+struct ssh_session_struct;
+
+/* The algorithms to ask for, those of the known keys first, because otherwise a host that is known
+ * by one key could present another. Freed by the caller. */
 int remote_host_key_algorithms(char **out, const struct remote_config *c, struct fault *why);
 
-/* 0: the key is known. ML_ERR_REFUSED: unknown, changed or revoked; with what to do. */
-int remote_host_key_check(struct remote_session *s, struct fault *why);
+/* Checks the key that the server of `ssh` has presented. 0: it is known. ML_ERR_REFUSED: it is
+ * unknown, changed or revoked; `why` names the remedy. */
+int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_config *c,
+                          struct fault *why);
 
 #endif

@@ -19,15 +19,15 @@ static const char *const default_identities[] = {"~/.ssh/id_ed25519", "~/.ssh/id
 
 struct login {
     struct remote_session *s;
-    char tried[160], skipped[200]; /* lists for the sentence */
-    bool needs_passphrase;         /* some key file that was named does */
+    char tried[160], skipped[200]; /* lists for the message */
+    bool needs_passphrase;         /* a key file that was named needs one */
     bool done;
 };
 
-static void note(char *list, size_t size, const char *format, ...)
+static void list_note(char *list, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void note(char *list, size_t size, const char *format, ...)
+static void list_note(char *list, size_t size, const char *format, ...)
 {
     size_t used = strlen(list);
     va_list args;
@@ -41,18 +41,24 @@ static void note(char *list, size_t size, const char *format, ...)
     va_end(args);
 }
 
-/* What the answer to a key means. */
-static int answer_take(struct login *l, int answer, struct fault *why)
+/* Evaluates sshd's answer to a key. */
+static int answer_take(struct login *l, const char *what, int answer, struct fault *why)
 {
-    if (answer == SSH_AUTH_SUCCESS)
+    const struct remote_config *c = l->s->config;
+
+    if (answer == SSH_AUTH_SUCCESS) {
+        log_debug("%s: logged in as %s with %s", c->name, c->option[REMOTE_USER], what);
         l->done = true;
+    } else {
+        log_debug("%s: sshd does not accept %s", c->name, what);
+    }
     if (answer != SSH_AUTH_ERROR)
         return 0;
     return fault_set(why, ML_ERR_REFUSED, "its sshd ended the login after %s: %s",
                      *l->tried ? l->tried : "no key at all", ssh_get_error(l->s->ssh));
 }
 
-/* libssh asks this for a passphrase: there is nobody to ask. */
+/* libssh calls this for a passphrase, and there is nobody to ask. */
 static int passphrase_none(const char *prompt, char *buf, size_t size, int echo, int verify,
                            void *asked)
 {
@@ -73,11 +79,11 @@ static void certificate_add(ssh_key key, const char *file)
     snprintf(path, sizeof(path), "%s-cert.pub", file);
     if (access(path, R_OK) == 0 && ssh_pki_import_cert_file(path, &certificate) == SSH_OK &&
         ssh_pki_copy_cert_to_privkey(certificate, key) == SSH_OK)
-        log_debug("%s: with its certificate", file);
+        log_debug("key %s is offered with its certificate %s", file, path);
     ssh_key_free(certificate);
 }
 
-static int key_offer(struct login *l, ssh_key key, struct fault *why)
+static int key_offer(struct login *l, const char *file, ssh_key key, struct fault *why)
 {
     int answer;
 
@@ -87,7 +93,7 @@ static int key_offer(struct login *l, ssh_key key, struct fault *why)
         if (rc)
             return rc;
     }
-    return answer_take(l, answer, why);
+    return answer_take(l, file, answer, why);
 }
 
 static int file_try(struct login *l, const char *file, bool named, struct fault *why)
@@ -98,23 +104,23 @@ static int file_try(struct login *l, const char *file, bool named, struct fault 
 
     if (rc == SSH_OK) {
         certificate_add(key, file);
-        note(l->tried, sizeof(l->tried), "%s", file);
-        rc = key_offer(l, key, why);
+        list_note(l->tried, sizeof(l->tried), "%s", file);
+        rc = key_offer(l, file, key, why);
         ssh_key_free(key);
         return rc;
     }
     if (asked && named)
         l->needs_passphrase = true;
     if (asked)
-        note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", file);
+        list_note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", file);
     else if (access(file, R_OK) < 0 && (named || errno != ENOENT))
-        note(l->skipped, sizeof(l->skipped), "%s (%s)", file, strerror(errno));
+        list_note(l->skipped, sizeof(l->skipped), "%s (%s)", file, strerror(errno));
     else if (access(file, R_OK) == 0)
-        note(l->skipped, sizeof(l->skipped), "%s (libssh cannot read it)", file);
+        list_note(l->skipped, sizeof(l->skipped), "%s (libssh cannot read it)", file);
     return 0;
 }
 
-/* The socket of the ssh-agent, connected; -1: there is none, or it is not to be used. */
+/* A connected socket to ssh-agent; -1: there is none, or ssh_config forbids its use. */
 static int agent_connect(struct login *l)
 {
     const char *named = l->s->config->option[REMOTE_IDENTITY_AGENT];
@@ -135,7 +141,7 @@ static int agent_connect(struct login *l)
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     }
     if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
-        note(l->skipped, sizeof(l->skipped), "ssh-agent at %s (%s)", path, strerror(errno));
+        list_note(l->skipped, sizeof(l->skipped), "ssh-agent at %s (%s)", path, strerror(errno));
         close(fd);
         fd = -1;
     }
@@ -143,7 +149,8 @@ static int agent_connect(struct login *l)
     return fd;
 }
 
-/* libssh waits for the ssh-agent without an end (it may be asking its user): hence the watch. */
+/* The watch limits the time, because libssh waits forever for ssh-agent, which may be asking its
+ * user. */
 static int agent_try(struct login *l, struct fault *why)
 {
     struct remote_session *s = l->s;
@@ -152,12 +159,12 @@ static int agent_try(struct login *l, struct fault *why)
 
     if (fd < 0)
         return 0;
-    given = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* libssh closes it when it likes */
+    given = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* libssh closes this one at a time of its own */
     if (given < 0) {
         close(fd);
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot duplicate a descriptor");
     }
-    note(l->tried, sizeof(l->tried), "ssh-agent's keys");
+    list_note(l->tried, sizeof(l->tried), "ssh-agent's keys");
     ssh_set_agent_socket(s->ssh, given);
     rc = remote_watch_begin(&watch, &s->wait, s->socket.fd, fd, why);
     while (!rc && (answer = ssh_userauth_agent(s->ssh, NULL)) == SSH_AUTH_AGAIN)
@@ -166,10 +173,10 @@ static int agent_try(struct login *l, struct fault *why)
         rc = fault_set(why, ML_ERR_TIMEOUT,
                        "ssh-agent did not answer in time; is it waiting for you?");
     close(fd);
-    return rc ? rc : answer_take(l, answer, why);
+    return rc ? rc : answer_take(l, "a key of ssh-agent", answer, why);
 }
 
-static int refuse(struct login *l, struct fault *why)
+static int login_refuse(struct login *l, struct fault *why)
 {
     const char *user = l->s->config->option[REMOTE_USER];
     int methods = ssh_userauth_list(l->s->ssh, NULL);
@@ -233,5 +240,5 @@ int remote_login(struct remote_session *s, struct fault *why)
         fault_set(why, rc, "its sshd did not finish the login in time; tried: %s", l.tried);
     if (rc || l.done)
         return rc;
-    return refuse(&l, why);
+    return login_refuse(&l, why);
 }

@@ -9,8 +9,8 @@
 
 enum { BLOCK = 32768 };
 
-/* Bytes on their way. */
-struct block {
+/* Bytes that have been read and not yet written. */
+struct pump_block {
     char bytes[BLOCK];
     size_t from, to;
 };
@@ -18,18 +18,18 @@ struct block {
 struct pump {
     struct remote_command *command;
     int fd;
-    struct block out, in;       /* command → fd, fd → command */
+    struct pump_block out, in;  /* command → fd, fd → command */
     bool out_ended, in_ended;   /* their sources have given end of file */
-    bool out_closed, in_closed; /* … and it has been passed on, or there is nobody to take more */
+    bool out_closed, in_closed; /* it has been passed on, or the other side takes no more */
     bool broken;
 };
 
-static bool block_is_empty(const struct block *b)
+static bool block_is_empty(const struct pump_block *b)
 {
     return b->from == b->to;
 }
 
-/* The command's stdout to fd, as far as it goes. True: something moved. */
+/* Moves bytes of the command's stdout to fd, as many as possible. True: some moved. */
 static bool out_move(struct pump *p, struct fault *why)
 {
     ssize_t n;
@@ -47,7 +47,7 @@ static bool out_move(struct pump *p, struct fault *why)
                  MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return false;
-        if (n < 0) /* mlaunch has gone; the rest is for nobody */
+        if (n < 0) /* mlaunch has gone: the rest is dropped */
             p->out_closed = true;
         p->out.from = n < 0 ? p->out.to : p->out.from + (size_t)n;
         return true;
@@ -57,8 +57,8 @@ static bool out_move(struct pump *p, struct fault *why)
     return false;
 }
 
-/* fd to the command's stdin. Nothing is handed to libssh while it has bytes that the network has
- * not taken: it would keep them all. */
+/* Moves bytes of fd to the command's stdin, but none while libssh holds bytes that the network has
+ * not taken, because it would keep them all. True: some moved. */
 static bool in_move(struct pump *p)
 {
     ssh_session ssh = p->command->session->ssh;
@@ -80,7 +80,7 @@ static bool in_move(struct pump *p)
                                 (uint32_t)(p->in.to - p->in.from));
         if (put > 0)
             p->in.from += (size_t)put;
-        if (put < 0) /* the command has closed its side: what comes of it is seen in out_move */
+        if (put < 0) /* the command has closed its side: out_move will see its end */
             p->in_closed = true;
         return put > 0;
     }
@@ -89,14 +89,14 @@ static bool in_move(struct pump *p)
     return true;
 }
 
-/* Until a side can go on. 0, or ML_ERR_STATE: the channel is being closed. */
+/* Waits until one of the sides can go on. ML_ERR_STATE: the channel is being closed. */
 static int pump_wait(struct pump *p, struct fault *why)
 {
     struct remote_session *s = p->command->session;
     bool pending = ssh_get_poll_flags(s->ssh) & SSH_WRITE_PENDING;
     struct pollfd fds[] = {
         {.fd = s->wait.wake, .events = POLLIN},
-        /* Not read while mlaunch does not take what is there: SSH's window then stops the host. */
+        /* Not read while mlaunch has not taken the last block: SSH's window then stops the host. */
         {.fd = s->socket.fd,
          .events = (short)((block_is_empty(&p->out) ? POLLIN : 0) | (pending ? POLLOUT : 0))},
         {.fd = p->fd,
@@ -106,7 +106,7 @@ static int pump_wait(struct pump *p, struct fault *why)
     };
 
     if (!fds[2].events)
-        fds[2].fd = -1; /* or its hang-up would keep us awake */
+        fds[2].fd = -1; /* or its hang-up would end each poll() at once */
     while (poll(fds, s->socket.proxy.pid ? 4 : 3, -1) < 0)
         if (errno != EINTR)
             return fault_os(why, ML_ERR_SYSTEM, errno, "poll");

@@ -6,12 +6,12 @@
 #include "launcher/ssh/remote_command.h"
 
 /*
- * From the command's stdout to `fd` (after `first`), from `fd` to its stdin, until the command has
- * ended, the connection is broken or the channel is being closed. Each direction holds at most one
- * block that its other side has not taken, and behind it the sender's window (SSH's, the socket's),
- * so memory stays bounded. The end of file of one side is passed on to the other. On return `fd`
- * has given its reader all there was, or is shut. 0: the command's stdout came to its end;
- * ML_ERR_*: the connection broke.
+ * Copies the command's stdout to `fd` (after `first`) and `fd` to its stdin, until the command has
+ * ended, the connection breaks or the channel is being closed. Each direction holds at most one
+ * block that the other side has not taken, plus the sender's window (SSH's, the socket's), so
+ * memory stays bounded. The end of file of one side is passed on to the other. On return, all bytes
+ * of the command have been written to `fd`, unless its reader has gone. 0: the command has closed
+ * its stdout; ML_ERR_LINK: the connection broke; ML_ERR_STATE: the channel is being closed.
  */
 int remote_pump(struct remote_command *c, int fd, const char *first, size_t first_size,
                 struct fault *why);

@@ -12,10 +12,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A question; freed by the last of the two who hold it. */
-struct question {
+/* A question and its answer. Two threads hold it; the last one to drop it frees it. */
+struct name_question {
     atomic_int holders;
-    atomic_bool is_answered; /* set before the bell: status, err and answer are there to be read */
+    atomic_bool is_answered; /* status, err and answer are valid; set before `done` is rung */
     int done;                /* eventfd */
     char *name;
     char port[8];
@@ -23,7 +23,7 @@ struct question {
     int status, err;
 };
 
-static void question_drop(struct question *q)
+static void question_drop(struct name_question *q)
 {
     if (atomic_fetch_sub(&q->holders, 1) > 1)
         return;
@@ -37,7 +37,7 @@ static void question_drop(struct question *q)
 
 static void *question_ask(void *arg)
 {
-    struct question *q = arg;
+    struct name_question *q = arg;
 
     q->status = getaddrinfo(q->name, q->port, &q->hints, &q->answer);
     q->err = errno;
@@ -47,7 +47,7 @@ static void *question_ask(void *arg)
     return NULL;
 }
 
-static int question_start(struct question *q)
+static int question_start(struct name_question *q)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -63,7 +63,7 @@ static int question_start(struct question *q)
     return err;
 }
 
-static int answer_judge(struct question *q, struct addrinfo **out, struct fault *why)
+static int answer_judge(struct name_question *q, struct addrinfo **out, struct fault *why)
 {
     if (q->status == EAI_SYSTEM)
         return fault_os(why, ML_ERR_SYSTEM, q->err, "cannot look up the name %s", q->name);
@@ -80,7 +80,7 @@ static int answer_judge(struct question *q, struct addrinfo **out, struct fault 
 int remote_resolve(struct addrinfo **out, const char *name, int port, int family,
                    const struct remote_wait *w, struct fault *why)
 {
-    struct question *q = calloc(1, sizeof(*q));
+    struct name_question *q = calloc(1, sizeof(*q));
     int rc = 0, err;
 
     if (!q)
@@ -92,7 +92,7 @@ int remote_resolve(struct addrinfo **out, const char *name, int port, int family
     q->hints = (struct addrinfo){.ai_family = family,
                                  .ai_socktype = SOCK_STREAM,
                                  .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-    /* An address needs nobody to be asked. */
+    /* A numeric address needs no name server, and so no thread. */
     q->status = q->name ? getaddrinfo(q->name, q->port, &q->hints, &q->answer) : EAI_MEMORY;
     if (q->status == EAI_NONAME && q->done >= 0) {
         q->hints.ai_flags = AI_NUMERICSERV;

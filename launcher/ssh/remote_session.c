@@ -15,12 +15,13 @@
 #include <unistd.h>
 
 enum {
-    TRIES = 5,      /* connections that sshd may drop before its banner */
-    PAUSE_MS = 100, /* before the second try, doubled each time, and up to as much again at random:
-                      or else all who were dropped would come back together */
+    TRIES = 5, /* connections that sshd may drop before its banner */
+    /* Before the second try, doubled each time, and up to as much again at random: otherwise all
+     * clients that were dropped would come back together. */
+    PAUSE_MS = 100,
 };
 
-/* AES in hardware carries several times what libssh's first choice, chacha20, does. */
+/* AES in hardware has several times the throughput of libssh's first choice, chacha20. */
 static const char default_ciphers[] =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-ctr,"
     "aes192-ctr,aes128-ctr";
@@ -51,8 +52,8 @@ static int options_set(struct remote_session *s, int fd, struct fault *why)
 
     if (rc)
         return rc;
-    /* HOST is a stand-in: whom we connect to, and whose key it must be, is settled here, not there.
-     */
+    /* HOST is a dummy: mlaunch, not libssh, decides which address to connect to and whose key is
+     * expected. */
     if (ssh_options_set(s->ssh, SSH_OPTIONS_PROCESS_CONFIG, &no) < 0 ||
         ssh_options_set(s->ssh, SSH_OPTIONS_HOST, "host") < 0 ||
         ssh_options_set(s->ssh, SSH_OPTIONS_KNOWNHOSTS, "/dev/null") < 0 ||
@@ -85,7 +86,7 @@ int remote_session_wait(struct remote_session *s, struct fault *why)
     return remote_wait_for(&s->wait, s->socket.fd, pending ? POLLIN | POLLOUT : POLLIN, why);
 }
 
-/* The banner tells how far we came. *dropped: it is worth another try. */
+/* Explains a failed key exchange; the banner shows how far it went. *dropped: try again. */
 static int exchange_judge(struct remote_session *s, int rc, bool *dropped, struct fault *why)
 {
     const char *where = s->socket.where, *error = ssh_get_error(s->ssh);
@@ -105,7 +106,7 @@ static int exchange_judge(struct remote_session *s, int rc, bool *dropped, struc
         return fault_set(why, ML_ERR_REFUSED, "what answers on %s is no SSH server", where);
     if (banner)
         return fault_set(why, ML_ERR_REFUSED, "no agreement with the sshd on %s: %s", where, error);
-    /* A proxy that failed by itself has said why, and would fail again. */
+    /* A proxy that failed by itself has written the reason, and would fail again. */
     *dropped = !*words || strstr(words, "kex_exchange_identification") ||
                strstr(words, "Connection reset");
     if (*words)
@@ -117,7 +118,7 @@ static int exchange_judge(struct remote_session *s, int rc, bool *dropped, struc
         where);
 }
 
-/* One connection, keys exchanged. */
+/* Connects once and exchanges keys. */
 static int session_try(struct remote_session *s, bool *dropped, struct fault *why)
 {
     int fd, rc;
@@ -142,7 +143,11 @@ static int session_try(struct remote_session *s, bool *dropped, struct fault *wh
         if (rc)
             return exchange_judge(s, rc, dropped, why);
     }
-    return rc == SSH_OK ? 0 : exchange_judge(s, 0, dropped, why);
+    if (rc != SSH_OK)
+        return exchange_judge(s, 0, dropped, why);
+    log_debug("%s: keys exchanged with %s (%s): %s, cipher %s", s->config->name, s->socket.where,
+              ssh_get_serverbanner(s->ssh), ssh_get_kex_algo(s->ssh), ssh_get_cipher_out(s->ssh));
+    return 0;
 }
 
 static void session_drop(struct remote_session *s)

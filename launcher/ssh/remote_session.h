@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * remote_session.h: an SSH session with one host: connected, keys exchanged. libssh is used
- * non-blocking, so that every step ends at its deadline, and acknowledgements are hurried
+ * remote_session.h: an SSH session with one host, connected and with keys exchanged. libssh is used
+ * without blocking, so that every step ends at its deadline and acknowledgements are sent at once
  * (remote_socket_hurry):
  *
  *     while ((rc = ssh_something(s->ssh)) == SSH_AGAIN)
@@ -12,7 +12,7 @@
 
 #include "launcher/ssh/remote_socket.h"
 
-#define LIBSSH_LEGACY_0_4 /* without its old names, one of which is string_copy */
+#define LIBSSH_LEGACY_0_4 /* leaves out its old names, one of which is string_copy */
 #include <libssh/libssh.h>
 
 struct remote_session {
@@ -22,16 +22,15 @@ struct remote_session {
     const struct remote_config *config;
 };
 
-/* Connects and exchanges keys by the deadline of `w`, which stays the session's. An sshd that drops
- * the connection before its banner, because too many are logging in just now, is tried again. The
- * host's key is not judged yet (remote_host_key.h). */
+/* Connects and exchanges keys before the deadline of `w`, which becomes the session's. Tries again
+ * if sshd drops the connection before its banner, as it does while too many clients log in. Does
+ * not check the host's key (remote_host_key.h). */
 int remote_session_open(struct remote_session *s, const struct remote_config *c,
                         const struct remote_wait *w, struct fault *why);
 
-/* Until there is something to read, or to write if libssh has bytes left over. As remote_wait_for.
- */
+/* Waits until libssh can read, or write bytes that it still holds. Errors as remote_wait_for. */
 int remote_session_wait(struct remote_session *s, struct fault *why);
 
-void remote_session_close(struct remote_session *s); /* takes half-open ones */
+void remote_session_close(struct remote_session *s); /* takes a half-open one */
 
 #endif

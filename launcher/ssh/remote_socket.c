@@ -3,11 +3,13 @@
 
 #include "common/address.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "launcher/ssh/remote_resolve.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +23,13 @@ static const char *option_or_none(const struct remote_config *c, enum remote_opt
     return value && strcasecmp(value, "none") != 0 ? value : NULL;
 }
 
-bool remote_socket_has_proxy(const struct remote_config *c)
+static bool config_has_proxy(const struct remote_config *c)
 {
     return option_or_none(c, REMOTE_PROXY_COMMAND) || option_or_none(c, REMOTE_PROXY_JUMP);
 }
 
-/* 'text' for /bin/sh. */
-static void quote(FILE *to, const char *text)
+/* Writes 'text' as one word for /bin/sh. */
+static void shell_quote(FILE *to, const char *text)
 {
     fputc('\'', to);
     for (; *text; text++) {
@@ -39,8 +41,9 @@ static void quote(FILE *to, const char *text)
     fputc('\'', to);
 }
 
-/* What `ssh -J` would run for [user@]host[:port][,…]: ssh to the last jump host, through the
- * others. With the user's configuration, as strict as we are, and never asking anything. */
+/* The command that `ssh -J` would run for [user@]host[:port][,…]: ssh to the last jump host,
+ * through the others. It uses the user's configuration, checks host keys as strictly as mlaunch
+ * does, and never asks for anything. */
 static int jump_command(char **out, const struct remote_config *c, const char *jumps,
                         struct fault *why)
 {
@@ -55,7 +58,7 @@ static int jump_command(char **out, const struct remote_config *c, const char *j
     fputs("SSH_ASKPASS_REQUIRE=never exec ssh -o BatchMode=yes -o StrictHostKeyChecking=yes", to);
     if (c->file) {
         fputs(" -F ", to);
-        quote(to, c->file);
+        shell_quote(to, c->file);
     }
     if (last)
         fprintf(to, " -J '%.*s'", (int)(last - jumps), jumps);
@@ -64,7 +67,7 @@ static int jump_command(char **out, const struct remote_config *c, const char *j
         name = at + 1;
     }
     if (colon < name || strchr(colon, ']') || (strchr(name, ':') != colon && *name != '['))
-        colon = NULL; /* no port: the colon is an IPv6 address's */
+        colon = NULL; /* no port: the colon belongs to an IPv6 address */
     if (colon)
         fprintf(to, " -p '%s'", colon + 1);
     fprintf(to, " -W '[%s]:%d' -- ", c->option[REMOTE_HOSTNAME], c->port);
@@ -89,7 +92,7 @@ static int proxy_open(struct remote_socket *s, const struct remote_config *c, st
     } else {
         char *expanded;
 
-        /* As ssh: in the user's own shell, which doesn't linger. */
+        /* As ssh does: by the user's own shell, which the command replaces. */
         rc = remote_config_expand(&expanded, c, c->option[REMOTE_PROXY_COMMAND], why);
         if (!rc) {
             rc = string_format(&command, why, "%s%s", strncmp(expanded, "exec ", 5) ? "exec " : "",
@@ -119,7 +122,7 @@ static int connect_judge(int err, const char *where, struct fault *why)
     return fault_os(why, ML_ERR_LINK, err, "cannot connect to %s", where);
 }
 
-/* One address. */
+/* Connects to one address. */
 static int address_try(struct remote_socket *s, const struct addrinfo *to, const char *bind_to,
                        const struct remote_wait *w, struct fault *why)
 {
@@ -205,9 +208,11 @@ int remote_socket_open(struct remote_socket *s, const struct remote_config *c,
     int rc;
 
     *s = (struct remote_socket){.fd = -1, .proxy = {.fd = -1, .errors = -1}};
-    rc = remote_socket_has_proxy(c) ? proxy_open(s, c, why) : tcp_open(s, c, w, why);
+    rc = config_has_proxy(c) ? proxy_open(s, c, why) : tcp_open(s, c, w, why);
     if (rc)
         s->fd = -1;
+    else
+        log_debug("%s: connected to %s", c->name, s->where);
     return rc;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_socket.h: the byte stream to a host's sshd: TCP, or what ProxyCommand or ProxyJump runs.
- */
+/* remote_socket.h: the connection to a host's sshd: TCP, or what ProxyCommand or ProxyJump runs. */
 #ifndef LAUNCHER_SSH_REMOTE_SOCKET_H
 #define LAUNCHER_SSH_REMOTE_SOCKET_H
 
@@ -9,8 +8,6 @@
 #include "launcher/ssh/remote_config.h"
 #include "launcher/ssh/remote_wait.h"
 
-#include <stdbool.h>
-
 struct remote_socket {
     int fd;                    /* non-blocking; -1: not open */
     struct stream_child proxy; /* pid 0: none */
@@ -18,18 +15,17 @@ struct remote_socket {
     char where[300];           /* "10.0.0.2 port 22", "the proxy command": for messages */
 };
 
-bool remote_socket_has_proxy(const struct remote_config *c);
-
-/* Connects, until the deadline of `w`; the addresses of a name share the time. */
+/* Connects before the deadline of `w`; the addresses of a name share the time. Errors as
+ * remote_wait_for and remote_resolve; ML_ERR_REFUSED and ML_ERR_LINK name the address. */
 int remote_socket_open(struct remote_socket *s, const struct remote_config *c,
                        const struct remote_wait *w, struct fault *why);
 
-/* Acknowledge what comes at once: sshd has Nagle's algorithm on while keys are exchanged, so that
- * an acknowledgement that is put off costs 40 ms. The kernel forgets it: say it before each wait.
- */
+/* Makes the kernel acknowledge what arrives at once: sshd uses Nagle's algorithm while keys are
+ * exchanged, so that a delayed acknowledgement costs 40 ms. To be called before each wait, because
+ * the kernel drops the setting. */
 void remote_socket_hurry(const struct remote_socket *s);
 
-/* What a proxy has said on its stderr so far, in one line; "" if nothing. */
+/* What a proxy has written to its stderr so far, in one line; "" if nothing. */
 void remote_socket_proxy_words(struct remote_socket *s, char *text, size_t size);
 
 /* Closes, and ends a proxy. */

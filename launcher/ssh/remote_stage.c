@@ -2,6 +2,7 @@
 #include "launcher/ssh/remote_stage.h"
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "launcher/process/install_path.h"
 
 #include <errno.h>
@@ -16,12 +17,12 @@
 #include <unistd.h>
 
 enum {
-    CHUNK = 128 << 10, /* bytes a write: below the 256 KiB that servers take at once */
-    FILES = 7,         /* at most: two are there only with RDMA */
+    CHUNK = 128 << 10, /* bytes of one write: below the 256 KiB that servers accept */
+    FILES = 7,         /* at most: two exist only in builds with RDMA */
 };
 
-/* A file of this build, here. */
-struct source {
+/* A file of this build on this machine. */
+struct stage_file {
     const char *name; /* on the host */
     char *bytes;      /* mapped, or NULL */
     size_t size;
@@ -33,11 +34,11 @@ struct stage {
     struct remote_watch *watch;
     int step_ms;    /* the longest that one request may take */
     char dir[3700]; /* on the host */
-    bool distrust;  /* replace what is there, too */
-    struct source files[FILES];
+    bool distrust;  /* replace existing files, too */
+    struct stage_file files[FILES];
 };
 
-/* Each step gets its own time: a slow line may take long for all of them. */
+/* Each request gets a deadline of its own: all of them may take long on a slow line. */
 static void step_begin(struct stage *g)
 {
     remote_watch_extend(g->watch, clock_ms() + g->step_ms);
@@ -60,8 +61,8 @@ static const char *sftp_word(struct stage *g)
     }
 }
 
-/* SFTP has no word for a full disk: the file system is asked. */
-static int write_explain(struct stage *g, const struct source *f, struct fault *why)
+/* SFTP has no error code for a full disk, so this asks for the free space. */
+static int write_explain(struct stage *g, const struct stage_file *f, struct fault *why)
 {
     const char *word = sftp_word(g);
     sftp_statvfs_t fs = sftp_statvfs(g->sftp, g->dir);
@@ -115,9 +116,9 @@ static int directories_make(struct stage *g, const char *home, const char *build
     return 0;
 }
 
-/* `build`, unless NULL, is looked for in its bytes: or else a tree that is half rebuilt would put a stranger under this
- * build's name, for good. */
-static int source_open(struct source *f, const char *path, const char *name, const char *build,
+/* Maps the file. Unless `build` is NULL, the file must contain it: otherwise a build tree that is
+ * only half rebuilt would store a file of another build under this build's name, for good. */
+static int source_open(struct stage_file *f, const char *path, const char *name, const char *build,
                        struct fault *why)
 {
     struct stat st;
@@ -133,7 +134,7 @@ static int source_open(struct source *f, const char *path, const char *name, con
         close(fd);
     if (bytes == MAP_FAILED)
         return ML_ERR_SYSTEM;
-    *f = (struct source){name, bytes, (size_t)st.st_size}; /* the caller unmaps it */
+    *f = (struct stage_file){name, bytes, (size_t)st.st_size}; /* unmapped by remote_stage */
     if (!build || memmem(bytes, f->size, build, strlen(build)))
         return 0;
     return fault_set(
@@ -143,7 +144,7 @@ static int source_open(struct source *f, const char *path, const char *name, con
         path, build);
 }
 
-static int bytes_copy(struct stage *g, const struct source *f, sftp_file to, struct fault *why)
+static int bytes_copy(struct stage *g, const struct stage_file *f, sftp_file to, struct fault *why)
 {
     for (size_t done = 0; done < f->size;) {
         size_t n = f->size - done < CHUNK ? f->size - done : CHUNK;
@@ -156,9 +157,10 @@ static int bytes_copy(struct stage *g, const struct source *f, sftp_file to, str
     return 0;
 }
 
-/* The whole file under `temporary`, on the disk (or a host that crashes now would keep an empty one
- * under the final name) and closed; some servers report a full disk only then. */
-static int temporary_write(struct stage *g, const struct source *f, const char *temporary,
+/* Writes the whole file under the name `temporary`, syncs it (otherwise a host that crashes now
+ * could keep an empty file under the final name) and closes it; some servers report a full disk
+ * only then. */
+static int temporary_write(struct stage *g, const struct stage_file *f, const char *temporary,
                            struct fault *why)
 {
     sftp_file to = sftp_open(g->sftp, temporary, O_WRONLY | O_CREAT | O_EXCL, 0700);
@@ -178,8 +180,8 @@ static int temporary_write(struct stage *g, const struct source *f, const char *
     return rc;
 }
 
-/* A copy, whole and usable. */
-static bool is_there(struct stage *g, const char *path, const struct source *f)
+/* Whether there is a complete and usable copy. */
+static bool is_there(struct stage *g, const char *path, const struct stage_file *f)
 {
     sftp_attributes a = sftp_stat(g->sftp, path);
     bool there = a && a->size == f->size && (a->permissions & 0700) == 0700;
@@ -189,8 +191,8 @@ static bool is_there(struct stage *g, const char *path, const struct source *f)
     return there;
 }
 
-/* Servers don't rename over a file: one that is there is another job's copy, or not to be trusted. */
-static int final_rename(struct stage *g, const struct source *f, const char *temporary,
+/* Servers do not rename over an existing file. Such a file is another job's copy, or distrusted. */
+static int final_rename(struct stage *g, const struct stage_file *f, const char *temporary,
                         const char *path, struct fault *why)
 {
     int rc;
@@ -210,7 +212,7 @@ static int final_rename(struct stage *g, const struct source *f, const char *tem
     return rc;
 }
 
-static int file_copy(struct stage *g, const struct source *f, struct fault *why)
+static int file_copy(struct stage *g, const struct stage_file *f, struct fault *why)
 {
     char path[4000], temporary[4100];
     int rc;
@@ -219,10 +221,16 @@ static int file_copy(struct stage *g, const struct source *f, struct fault *why)
     snprintf(path, sizeof(path), "%s/%s", g->dir, f->name);
     snprintf(temporary, sizeof(temporary), "%s/.%s.%08x%08x", g->dir, f->name, randombytes_random(),
              randombytes_random());
-    if (!g->distrust && is_there(g, path, f))
+    if (!g->distrust && is_there(g, path, f)) {
+        log_debug("%s: %s is there already", g->s->config->name, path);
         return 0;
+    }
     rc = temporary_write(g, f, temporary, why);
-    return rc ? rc : final_rename(g, f, temporary, path, why);
+    if (!rc)
+        rc = final_rename(g, f, temporary, path, why);
+    if (!rc)
+        log_debug("%s: copied %zu KiB to %s", g->s->config->name, f->size >> 10, path);
+    return rc;
 }
 
 static int files_copy(struct stage *g, const char *home, const char *build, struct fault *why)
@@ -236,7 +244,7 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
     return rc;
 }
 
-static int part_open(struct source *out, enum install_part part, const char *name,
+static int part_open(struct stage_file *out, enum install_part part, const char *name,
                      const char *build, struct fault *why)
 {
     char path[PATH_MAX];
@@ -245,7 +253,7 @@ static int part_open(struct source *out, enum install_part part, const char *nam
     return rc ? rc : source_open(out, path, name, build, why);
 }
 
-/* The agent last: where it is, the others are. */
+/* The agent comes last, so that the other files are there whenever it is. */
 static int sources_open(struct stage *g, const struct channel_config *config, struct fault *why)
 {
     char path[PATH_MAX];
@@ -276,7 +284,7 @@ int remote_stage(struct remote_session *s, const char *home, bool distrust,
         rc = remote_watch_begin(&g.watch, &s->wait, s->socket.fd, -1, why);
     if (!rc) {
         step_begin(&g);
-        ssh_set_blocking(s->ssh, 1); /* libssh's SFTP knows nothing else */
+        ssh_set_blocking(s->ssh, 1); /* libssh's SFTP supports nothing else */
         rc = files_copy(&g, home, config->build, why);
         if (g.sftp)
             sftp_free(g.sftp);

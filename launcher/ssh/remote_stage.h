@@ -3,13 +3,16 @@
 #ifndef LAUNCHER_SSH_REMOTE_STAGE_H
 #define LAUNCHER_SSH_REMOTE_STAGE_H
 
-#include "launcher/channel/channel.h"
+#include "launcher/channel/channel_config.h"
 #include "launcher/ssh/remote_session.h"
 
-/* Over SFTP into HOME/.cache/mlaunch/BUILD/ (0700). Each file under a temporary name, created with O_EXCL, then
- * renamed, the agent last: jobs at the same time, and homes that hosts share, see whole files or none. A
- * file that is there, usable and of the right size, is left alone, unless `distrust`: then what is there was
- * run and said that it was another build. A failure leaves no half file behind. */
+#include <stdbool.h>
+
+/* Copies over SFTP into HOME/.cache/mlaunch/BUILD/ (0700). Each file is created under a temporary
+ * name with O_EXCL and then renamed, the agent last, so that simultaneous jobs, and hosts that
+ * share a home directory, see whole files or none. An existing file that is usable and has the
+ * right size is kept, unless `distrust` is set, because the agent found there is of another build.
+ * A failure leaves no partial file behind. ML_ERR_* names file or directory and the reason. */
 int remote_stage(struct remote_session *s, const char *home, bool distrust,
                  const struct channel_config *config, struct fault *why);
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct remote_watch {
-    int wake, end; /* end: eventfd, the call has returned */
+    int wake, end; /* end: an eventfd, the call has returned */
     int fds[2];
     atomic_int_least64_t deadline_ms;
     atomic_bool cut;

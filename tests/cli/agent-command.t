@@ -26,6 +26,10 @@ check_output 300000 "bytes pass unchanged" sh -c 'head -c 300000 /dev/urandom > 
     sh "$T" "$MLAUNCH" "$enter" "$H1"
 check_status 7 "a rank's status" ml -n 2 -- sh -c 'exit $((MLAUNCH_RANK * 7))'
 check_match "^mlaunch: rank 1 on host $H2 .*exited with status 7" "$ERR" "and its host"
+check "-vv tells more" ml -vv -n 1 -- true
+check_match "^mlaunch: host $H1: opening a channel to its agent by --agent-command" "$ERR" "… how a channel is opened"
+check_match "^mlaunch: pid [0-9]+ runs .*netns-hosts exec $H1 .*mlaunch-agent --build " "$ERR" "… by which command"
+check_match "^mlaunch: host $H1: the channel to its agent is open after [0-9]+ ms" "$ERR" "… and how long it took"
 check "the plan tells" ml --dry-run -- true
 check_match "^host 0: $H1 \(--agent-command\)" "$OUT" "how the agents are started"
 

@@ -42,7 +42,7 @@ def main():
         silent()
     if odd == "gone":
         sys.exit(7)
-    send(HELLO, {"build": "0" * 16 if odd == "build" else build, "host": "h", "pid": os.getpid(), "cpus": 1,
+    send(HELLO, {"build": "0" * 16 if odd == "build" else build, "pid": os.getpid(),
                  "arch": "vax" if odd == "arch" else os.uname().machine, "address": ""})
     if odd == "early":
         send(EXITED, {"rank": 0, "status": 0})

@@ -21,12 +21,9 @@ check_error 125 "host localhost: its processor is vax, this machine's" "another 
 check_error 125 'host localhost: its agent sent a message of type 21 out of turn' \
     "it speaks out of turn" odd early
 check_error 125 'host localhost: no room here' "it refuses" odd refuses
-check_error 125 'host localhost: the agent ended with status 8' \
-    "it ends before it is ready" odd gone-later
-check_error 125 'host localhost was lost: its agent speaks of rank 5 of 1' \
-    "it speaks of a rank that there isn't" odd other-rank
-check_error 125 'host localhost was lost: its agent sent a malformed EXITED' \
-    "it sends nonsense" odd malformed
+check_error 125 'host localhost: the agent ended with status 8' "it ends before it is ready" odd gone-later
+check_error 125 'host localhost was lost: its agent names rank 5 of 1' "it speaks of a rank that there isn't" odd other-rank
+check_error 125 'host localhost was lost: its agent sent a malformed EXITED' "it sends nonsense" odd malformed
 check_error 125 'host localhost was lost: its other half is gone' "it says that it is lost" odd lost
 check_error 0 'host localhost: process 9 could not be ended: in uninterruptible sleep' \
     "it leaves a survivor" odd warns

@@ -114,8 +114,7 @@ kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 exec 8>&-
 job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
-check_match "bytes that ranks have written, and nobody has taken, are dropped" "$T/out" \
-    "… what is lost is said, of the ranks' pipes"
+check_match "bytes that ranks have written, and nobody has read, are dropped" "$T/out" "… what is lost is said, of the ranks' pipes"
 check_match "output that has not been read is dropped" "$T/out" "… and of mlaunch's own"
 
 # On a terminal.

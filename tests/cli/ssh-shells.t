@@ -35,7 +35,7 @@ netns exec "$H1" sh -c \
     "[ -e $home/.bashrc ] || : > $home/.bashrc; mount --bind $T/bashrc $home/.bashrc"
 check_output "quiet" "start-up files that print" ml -- echo quiet
 printf 'yes | head -c 1000000\n' > "$T/bashrc"
-check_error 125 "host $H1: .*start-up files print without an end" "… without an end" ml -- true
+check_error 125 "host $H1: .*start-up files print endlessly" "… endlessly" ml -- true
 : > "$T/bashrc"
 
 shell_set /usr/sbin/nologin
@@ -46,6 +46,6 @@ check_error 125 "host $H1: " "a login shell that is not there" ml -- true
 shell_set /bin/bash
 printf 'exec sleep 30\n' > "$T/bashrc"
 printf '[ssh]\nconnect-timeout = 2\n' > "$T/ini"
-check_error 125 "host $H1: logged in, but .*says nothing for too long" "start-up files that hang" \
+check_error 125 "host $H1: logged in, but .*sent nothing for too long" "start-up files that hang" \
     "$MLAUNCH" --config "$T/ini" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -- true
 done_testing

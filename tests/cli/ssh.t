@@ -150,6 +150,16 @@ check_output 1 "one connection a host, whatever the number of ranks" \
     ml -H "$H1" -n 8 --output raw -- sh -c \
     '[ $MLAUNCH_RANK != 7 ] || ss -Htn state established "sport = :22" | wc -l'
 
+# -vv says what each step of a connection did.
+check "-vv" ml -vv -H "$H1" -n 1 -- true
+for line in "host $H1: opening a channel to its agent over SSH" "$H1: connected to .*$A1.* port 22" \
+    "$H1: keys exchanged with .*: curve25519-sha256.*, cipher aes128-gcm@openssh.com" \
+    "$H1: host key ssh-[a-z0-9]+ SHA256:.* is known from $NETNS_KNOWN_HOSTS line [0-9]+" \
+    "$H1: logged in as root with $NETNS_KEY" "$H1: an agent of this build runs; nothing had to be copied" \
+    "host $H1: the channel to its agent is open after [0-9]+ ms"; do
+    check_match "^mlaunch: $line" "$ERR" "… $line"
+done
+
 check_host jump "ProxyJump" "$H2"
 check_host two-jumps "ProxyJump through two hosts" "$H3"
 check_host command "ProxyCommand" "$H2"

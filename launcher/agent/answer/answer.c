@@ -5,35 +5,36 @@
 #include "launcher/agent/answer/answer_clean.h"
 #include "launcher/agent/answer/answer_kill.h"
 #include "launcher/agent/answer/answer_list.h"
+#include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/probe_run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int devices_answer(const struct query *q, json_t *out, struct fault *why)
+static int devices_add(const struct answer_question *q, json_t *out, struct fault *why)
 {
-    return wires_devices(q->wires, q->question, out, why);
+    return probe_run_devices(q->probe, q->question, out, why);
 }
 
-static int wires_answer(const struct query *q, json_t *out, struct fault *why)
+static int wires_add(const struct answer_question *q, json_t *out, struct fault *why)
 {
-    return wires_try(q->wires, q->question, out, why);
+    return probe_run_try(q->probe, q->question, out, why);
 }
 
-static const struct question {
+static const struct answer_kind {
     const char *what;
-    int (*answer)(const struct query *q, json_t *out, struct fault *why);
-} questions[] = {{"list", list_answer},
-                 {"kill", kill_answer},
-                 {"clean", clean_answer},
-                 {"devices", devices_answer},
-                 {"wires", wires_answer}};
+    int (*answer)(const struct answer_question *q, json_t *out, struct fault *why);
+} kinds[] = {{"list", answer_list_run},
+             {"kill", answer_kill_run},
+             {"clean", answer_clean_run},
+             {"devices", devices_add},
+             {"wires", wires_add}};
 
-json_t *query_answer(const char *text, size_t size, struct wires *wires)
+json_t *answer_make(const char *text, size_t size, struct probe_run *probe)
 {
     json_t *root = json_loadb(text, size, 0, NULL), *out = json_object();
     const char *what = "";
-    struct query q = {.base = "/tmp", .job = "", .question = root, .wires = wires};
+    struct answer_question q = {.base = "/tmp", .job = "", .question = root, .probe = probe};
     struct fault why = {0};
     int rc = ML_ERR_REFUSED;
 
@@ -41,9 +42,9 @@ json_t *query_answer(const char *text, size_t size, struct wires *wires)
                     "dry_run", &q.dry_run))
         what = "";
     fault_set(&why, rc, "the launcher's question is malformed");
-    for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
-        if (strcmp(questions[i].what, what) == 0)
-            rc = questions[i].answer(&q, out, &why);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strcmp(kinds[i].what, what) == 0)
+            rc = kinds[i].answer(&q, out, &why);
     }
     if (rc)
         json_object_set_new(out, "error", text_json(why.text));

@@ -17,39 +17,43 @@
 
 enum {
     POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
-    GIVE_UP_MS = 3000, /* when what survives SIGKILL is left */
-    PASS_MS = 50,      /* between two looks into /proc */
+    GIVE_UP_MS = 3000, /* after this, processes that survive SIGKILL are left */
+    PASS_MS = 50,      /* between two passes over /proc */
 };
 
-/* The job that a process is left over from: into `id`; false: none, or not to be touched. */
-static bool is_left_over(const struct survey *s, const struct query *q, size_t i, char id[AUTH_JOB])
+/* Stores in `id` the dead job that the process was left by. False: there is none, or the process
+ * must not be touched. */
+static bool is_left_over(const struct job_survey *s, const struct answer_question *q, size_t i,
+                         char id[AUTH_JOB])
 {
-    const struct survey_owner *o = &s->owners[i];
+    const struct job_survey_owner *o = &s->owners[i];
     uid_t user;
 
     if (s->processes.list[i].has_ended)
         return false;
-    if (o->job >= 0 && s->jobs[o->job].state == SURVEY_STALE && s->jobs[o->job].user == geteuid())
+    if (o->job >= 0 && s->jobs[o->job].state == JOB_SURVEY_STALE &&
+        s->jobs[o->job].user == geteuid())
         snprintf(id, AUTH_JOB, "%s", s->jobs[o->job].file.job);
     else if (o->is_orphan && o->mark)
-        survey_job_id(o->mark, id);
+        job_survey_id(o->mark, id);
     else
         return false;
     return (!*q->job || strcmp(q->job, id) == 0) && process_user(s->processes.list[i].pid, &user) &&
            user == geteuid();
 }
 
-/* Whom a process must not be, or stand above or below: ourselves, and the agents of live jobs (an
- * agent's parent may be the mlaunch of a job that was started from within a dead one). */
-static bool is_protected(const struct survey *s, const struct process *p)
+/* Processes that must not be touched: this one and its ancestors, and the agents of live jobs with
+ * their ancestors and descendants. (An agent's parent may be the mlaunch of a job that was started
+ * from within a dead one.) */
+static bool is_protected(const struct job_survey *s, const struct process *p)
 {
     for (size_t i = 0; i < s->processes.count; i++) {
         const struct process *other = &s->processes.list[i];
 
-        if (other->pid == getpid() && survey_is_below(s, other, p->pid))
+        if (other->pid == getpid() && job_survey_is_below(s, other, p->pid))
             return true;
         if (s->owners[i].is_agent &&
-            (survey_is_below(s, other, p->pid) || survey_is_below(s, p, other->pid)))
+            (job_survey_is_below(s, other, p->pid) || job_survey_is_below(s, p, other->pid)))
             return true;
     }
     return false;
@@ -60,9 +64,9 @@ struct left_over {
     char job[AUTH_JOB];
 };
 
-/* *out: freed by the caller. */
-static int processes_collect(const struct survey *s, const struct query *q, struct left_over **out,
-                             size_t *count, struct fault *why)
+/* The caller frees *out. */
+static int processes_collect(const struct job_survey *s, const struct answer_question *q,
+                             struct left_over **out, size_t *count, struct fault *why)
 {
     struct left_over *list = calloc(s->processes.count + 1, sizeof(*list));
 
@@ -104,8 +108,8 @@ static bool is_reported(const json_t *list, const struct process *p)
     return false;
 }
 
-/* Until one of them ends, but no longer than until the next look. */
-static void wait_a_little(const struct process *p)
+/* Waits until one of them ends, at most until the next pass. */
+static void process_wait_short(const struct process *p)
 {
     struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, p->pid, 0), .events = POLLIN};
 
@@ -114,14 +118,14 @@ static void wait_a_little(const struct process *p)
         close(end.fd);
 }
 
-/* One look: signals who is there. *more: whether it is worth another. */
-static int processes_pass(const struct query *q, int64_t past_ms, bool *more, json_t *removed,
-                          json_t *left, struct fault *why)
+/* One pass over /proc: signals the processes that are left over. *more: another pass is needed. */
+static int processes_pass(const struct answer_question *q, int64_t past_ms, bool *more,
+                          json_t *removed, json_t *left, struct fault *why)
 {
     struct left_over *list = NULL;
-    struct survey *s;
+    struct job_survey *s;
     size_t count = 0;
-    int rc = survey_open(&s, q->base, why);
+    int rc = job_survey_open(&s, q->base, why);
 
     if (!rc)
         rc = processes_collect(s, q, &list, &count, why);
@@ -130,14 +134,14 @@ static int processes_pass(const struct query *q, int64_t past_ms, bool *more, js
         char text[160];
 
         if (past_ms >= GIVE_UP_MS) {
-            descendant_describe(p, text, sizeof(text));
+            descendants_describe(p, text, sizeof(text));
             json_array_append_new(left, process_report(&list[i], text));
             continue;
         }
         if (!is_reported(removed, p))
             json_array_append_new(removed, process_report(&list[i], ""));
         else if (past_ms < POLITE_MS)
-            continue; /* it has been asked */
+            continue; /* it has been sent SIGTERM */
         if (q->dry_run)
             continue;
         process_signal(p, past_ms >= POLITE_MS ? SIGKILL : SIGTERM);
@@ -146,14 +150,15 @@ static int processes_pass(const struct query *q, int64_t past_ms, bool *more, js
     }
     *more = count > 0 && !q->dry_run && past_ms < GIVE_UP_MS;
     if (*more)
-        wait_a_little(list[0].process);
+        process_wait_short(list[0].process);
     free(list);
-    survey_close(s);
+    job_survey_close(s);
     return rc;
 }
 
-/* Again and again, since some fork while they are ended. */
-static int processes_end(const struct query *q, json_t *removed, json_t *left, struct fault *why)
+/* Repeats passes, because some processes fork while they are ended. */
+static int processes_end(const struct answer_question *q, json_t *removed, json_t *left,
+                         struct fault *why)
 {
     int64_t begin = clock_ms();
     bool more = true;
@@ -164,7 +169,7 @@ static int processes_end(const struct query *q, json_t *removed, json_t *left, s
     return rc;
 }
 
-/* Who could not be ended was not. */
+/* Drops from `removed` the processes that could not be ended. */
 static void survivors_sort_out(json_t *removed, const json_t *left)
 {
     const json_t *one;
@@ -181,16 +186,16 @@ static void survivors_sort_out(json_t *removed, const json_t *left)
     }
 }
 
-int clean_answer(const struct query *q, json_t *out, struct fault *why)
+int answer_clean_run(const struct answer_question *q, json_t *out, struct fault *why)
 {
     json_t *removed = json_array(), *left = json_array();
-    struct survey *s;
+    struct job_survey *s;
     int rc = processes_end(q, removed, left, why);
 
     survivors_sort_out(removed, left);
-    if (!rc && !(rc = survey_open(&s, q->base, why))) {
-        clean_files(s, q, removed, left);
-        survey_close(s);
+    if (!rc && !(rc = job_survey_open(&s, q->base, why))) {
+        answer_clean_files_sweep(s, q, removed, left);
+        job_survey_close(s);
     }
     json_object_set_new(out, "removed", removed);
     json_object_set_new(out, "left", left);

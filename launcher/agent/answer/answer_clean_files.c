@@ -16,19 +16,19 @@
 #include <unistd.h>
 
 enum {
-    OLD_S = 900,        /* what nobody has touched for so long, nobody is just making */
-    STALE_EMPTY_S = 60, /* an agent that has made a directory writes into it at once */
-    RANDOM_DIGITS = 16, /* behind the name of a half copy: remote_stage.c */
+    OLD_S = 900,        /* a file that was not touched for so long is not being made now */
+    STALE_EMPTY_S = 60, /* an agent that has made a directory writes to it at once */
+    RANDOM_DIGITS = 16, /* at the end of a partial copy's name: remote_stage.c */
 };
 
 struct sweep {
-    const struct survey *survey;
-    const struct query *query;
+    const struct job_survey *survey;
+    const struct answer_question *query;
     json_t *removed, *left;
 };
 
-static void report(const struct sweep *w, const char *kind, const char *job, const char *path,
-                   int err)
+static void sweep_report(const struct sweep *w, const char *kind, const char *job, const char *path,
+                         int err)
 {
     json_t *one = json_object();
 
@@ -46,8 +46,8 @@ static bool is_old(const struct stat *st, int seconds)
     return st->st_mtime < now - seconds && st->st_ctime < now - seconds;
 }
 
-/* Opens a directory that is this user's own; NULL otherwise. */
-static DIR *own_directory(const char *path)
+/* Opens a directory that this user owns; NULL otherwise. */
+static DIR *directory_open_own(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
@@ -60,32 +60,32 @@ static DIR *own_directory(const char *path)
     return dir;
 }
 
-/* --- segments ----------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
-/* "mlaunch-UID-JOB.HOST.…", as job_directory_sweep_shm knows them. Of a job that can't be read the
- * host's number isn't known: any. */
-static bool segment_is_of(const char *name, const struct survey_job *j)
+/* Whether the name is "mlaunch-UID-JOB.HOST.…", as in job_directory_sweep_shm. Any host's number
+ * matches a job whose file cannot be read. */
+static bool segment_is_of(const char *name, const struct job_survey_job *j)
 {
     char prefix[128], host[16] = "";
 
-    if (j->state != SURVEY_UNREADABLE)
+    if (j->state != JOB_SURVEY_UNREADABLE)
         snprintf(host, sizeof(host), "%d.", j->file.host_rank);
     snprintf(prefix, sizeof(prefix), "mlaunch-%u-%s.%s", (unsigned)j->user, j->file.job, host);
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Its job is dead; or there is no directory for it any more, and it is old: ranks that have just
- * made a segment open it within the time that they wait for each other. */
+/* True if its job is dead, or if it is old and its job has no directory any more: ranks that have
+ * just made a segment open it within the time that they wait for each other. */
 static bool segment_is_left_over(const struct sweep *w, const char *name, const struct stat *st)
 {
     bool is_dead = false;
 
     for (int i = 0; i < w->survey->job_count; i++) {
-        const struct survey_job *j = &w->survey->jobs[i];
+        const struct job_survey_job *j = &w->survey->jobs[i];
 
         if (j->user != geteuid() || !segment_is_of(name, j))
             continue;
-        if (j->state != SURVEY_STALE)
+        if (j->state != JOB_SURVEY_STALE)
             return false;
         is_dead = true;
     }
@@ -109,17 +109,17 @@ static void segments_sweep(const struct sweep *w)
             fstatat(dirfd(shm), name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
             st.st_uid != geteuid() || !segment_is_left_over(w, name, &st))
             continue;
-        survey_job_id(name + strlen(prefix), job);
+        job_survey_id(name + strlen(prefix), job);
         if (*w->query->job && strcmp(w->query->job, job) != 0)
             continue;
         snprintf(path, sizeof(path), "/dev/shm/%s", name);
-        report(w, "segment", job, path,
-               !w->query->dry_run && unlinkat(dirfd(shm), name, 0) ? errno : 0);
+        sweep_report(w, "segment", job, path,
+                     !w->query->dry_run && unlinkat(dirfd(shm), name, 0) ? errno : 0);
     }
     closedir(shm);
 }
 
-/* --- directories -------------------------------------------------------------------------------- */
+/* --- directories ------------------------------------------------------------------------------ */
 
 static bool has_processes_left(const struct sweep *w, const char *job)
 {
@@ -137,10 +137,10 @@ static bool has_processes_left(const struct sweep *w, const char *job)
     return false;
 }
 
-/* Made by an agent that was killed before it wrote anything. */
-static bool is_abandoned(const struct survey_job *j)
+/* True if an agent made it and was killed before it wrote anything. */
+static bool is_abandoned(const struct job_survey_job *j)
 {
-    DIR *dir = own_directory(j->dir);
+    DIR *dir = directory_open_own(j->dir);
     struct dirent *entry;
     bool is_empty = true;
     struct stat st;
@@ -157,34 +157,34 @@ static bool is_abandoned(const struct survey_job *j)
 static void directories_sweep(const struct sweep *w)
 {
     for (int i = 0; i < w->survey->job_count; i++) {
-        const struct survey_job *j = &w->survey->jobs[i];
-        bool is_dead = j->state == SURVEY_STALE ||
-                       (j->state == SURVEY_UNREADABLE && !*w->query->job && is_abandoned(j));
+        const struct job_survey_job *j = &w->survey->jobs[i];
+        bool is_dead = j->state == JOB_SURVEY_STALE ||
+                       (j->state == JOB_SURVEY_UNREADABLE && !*w->query->job && is_abandoned(j));
 
         if (!is_dead || j->user != geteuid() || has_processes_left(w, j->file.job) ||
             (*w->query->job && strcmp(w->query->job, j->file.job) != 0))
             continue;
         if (!w->query->dry_run)
             job_directory_remove(j->dir);
-        report(w, "directory", j->file.job, j->dir,
-               !w->query->dry_run && access(j->dir, F_OK) == 0 ? EBUSY : 0);
+        sweep_report(w, "directory", j->file.job, j->dir,
+                     !w->query->dry_run && access(j->dir, F_OK) == 0 ? EBUSY : 0);
     }
 }
 
-/* --- control groups ----------------------------------------------------------------------------- */
+/* --- control groups --------------------------------------------------------------------------- */
 
-/* Of a job that is dead or whose directory is gone. (An agent in a container may have a /tmp of its own, and be about
- * to fill the group that it has just made: then its ranks are born outside.) */
+/* True if its job is dead or has no directory. (If this removes a group that an agent with a /tmp
+ * of its own, in a container, has just made, that agent's ranks start outside of a group.) */
 static bool group_is_left_over(const struct sweep *w, const char *dir)
 {
     for (int i = 0; i < w->survey->job_count; i++) {
         if (strcmp(w->survey->jobs[i].dir, dir) == 0)
-            return w->survey->jobs[i].state == SURVEY_STALE;
+            return w->survey->jobs[i].state == JOB_SURVEY_STALE;
     }
     return true;
 }
 
-/* A group with somebody in it stays: whoever could be ended has been. */
+/* A group that still has processes stays: those that could be ended have been. */
 static void group_sweep(const char *path, const char *name, void *arg)
 {
     const struct sweep *w = arg;
@@ -195,11 +195,11 @@ static void group_sweep(const char *path, const char *name, void *arg)
                  name + user + 1) >= (int)sizeof(dir) ||
         !group_is_left_over(w, dir))
         return;
-    survey_job_id(dir, job);
+    job_survey_id(dir, job);
     if (*w->query->job && strcmp(w->query->job, job) != 0)
         return;
     if (w->query->dry_run || cgroup_remove(path, 0))
-        report(w, "cgroup", job, path, 0);
+        sweep_report(w, "cgroup", job, path, 0);
 }
 
 static void groups_sweep(const struct sweep *w)
@@ -210,10 +210,10 @@ static void groups_sweep(const struct sweep *w)
     cgroup_each(prefix, geteuid(), group_sweep, (void *)(uintptr_t)w);
 }
 
-/* --- half copies -------------------------------------------------------------------------------- */
+/* --- partial copies --------------------------------------------------------------------------- */
 
 /* ".NAME.0123456789abcdef" */
-static bool is_half_copy(const char *name)
+static bool is_partial_copy(const char *name)
 {
     const char *digits = strrchr(name, '.');
 
@@ -223,19 +223,19 @@ static bool is_half_copy(const char *name)
 
 static void copies_sweep_in(const struct sweep *w, const char *path)
 {
-    DIR *dir = own_directory(path);
+    DIR *dir = directory_open_own(path);
     struct dirent *entry;
     char file[4096];
     struct stat st;
 
     while (dir && (entry = readdir(dir))) {
-        if (!is_half_copy(entry->d_name) ||
+        if (!is_partial_copy(entry->d_name) ||
             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
             !is_old(&st, OLD_S))
             continue;
         snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
-        report(w, "file", "", file,
-               !w->query->dry_run && unlinkat(dirfd(dir), entry->d_name, 0) ? errno : 0);
+        sweep_report(w, "file", "", file,
+                     !w->query->dry_run && unlinkat(dirfd(dir), entry->d_name, 0) ? errno : 0);
     }
     if (dir)
         closedir(dir);
@@ -251,7 +251,7 @@ static void copies_sweep(const struct sweep *w)
 
     if (!home || snprintf(cache, sizeof(cache), "%s/.cache/mlaunch", home) >= (int)sizeof(cache))
         return;
-    dir = own_directory(cache);
+    dir = directory_open_own(cache);
     while (dir && (entry = readdir(dir))) {
         if (entry->d_name[0] == '.')
             continue;
@@ -262,7 +262,8 @@ static void copies_sweep(const struct sweep *w)
         closedir(dir);
 }
 
-void clean_files(const struct survey *s, const struct query *q, json_t *removed, json_t *left)
+void answer_clean_files_sweep(const struct job_survey *s, const struct answer_question *q,
+                              json_t *removed, json_t *left)
 {
     const struct sweep w = {s, q, removed, left};
 

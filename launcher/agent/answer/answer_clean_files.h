@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* answer_clean_files.h: what dead jobs have left in file systems. */
+/* answer_clean_files.h: removes what dead jobs have left in file systems. */
 #ifndef LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_FILES_H
 #define LAUNCHER_AGENT_ANSWER_ANSWER_CLEAN_FILES_H
 
-#include "launcher/agent/answer/answer.h"
+#include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/job_survey.h"
 
-/* Segments, control groups, directories, half copies; see clean.h. A job in `left`, which still has processes, keeps
- * its directory, so that it is found again. */
-void clean_files(const struct survey *s, const struct query *q, json_t *removed, json_t *left);
+/* Removes segments, control groups, directories and partial copies; see answer_clean.h. A job in
+ * `left`, which still has processes, keeps its directory, so that it is found again. */
+void answer_clean_files_sweep(const struct job_survey *s, const struct answer_question *q,
+                              json_t *removed, json_t *left);
 
 #endif

@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 enum {
-    POLITE_MARGIN_MS = 3000, /* beyond the job's grace: then the worker is killed */
-    GUARD_MS = 4000,         /* and the guard cleans up */
+    POLITE_MARGIN_MS = 3000, /* after the job's grace, until the worker is killed */
+    GUARD_MS = 4000,         /* for the guard to clean up */
 };
 
-/* False: not within the time. */
-static bool wait_for_end(const struct process *p, int64_t deadline_ms)
+/* False: it has not ended by the deadline. */
+static bool process_await(const struct process *p, int64_t deadline_ms)
 {
     int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     struct pollfd end = {.fd = fd, .events = POLLIN};
@@ -40,7 +40,7 @@ static bool wait_for_end(const struct process *p, int64_t deadline_ms)
     return ready > 0;
 }
 
-static void note_leave(const struct survey_job *j)
+static void killer_note(const struct job_survey_job *j)
 {
     const struct passwd *user = getpwuid(geteuid());
     char host[256] = "", text[512];
@@ -50,9 +50,9 @@ static void note_leave(const struct survey_job *j)
     job_directory_write(j->dir, JOB_DIRECTORY_KILLED, text, NULL);
 }
 
-/* The worker ends its ranks as it would for the launcher, which is told; what hangs is killed, and
- * the guard ends the rest. */
-static bool job_end(const struct survey *s, const struct survey_job *j)
+/* The worker ends its ranks as it would for the launcher, which it tells. A worker that hangs is
+ * killed, and the guard ends the rest. */
+static bool job_end(const struct job_survey *s, const struct job_survey_job *j)
 {
     const struct process *worker =
         j->worker_lives ? process_list_find(&s->processes, (pid_t)j->file.agent_pid) : NULL;
@@ -60,65 +60,66 @@ static bool job_end(const struct survey *s, const struct survey_job *j)
         j->guard_lives ? process_list_find(&s->processes, (pid_t)j->file.guard_pid) : NULL;
     int64_t deadline_ms = clock_ms() + j->file.grace_ms + POLITE_MARGIN_MS;
 
-    note_leave(j);
+    killer_note(j);
     if (guard)
-        process_signal(guard, SIGCONT); /* somebody may have stopped it */
+        process_signal(guard, SIGCONT); /* it may have been stopped */
     if (worker) {
         process_signal(worker, SIGTERM);
         process_signal(worker, SIGCONT);
-        if (!wait_for_end(worker, deadline_ms))
+        if (!process_await(worker, deadline_ms))
             process_signal(worker, SIGKILL);
-        if (!wait_for_end(worker, clock_ms() + GUARD_MS))
+        if (!process_await(worker, clock_ms() + GUARD_MS))
             return false;
     }
-    return !guard || wait_for_end(guard, clock_ms() + GUARD_MS);
+    return !guard || process_await(guard, clock_ms() + GUARD_MS);
 }
 
-static void said(json_t *out, const char *found, const char *text)
+static void answer_set(json_t *out, const char *found, const char *text)
 {
     json_object_set_new(out, "found", json_string(found));
     json_object_set_new(out, "text", json_string(text));
 }
 
-static void job_kill(const struct survey *s, const struct survey_job *j, json_t *out)
+static void job_kill(const struct job_survey *s, const struct job_survey_job *j, json_t *out)
 {
     if (j->user != geteuid())
-        said(out, "stranger", "it is another user's: only that user may kill it");
-    else if (j->state == SURVEY_ELSEWHERE)
-        said(out, "stranger", "it runs in another container or on another machine: kill it there");
-    else if (j->state != SURVEY_LIVE)
-        said(out, "stale", "it is dead already; mlaunch clean removes what it has left");
+        answer_set(out, "stranger", "it belongs to another user, who alone may kill it");
+    else if (j->state == JOB_SURVEY_ELSEWHERE)
+        answer_set(out, "stranger",
+                   "it runs in another container or on another machine: kill it there");
+    else if (j->state != JOB_SURVEY_LIVE)
+        answer_set(out, "stale", "it is dead already; mlaunch clean removes what it has left");
     else if (job_end(s, j))
-        said(out, "killed", "it is ended");
+        answer_set(out, "killed", "it is ended");
     else
-        said(out, "refused", "its agent has not ended; mlaunch ps shows what is left");
+        answer_set(out, "refused", "its agent has not ended; mlaunch ps shows what is left");
 }
 
-int kill_answer(const struct query *q, json_t *out, struct fault *why)
+int answer_kill_run(const struct answer_question *q, json_t *out, struct fault *why)
 {
     json_t *live = json_array();
     bool is_found = false;
-    struct survey *s;
-    int rc = survey_open(&s, q->base, why);
+    struct job_survey *s;
+    int rc = job_survey_open(&s, q->base, why);
 
     if (rc) {
         json_decref(live);
         return rc;
     }
-    said(out, "no", "");
+    answer_set(out, "no", "");
     for (int i = 0; i < s->job_count; i++) {
-        const struct survey_job *j = &s->jobs[i];
+        const struct job_survey_job *j = &s->jobs[i];
 
-        if (j->state == SURVEY_LIVE && j->user == geteuid())
+        if (j->state == JOB_SURVEY_LIVE && j->user == geteuid())
             json_array_append_new(live, text_json(j->file.job));
         /* Agents of several hosts may share this machine: each is ended. */
-        if (*q->job && strcmp(j->file.job, q->job) == 0 && j->state != SURVEY_UNREADABLE &&
-            (!is_found || j->state == SURVEY_LIVE)) {
+        if (*q->job && strcmp(j->file.job, q->job) == 0 && j->state != JOB_SURVEY_UNREADABLE &&
+            (!is_found || j->state == JOB_SURVEY_LIVE)) {
             job_kill(s, j, out);
             is_found = true;
         }
     }
     json_object_set_new(out, "live", live);
-    survey_close(s);
+    job_survey_close(s);
     return 0;
 }

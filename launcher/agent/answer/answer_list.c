@@ -15,14 +15,14 @@
 
 enum { STACKS_MS = 25000 }; /* for all stacks of one host */
 
-/* What some processes use together. */
-struct usage {
+/* The sum over some processes. */
+struct process_usage {
     int count;
     uint64_t cpu_ticks, memory;
     uint64_t oldest; /* start time, in ticks since boot */
 };
 
-static void usage_add(struct usage *u, const struct process *p)
+static void usage_add(struct process_usage *u, const struct process *p)
 {
     if (u->count == 0 || p->start_time < u->oldest)
         u->oldest = p->start_time;
@@ -31,8 +31,8 @@ static void usage_add(struct usage *u, const struct process *p)
     u->memory += p->memory;
 }
 
-/* Percent of one CPU, over the life of the oldest, as ps(1) has it. */
-static double usage_cpu(const struct usage *u)
+/* Percent of one CPU over the life of the oldest process, as in ps(1). */
+static double usage_cpu(const struct process_usage *u)
 {
     struct timespec now;
     double hz = (double)sysconf(_SC_CLK_TCK), age;
@@ -42,7 +42,7 @@ static double usage_cpu(const struct usage *u)
     return u->count && age > 0 ? (double)u->cpu_ticks / hz / age * 100 : 0;
 }
 
-static void usage_put(const struct usage *u, json_t *out)
+static void usage_put(const struct process_usage *u, json_t *out)
 {
     json_object_set_new(out, "processes", json_integer(u->count));
     json_object_set_new(out, "cpu_percent", json_real(usage_cpu(u)));
@@ -58,13 +58,13 @@ static json_t *user_name(uid_t user)
     return text_json(entry ? entry->pw_name : number);
 }
 
-/* Of all processes of the job, or of one of its ranks; the agent's own are not the job's. */
-static struct usage usage_of(const struct survey *s, int job, int rank)
+/* The usage of all processes of the job, or of one of its ranks, without the agent's own. */
+static struct process_usage usage_of(const struct job_survey *s, int job, int rank)
 {
-    struct usage u = {0};
+    struct process_usage u = {0};
 
     for (size_t i = 0; i < s->processes.count; i++) {
-        const struct survey_owner *o = &s->owners[i];
+        const struct job_survey_owner *o = &s->owners[i];
 
         if (o->job == job && !o->is_agent && !s->processes.list[i].has_ended &&
             (rank < 0 || o->rank == rank))
@@ -73,13 +73,13 @@ static struct usage usage_of(const struct survey *s, int job, int rank)
     return u;
 }
 
-/* Where each of the rank's processes waits. */
-static json_t *rank_stacks(const struct survey *s, int job, int rank, int64_t deadline_ms)
+/* The stacks of each of the rank's processes. */
+static json_t *rank_stacks(const struct job_survey *s, int job, int rank, int64_t deadline_ms)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < s->processes.count; i++) {
-        const struct survey_owner *o = &s->owners[i];
+        const struct job_survey_owner *o = &s->owners[i];
         const struct process *p = &s->processes.list[i];
 
         if (o->job != job || o->rank != rank || o->is_agent || p->has_ended)
@@ -98,11 +98,11 @@ static void wait_add(const char *text, void *arg)
     json_array_append_new(arg, text_json(text));
 }
 
-static json_t *rank_describe(const struct survey *s, int job, const struct survey_rank *r,
-                             const struct query *q, int64_t deadline_ms)
+static json_t *rank_describe(const struct job_survey *s, int job, const struct job_survey_rank *r,
+                             const struct answer_question *q, int64_t deadline_ms)
 {
     const struct process *p = r->lives ? process_list_find(&s->processes, r->pid) : NULL;
-    struct usage u = usage_of(s, job, r->rank);
+    struct process_usage u = usage_of(s, job, r->rank);
     char state[2] = "";
     json_t *one;
 
@@ -125,16 +125,16 @@ static json_t *rank_describe(const struct survey *s, int job, const struct surve
     return one;
 }
 
-/* *lives, *stopped: how many of the ranks' first processes do, are. */
-static json_t *ranks_describe(const struct survey *s, int job, const struct query *q,
+/* *lives and *stopped: how many of the ranks' first processes live and are stopped. */
+static json_t *ranks_describe(const struct job_survey *s, int job, const struct answer_question *q,
                               int64_t deadline_ms, int *lives, int *stopped)
 {
     json_t *list = json_array();
-    struct survey_rank *ranks = NULL;
+    struct job_survey_rank *ranks = NULL;
     int count = 0;
 
     *lives = *stopped = 0;
-    if (survey_ranks(s, job, &ranks, &count, NULL))
+    if (job_survey_ranks(s, job, &ranks, &count, NULL))
         return list; /* none has been started yet */
     for (int i = 0; i < count; i++) {
         const struct process *p = process_list_find(&s->processes, ranks[i].pid);
@@ -147,13 +147,13 @@ static json_t *ranks_describe(const struct survey *s, int job, const struct quer
     return list;
 }
 
-static json_t *job_describe(const struct survey *s, int job, const struct query *q,
+static json_t *job_describe(const struct job_survey *s, int job, const struct answer_question *q,
                             int64_t deadline_ms)
 {
-    const struct survey_job *j = &s->jobs[job];
+    const struct job_survey_job *j = &s->jobs[job];
     const struct job_file *f = &j->file;
-    struct usage u = usage_of(s, job, -1);
-    const char *state = survey_state_word(j->state);
+    struct process_usage u = usage_of(s, job, -1);
+    const char *state = job_survey_state_word(j->state);
     time_t now = time(NULL);
     int lives, stopped;
     json_t *ranks = ranks_describe(s, job, q, deadline_ms, &lives, &stopped);
@@ -163,7 +163,7 @@ static json_t *job_describe(const struct survey *s, int job, const struct query 
         (json_int_t)(f->started_at && now > f->started_at ? now - f->started_at : 0), "agent_pid",
         (json_int_t)f->agent_pid, "guard_pid", (json_int_t)f->guard_pid, "ranks", ranks);
 
-    if (j->state == SURVEY_LIVE && lives && lives == stopped)
+    if (j->state == JOB_SURVEY_LIVE && lives && lives == stopped)
         state = "stopped";
     json_object_set_new(one, "job", text_json(f->job));
     json_object_set_new(one, "user", user_name(j->user));
@@ -178,11 +178,12 @@ static json_t *job_describe(const struct survey *s, int job, const struct query 
     return one;
 }
 
-/* Processes of a job whose directory is gone: dead, and still running. */
-static void orphans_describe(const struct survey *s, const struct query *q, json_t *list)
+/* Processes that still run though their job is dead and its directory gone. */
+static void orphans_describe(const struct job_survey *s, const struct answer_question *q,
+                             json_t *list)
 {
     for (size_t i = 0; i < s->processes.count; i++) {
-        const struct survey_owner *o = &s->owners[i];
+        const struct job_survey_owner *o = &s->owners[i];
         const struct process *p = &s->processes.list[i];
 
         if (!o->is_orphan || !o->mark || p->has_ended || (*q->job && !strstr(o->mark, q->job)))
@@ -195,12 +196,12 @@ static void orphans_describe(const struct survey *s, const struct query *q, json
     }
 }
 
-int list_answer(const struct query *q, json_t *out, struct fault *why)
+int answer_list_run(const struct answer_question *q, json_t *out, struct fault *why)
 {
     int64_t deadline_ms = clock_ms() + STACKS_MS;
     json_t *jobs, *orphans;
-    struct survey *s;
-    int rc = survey_open(&s, q->base, why);
+    struct job_survey *s;
+    int rc = job_survey_open(&s, q->base, why);
 
     if (rc)
         return rc;
@@ -213,6 +214,6 @@ int list_answer(const struct query *q, json_t *out, struct fault *why)
     orphans_describe(s, q, orphans);
     json_object_set_new(out, "jobs", jobs);
     json_object_set_new(out, "orphans", orphans);
-    survey_close(s);
+    job_survey_close(s);
     return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* answer_list.h: for `mlaunch ps`: the jobs on this host with their ranks and what they use. */
+/* answer_list.h: for `mlaunch ps`: the jobs on this host with their ranks, CPU time and memory. */
 #ifndef LAUNCHER_AGENT_ANSWER_ANSWER_LIST_H
 #define LAUNCHER_AGENT_ANSWER_ANSWER_LIST_H
 
-#include "launcher/agent/answer/answer.h"
+#include "launcher/agent/answer/answer_question.h"
 
-/* Adds "jobs". */
-int list_answer(const struct query *q, json_t *out, struct fault *why);
+/* Adds "jobs" and "orphans" (doc/protocol.md, "Questions"). With q->stacks takes up to 25 s. */
+int answer_list_run(const struct answer_question *q, json_t *out, struct fault *why);
 
 #endif

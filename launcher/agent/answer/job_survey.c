@@ -20,14 +20,14 @@ enum { RANKS_FILE_LIMIT = 32 << 20 };
 
 static const char job_dir_name[] = "MLAUNCH_JOB_DIR=", rank_name[] = "MLAUNCH_RANK=";
 
-const char *survey_state_word(enum survey_state state)
+const char *job_survey_state_word(enum job_survey_state state)
 {
     static const char *const words[] = {"live", "stale", "elsewhere", "unreadable"};
 
     return words[state];
 }
 
-void survey_job_id(const char *dir, char out[AUTH_JOB])
+void job_survey_id(const char *dir, char out[AUTH_JOB])
 {
     const char *name = strrchr(dir, '/');
 
@@ -35,11 +35,10 @@ void survey_job_id(const char *dir, char out[AUTH_JOB])
     out[strcspn(out, ".")] = '\0';
 }
 
-/* --- jobs --------------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
-/* Whoever can write a job.json can name any pid in it: a process of another user is never its
- * agent. */
-static bool agent_lives(const struct survey *s, const struct survey_job *j, int64_t pid,
+/* A job.json can name any pid, so a process of another user is never taken for its agent. */
+static bool agent_lives(const struct job_survey *s, const struct job_survey_job *j, int64_t pid,
                         uint64_t start_time)
 {
     const struct process *p;
@@ -52,34 +51,34 @@ static bool agent_lives(const struct survey *s, const struct survey_job *j, int6
            user == j->user;
 }
 
-static void job_judge(const struct survey *s, struct survey_job *j)
+static void job_judge(const struct job_survey *s, struct job_survey_job *j)
 {
     const struct job_file *f = &j->file;
 
     switch (place_compare(f, &s->here)) {
     case PLACE_ELSEWHERE:
-        j->state = SURVEY_ELSEWHERE;
+        j->state = JOB_SURVEY_ELSEWHERE;
         return;
     case PLACE_PAST:
-        j->state = SURVEY_STALE;
+        j->state = JOB_SURVEY_STALE;
         return;
     case PLACE_HERE:
         j->worker_lives = agent_lives(s, j, f->agent_pid, f->agent_start_time);
         j->guard_lives = agent_lives(s, j, f->guard_pid, f->guard_start_time);
-        j->state = j->worker_lives || j->guard_lives ? SURVEY_LIVE : SURVEY_STALE;
+        j->state = j->worker_lives || j->guard_lives ? JOB_SURVEY_LIVE : JOB_SURVEY_STALE;
     }
 }
 
-static int job_add(struct survey *s, int parent_fd, const char *parent, const char *name,
+static int job_add(struct job_survey *s, int parent_fd, const char *parent, const char *name,
                    uid_t user, struct fault *why)
 {
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct survey_job *more, *j;
+    struct job_survey_job *more, *j;
     struct fault unread = {0};
     struct stat st;
 
     if (fd < 0)
-        return 0; /* it has just ended, or is no directory */
+        return 0; /* the job has just ended, or this is no directory */
     more = realloc(s->jobs, ((size_t)s->job_count + 1) * sizeof(*more));
     if (!more) {
         close(fd);
@@ -87,21 +86,21 @@ static int job_add(struct survey *s, int parent_fd, const char *parent, const ch
     }
     s->jobs = more;
     j = &s->jobs[s->job_count];
-    *j = (struct survey_job){.user = user, .state = SURVEY_UNREADABLE};
+    *j = (struct job_survey_job){.user = user, .state = JOB_SURVEY_UNREADABLE};
     if (fstat(fd, &st) == 0 && st.st_uid == user &&
         snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, name) < (int)sizeof(j->dir)) {
         s->job_count++;
         if (job_file_look(fd, &j->file, &unread)) {
             snprintf(j->why, sizeof(j->why), "%.250s", unread.text);
-            survey_job_id(j->dir, j->file.job);
+            job_survey_id(j->dir, j->file.job);
         }
     }
     close(fd);
     return 0;
 }
 
-/* One user's: only if nobody else could have put anything there. */
-static int user_add(struct survey *s, const char *parent, struct fault *why)
+/* Adds the jobs of one user, if nobody else can have written to the directory. */
+static int user_add(struct job_survey *s, const char *parent, struct fault *why)
 {
     int fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
     struct dirent *entry;
@@ -124,14 +123,14 @@ static int user_add(struct survey *s, const char *parent, struct fault *why)
 
 static int compare_jobs(const void *a, const void *b)
 {
-    const struct survey_job *x = a, *y = b;
+    const struct job_survey_job *x = a, *y = b;
 
     if (x->file.started_at != y->file.started_at)
         return x->file.started_at < y->file.started_at ? -1 : 1;
     return strcmp(x->dir, y->dir);
 }
 
-static int jobs_find(struct survey *s, const char *base, struct fault *why)
+static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
 {
     DIR *dir = opendir(base);
     char parent[JOB_DIRECTORY_PATH];
@@ -154,7 +153,7 @@ static int jobs_find(struct survey *s, const char *base, struct fault *why)
     return rc;
 }
 
-/* --- processes ---------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 static const char *value_of(const char *environment, size_t size, const char *name)
 {
@@ -167,7 +166,7 @@ static const char *value_of(const char *environment, size_t size, const char *na
     return NULL;
 }
 
-static int job_of_dir(const struct survey *s, const char *dir)
+static int job_of_dir(const struct job_survey *s, const char *dir)
 {
     for (int i = 0; i < s->job_count; i++) {
         if (strcmp(s->jobs[i].dir, dir) == 0)
@@ -176,7 +175,7 @@ static int job_of_dir(const struct survey *s, const char *dir)
     return -1;
 }
 
-/* "/tmp/mlaunch-0/…": nobody else makes such paths. */
+/* Whether it is a path like "/tmp/mlaunch-0/…", which only mlaunch uses. */
 static bool is_job_dir(const char *dir, const char *base)
 {
     size_t length = strlen(base);
@@ -185,9 +184,9 @@ static bool is_job_dir(const char *dir, const char *base)
            !strstr(dir, "/../") && strlen(dir) < JOB_DIRECTORY_PATH;
 }
 
-/* The process would see the directory if it were there: its own root may differ from ours. A
- * process of another pid namespace may be of a job whose agent nobody here can judge. */
-static bool is_gone_for(const struct survey *s, pid_t pid, const char *dir)
+/* Whether the directory does not exist in the process's view, whose root directory may differ from
+ * this process's. False for a process of another pid namespace: its job's agent may live there. */
+static bool is_gone_for(const struct job_survey *s, pid_t pid, const char *dir)
 {
     char path[JOB_DIRECTORY_PATH + 64];
     struct stat st;
@@ -202,10 +201,10 @@ static bool is_gone_for(const struct survey *s, pid_t pid, const char *dir)
     return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
-static int owner_set(struct survey *s, size_t i, const char *dir, const char *rank,
+static int owner_set(struct job_survey *s, size_t i, const char *dir, const char *rank,
                      struct fault *why)
 {
-    struct survey_owner *o = &s->owners[i];
+    struct job_survey_owner *o = &s->owners[i];
     int64_t number;
 
     o->job = job_of_dir(s, dir);
@@ -217,8 +216,8 @@ static int owner_set(struct survey *s, size_t i, const char *dir, const char *ra
     return o->mark ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-/* What its environment says, or if that has been emptied, its control group. */
-static int process_judge(struct survey *s, const char *base, size_t i, struct fault *why)
+/* Finds its job by its environment or, if that has been emptied, by its control group. */
+static int process_judge(struct job_survey *s, const char *base, size_t i, struct fault *why)
 {
     pid_t pid = s->processes.list[i].pid;
     char group_dir[JOB_DIRECTORY_PATH];
@@ -237,18 +236,18 @@ static int process_judge(struct survey *s, const char *base, size_t i, struct fa
     return rc;
 }
 
-/* Agents may themselves be marked, by a job that they were started in. */
-static void agents_note(struct survey *s)
+/* Agents may themselves be marked, if they were started within a job. */
+static void agents_note(struct job_survey *s)
 {
     for (int i = 0; i < s->job_count; i++) {
-        const struct survey_job *j = &s->jobs[i];
+        const struct job_survey_job *j = &s->jobs[i];
         const int64_t pids[] = {j->worker_lives ? j->file.agent_pid : 0,
                                 j->guard_lives ? j->file.guard_pid : 0};
 
         for (int k = 0; k < 2; k++) {
             const struct process *p =
                 pids[k] ? process_list_find(&s->processes, (pid_t)pids[k]) : NULL;
-            struct survey_owner *o = p ? &s->owners[p - s->processes.list] : NULL;
+            struct job_survey_owner *o = p ? &s->owners[p - s->processes.list] : NULL;
 
             if (!o)
                 continue;
@@ -260,8 +259,8 @@ static void agents_note(struct survey *s)
     }
 }
 
-/* Those without a mark belong where their next marked ancestor, or agent above, belongs. */
-static void descendants_note(struct survey *s)
+/* A process without a mark belongs to the job of its next ancestor that is marked or an agent. */
+static void descendants_note(struct job_survey *s)
 {
     for (size_t i = 0; i < s->processes.count; i++) {
         const struct process *p = &s->processes.list[i];
@@ -269,7 +268,7 @@ static void descendants_note(struct survey *s)
         if (s->owners[i].job >= 0 || s->owners[i].is_marked)
             continue;
         for (size_t steps = 0; p && steps < s->processes.count; steps++) {
-            const struct survey_owner *o = &s->owners[p - s->processes.list];
+            const struct job_survey_owner *o = &s->owners[p - s->processes.list];
 
             if (o->is_marked || o->is_agent) {
                 s->owners[i].job = o->job;
@@ -282,7 +281,7 @@ static void descendants_note(struct survey *s)
     }
 }
 
-static int owners_find(struct survey *s, const char *base, struct fault *why)
+static int owners_find(struct job_survey *s, const char *base, struct fault *why)
 {
     int rc = 0;
 
@@ -300,11 +299,11 @@ static int owners_find(struct survey *s, const char *base, struct fault *why)
     return rc;
 }
 
-/* The directories first, the processes then: so no job that begins meanwhile looks dead. One that
- * ends meanwhile may. */
-int survey_open(struct survey **out, const char *base, struct fault *why)
+/* Reads the directories before the processes, so that a job that begins meanwhile does not look
+ * dead. A job that ends meanwhile may. */
+int job_survey_open(struct job_survey **out, const char *base, struct fault *why)
 {
-    struct survey *s = calloc(1, sizeof(*s));
+    struct job_survey *s = calloc(1, sizeof(*s));
     int rc;
 
     if (!s)
@@ -320,13 +319,13 @@ int survey_open(struct survey **out, const char *base, struct fault *why)
     if (!rc)
         rc = owners_find(s, base, why);
     if (rc)
-        survey_close(s);
+        job_survey_close(s);
     else
         *out = s;
     return rc;
 }
 
-void survey_close(struct survey *s)
+void job_survey_close(struct job_survey *s)
 {
     if (!s)
         return;
@@ -338,7 +337,7 @@ void survey_close(struct survey *s)
     free(s);
 }
 
-bool survey_is_below(const struct survey *s, const struct process *p, pid_t ancestor)
+bool job_survey_is_below(const struct job_survey *s, const struct process *p, pid_t ancestor)
 {
     for (size_t steps = 0; p && steps <= s->processes.count; steps++) {
         if (p->pid == ancestor)
@@ -348,14 +347,15 @@ bool survey_is_below(const struct survey *s, const struct process *p, pid_t ance
     return false;
 }
 
-/* --- ranks -------------------------------------------------------------------------------------- */
+/* --- ranks ------------------------------------------------------------------------------------ */
 
-/* The worker's child under that pid can only be the rank, or, once it has ended and its pid has come
- * round, an orphan that became the worker's; other processes count with a mark that agrees. */
-static bool rank_lives(const struct survey *s, int job, const struct survey_rank *r)
+/* Whether the rank's first process lives. Without a mark of its own, it must be the worker's child:
+ * that can only be the rank or, if the rank has ended and its pid was reused, an orphan that the
+ * worker has inherited. */
+static bool rank_lives(const struct job_survey *s, int job, const struct job_survey_rank *r)
 {
     const struct process *p = process_list_find(&s->processes, r->pid);
-    const struct survey_owner *o;
+    const struct job_survey_owner *o;
 
     if (!p || p->has_ended)
         return false;
@@ -366,7 +366,7 @@ static bool rank_lives(const struct survey *s, int job, const struct survey_rank
                         : s->jobs[job].worker_lives && p->parent == s->jobs[job].file.agent_pid;
 }
 
-static FILE *ranks_open(const struct survey_job *j, struct fault *why)
+static FILE *ranks_open(const struct job_survey_job *j, struct fault *why)
 {
     int dir = open(j->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int fd = dir < 0
@@ -392,16 +392,16 @@ static FILE *ranks_open(const struct survey_job *j, struct fault *why)
 
 static int compare_ranks(const void *a, const void *b)
 {
-    const struct survey_rank *x = a, *y = b;
+    const struct job_survey_rank *x = a, *y = b;
 
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-int survey_ranks(const struct survey *s, int job, struct survey_rank **out, int *count,
-                 struct fault *why)
+int job_survey_ranks(const struct job_survey *s, int job, struct job_survey_rank **out, int *count,
+                     struct fault *why)
 {
     FILE *f = ranks_open(&s->jobs[job], why);
-    struct survey_rank *list = NULL;
+    struct job_survey_rank *list = NULL;
     size_t used = 0, room = 0;
     int rank, pid;
 
@@ -409,7 +409,7 @@ int survey_ranks(const struct survey *s, int job, struct survey_rank **out, int 
         return ML_ERR_SYSTEM;
     while (fscanf(f, "%10d %10d", &rank, &pid) == 2 && rank >= 0 && pid > 0) {
         if (used == room) {
-            struct survey_rank *more = realloc(list, (room * 2 + 64) * sizeof(*more));
+            struct job_survey_rank *more = realloc(list, (room * 2 + 64) * sizeof(*more));
 
             if (!more) {
                 free(list);
@@ -419,7 +419,7 @@ int survey_ranks(const struct survey *s, int job, struct survey_rank **out, int 
             list = more;
             room = room * 2 + 64;
         }
-        list[used] = (struct survey_rank){.rank = rank, .pid = pid};
+        list[used] = (struct job_survey_rank){.rank = rank, .pid = pid};
         list[used].lives = rank_lives(s, job, &list[used]);
         used++;
     }

@@ -17,10 +17,10 @@
 
 extern char **environ;
 
-/* mlaunch-probe has deadlines of its own, of at most 6.5 s; all are shorter than the launcher's patience. */
+/* mlaunch-probe has deadlines of its own, of at most 6.5 s; mlaunch waits longer than either. */
 enum { DEADLINE_MS = 7500, CLOSE_MS = 1000, LINE_MOST = 4 << 20, FIXED_ARGS = 8, NUMBER_TEXT = 32 };
 
-static int spawn(struct wires *w, char **argv, struct fault *why)
+static int probe_spawn(struct probe_run *w, char **argv, struct fault *why)
 {
     posix_spawn_file_actions_t actions;
     int to[2], from[2], err;
@@ -36,8 +36,7 @@ static int spawn(struct wires *w, char **argv, struct fault *why)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, from[1],
-                                     STDERR_FILENO); /* the loader's complaints */
+    posix_spawn_file_actions_adddup2(&actions, from[1], STDERR_FILENO); /* errors of the loader */
     err = posix_spawn(&w->pid, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(to[0]);
@@ -52,9 +51,9 @@ static int spawn(struct wires *w, char **argv, struct fault *why)
     return fault_os(why, ML_ERR_SYSTEM, err, "cannot run %s", argv[0]);
 }
 
-/* The first line that begins with a brace; before it libraries may complain. NULL: there was none; then
- * `text` begins with what was said instead. */
-static char *line_find(char *text)
+/* The first line that begins with a brace; libraries may have printed errors before it. NULL: there
+ * is none, and `text` begins with what was printed instead. */
+static char *answer_line_find(char *text)
 {
     char *line = text, *end;
 
@@ -68,7 +67,7 @@ static char *line_find(char *text)
     return NULL;
 }
 
-static int answer_read(struct wires *w, json_t *answer, struct fault *why)
+static int probe_answer_read(struct probe_run *w, json_t *answer, struct fault *why)
 {
     char *text = calloc(1, LINE_MOST), *line = NULL;
     int64_t deadline = clock_ms() + DEADLINE_MS;
@@ -78,7 +77,7 @@ static int answer_read(struct wires *w, json_t *answer, struct fault *why)
 
     if (!text)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    while (!(line = line_find(text)) && size < LINE_MOST - 1) {
+    while (!(line = answer_line_find(text)) && size < LINE_MOST - 1) {
         struct pollfd p = {.fd = w->out, .events = POLLIN};
         ssize_t n = 0;
 
@@ -90,32 +89,32 @@ static int answer_read(struct wires *w, json_t *answer, struct fault *why)
     }
     root = line ? json_loads(line, 0, NULL) : NULL;
     if (!root || json_object_update(answer, root))
-        rc = fault_set(
-            why, ML_ERR_DEVICE,
-            "its RDMA devices could not be looked at: %.*s; is libibverbs1 installed there?",
-            (int)strcspn(text, "\n"), text[0] ? text : "mlaunch-probe says nothing");
+        rc = fault_set(why, ML_ERR_DEVICE,
+                       "its RDMA devices could not be read: %.*s; is libibverbs1 installed there?",
+                       (int)strcspn(text, "\n"), text[0] ? text : "mlaunch-probe printed nothing");
     json_decref(root);
     free(text);
     return rc;
 }
 
-static int whole(const json_t *object, const char *key, int otherwise)
+static int question_number(const json_t *object, const char *key, int otherwise)
 {
     const json_t *value = json_object_get(object, key);
 
     return json_is_integer(value) ? (int)json_integer_value(value) : otherwise;
 }
 
-int wires_devices(struct wires *w, const json_t *question, json_t *answer, struct fault *why)
+int probe_run_devices(struct probe_run *w, const json_t *question, json_t *answer,
+                      struct fault *why)
 {
     json_t *named = json_object_get(question, "named"), *name;
-    int gid_index = whole(question, "gid_index", -1);
+    int gid_index = question_number(question, "gid_index", -1);
     char port[NUMBER_TEXT], index[NUMBER_TEXT], **argv;
     char probe[PATH_MAX];
     size_t i, n = 0;
     int rc;
 
-    wires_close(w);
+    probe_run_close(w);
     if (install_path_find(probe, INSTALL_PROBE, NULL))
         return fault_set(
             why, ML_ERR_DEVICE,
@@ -124,7 +123,7 @@ int wires_devices(struct wires *w, const json_t *question, json_t *answer, struc
     argv = calloc(json_array_size(named) + FIXED_ARGS, sizeof(*argv));
     if (!argv)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    snprintf(port, sizeof(port), "--port=%d", whole(question, "port", 0));
+    snprintf(port, sizeof(port), "--port=%d", question_number(question, "port", 0));
     snprintf(index, sizeof(index), "--gid-index=%d", gid_index);
     argv[n++] = probe;
     argv[n++] = (char *)"--wires";
@@ -137,19 +136,19 @@ int wires_devices(struct wires *w, const json_t *question, json_t *answer, struc
         if (json_is_string(name))
             argv[n++] = (char *)(uintptr_t)json_string_value(name);
     }
-    rc = spawn(w, argv, why);
+    rc = probe_spawn(w, argv, why);
     free(argv);
-    return rc ? rc : answer_read(w, answer, why);
+    return rc ? rc : probe_answer_read(w, answer, why);
 }
 
-int wires_try(struct wires *w, const json_t *question, json_t *answer, struct fault *why)
+int probe_run_try(struct probe_run *w, const json_t *question, json_t *answer, struct fault *why)
 {
     char *text = json_dumps(json_object_get(question, "wires"), JSON_COMPACT);
     size_t size = text ? strlen(text) : 0, at = 0;
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 
     if (size)
-        text[size++] = '\n'; /* in the place of the end */
+        text[size++] = '\n'; /* in place of the terminating NUL */
     while (w->pid && at < size) {
         ssize_t n = write(w->in, text + at, size - at);
 
@@ -161,10 +160,10 @@ int wires_try(struct wires *w, const json_t *question, json_t *answer, struct fa
     free(text);
     if (size == 0 || at < size)
         return fault_set(why, ML_ERR_REFUSED, "mlaunch-probe has ended too early");
-    return answer_read(w, answer, why);
+    return probe_answer_read(w, answer, why);
 }
 
-void wires_close(struct wires *w)
+void probe_run_close(struct probe_run *w)
 {
     struct pollfd p = {.fd = w->out, .events = POLLIN};
     int64_t deadline = clock_ms() + CLOSE_MS;
@@ -172,11 +171,11 @@ void wires_close(struct wires *w)
 
     if (!w->pid)
         return;
-    close(w->in); /* its end of file */
+    close(w->in); /* gives it end of file */
     while (poll(&p, 1, clock_left_ms(deadline)) > 0 && read(w->out, rest, sizeof(rest)) > 0)
         ;
     close(w->out);
-    kill(w->pid, SIGKILL); /* it has ended, or hangs */
+    kill(w->pid, SIGKILL); /* in case it hangs */
     waitpid(w->pid, NULL, 0);
     w->pid = 0;
 }

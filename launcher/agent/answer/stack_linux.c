@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 #include "common/text_json.h"
-#include "launcher/agent/answer/answer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +18,11 @@
 
 enum {
     GDB_MS = 10000,  /* for one process */
-    LINES_MAX = 400, /* of one process: threads may be many */
+    LINES_MAX = 400, /* for one process, which may have many threads */
     TEXT_MAX = 1 << 18,
 };
 
-/* Reads what there is, at most `size` - 1 bytes, terminated; until the deadline. */
+/* Reads until end of file, at most `size` - 1 bytes and until the deadline; terminates them. */
 static size_t pipe_read(int fd, char *text, size_t size, int64_t deadline_ms)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -46,7 +45,7 @@ static size_t pipe_read(int fd, char *text, size_t size, int64_t deadline_ms)
     return used;
 }
 
-/* No start-up file, no script that lies beside a program, no server for debug information. */
+/* Without start-up files, scripts beside the program, and servers for debug information. */
 static pid_t gdb_start(pid_t pid, int out)
 {
     char number[16];
@@ -83,7 +82,7 @@ static pid_t gdb_start(pid_t pid, int out)
     return err ? -1 : child;
 }
 
-/* Of gdb's output: "Thread 1 (…):" and "#0 …". */
+/* Keeps the lines "Thread 1 (…):" and "#0 …" of gdb's output. */
 static void gdb_lines(char *text, json_t *lines)
 {
     char *rest = text, *line;
@@ -108,7 +107,8 @@ static bool gdb_describe(const struct process *p, int64_t deadline_ms, json_t *l
     close(ends[1]);
     if (child > 0) {
         pipe_read(ends[0], text, TEXT_MAX, deadline_ms);
-        /* At its end of output it has detached; one that is late lets go when it is killed. */
+        /* At the end of its output gdb has detached; one that is late detaches when it is
+         * killed. */
         kill(-child, SIGKILL);
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
             ;
@@ -119,7 +119,7 @@ static bool gdb_describe(const struct process *p, int64_t deadline_ms, json_t *l
     return json_array_size(lines) > 0;
 }
 
-/* One line of /proc/PID/`name`; false if it can't be read. */
+/* Reads the first line of /proc/PID/`name`; false: it cannot be read. */
 static bool proc_line(pid_t pid, const char *name, char *out, int size)
 {
     char path[64];
@@ -137,7 +137,7 @@ static bool proc_line(pid_t pid, const char *name, char *out, int size)
     return has_line;
 }
 
-/* Those in which programs wait; some exist on older architectures only. */
+/* System calls in which programs wait; some exist on older architectures only. */
 static const struct call {
     long number;
     const char *name;
@@ -232,7 +232,8 @@ void stack_describe(const struct process *p, int64_t deadline_ms, json_t *out)
     json_t *lines = json_array();
     const char *by = "";
 
-    /* A debugger would wait for one in uninterruptible sleep, and wake one that is stopped. */
+    /* A debugger would wait for a process in uninterruptible sleep, and wake one that is
+     * stopped. */
     if (p->state != 'D' && p->state != 'T' && p->state != 't' && clock_left_ms(deadline_ms) > 0 &&
         gdb_describe(p, mine_ms < deadline_ms ? mine_ms : deadline_ms, lines)) {
         by = "gdb";
@@ -245,8 +246,8 @@ void stack_describe(const struct process *p, int64_t deadline_ms, json_t *out)
             by = "kernel";
         else
             json_object_set_new(out, "why",
-                                json_string("no stack is to be had: there is no gdb, or looking "
-                                            "into the process is not permitted (see "
+                                json_string("no stack can be read: there is no gdb, or tracing "
+                                            "the process is not permitted (see "
                                             "/proc/sys/kernel/yama/ptrace_scope)"));
     }
     json_object_set_new(out, "by", json_string(by));

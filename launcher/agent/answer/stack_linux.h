@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_linux.h: where a process waits: its threads' stacks by gdb, if there is one and it may; else
- * the system call that its first thread is in, and the kernel's stack of it where that may be read.
+ * stack_linux.h: where a process waits: the stacks of its threads, from gdb if that is installed
+ * and permitted; otherwise the system call of its first thread, with the kernel's stack if that may
+ * be read.
  */
 #ifndef LAUNCHER_AGENT_ANSWER_STACK_LINUX_H
 #define LAUNCHER_AGENT_ANSWER_STACK_LINUX_H
@@ -10,7 +11,8 @@
 
 #include <jansson.h>
 
-/* Adds "by" ("gdb", "kernel" or "") and "stack", a list of lines; with nothing to be had also "why". */
+/* Adds "by" ("gdb", "kernel" or "") and "stack", a list of lines; and "why" if there are none.
+ * Takes up to 10 s, and not longer than the deadline. */
 void stack_describe(const struct process *p, int64_t deadline_ms, json_t *out);
 
 #endif

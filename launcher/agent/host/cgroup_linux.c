@@ -16,7 +16,7 @@
 
 enum { DEPTH_MAX = 32 };
 
-/* Of a process, as it is named within the hierarchy: "0::/user.slice/…". */
+/* The path of a process's group within the hierarchy, from "0::/user.slice/…". */
 static bool path_of(pid_t pid, char *out, size_t size)
 {
     char file[64], line[4096];
@@ -36,8 +36,8 @@ static bool path_of(pid_t pid, char *out, size_t size)
     return is_found;
 }
 
-/* "31 23 0:28 ROOT MOUNTPOINT options … - cgroup2 …": where the hierarchy is mounted, and which part of it. Blanks
- * in the paths are \040, and then we do without. */
+/* Finds where the hierarchy is mounted, and which part of it, from "31 23 0:28 ROOT MOUNTPOINT
+ * options … - cgroup2 …". Paths with blanks (written as \040) are not supported. */
 static bool mount_find(char *point, char *root, size_t size)
 {
     FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -65,7 +65,7 @@ static bool mount_find(char *point, char *root, size_t size)
     return is_found;
 }
 
-/* Where this process's own group lies in the file system. */
+/* The path of this process's own group in the file system. */
 static bool own_find(char *out, size_t size)
 {
     char point[1024], root[1024], own[1024];
@@ -82,7 +82,7 @@ static bool own_find(char *out, size_t size)
     return snprintf(out, size, "%s%s", point, own + length) < (int)size;
 }
 
-/* "/tmp/mlaunch-0/JOB.HOST.XXXXXX": its last two parts in one. */
+/* Joins the last two parts of "/tmp/mlaunch-0/JOB.HOST.XXXXXX". */
 static bool name_of(const char *job_dir, char *out, size_t size)
 {
     const char *last = strrchr(job_dir, '/'), *first = last;
@@ -111,7 +111,7 @@ bool cgroup_create(char path[CGROUP_PATH], const char *job_dir)
         path[0] = '\0';
         return false;
     }
-    /* cgroup.kill is there since Linux 5.14. */
+    /* cgroup.kill exists since Linux 5.14. */
     if (is_writable(path, "cgroup.kill") && is_writable(path, "cgroup.procs"))
         return true;
     rmdir(path);
@@ -137,7 +137,8 @@ void cgroup_kill(const char *path)
     close(fd);
 }
 
-/* The directories alone: the kernel's files in them go with them. False: somebody is in one. */
+/* Removes the directories only; the kernel's files in them vanish with them. False: there are
+ * processes in one. */
 static bool tree_remove(const char *path, int depth)
 {
     char below[CGROUP_PATH];
@@ -165,7 +166,7 @@ bool cgroup_remove(const char *path, int wait_ms)
         return true;
     snprintf(name, sizeof(name), "%s/cgroup.events", path);
     events.fd = open(name, O_RDONLY | O_CLOEXEC);
-    /* What has been read counts as known: poll() tells of a change since. */
+    /* Reading marks the current state as seen, so that poll() reports only later changes. */
     (void)!read(events.fd, text, sizeof(text));
     while (!(is_removed = tree_remove(path, 0)) && clock_left_ms(deadline_ms) > 0) {
         if (poll(&events, 1, clock_left_ms(deadline_ms)) <= 0)
@@ -177,7 +178,7 @@ bool cgroup_remove(const char *path, int wait_ms)
     return is_removed;
 }
 
-/* "mlaunch-0-JOB.HOST.XXXXXX": where the user's number ends, or NULL. */
+/* The end of the user's number in "mlaunch-0-JOB.HOST.XXXXXX"; NULL: the name is another. */
 static const char *number_end(const char *name)
 {
     const char *at = name + strlen("mlaunch-");
@@ -195,7 +196,7 @@ bool cgroup_job_dir(pid_t pid, const char *base, char *out, size_t size)
 
     if (!path_of(pid, path, sizeof(path)))
         return false;
-    /* The innermost counts: a rank may have started a job of its own. */
+    /* The innermost group wins, because a rank may have started a job of its own. */
     for (char *part; (part = strrchr(path, '/')); *part = '\0') {
         const char *end = number_end(part + 1);
 

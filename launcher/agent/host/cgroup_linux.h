@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup_linux.h: a control group of version 2 for a host's ranks, where this user may make one below
- * the agent's own: as root, or where systemd or a container has delegated it. The kernel then ends all that
- * is in it at one stroke, faster than any of it can fork, and whoever is left over is known by it, whatever
- * it did to its environment and its parents. Where it may not be made parentage and mark do alone.
+ * cgroup_linux.h: a control group (version 2) for a host's ranks, where this user may make one
+ * below the agent's own: as root, or where systemd or a container has delegated it. The kernel then
+ * kills all processes in it at once, faster than any of them can fork, and processes that are left
+ * over can be recognized by it, whatever they did to their environment and parents. Without a
+ * group, parentage and the mark in the environment serve alone.
  *
- * Its name is the job directory's: /tmp/mlaunch-0/JOB.HOST.XXXXXX has mlaunch-0-JOB.HOST.XXXXXX.
+ *
+ * Its name is made from the job directory's: mlaunch-0-JOB.HOST.XXXXXX for
+ * /tmp/mlaunch-0/JOB.HOST.XXXXXX.
  */
 #ifndef LAUNCHER_AGENT_HOST_CGROUP_LINUX_H
 #define LAUNCHER_AGENT_HOST_CGROUP_LINUX_H
@@ -16,22 +19,24 @@
 
 enum { CGROUP_PATH = 1024 }; /* bytes for the longest path, terminated */
 
-/* Makes the group for a job directory. False, and path "": not here. */
+/* Makes the group for a job directory. False, and path "": that is not possible here. */
 bool cgroup_create(char path[CGROUP_PATH], const char *job_dir);
 
-/* For a child that is to be born in it (spawn.h); -1: path is "", or it is gone. */
+/* A descriptor for starting a child in it (spawn.h), closed by the caller; -1: path is "", or the
+ * group is gone. */
 int cgroup_open(const char *path);
 
-/* SIGKILL to all in it and below. The three take "". */
+/* Sends SIGKILL to all processes in it and below. Takes "". */
 void cgroup_kill(const char *path);
-/* Removes it and what is below, if nobody is in it: waits `wait_ms` at most for the last ones to go. False: somebody
- * is. */
+/* Removes it and the groups below, after waiting at most `wait_ms` for the last processes to end.
+ * False: there are still some. Takes "". */
 bool cgroup_remove(const char *path, int wait_ms);
 
-/* The job directory, within `base`, whose group this process is in. False: in none. */
+/* The job directory, within `base`, whose group the process `pid` is in. False: it is in none. */
 bool cgroup_job_dir(pid_t pid, const char *base, char *out, size_t size);
 
-/* Calls `found` with each group of this name's beginning that `user` has made, wherever it is. */
+/* Calls `found` with each group of `user` whose name begins with `prefix`, anywhere in the
+ * hierarchy. */
 void cgroup_each(const char *prefix, uid_t user,
                  void (*found)(const char *path, const char *name, void *arg), void *arg);
 

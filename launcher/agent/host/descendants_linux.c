@@ -45,8 +45,8 @@ static bool is_marked(pid_t pid, const char *mark)
     return found;
 }
 
-/* Parentage changes while /proc is read, so the way up may be cut or, in theory, a circle: both
- * end. */
+/* Parents change while /proc is read, so the chain of parents may be cut or, in theory, circular:
+ * the loop ends in both cases. */
 static bool is_below(const struct process_list *all, const struct process *d, pid_t root)
 {
     for (size_t i = 0; d && i < all->count; i++) {
@@ -82,8 +82,8 @@ int descendants_find(struct process_list *out, const char *job_dir, pid_t except
 
         if (d->pid == self || d->pid == except || d->has_ended)
             continue;
-        /* What is older than we are can't have our mark: most processes of a host, whose
-         * environments are then not read. */
+        /* A process that is older than this one cannot have the mark. That spares reading the
+         * environments of most processes of a host. */
         keep[i] = is_below(&all, d, self) ||
                   (job_dir && d->start_time >= born && is_marked(d->pid, mark));
     }
@@ -101,8 +101,8 @@ void descendants_signal(const struct process_list *d, int signal)
 {
     pid_t self = getpid();
 
-    /* A group at one stroke, so that a rank that forks all the time can't fork past it. Only a
-     * group whose leader is our own unreaped child is surely still the same group. */
+    /* A whole group at once, so that a rank that forks all the time cannot escape. A group is
+     * certainly still the same only if its leader is an unreaped child of this process. */
     for (size_t i = 0; i < d->count; i++) {
         if (d->list[i].parent == self && d->list[i].group == d->list[i].pid)
             kill(-d->list[i].pid, signal);
@@ -122,7 +122,7 @@ bool descendants_exist(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-void descendant_describe(const struct process *d, char *text, size_t size)
+void descendants_describe(const struct process *d, char *text, size_t size)
 {
     char path[64];
     struct stat st;

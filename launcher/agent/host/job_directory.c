@@ -14,7 +14,7 @@
 
 enum { TRIES = 20, REMOVE_DESCRIPTORS = 16 };
 
-/* The user's directory, made if it isn't there, and safe to put secrets into. */
+/* Makes the user's directory if it is missing, and checks that it is safe for secrets. */
 static int parent_make(const char *path, struct fault *why)
 {
     struct stat st;
@@ -42,7 +42,7 @@ int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const 
 {
     char parent[JOB_DIRECTORY_PATH];
 
-    /* Again, because another agent that ends may remove the user's directory in between. */
+    /* Repeated, because another agent that ends may remove the user's directory in between. */
     for (int i = 0; i < TRIES; i++) {
         int rc, n;
 
@@ -64,7 +64,7 @@ int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const 
 static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;
-    remove(path); /* what can't be removed must not keep the rest */
+    remove(path); /* one that cannot be removed must not keep the rest */
     return 0;
 }
 
@@ -115,8 +115,8 @@ void job_directory_add_rank(const char *path, int rank, pid_t pid)
     close(fd);
 }
 
-/* A rank's own words, in one line. O_NONBLOCK: the directory is the rank's to write, and a FIFO there must not stop
- * the agent. False, and errno: it can't be opened. */
+/* Reads a file that a rank has written, as one line. O_NONBLOCK, because the rank may put a FIFO
+ * there, which must not stop the agent. False, with errno: it cannot be opened. */
 static bool words_read(int dir, const char *file, char *text, size_t size)
 {
     int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

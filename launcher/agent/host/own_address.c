@@ -53,7 +53,7 @@ static bool first_of(int family, const struct ifaddrs *list, char out[ADDRESS_TE
 void own_address_guess(char out[ADDRESS_TEXT])
 {
     const char *srun = getenv("SLURM_LAUNCH_NODE_IPADDR");
-    static const char outside[] = "192.0.2.1"; /* of no host anywhere (RFC 5737): nothing is sent */
+    static const char outside[] = "192.0.2.1"; /* belongs to no host (RFC 5737); nothing is sent */
     struct ifaddrs *list = NULL;
 
     if (srun && address_towards(srun, out, NULL) == 0)

@@ -5,12 +5,12 @@
 
 #include "common/address.h"
 
-/* The one that SSH came in by; "" without SSH. An SSH_CONNECTION that a batch system or another
- * launcher brought along from elsewhere doesn't count. */
+/* The address by which SSH has reached this host; "" without SSH. Ignores an SSH_CONNECTION that a
+ * batch system or another launcher has brought along from another host. */
 void own_address_of_ssh(char out[ADDRESS_TEXT]);
 
-/* A guess for other ways in: the side of srun's host, else of the default route, else of the first
- * network; a loopback address if there is none. */
+/* A guess for agents that were not started by SSH: the address towards srun's host, else that of
+ * the default route, else that of the first network interface, else a loopback address. */
 void own_address_guess(char out[ADDRESS_TEXT]);
 
 #endif

@@ -33,7 +33,7 @@ static int64_t boot_time(void)
 
 enum place place_compare(const struct job_file *j, const struct job_file *here)
 {
-    /* Of a kernel without a name nothing is known. */
+    /* Without a boot id nothing can be compared. */
     if (!j->boot[0] || !here->boot[0])
         return PLACE_ELSEWHERE;
     if (strcmp(j->boot, here->boot) != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* place_linux.h: where a job's pids mean something: the machine, since its last boot, and the pid
- * namespace. A job directory may be seen from elsewhere: from another container, or after a reboot. */
+/* place_linux.h: the place in which a job's pids are valid: a machine since its last boot, and a
+ * pid namespace. A job directory may be seen from another place: from another container, or after a
+ * reboot. */
 #ifndef LAUNCHER_AGENT_HOST_PLACE_LINUX_H
 #define LAUNCHER_AGENT_HOST_PLACE_LINUX_H
 
@@ -8,8 +9,8 @@
 
 enum place {
     PLACE_HERE,
-    PLACE_PAST,      /* this machine before its last boot: nothing of it can live */
-    PLACE_ELSEWHERE, /* another machine or pid namespace: nothing is known of it here */
+    PLACE_PAST,      /* this machine before its last boot: none of its processes can live */
+    PLACE_ELSEWHERE, /* another machine or pid namespace: its processes are unknown here */
 };
 
 /* Fills in pid_namespace, boot and node for this process. */

@@ -135,7 +135,7 @@ char *process_environment(pid_t pid, size_t *size)
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    /* The file's size isn't known beforehand; most environments fit the first buffer. */
+    /* The file's size is unknown beforehand; most environments fit into the first buffer. */
     for (size_t room = FIRST_ENVIRONMENT; room <= ENVIRONMENT_MAX; room *= 8) {
         char *text = malloc(room + 1);
         ssize_t n = text ? file_read(path, text, room) : -1;
@@ -164,9 +164,9 @@ bool process_user(pid_t pid, uid_t *user)
     return true;
 }
 
-/* Between the look into /proc and the signal a process may have ended and its pid been given to a
- * stranger. Not to our own children's: we are the ones who reap those. Others are held by a pidfd,
- * and looked at again through it. */
+/* Between reading /proc and sending the signal, a process may end and its pid may be reused. That
+ * cannot happen to children of this process, which it reaps itself. Any other process is held by a
+ * pidfd and then compared once more. */
 void process_signal(const struct process *p, int signal)
 {
     struct process now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_linux.h: processes as /proc shows them: what they are, whose, and with which environment. */
+/* process_linux.h: processes as /proc shows them: their state, user and environment. */
 #ifndef LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
 #define LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
 
@@ -12,7 +12,7 @@
 
 struct process {
     pid_t pid, parent, group;
-    uint64_t start_time; /* field 22 of stat: with the pid it names a process for good */
+    uint64_t start_time; /* field 22 of stat: together with the pid, identifies a process */
     uint64_t cpu_ticks;  /* user and system time of all its threads, in clock ticks */
     uint64_t memory;     /* bytes that are resident */
     char state;
@@ -28,21 +28,21 @@ struct process_list {
 /* False: there is no such process. */
 bool process_read(struct process *out, pid_t pid);
 
-/* All processes at a look. ML_ERR_SYSTEM if /proc is not there or that of another pid namespace,
- * which would speak of other processes under our numbers. */
+/* All processes, sorted by pid. ML_ERR_SYSTEM: /proc is missing, or that of another pid namespace,
+ * whose pids mean other processes. */
 int process_list_read(struct process_list *out, struct fault *why);
 void process_list_free(struct process_list *l); /* takes an empty one */
 const struct process *process_list_find(const struct process_list *l, pid_t pid); /* or NULL */
 
-/* Its environment, one string after the other, NUL-terminated; freed by the caller. NULL: it may not
- * be read, or there is none. */
+/* Its environment as NUL-terminated strings, *size bytes; the caller frees it. NULL: it cannot be
+ * read, or there is no such process. */
 char *process_environment(pid_t pid, size_t *size);
 
-/* Whose it is; false: it is gone. (A process that changed its user, such as a setuid program, may
- * belong to root here.) */
+/* The user that it belongs to; false: it is gone. (A process that has changed its user, such as a
+ * setuid program, may belong to root here.) */
 bool process_user(pid_t pid, uid_t *user);
 
-/* Sends it a signal, unless it has ended and its pid is a stranger's by now. */
+/* Sends it a signal, unless it has ended and its pid belongs to another process by now. */
 void process_signal(const struct process *p, int signal);
 
 #endif

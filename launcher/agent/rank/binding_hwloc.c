@@ -10,7 +10,7 @@
 
 #define LIBRARY "libhwloc.so.15"
 
-/* The calls that we make, by their own names and types. */
+/* The functions that are used, with their own names and types. */
 #define CALLS(CALL)                                                                                \
     CALL(hwloc_topology_init)                                                                      \
     CALL(hwloc_topology_load)                                                                      \
@@ -31,7 +31,7 @@ static int library_open(struct library *l, struct fault *why)
     l->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!l->handle)
         return fault_set(why, ML_ERR_SYSTEM,
-                         "--bind-to needs " LIBRARY " (Debian: libhwloc15), which is not there: %s",
+                         "--bind-to needs " LIBRARY " (Debian: libhwloc15), which is missing: %s",
                          dlerror());
 #define FIND(name)                                                                                 \
     *(void **)&l->name = dlsym(l->handle, #name);                                                  \
@@ -40,7 +40,8 @@ static int library_open(struct library *l, struct fault *why)
     CALLS(FIND)
     return 0;
 missing:
-    fault_set(why, ML_ERR_SYSTEM, LIBRARY " is not the hwloc that we know: %s", dlerror());
+    fault_set(why, ML_ERR_SYSTEM, LIBRARY " is another version than this build needs: %s",
+              dlerror());
     dlclose(l->handle);
     return ML_ERR_SYSTEM;
 }
@@ -56,7 +57,8 @@ static void set_copy(const struct library *l, cpu_set_t *out, hwloc_const_cpuset
     }
 }
 
-/* The objects of one kind that hold a CPU we may use; their sets into `places`, at most `max`. */
+/* Stores in `places` the CPU sets of at most `max` objects of one type that hold a CPU which this
+ * process may use. Returns how many. */
 static int places_find(const struct library *l, hwloc_topology_t topology, hwloc_obj_type_t type,
                        cpu_set_t *places, int max)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * binding_hwloc.h: which CPUs a rank may use with --bind-to. libhwloc is opened here, and only when
- * binding is asked for, so that hosts without it run all other jobs.
+ * binding_hwloc.h: the CPUs of each rank for --bind-to. libhwloc is opened here, and only for jobs
+ * with this option, so that hosts without it can run all others.
  */
 #ifndef LAUNCHER_AGENT_RANK_BINDING_HWLOC_H
 #define LAUNCHER_AGENT_RANK_BINDING_HWLOC_H
@@ -11,10 +11,10 @@
 
 #include <sched.h>
 
-/* Fills sets[0 … count-1], one for each local rank: with JOB_BIND_CORE core after core, from the
- * first again when there are more ranks (*shared is set then); with JOB_BIND_NUMA even blocks of
- * ranks to the NUMA nodes. Only CPUs that this process may use. ML_ERR_SYSTEM says what is missing.
- */
+/* Fills sets[0 … count-1], one for each local rank, with CPUs that this process may use. With
+ * JOB_BIND_CORE, ranks get one core after the other, beginning again with the first if there are
+ * more ranks (*shared is set then); with JOB_BIND_NUMA, equal blocks of ranks share the NUMA nodes.
+ * ML_ERR_SYSTEM: libhwloc, or what to bind to, is missing. */
 int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, struct fault *why);
 
 #endif

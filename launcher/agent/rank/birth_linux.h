@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * birth_linux.h: vfork() into a control group. To move a process there after its birth takes the kernel some
- * 10 ms; to be born there takes nothing. libc's vfork() can't say where, and its syscall() can't be returned
- * from twice on one stack.
+ * birth_linux.h: vfork() into a control group. The kernel takes some 10 ms to move a process into a
+ * group, but no extra time to create it there. libc's vfork() cannot name a group; and its
+ * syscall() cannot be used, because parent and child would return from it on the same stack.
  */
 #ifndef LAUNCHER_AGENT_RANK_BIRTH_LINUX_H
 #define LAUNCHER_AGENT_RANK_BIRTH_LINUX_H
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
-/* A sanitizer keeps notes of a stack, which two processes can't share behind its back. */
+/* A sanitizer keeps track of the stack, and does not support two processes that share it. */
 #ifdef SANITIZE
 enum { BIRTH_SHARED = 0 };
 #else
@@ -52,8 +52,8 @@ static inline long birth_clone3(struct clone_args *args)
 }
 #endif
 
-/* As vfork(), with all that vfork(2) warns of; negative: not possible here, and nothing has happened. Has to
- * be inlined: the child goes on in the caller's frame. */
+/* As vfork(), with all restrictions of vfork(2). Negative: not possible here, nothing has happened.
+ * Must be inlined, because the child continues in the caller's stack frame. */
 static inline __attribute__((always_inline)) pid_t birth_in_cgroup(int cgroup)
 {
     struct clone_args args = {.flags = CLONE_INTO_CGROUP | CLONE_VFORK | BIRTH_SHARED,

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct text {
+struct core_text {
     char *out;
-    size_t size, length; /* length may pass size: then it was too long */
+    size_t size, length; /* length may exceed size: the text was too long */
 };
 
-static void append(struct text *t, const char *more)
+static void text_append(struct core_text *t, const char *more)
 {
     size_t n = strlen(more);
 
@@ -21,29 +21,29 @@ static void append(struct text *t, const char *more)
     t->length += n;
 }
 
-static void append_char(struct text *t, char c)
+static void text_append_char(struct core_text *t, char c)
 {
     char more[] = {c, '\0'};
 
-    append(t, more);
+    text_append(t, more);
 }
 
-static void append_plain(struct text *t, char c)
+static void text_append_plain(struct core_text *t, char c)
 {
     if (strchr("*?[\\", c))
-        append(t, "\\");
-    append_char(t, c);
+        text_append(t, "\\");
+    text_append_char(t, c);
 }
 
-/* core(5)'s letters, as far as they are known after the process is gone. */
-static void append_specifier(struct text *t, char specifier, pid_t pid, int signal)
+/* Replaces a letter of core(5), with * if its value is unknown after the process's end. */
+static void text_append_specifier(struct core_text *t, char specifier, pid_t pid, int signal)
 {
     char number[24];
     long value;
 
     switch (specifier) {
     case '%':
-        append(t, "%");
+        text_append(t, "%");
         return;
     case 'p':
     case 'i':
@@ -59,38 +59,38 @@ static void append_specifier(struct text *t, char specifier, pid_t pid, int sign
         value = signal;
         break;
     default:
-        append(t, "*");
+        text_append(t, "*");
         return;
     }
     snprintf(number, sizeof(number), "%ld", value);
-    append(t, number);
+    text_append(t, number);
 }
 
 bool core_file_pattern(char *out, size_t size, const char *pattern, bool uses_pid, pid_t pid,
                        int signal, const char *cwd)
 {
-    struct text t = {out, size, 0};
+    struct core_text t = {out, size, 0};
     bool has_pid = false;
 
     if (pattern[0] == '|' || pattern[0] == '@' || pattern[0] == '\0')
         return false;
     if (pattern[0] != '/') {
         for (const char *c = cwd; *c; c++)
-            append_plain(&t, *c);
-        append(&t, "/");
+            text_append_plain(&t, *c);
+        text_append(&t, "/");
     }
     for (const char *c = pattern; *c; c++) {
         if (*c != '%') {
-            append_plain(&t, *c);
+            text_append_plain(&t, *c);
         } else if (c[1]) {
             c++;
             has_pid |= *c == 'p';
-            append_specifier(&t, *c, pid, signal);
+            text_append_specifier(&t, *c, pid, signal);
         }
     }
     if (uses_pid && !has_pid) {
-        append(&t, ".");
-        append_specifier(&t, 'p', pid, signal);
+        text_append(&t, ".");
+        text_append_specifier(&t, 'p', pid, signal);
     }
     return t.length < size;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core_file.h: where the kernel has put the core of a process that it killed. */
+/* core_file.h: finds the core file of a process that a signal has killed. */
 #ifndef LAUNCHER_AGENT_RANK_CORE_FILE_H
 #define LAUNCHER_AGENT_RANK_CORE_FILE_H
 
@@ -7,12 +7,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Looks where core_pattern says, for the process `pid` that was started in `cwd`. False: the pattern
- * pipes cores to a program, or the file isn't there (the process had changed its directory). */
+/* Follows kernel.core_pattern, for the process `pid` that was started in `cwd`. False: the pattern
+ * pipes cores to a program, or there is no such file (the process had changed its directory). */
 bool core_file_find(char *out, size_t size, pid_t pid, int signal, const char *cwd);
 
-/* The same for a given pattern; `uses_pid`: kernel.core_uses_pid. Into `out` as a glob(7) pattern, as
- * some of what core_pattern may name isn't known any more. */
+/* The same for a given pattern; `uses_pid`: kernel.core_uses_pid. Stores a glob(7) pattern in
+ * `out`, because some values that core_pattern may contain are unknown by now. False: it pipes
+ * cores to a program, or `out` is too small. */
 bool core_file_pattern(char *out, size_t size, const char *pattern, bool uses_pid, pid_t pid,
                        int signal, const char *cwd);
 

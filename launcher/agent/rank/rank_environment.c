@@ -9,17 +9,18 @@
 #include <string.h>
 
 enum {
-    PORT_FIRST = 10000, /* announced ports: below Linux's ephemeral ones (32768 …) … */
+    PORT_FIRST = 10000, /* announced ports: below Linux's ephemeral ones (32768 …) */
     PORT_COUNT = 20000,
     PORT_LAST = 65535,
-    PORTS_PER_JOB = 16, /* … in blocks, so that two jobs on a host rarely meet */
+    PORTS_PER_JOB = 16, /* in blocks, so that two jobs on a host rarely use the same */
     RING_PORTS = 2,     /* index of the first of MLX's ring, one for each rank of a host */
 };
 
-/* What outer launchers leave in the environment of what they start, and what would make a rank
- * believe to be one of theirs. By exact name: everything else with such a prefix is the user's. */
+/* Variables that outer launchers set for the processes that they start, by which a rank would take
+ * itself for one of theirs. Listed by name: other variables with the same prefixes are the
+ * user's. */
 static const char *const scrubbed[] = {
-    /* ours */
+    /* mlaunch */
     "MLAUNCH_RANK",
     "MLAUNCH_SIZE",
     "MLAUNCH_LOCAL_RANK",
@@ -131,7 +132,7 @@ static const char *const scrubbed[] = {
     "OMPI_MCA_orte_top_session_dir",
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
     "PRTE_LAUNCHED",
-    /* a Slurm task, not its job */
+    /* those of a Slurm task, not of its job */
     "SLURM_PROCID",
     "SLURM_LOCALID",
     "SLURM_NODEID",
@@ -162,7 +163,7 @@ struct rank_environment {
     size_t count, room, kept;
     int local_size;
     char *pid_text;
-    bool failed; /* out of memory; said at the end */
+    bool failed; /* out of memory; reported at the end */
 };
 
 static size_t name_length(const char *entry)
@@ -184,7 +185,7 @@ static char **entry_find(const struct rank_environment *e, const char *name, siz
     return NULL;
 }
 
-/* Behind all others, without a look whether the name is there; `entry` is taken over. */
+/* Appends `entry` without checking whether the name exists. Takes `entry` over. */
 static char *entry_append(struct rank_environment *e, char *entry)
 {
     if (entry && e->count + 1 >= e->room) {
@@ -208,7 +209,7 @@ static char *entry_append(struct rank_environment *e, char *entry)
     return entry;
 }
 
-/* Later wins. */
+/* Adds `entry`, or replaces the entry of the same name. Takes `entry` over. */
 static void entry_set(struct rank_environment *e, char *entry)
 {
     char **old = entry ? entry_find(e, entry, name_length(entry)) : NULL;
@@ -235,11 +236,11 @@ static __attribute__((format(printf, 1, 2))) char *format_text(const char *forma
 
 #define SET(e, ...) entry_set((e), format_text(__VA_ARGS__))
 
-/* For rank-specific names, which are never in the common part: scrubbed there, and not to be set by
- * users. */
+/* For the names that differ by rank, which are never in the common part: they are removed there,
+ * and users cannot set them. */
 #define APPEND(e, ...) entry_append((e), format_text(__VA_ARGS__))
 
-/* What the user says stays. */
+/* Keeps a value that the user has set. */
 #define SET_DEFAULT(e, name, ...)                                                                  \
     do {                                                                                           \
         if (!rank_environment_get((e), (name)))                                                    \
@@ -262,8 +263,8 @@ static bool is_scrubbed(const char *entry)
     return false;
 }
 
-/* Those that tell a rank who it is: not even -x may make a rank of it that it isn't. (With
- * --no-compat only the first ones are ours.) */
+/* Variables that identify a rank, which not even -x may change. (With --no-compat only the first
+ * ones are mlaunch's.) */
 static bool is_identity(const char *entry, bool compat)
 {
     static const char *const names[] = {"MLAUNCH_RANK",
@@ -293,7 +294,7 @@ static void users_add(struct rank_environment *e, const char *const *entries)
     }
 }
 
-/* Puts `value` behind what the variable has, after `separator`. */
+/* Appends `value` to the variable's value, after `separator`. */
 static void value_append(struct rank_environment *e, const char *name, const char *separator,
                          const char *value)
 {
@@ -305,8 +306,9 @@ static void value_append(struct rank_environment *e, const char *name, const cha
         SET(e, "%s=%s", name, value);
 }
 
-/* The shim into every program; behind the user's own, whose functions come first. A program built
- * with AddressSanitizer would refuse to start because its library isn't the first one. */
+/* Preloads the shim into every program, after the user's own libraries, whose functions take
+ * precedence. ASAN_OPTIONS, because otherwise a program built with AddressSanitizer would not start
+ * unless its library is the first. */
 static void shim_inject(struct rank_environment *e, const char *shim)
 {
     value_append(e, "LD_PRELOAD", ":", shim);
@@ -315,8 +317,9 @@ static void shim_inject(struct rank_environment *e, const char *shim)
 
 int rank_environment_port(const struct job_message *job, int index)
 {
-    unsigned hash = 2166136261U;                    /* FNV-1a */
-    int first = job->starting_port + 1 + job->size; /* within what the firewall lets pass */
+    unsigned hash = 2166136261U; /* FNV-1a */
+    int first = job->starting_port + 1 +
+                job->size; /* within the range that the user has opened in a firewall */
 
     if (job->starting_port == 0 || first + PORTS_PER_JOB > PORT_LAST) {
         for (const char *c = job->job; *c; c++)
@@ -324,12 +327,12 @@ int rank_environment_port(const struct job_message *job, int index)
         first = PORT_FIRST + (int)(hash % (PORT_COUNT / PORTS_PER_JOB)) * PORTS_PER_JOB;
     }
     if (job->port >= first && job->port < first + PORTS_PER_JOB)
-        first = job->port + 1; /* the coordinator's */
+        first = job->port + 1; /* that is the coordinator's */
     return first + index;
 }
 
-/* Where rank 0 is: the coordinator's address, or without one what the launcher knows. Without its
- * port. */
+/* The address of rank 0's host, without a port: the coordinator's or, without a coordinator, what
+ * the launcher knows. */
 static void master_address(const struct rank_environment_config *c, char *out, size_t size)
 {
     const struct job_message *job = c->job;
@@ -381,8 +384,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
 {
     const struct job_message *job = c->job;
 
-    /* First in the block: it is looked for in every process of the user when a job is cleaned up.
-     */
+    /* First in the block, because it is searched for in every process of the user when a job is
+     * cleaned up. */
     SET(e, "MLAUNCH_JOB_DIR=%s", c->job_dir);
     for (const char *const *entry = c->inherited; *entry; entry++) {
         if (strchr(*entry, '=') && !is_scrubbed(*entry))
@@ -403,7 +406,7 @@ static void common_add(struct rank_environment *e, const struct rank_environment
         compat_add(e, c);
     if (c->shim)
         shim_inject(e, c->shim);
-    /* Last, so that whatever the user has there is found first. */
+    /* Last, so that the user's own modules are found first. */
     if (c->modules)
         value_append(e, "PYTHONPATH", ":", c->modules);
 }
@@ -484,8 +487,8 @@ static bool list_has(const json_t *list, const char *text)
     return false;
 }
 
-/* One entry of MLX's device matrix: null on one host, a name, or the list of rails. It opens devices, so ports are left
- * out, and a device is there once. */
+/* One entry of MLX's device matrix: null on the same host, a name, or the list of rails. MLX opens
+ * devices, so ports are left out and each device is listed once. */
 static json_t *devices_between(const struct job_message *job, int from, int to)
 {
     json_t *entry = json_array_get(json_array_get(job->wiring, (size_t)job->host_of[from]),

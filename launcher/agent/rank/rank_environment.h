@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rank_environment.h: what a rank finds in its environment (mlaunch(1), "ENVIRONMENT"): the agent's
- * own, without what outer launchers left, then the user's, then the job's; and, unless --no-compat,
- * the same under the names that programs written for torchrun, MLX and Open MPI look for.
+ * rank_environment.h: a rank's environment (mlaunch(1), "ENVIRONMENT"): the agent's own without the
+ * variables of outer launchers, then the user's, then the job's; and, unless --no-compat, the
+ * latter also under the names that programs for torchrun, MLX and Open MPI use.
  */
 #ifndef LAUNCHER_AGENT_RANK_RANK_ENVIRONMENT_H
 #define LAUNCHER_AGENT_RANK_RANK_ENVIRONMENT_H
@@ -32,19 +32,20 @@ void rank_environment_destroy(struct rank_environment *e); /* takes NULL */
 /* The environment of one rank, NULL-terminated, valid until the next call. NULL: out of memory. */
 char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank);
 
-/* With --eager: where in what rank_environment_of returned the child writes its pid (12 bytes). */
+/* With --eager: the place within the strings of rank_environment_of where the child writes its pid
+ * (12 bytes); otherwise NULL. */
 char *rank_environment_pid_text(struct rank_environment *e);
 
 /* A variable's value, or NULL. */
 const char *rank_environment_get(const struct rank_environment *e, const char *name);
 
-/* A port that is announced to foreign programs (MASTER_PORT; `index` 0, 1 … for more): the same on
- * all hosts without a word between them, outside the kernel's ephemeral range, and none that we
- * listen on. */
+/* A port that is announced to programs (MASTER_PORT is `index` 0; there are more): the same on all
+ * hosts without any message between them, outside of the kernel's ephemeral range, and none that
+ * mlaunch listens on. */
 int rank_environment_port(const struct job_message *job, int index);
 
-/* The files for MLX: device names by rank, [rank][rank]; addresses by rank. JSON for the caller to
- * free; NULL: not to be had (no matrix; an unknown address), or out of memory. */
+/* The files for MLX as JSON: device names, [rank][rank], and addresses by rank. The caller frees
+ * the result. NULL: there is no matrix, an address is unknown, or out of memory. */
 char *rank_environment_ibv_devices(const struct job_message *job);
 char *rank_environment_ring_hosts(const struct job_message *job);
 

@@ -19,18 +19,20 @@
 
 enum spawn_step { STEP_NONE, STEP_PARENT, STEP_DIRECTORY, STEP_DESCRIPTORS, STEP_BIND, STEP_EXEC };
 
-/* What the child says through a pipe if it can't execute the program; else the pipe just ends. */
+/* What the child writes to a pipe if it cannot execute the program; otherwise the pipe just
+ * ends. */
 struct failure {
     enum spawn_step step; /* where it failed, and errno */
     int error;
 };
 
-/* Shared between the agent and the child until it executes; or copied, where vfork is fork (TSan). */
+/* Shared between the agent and the child until it executes; or copied, where vfork is fork
+ * (TSan). */
 struct child {
     const struct spawn *spawn;
     char **candidates;   /* paths to try, NULL-terminated */
-    const char **script; /* argv for /bin/sh, when the file turns out to be a script without #! */
-    sigset_t mask;       /* the ranks' */
+    const char **script; /* argv for /bin/sh, if the file is a script without #! */
+    sigset_t mask;       /* the ranks' signal mask */
     pid_t agent;
     int failure[2]; /* a pipe: [0] the agent reads, [1] the child writes */
 };
@@ -43,8 +45,8 @@ void spawn_prepare(struct spawn_limits *limits)
     for (int i = 1; i < NSIG && count < 64; i++) {
         struct sigaction action;
 
-        /* SIGTERM and SIGCHLD will have handlers. Until a child executes its program it would run them, on
-         * our memory. */
+        /* SIGTERM and SIGCHLD will have handlers. Until a child executes its program, it would run
+         * them, in the agent's memory. */
         if (i == SIGTERM || i == SIGCHLD ||
             (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN))
             limits->changed[count++] = i;
@@ -56,15 +58,15 @@ void spawn_prepare(struct spawn_limits *limits)
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* dup2 that also clears close-on-exec when both are the same. The three are above 2 (see
- * spawn_process). */
+/* dup2 also clears close-on-exec. None of the three is its own target: pipes are above 2, and only
+ * `in` may be 0, which is inherited anyway. */
 static int descriptors_place(const struct spawn *s)
 {
     return dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0 ? -1 : 0;
 }
 
-/* A directory of PATH that we may not search is none; a program there that may not be executed is
- * remembered, and the search goes on. */
+/* Ignores a directory of PATH that may not be searched. Remembers a program that may not be
+ * executed, and searches on. Returns an errno. */
 static int candidates_execute(const struct child *c)
 {
     const struct spawn *s = c->spawn;
@@ -95,14 +97,14 @@ static void child_fail(const struct child *c, enum spawn_step step, int error)
     _exit(STATUS_OURS);
 }
 
-/* In the child, on the agent's own memory: system calls only. */
+/* Runs in the child, in the agent's own memory: system calls only. */
 static void child_run(const struct child *c)
 {
     const struct spawn *s = c->spawn;
 
     setpgid(0, 0);
-    /* If the agent is killed its ranks go with it, at once. The signal is sent for parents that end
-     * from now on; this one may have ended already. */
+    /* If the agent is killed, its ranks are killed at once. The kernel sends the signal only if the
+     * parent ends after this call, so the parent is compared afterwards. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != c->agent)
         child_fail(c, STEP_PARENT, ESRCH);
@@ -116,14 +118,12 @@ static void child_run(const struct child *c)
         child_fail(c, STEP_DIRECTORY, errno);
     if (s->cpus && sched_setaffinity(0, sizeof(*s->cpus), s->cpus))
         child_fail(c, STEP_BIND, errno);
-    if (s->umask >= 0)
-        umask((mode_t)s->umask);
     setrlimit(RLIMIT_NOFILE, &s->limits->files);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
     child_fail(c, STEP_EXEC, candidates_execute(c));
 }
 
-/* "" in PATH is the current directory, as everywhere. */
+/* The paths to try, NULL-terminated. An empty part of PATH is the current directory. */
 static char **candidates_create(const char *program, const char *path)
 {
     size_t count = 2, i = 0;
@@ -203,7 +203,7 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
         if (f->error == ENOENT && !strchr(program, '/'))
             return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
         if (f->error == ENOENT && program_exists(s))
-            return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is not there",
+            return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is missing",
                              program);
         return fault_os(why, ML_ERR_SYSTEM, f->error, "%s", program);
     case STEP_PARENT:
@@ -213,7 +213,7 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
     return fault_set(why, ML_ERR_SYSTEM, "%s: ended before it began", program);
 }
 
-/* No inlining: what vfork's child leaves on this frame must not be the caller's. */
+/* Not inlined, so that vfork's child writes to this stack frame and not to the caller's. */
 static __attribute__((noinline)) pid_t child_start(const struct child *c)
 {
     pid_t pid = c->spawn->cgroup >= 0 ? birth_in_cgroup(c->spawn->cgroup) : -1;
@@ -225,7 +225,7 @@ static __attribute__((noinline)) pid_t child_start(const struct child *c)
     return pid;
 }
 
-/* Returns once the child runs the program, or has failed to. */
+/* Returns once the child runs the program or has failed to. */
 static struct failure failure_read(struct child *c)
 {
     struct failure f = {STEP_NONE, 0};
@@ -246,7 +246,7 @@ static int child_create(pid_t *pid, struct child *c, int *status, struct fault *
     pid_t child;
     int err, rc;
 
-    /* No handler of ours may run in the child, on our memory. */
+    /* No handler of the agent may run in the child, in the agent's memory. */
     sigfillset(&all);
     sigemptyset(&c->mask);
     sigprocmask(SIG_BLOCK, &all, &before);

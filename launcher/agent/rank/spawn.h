@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn.h: starts one process of a rank. The agent's memory is not copied (vfork), so that hundreds
+ * spawn.h: starts the process of a rank. The agent's memory is not copied (vfork), so that hundreds
  * of ranks start about as fast as the kernel can execute them.
  */
 #ifndef LAUNCHER_AGENT_RANK_SPAWN_H
@@ -19,26 +19,24 @@ struct spawn_limits {
     int changed[65]; /* signals that are ignored or handled here, 0-terminated: reset in ranks */
 };
 
-/* Notes the limits and raises our own number of descriptors as far as it goes. */
+/* Stores the limits, and raises the agent's own number of descriptors to the hard limit. */
 void spawn_prepare(struct spawn_limits *limits);
 
 struct spawn {
     const char *const *argv; /* NULL-terminated */
     char *const *env;        /* NULL-terminated */
-    const char
-        *path; /* where to look for argv[0] if it has no slash; relative parts count from cwd */
+    const char *path;        /* where argv[0] is searched if it has no slash; relative to cwd */
     const char *cwd;
-    int in, out, err;      /* become 0, 1, 2; closed by the caller */
+    int in, out, err;      /* become 0, 1, 2; the caller closes them */
     const cpu_set_t *cpus; /* or NULL */
-    int umask;             /* or -1 */
     const struct spawn_limits *limits;
-    int cgroup;     /* an open control group to be born in, as far as this system can; or -1 */
+    int cgroup;     /* an open control group to start it in, if this system can; or -1 */
     char *pid_text; /* or NULL: 12 bytes within `env` where the child writes its own pid */
 };
 
 /* Starts it in a process group of its own, and returns once it runs the program. On failure nothing
- * is left; *status is what a shell would say: 126 not executable, 127 not found, 125 anything else
- * (no such directory, no more processes); the sentence names program or directory. */
+ * is left, and *status is what a shell would return: 126 not executable, 127 not found, 125
+ * anything else (no such directory, no more processes). `why` names the program or directory. */
 int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *why);
 
 #endif

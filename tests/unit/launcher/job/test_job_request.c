@@ -95,7 +95,6 @@ static void test_members(void **state)
     assert_int_equal(json_integer_value(json_object_get(m, "host")), 1);
     assert_string_equal(json_string_value(json_object_get(m, "host_name")), "b");
     assert_int_equal(json_array_size(json_object_get(m, "ranks")), 1);
-    assert_false(json_boolean_value(json_object_get(m, "inherit")));
     assert_string_equal(json_string_value(json_object_get(m, "command")), "prog arg");
     assert_null(json_object_get(m, "wiring"));
     json_decref(m);

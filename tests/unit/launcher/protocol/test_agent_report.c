@@ -49,8 +49,8 @@ static void test_exited_bad(void **state)
         {"{\"rank\": 0, \"status\": 0", "its agent sent a malformed EXITED"},
         {"{\"rank\": \"0\", \"status\": 0}", "its agent sent a malformed EXITED"},
         {"{\"status\": 0}", "its agent sent a malformed EXITED"},
-        {"{\"rank\": 4, \"status\": 0}", "its agent speaks of rank 4 of 4"},
-        {"{\"rank\": -1, \"status\": 0}", "its agent speaks of rank -1 of 4"},
+        {"{\"rank\": 4, \"status\": 0}", "its agent names rank 4 of 4"},
+        {"{\"rank\": -1, \"status\": 0}", "its agent names rank -1 of 4"},
         {"{\"rank\": 0}", "without a valid status"},
         {"{\"rank\": 0, \"status\": 256}", "without a valid status"},
         {"{\"rank\": 0, \"signal\": 4000}", "without a valid status"},
@@ -72,7 +72,7 @@ static void test_exited_bad(void **state)
 static void test_hello(void **state)
 {
     struct frame f = frame_of("{\"build\": \"b1\", \"arch\": \"x86_64\", \"host\": \"h\", "
-                              "\"pid\": 7, \"address\": \"10.0.0.2\", \"cpus\": 2}");
+                              "\"pid\": 7, \"address\": \"10.0.0.2\"}");
     struct hello_report r;
     struct fault why;
 

@@ -20,7 +20,7 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"bind\": \"core\", \"inherit\": true, \"command\": \"prog\", \"umask\": -1, \"stdin\": "
+    "\"bind\": \"core\", \"command\": \"prog\", \"stdin\": "
     "\"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\","
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
@@ -75,9 +75,9 @@ static const struct malformed {
     {"size", "-3", "\"size\" is out of range"},
     {"size", "3.5", "\"size\" is not a whole number"},
     {"size", "99999999999", "\"size\" is out of range"},
-    {"size", "4", "\"host_of\" has not one entry"},
+    {"size", "4", "\"host_of\" does not have one entry"},
     {"hosts", "1", "\"host\" is out of range"},
-    {"hosts", "3", "\"host_names\" has not one name"},
+    {"hosts", "3", "\"host_names\" does not have one name"},
     {"host", "2", "\"host\" is out of range"},
     {"host", "0", "\"ranks\" holds a rank that is not of this host"},
     {"host_name", "null", "\"host_name\" is not a string"},
@@ -85,7 +85,7 @@ static const struct malformed {
     {"host_of", "[0, 1, 2]", "\"host_of\" names a host"},
     {"host_of", "[0, 1, -1]", "\"host_of\" names a host"},
     {"host_of", "[0, 1, \"1\"]", "\"host_of\" names a host"},
-    {"addresses", "[\"x\"]", "\"addresses\" has not one entry"},
+    {"addresses", "[\"x\"]", "\"addresses\" does not have one entry"},
     {"backend", "\"auto\"", "\"backend\" is not one of"},
     {"backend", "null", "\"backend\" is not a string"},
     {"local_net", "1", "\"local_net\" is not true or false"},
@@ -96,14 +96,12 @@ static const struct malformed {
     {"starting_port", "-1", "\"starting_port\" is out of range"},
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
     {"bind", "\"socket\"", "\"bind\" is not one of"},
-    {"umask", "512", "\"umask\" is out of range"},
-    {"umask", "-2", "\"umask\" is out of range"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"env", "[\"A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[\"=A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[null]", "\"env\" holds something that is not NAME=VALUE"},
     {"cwd", "3", "\"cwd\" is not a string"},
-    {"wiring", "[[]]", "\"wiring\" has not one row"},
+    {"wiring", "[[]]", "\"wiring\" does not have one row"},
     {"wiring", "[[null], [null, null]]", "\"wiring\" has a row of another length"},
     {"wiring", "[[null, \"d\"], [null, null]]", "\"wiring\" holds something that is not a list"},
     {"wiring", "[[null, [1]], [null, null]]", "\"wiring\" holds something that is not a device"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/protocol/stream.h"
+#include "launcher/protocol/frame_stream.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -14,11 +14,11 @@
 
 enum {
     READ_SIZE = 256 << 10,
-    DIRECT_SIZE = 16 << 10, /* from here on a system call of its own is cheaper than a copy */
+    DIRECT_SIZE = 16 << 10, /* from this size on, a system call of its own is cheaper than a copy */
 };
 
-struct stream {
-    struct stream_events events;
+struct frame_stream {
+    struct frame_stream_events events;
     struct frame_reader *reader;
     struct evbuffer *kept;
     struct event *readable, *writable;
@@ -27,13 +27,13 @@ struct stream {
     unsigned frames;
 };
 
-void stream_keep_memory(void)
+void frame_stream_keep_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
-void stream_fail(struct stream *s, const char *why)
+void frame_stream_fail(struct frame_stream *s, const char *why)
 {
     if (s->ended)
         return;
@@ -44,15 +44,15 @@ void stream_fail(struct stream *s, const char *why)
     s->events.on_end(why, s->events.arg);
 }
 
-/* NULL: nobody is at the other end any more. */
-static const char *words_for(int err)
+/* The reason for the end; NULL: the peer is gone. */
+static const char *error_words(int err)
 {
     return err == EPIPE || err == ECONNRESET ? NULL : strerror(err);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
-    struct stream *s = arg;
+    struct frame_stream *s = arg;
     struct fault why = {0};
     struct frame frame;
     uint8_t *room;
@@ -61,14 +61,14 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
     (void)what;
     if (rc) {
-        stream_fail(s, why.text);
+        frame_stream_fail(s, why.text);
         return;
     }
     n = read(fd, room, READ_SIZE);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        stream_fail(s, n == 0 ? NULL : words_for(errno));
+        frame_stream_fail(s, n == 0 ? NULL : error_words(errno));
         return;
     }
     frame_reader_add(s->reader, (size_t)n);
@@ -80,22 +80,22 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
         rc = 0;
     }
     if (rc < 0)
-        stream_fail(s, why.text);
+        frame_stream_fail(s, why.text);
 }
 
-static bool is_broken(int err)
+static bool error_is_final(int err)
 {
     return err != EAGAIN && err != EINTR;
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
-    struct stream *s = arg;
+    struct frame_stream *s = arg;
     int n = evbuffer_write(s->kept, fd);
 
     (void)what;
-    if (n < 0 && is_broken(errno)) {
-        stream_fail(s, words_for(errno));
+    if (n < 0 && error_is_final(errno)) {
+        frame_stream_fail(s, error_words(errno));
     } else if (evbuffer_get_length(s->kept) == 0) {
         event_del(s->writable);
         if (s->events.on_written)
@@ -103,17 +103,17 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static int set_nonblocking(int fd)
+static int descriptor_set_nonblocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
     return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-int stream_open(struct stream **out, struct event_base *base, int in, int out_fd,
-                const struct stream_events *events, struct fault *why)
+int frame_stream_open(struct frame_stream **out, struct event_base *base, int in, int out_fd,
+                      const struct frame_stream_events *events, struct fault *why)
 {
-    struct stream *s = calloc(1, sizeof(*s));
+    struct frame_stream *s = calloc(1, sizeof(*s));
     int rc;
 
     if (!s)
@@ -131,19 +131,20 @@ int stream_open(struct stream **out, struct event_base *base, int in, int out_fd
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         goto fail;
     }
-    if (set_nonblocking(in) || set_nonblocking(out_fd) || event_add(s->readable, NULL)) {
-        rc = fault_set(why, ML_ERR_SYSTEM, "standard input is not a channel to a launcher");
+    if (descriptor_set_nonblocking(in) || descriptor_set_nonblocking(out_fd) ||
+        event_add(s->readable, NULL)) {
+        rc = fault_set(why, ML_ERR_SYSTEM, "standard input is not a channel to mlaunch");
         goto fail;
     }
     *out = s;
     return 0;
 fail:
-    s->in = s->out = -1; /* still the caller's */
-    stream_close(s);
+    s->in = s->out = -1; /* the caller keeps them */
+    frame_stream_close(s);
     return rc;
 }
 
-void stream_close(struct stream *s)
+void frame_stream_close(struct frame_stream *s)
 {
     if (!s)
         return;
@@ -161,8 +162,8 @@ void stream_close(struct stream *s)
     free(s);
 }
 
-/* Keeps what of the parts has not been written. */
-static void keep(struct stream *s, const struct iovec *parts, int count, size_t written)
+/* Keeps the bytes of the parts after the first `written` ones. */
+static void rest_keep(struct frame_stream *s, const struct iovec *parts, int count, size_t written)
 {
     bool was_empty = evbuffer_get_length(s->kept) == 0;
 
@@ -176,8 +177,8 @@ static void keep(struct stream *s, const struct iovec *parts, int count, size_t 
         event_add(s->writable, NULL);
 }
 
-void stream_send_parts(struct stream *s, int type, const void *head, size_t head_size,
-                       const void *body, size_t body_size)
+void frame_stream_send_parts(struct frame_stream *s, int type, const void *head, size_t head_size,
+                             const void *body, size_t body_size)
 {
     uint8_t header[FRAME_HEADER];
     struct iovec parts[] = {{header, sizeof(header)},
@@ -188,46 +189,46 @@ void stream_send_parts(struct stream *s, int type, const void *head, size_t head
     if (s->ended)
         return;
     frame_header(header, (uint8_t)type, (uint32_t)(head_size + body_size));
-    /* Small frames are gathered and written once a turn of the loop. */
+    /* Small frames are collected and written once in a turn of the loop. */
     if (body_size >= DIRECT_SIZE && evbuffer_get_length(s->kept) == 0) {
         n = writev(s->out, parts, 3);
-        if (n < 0 && is_broken(errno)) {
-            stream_fail(s, words_for(errno));
+        if (n < 0 && error_is_final(errno)) {
+            frame_stream_fail(s, error_words(errno));
             return;
         }
     }
-    keep(s, parts, 3, n > 0 ? (size_t)n : 0);
+    rest_keep(s, parts, 3, n > 0 ? (size_t)n : 0);
 }
 
-void stream_send(struct stream *s, int type, const void *payload, size_t size)
+void frame_stream_send(struct frame_stream *s, int type, const void *payload, size_t size)
 {
-    stream_send_parts(s, type, NULL, 0, payload, size);
+    frame_stream_send_parts(s, type, NULL, 0, payload, size);
 }
 
-void stream_send_json(struct stream *s, int type, json_t *object)
+void frame_stream_send_json(struct frame_stream *s, int type, json_t *object)
 {
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 
-    /* Without memory for a line there is none to go on with either: the launcher sees the end. */
+    /* Without memory for one frame the process cannot go on, and the peer sees the end. */
     if (text)
-        stream_send(s, type, text, strlen(text));
+        frame_stream_send(s, type, text, strlen(text));
     else
-        stream_fail(s, "out of memory");
+        frame_stream_fail(s, "out of memory");
     free(text);
     json_decref(object);
 }
 
-size_t stream_kept(const struct stream *s)
+size_t frame_stream_kept(const struct frame_stream *s)
 {
     return evbuffer_get_length(s->kept);
 }
 
-bool stream_has_ended(const struct stream *s)
+bool frame_stream_has_ended(const struct frame_stream *s)
 {
     return s->ended;
 }
 
-unsigned stream_frames(struct stream *s)
+unsigned frame_stream_frames(struct frame_stream *s)
 {
     unsigned frames = s->frames;
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ssh_channel.c: the way to an agent over SSH. A thread a host does one thing after the other, in
- * remote_*.c: configuration, connection, host key, login, agent; then it pumps until the end. Every
- * wait in it also waits for `wake`, by which channel_close ends it.
+ * remote_channel.c: the channel to an agent over SSH, and the table that mlaunch-ssh.so exports
+ * (ssh_module.h). One thread for each host does one step after the other, in remote_*.c:
+ * configuration, connection, host key, login, agent; then it pumps bytes until the end. Each of its
+ * waits also waits for `wake`, with which channel_close ends it.
  */
+#include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/quiet_thread.h"
@@ -11,6 +13,7 @@
 #include "launcher/channel/ssh_module.h"
 #include "launcher/protocol/agent_end.h"
 #include "launcher/ssh/remote_agent.h"
+#include "launcher/ssh/remote_config_file.h"
 #include "launcher/ssh/remote_host_key.h"
 #include "launcher/ssh/remote_login.h"
 #include "launcher/ssh/remote_pump.h"
@@ -30,11 +33,11 @@ struct remote_channel {
     const struct channel_config *config;
     channel_ready_fn *ready;
     void *arg;
-    int wake;   /* eventfd: end */
-    int far_fd; /* the thread's end of the stream */
+    int wake;   /* eventfd: the channel is being closed */
+    int far_fd; /* the thread's end of the socketpair */
     pthread_t thread;
     pthread_mutex_t lock;
-    char epitaph[512]; /* under lock; "" until the end */
+    char exit_reason[512]; /* under lock; "" until the end */
 };
 
 static void step_log(const struct remote_channel *c, const char *step, int64_t *since_ns)
@@ -45,13 +48,13 @@ static void step_log(const struct remote_channel *c, const char *step, int64_t *
     *since_ns = now_ns;
 }
 
-/* Everything up to the agent's first word. */
+/* Everything up to the agent's first byte. */
 static int channel_establish(struct remote_channel *c, struct remote_config **config,
                              struct remote_session *s, struct remote_agent *a, struct fault *why)
 {
     struct remote_wait wait = {c->wake, clock_ms() + c->config->connect_timeout_ms};
     int64_t since_ns = clock_ns();
-    int rc = remote_config_read(config, c->host, c->config->ssh_config, why);
+    int rc = remote_config_file_read(config, c->host, c->config->ssh_config, why);
 
     if (rc)
         return rc;
@@ -59,7 +62,7 @@ static int channel_establish(struct remote_channel *c, struct remote_config **co
     if (rc)
         return rc;
     step_log(c, "connected, keys exchanged", &since_ns);
-    rc = remote_host_key_check(s, why);
+    rc = remote_host_key_check(s->ssh, *config, why);
     if (!rc)
         rc = remote_login(s, why);
     if (rc)
@@ -71,11 +74,11 @@ static int channel_establish(struct remote_channel *c, struct remote_config **co
     return rc;
 }
 
-/* What channel_epitaph will say. */
-static void epitaph_write(struct remote_channel *c, struct remote_agent *a, int rc,
-                          const struct fault *why)
+/* Stores what channel_exit_reason will return. */
+static void exit_reason_write(struct remote_channel *c, struct remote_agent *a, int rc,
+                              const struct fault *why)
 {
-    char words[1024], text[sizeof(c->epitaph)];
+    char words[1024], text[sizeof(c->exit_reason)];
 
     if (rc == 0) {
         remote_command_reap(&a->command);
@@ -84,7 +87,7 @@ static void epitaph_write(struct remote_channel *c, struct remote_agent *a, int 
                            *a->command.signal ? a->command.signal : NULL, words);
     }
     pthread_mutex_lock(&c->lock);
-    snprintf(c->epitaph, sizeof(c->epitaph), "%s", rc ? why->text : text);
+    snprintf(c->exit_reason, sizeof(c->exit_reason), "%s", rc ? why->text : text);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -98,11 +101,11 @@ static void *channel_run(void *arg)
     int rc = channel_establish(c, &config, &session, &agent, &why);
 
     if (rc == 0)
-        why = (struct fault){0}; /* of tries that came to nothing */
+        why = (struct fault){0}; /* of attempts that failed before one succeeded */
     c->ready(&c->base, &why, c->arg);
     if (rc == 0) {
         rc = remote_pump(&agent.command, c->far_fd, agent.first, agent.first_size, &why);
-        epitaph_write(c, &agent, rc, &why);
+        exit_reason_write(c, &agent, rc, &why);
     }
     shutdown(c->far_fd, SHUT_RDWR);
     remote_agent_close(&agent);
@@ -111,12 +114,12 @@ static void *channel_run(void *arg)
     return NULL;
 }
 
-static void remote_epitaph(struct channel *base, char *text, size_t size)
+static void remote_exit_reason(struct channel *base, char *text, size_t size)
 {
     struct remote_channel *c = (struct remote_channel *)base;
 
     pthread_mutex_lock(&c->lock);
-    snprintf(text, size, "%s", *c->epitaph ? c->epitaph : "the stream has not ended");
+    snprintf(text, size, "%s", *c->exit_reason ? c->exit_reason : "the channel has not ended");
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -132,7 +135,7 @@ static void channel_free(struct remote_channel *c)
     free(c);
 }
 
-/* The thread has no wait that `wake` does not end, so it's soon over. */
+/* `wake` ends every wait of the thread, so joining it takes little time. */
 static void remote_close(struct channel *base)
 {
     struct remote_channel *c = (struct remote_channel *)base;
@@ -142,11 +145,11 @@ static void remote_close(struct channel *base)
     channel_free(c);
 }
 
-static const struct channel_ops remote_ops = {remote_epitaph, remote_close};
+static const struct channel_ops remote_ops = {remote_exit_reason, remote_close};
 
-int remote_channel_open(struct channel **out, const struct host *host,
-                        const struct channel_config *config, channel_ready_fn *ready, void *arg,
-                        struct fault *why)
+static int remote_channel_open(struct channel **out, const struct host *host,
+                               const struct channel_config *config, channel_ready_fn *ready,
+                               void *arg, struct fault *why)
 {
     struct remote_channel *c = calloc(1, sizeof(*c));
     int pair[2], err;
@@ -173,3 +176,6 @@ fail:
     channel_free(c);
     return fault_os(why, ML_ERR_SYSTEM, err, "cannot open a channel");
 }
+
+__attribute__((visibility("default")))
+const struct ssh_module mlaunch_ssh_module = {build_id, log_open, log_to, remote_channel_open};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_remote_config.c: what an ssh_config says of a host, as ssh(1) would understand it. */
-#include "launcher/ssh/remote_config.h"
+/* test_remote_config_file.c: what an ssh_config says of a host, as ssh(1) would understand it. */
+#include "launcher/ssh/remote_config_file.h"
 
 #include <pwd.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-static char path[] = "/tmp/test_remote_config.XXXXXX";
+static char path[] = "/tmp/test_remote_config_file.XXXXXX";
 
 static int setup(void **state)
 {
@@ -47,7 +47,7 @@ static struct remote_config *read_for(const char *name, const char *text)
     struct fault why = {0};
 
     write_file(text);
-    if (remote_config_read(&c, &host, path, &why))
+    if (remote_config_file_read(&c, &host, path, &why))
         fail_msg("%s", why.text);
     return c;
 }
@@ -70,7 +70,7 @@ static void expect_refused(const char *text, const char *words)
     struct fault why = {0};
 
     write_file(text);
-    assert_int_equal(remote_config_read(&c, &host, path, &why), ML_ERR_ARGUMENT);
+    assert_int_equal(remote_config_file_read(&c, &host, path, &why), ML_ERR_ARGUMENT);
     assert_null(c);
     if (!strstr(why.text, words))
         fail_msg("\"%s\" is not in: %s", words, why.text);
@@ -198,13 +198,13 @@ static void test_hostfile_first(void **state)
 
     (void)state;
     write_file("User theirs\nPort 5\n");
-    assert_int_equal(remote_config_read(&c, &host, path, &why), 0);
+    assert_int_equal(remote_config_file_read(&c, &host, path, &why), 0);
     assert_string_equal(c->option[REMOTE_USER], "mine");
     assert_int_equal(c->port, 77);
     remote_config_destroy(c);
-    assert_int_equal(remote_config_read(&c, &host, "none", &why), 0);
+    assert_int_equal(remote_config_file_read(&c, &host, "none", &why), 0);
     remote_config_destroy(c);
-    assert_int_equal(remote_config_read(&c, &host, "/no/such/file", &why), ML_ERR_ARGUMENT);
+    assert_int_equal(remote_config_file_read(&c, &host, "/no/such/file", &why), ML_ERR_ARGUMENT);
 }
 
 static void test_include_of_itself(void **state)

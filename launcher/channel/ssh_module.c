@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ssh_load.c: opens mlaunch-ssh.so for the first host that needs SSH. */
-#include "common/build_id.h"
 #include "launcher/channel/ssh_module.h"
+
+#include "common/build_id.h"
 #include "launcher/process/install_path.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-/* The module's lines are finished but for what this log puts in front. */
-static void pass_on(enum log_level level, const char *text, void *arg)
+/* The module's lines are complete except for the program's name, which mlaunch's log adds. */
+static void line_pass_on(enum log_level level, const char *text, void *arg)
 {
     (void)arg;
     log_at(level, "%s", text);
@@ -33,15 +33,15 @@ static int module_load(const struct ssh_module **out, struct fault *why)
                          "%s is of build %s, this mlaunch of %s; install mlaunch as a whole", path,
                          m->build, build_id);
     m->log_open("mlaunch", log_level());
-    m->log_to(pass_on, NULL);
+    m->log_to(line_pass_on, NULL);
+    log_debug("SSH module %s loaded", path);
     *out = m;
     return 0;
 }
 
-/* Called by mlaunch's main thread alone. */
-int channel_open_ssh(struct channel **out, const struct host *host,
-                     const struct channel_config *config, channel_ready_fn *ready, void *arg,
-                     struct fault *why)
+int ssh_module_open(struct channel **out, const struct host *host,
+                    const struct channel_config *config, channel_ready_fn *ready, void *arg,
+                    struct fault *why)
 {
     static const struct ssh_module *module;
     int rc = module ? 0 : module_load(&module, why);

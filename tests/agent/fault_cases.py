@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""fault_cases.py: an agent, its guard or its channel fails. Each function is a case."""
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+
+from harness import *
+
+
+def channel_end():
+    """the channel's end: everything is gone within 3 s"""
+    a = end_by(lambda a: a.close())
+    a.wait_exit(1)
+
+
+def worker_killed():
+    """the worker is killed with SIGKILL: everything is gone within 3 s, with a sentence"""
+    a = end_by(lambda a: os.kill(a.worker(), signal.SIGKILL))
+    a.wait_exit(125)
+    expect("worker (pid" in a.stderr() and "killed by signal 9" in a.stderr(), a.stderr())
+
+
+def guard_killed():
+    """the guard is killed with SIGKILL: all is gone within 3 s, LOST says so, DONE follows"""
+    a = end_by(lambda a: a.process.kill())
+    expect("guard process" in a.wait(LOST)["text"], f"{a.frames[-5:]}")
+    a.wait(DONE)
+    worker = a.worker()
+    a.send(BYE)
+    wait_for(lambda: not alive(worker), 3 * SLOW, "the worker's end")
+
+
+def worker_stopped():
+    """a worker that was stopped when the channel ended: its guard does its work"""
+    a = Agent()
+    program, path = daemon("stay")
+    a.start(program, STUBBORN)
+    up(a, 2)
+    worker = a.worker()
+    os.kill(worker, signal.SIGSTOP)
+    a.close()
+    a.check_gone(3.0 * SLOW)
+    a.wait_exit(125)
+
+
+def silence():
+    """10 s without a frame is the channel's end; not while a pause was announced"""
+    a, b = Agent(), Agent()
+    a.start(SLEEPER)
+    b.start(SLEEPER)
+    b.send(PAUSE)
+    wait_for(lambda: a.pump(0.05) or a.at_eof, 15, "the agent's end")
+    a.wait_exit(1)
+    a.check_gone(0)
+    expect(b.process.poll() is None and b.left(), "the paused one has ended too")
+    b.send(KILL)
+    b.finish()
+
+
+def chaos():
+    """20 (200 in check-long) random faults at random moments; never anything left"""
+    seed = random.randrange(1 << 32)
+    dice = random.Random(seed)
+    crowd = ("python3", "-c", "import os, signal, sys, time\n"
+             "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+             "for i in range(20):\n"
+             "    if os.fork() == 0: os.setsid(); os.fork(); print('up'); time.sleep(1000)\n"
+             "    time.sleep(0.005)\n"
+             "time.sleep(1000)")
+    rounds = 200 if os.environ.get("MLAUNCH_TEST_LONG") else 20
+    for i in range(rounds):
+        a = Agent()
+        worker = a.worker()
+        a.send(JOB,
+               a.job(crowd, SLEEPER, STUBBORN, ("true",), *[SLEEPER] * dice.randrange(30),
+                     grace_ms=300))
+        fault = dice.choice(("close", "worker", "guard", "kill", "stop", "stop and close",
+                             "stop and worker"))
+        moment = dice.random() * 0.3
+        try:
+            a.send(START, {"coordinator": ""})
+            end = time.monotonic() + moment
+            while time.monotonic() < end:
+                a.pump(0.001)
+            if "stop" in fault:
+                a.send(STOP, struct.pack(">II", signal.SIGTERM, 100))
+                a.pump(dice.random() * 0.15)
+            if "close" in fault:
+                a.close()
+            elif "worker" in fault:
+                os.kill(worker, signal.SIGKILL)
+            elif fault == "guard":
+                a.process.kill()
+            elif fault == "kill":
+                a.send(KILL)
+            a.check_gone(3.0 * SLOW)
+            if not a.at_eof and fault in ("kill", "stop"):
+                a.finish()
+            a.close()
+            a.process.wait(timeout=5 * SLOW)
+            wait_for(lambda: not alive(worker), 3 * SLOW, "the worker's end")
+        except (Failure, subprocess.TimeoutExpired) as failure:
+            raise Failure(f"seed {seed}, round {i}, {fault} after {moment:.3f} s: "
+                          f"{failure}") from failure

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""start_cases.py: what an agent checks and sets up to start ranks. Each function is a case."""
+import json
+import os
+import resource
+import struct
+import subprocess
+import sys
+
+from harness import *
+
+
+def ranks():
+    """three ranks: output intact, statuses, pids, EXITED after the last output, DONE, exit 0"""
+    a = Agent()
+    hello = a.wait(HELLO)
+    expect(hello["build"] == a.build and hello["arch"] == os.uname().machine
+           and alive(hello["pid"]), f"HELLO: {hello}")
+    a.start(sh("echo out 0; echo err 0 >&2"), sh("echo out 1; exit 3"),
+            sh("echo out 2; kill -SEGV $$"))
+    expect(a.finish() == {"survivors": []}, "survivors")
+    expect(a.output[0, 1] == b"out 0\n" and a.output[0, 2] == b"err 0\n", f"{a.output}")
+    expect(a.exited[0]["status"] == 0 and a.exited[1]["status"] == 3
+           and a.exited[2]["signal"] == 11, f"{a.exited}")
+    for rank in range(3):
+        expect(a.exited[rank]["pid"] == a.pids[rank], "pids differ")
+        expect(not a.exited[rank]["ended_by_us"] and not a.exited[rank]["consequence"],
+               f"{a.exited}")
+        said = [i for i, (k, p) in enumerate(a.frames)
+                if k == OUTPUT and p[3] == rank and len(p) > 5]
+        ended = [i for i, (k, p) in enumerate(a.frames)
+                 if k == EXITED and json.loads(p)["rank"] == rank]
+        expect(max(said) < ended[0], f"rank {rank}: EXITED before its output")
+    a.check_gone(0)
+
+
+def build():
+    """another build is refused before anything is read"""
+    a = Agent("--build", "0123456789abcdef")
+    a.wait_exit(PROTOCOL["AGENT_EXIT_NOT_OURS"])
+    expect(not a.frames, "it said something")
+
+
+def by_hand():
+    """a person at a terminal gets a sentence"""
+    master, slave = os.openpty()
+    p = subprocess.run([sys.argv[1]], stdin=slave, capture_output=True, text=True, timeout=10)
+    os.close(master)
+    expect(p.returncode == 125 and "mlaunch starts this program" in p.stderr, f"{p}")
+
+
+def exec_errors():
+    """programs that are missing, not executable, without an interpreter; a script without #!"""
+    t = os.environ.get("T", "/tmp")
+    for name, mode, text in (("data", 0o644, "x"), ("script", 0o755, "echo script $1"),
+                             ("orphan", 0o755, "#!/no/such/interpreter\n")):
+        with open(f"{t}/{name}", "w") as f:
+            f.write(text)
+        os.chmod(f"{t}/{name}", mode)
+    os.mkdir(f"{t}/closed", 0)  # of no effect on root
+    a = Agent()
+    a.start(("no-such-program",), ("/no/such/program",), (f"{t}/data",), (f"{t}/orphan",),
+            (f"{t}/script", "arg"), ("./script", "x"), ("data",), cwd=t,
+            env=[f"PATH={t}/closed:{t}:/usr/bin:/bin"])
+    a.finish()
+    got = {r: (e.get("status"), e.get("error", "")) for r, e in a.exited.items()}
+    expect(got[0][0] == 127 and "no-such-program: not found in PATH" in got[0][1], f"{got}")
+    expect(got[1][0] == 127 and "/no/such/program" in got[1][1], f"{got}")
+    expect(got[2][0] == 126 and "Permission denied" in got[2][1], f"{got}")
+    expect(got[3][0] == 127 and "interpreter" in got[3][1], f"{got}")
+    expect(got[4] == (0, "") and a.output[4, 1] == b"script arg\n", f"{got} {a.output}")
+    os.rmdir(f"{t}/closed")
+    expect(got[6][0] == 126 and got[6][1] == "data: Permission denied", f"{got}")
+    expect(got[5] == (0, "") and a.output[5, 1] == b"script x\n", f"{got} {a.output}")
+    a.check_gone(0)
+
+
+def environment():
+    """a rank's environment, directory, stdin, signals and descriptors"""
+    os.umask(0o27)
+    os.environ.update({"PMI_RANK": "7", "OMPI_COMM_WORLD_RANK": "9", "SLURM_PROCID": "4",
+                       "MINE": "kept"})
+    a = Agent()
+    a.start(("env",), sh("pwd; umask; ls -l /proc/self/fd | wc -l; "
+                         "grep -E 'SigIgn|SigBlk' /proc/self/status; cat; ulimit -Sn"),
+            cwd="/usr", env=["FROM=hostfile", "PATH=/usr/bin:/bin"])
+    a.finish()
+    env = dict(line.split("=", 1) for line in a.output[0, 1].decode().splitlines() if "=" in line)
+    want = {"MLAUNCH_RANK": "0", "MLAUNCH_SIZE": "2", "MLAUNCH_LOCAL_RANK": "0",
+            "MLAUNCH_LOCAL_SIZE": "2", "MLAUNCH_HOST_RANK": "0", "MLAUNCH_HOSTS": "1",
+            "MLAUNCH_JOB": a.id, "MLAUNCH_BACKEND": "none", "RANK": "0", "WORLD_SIZE": "2",
+            "OMPI_COMM_WORLD_RANK": "0", "MLX_RANK": "0", "MASTER_ADDR": "127.0.0.1",
+            "FROM": "hostfile", "PWD": "/usr", "MINE": "kept"}
+    expect(want.items() <= env.items(), f"missing or different: {want.items() - env.items()}")
+    expect(not {"PMI_RANK", "SLURM_PROCID", "LD_PRELOAD"} & env.keys(),
+           "an outer launcher's variables are left")
+    lines = a.output[1, 1].decode().split("\n")
+    expect(lines[0] == "/usr" and lines[1] == "0027", f"{lines}")
+    expect(int(lines[2]) == 5,
+           f"descriptors leak into ranks: {lines}")  # 0, 1, 2, ls's own, the total line
+    # Signals 32 and 33 are the C library's own; a caller may ignore them, and nobody can change it.
+    expect(all(int(x.split()[1], 16) & ~(3 << 31) == 0 for x in lines[3:5]), f"signals: {lines}")
+    expect(lines[5] == str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]), f"ulimit -n: {lines}")
+    a.check_gone(0)
+
+
+def directories():
+    """a missing directory: home with a warning; one that was named: refused, nothing made"""
+    a = Agent()
+    ready = a.start(sh("pwd"), cwd="/no/such/dir")
+    expect("no directory /no/such/dir: its ranks start in" in ready["warnings"][0], f"{ready}")
+    a.finish()
+    expect(a.output[0, 1].decode().strip() == os.path.realpath(os.environ["HOME"]), f"{a.output}")
+    b = Agent()
+    b.send(JOB, b.job(("true",), host_cwd="/no/such/dir"))
+    refused = b.wait(REFUSED)
+    expect("/no/such/dir: No such file" in refused["text"] and refused["status"] == 125,
+           f"{refused}")
+    b.wait_exit(0)
+    b.check_gone(0)
+
+
+def malformed():
+    """frames and jobs that make no sense end the agent, or are refused in words"""
+    for bad, word in (({"ranks": []}, "ranks"), ({"secret": "xyz"}, "secret"),
+                      ({"job": "../../etc"}, "job"),
+                      ({"size": -1}, "size"), ({"host_of": [5]}, "host_of")):
+        a = Agent()
+        a.send(JOB, a.job(("true",), **bad))
+        expect(f'"{word}"' in a.wait(REFUSED)["text"], f"{bad}: {a.frames}")
+        a.wait_exit(0)
+    for bytes_ in (b"\xff" * 8, b"\0\0\0\0\x02\x40\0\0", b"GET / HTTP/1.0\r\n\r\n",
+                   struct.pack(">IBBH", 0, 1, 99, 0), struct.pack(">IBBH", 2, 1, START, 0) + b"{}"):
+        a = Agent()
+        a.wait(HELLO)
+        a.socket.sendall(bytes_)
+        a.wait_exit(None)
+    a.check_gone(0)
+
+
+def many():
+    """256 and 1,024 ranks of true"""
+    for n in (256, 1024):
+        if SLOW > 1 and n > 256:
+            continue
+        a = Agent()
+        a.prepare(*[("true",)] * n)
+        a.wait(DONE, 60 * SLOW)
+        expect(len(a.exited) == n and all(e.get("status") == 0 for e in a.exited.values()),
+               f"{len(a.exited)} of {n}")
+        a.finish()
+        a.check_gone(0)
+
+
+def bind():
+    """--bind-to core binds each rank to one core's CPUs"""
+    a = Agent()
+    a.send(JOB, a.job(*[sh("grep Cpus_allowed_list /proc/self/status")] * 2, bind="core"))
+    a.until(lambda: READY in a.kinds() or REFUSED in a.kinds(), "an answer")
+    if REFUSED in a.kinds():
+        expect("hwloc" in a.wait(REFUSED)["text"], f"{a.frames}")
+        return
+    a.send(START, {"coordinator": ""})
+    a.finish()
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) > 1:
+        expect(a.output[0, 1] != a.output[1, 1], f"{a.output}")
