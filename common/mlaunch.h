@@ -72,7 +72,7 @@ enum {
     ML_ERR_PEER = -5,     /* a peer died or left; the group is broken */
     ML_ERR_DEVICE = -6,   /* an RDMA device failed */
     ML_ERR_LINK = -7,     /* a network link failed */
-    ML_ERR_TIMEOUT = -8,  /* ranks did not meet within --init-timeout */
+    ML_ERR_TIMEOUT = -8,  /* a rank did not join within --init-timeout */
     ML_ERR_REFUSED = -9,  /* a peer is of another build, or can't prove that it is of this job */
     ML_ERR_SYSTEM = -10   /* the operating system refused something */
 };

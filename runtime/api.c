@@ -38,8 +38,8 @@ static int api_join(ml_group **out, bool eager)
 
     if (fork_guard_is_child)
         return fault_set(&last, ML_ERR_STATE,
-                         "the process that forked this one holds rank; a forked child can't be a "
-                         "rank, unless it executes another program after the parent has left");
+                         "the process that forked this one holds the rank; a forked child can't be "
+                         "a rank, unless it executes another program after the parent has left");
     rc = world_join_init(&w, eager, &last);
     if (!rc && out)
         *out = api_handle(w->group);

@@ -56,14 +56,14 @@ int all_reduce_doubling_team(struct group *g, const struct team *m, const void *
                              size_t size, void *work, struct fault *why)
 {
     struct fold f = fold_of(m->size);
-    bool has_ward = m->place < 2 * f.rest; /* the next place stands aside */
+    bool has_odd = m->place < 2 * f.rest; /* the next place, an odd one, stands aside */
     int number = fold_number(f, m->place), rc = 0;
     const void *mine = in;
 
-    if (has_ward && m->place % 2)
+    if (has_odd && m->place % 2)
         return fold_stand_aside(g, team_rank(m, m->place - 1), in, out, size, why);
     /* Two buffers in turn: what is being sent must not change before it has left. */
-    if (has_ward) {
+    if (has_odd) {
         struct transfer take =
             reduce_from(g, team_rank(m, m->place + 1), (char *)work + size, in, size);
 
@@ -85,7 +85,7 @@ int all_reduce_doubling_team(struct group *g, const struct team *m, const void *
         return rc;
     if (size)
         memcpy(out, mine, size);
-    if (has_ward) {
+    if (has_odd) {
         struct transfer give = send_to(team_rank(m, m->place + 1), out, size);
 
         rc = transfer_run(g, &give, 1, why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_kernels [BYTES (16384)]: how fast one core combines two operands of BYTES each, in GB of one operand a second: each
- * type and operation with the kernels for any CPU, for AVX2 and for AVX-512 (runtime/kernel/reduce_op.h), as rows of a table.
+ * reduce_kernels [BYTES (16384)]: measures how fast one core combines two operands of BYTES each,
+ * in GB of one operand a second, for each type and operation with the kernels for any CPU, for AVX2
+ * and for AVX-512 (runtime/kernel/reduce_op.h). Prints the rows of a table.
  */
 #include "runtime/kernel/reduce_op.h"
 

@@ -41,7 +41,7 @@ struct job {
     int host_of[JOB_RANKS];
     char id[64], root[PATH_MAX];
     pid_t coordinator;
-    int exits; /* a pipe that tells the coordinator who ended */
+    int exits; /* a pipe that tells the coordinator which rank ended */
     pid_t pids[JOB_RANKS];
     struct job_seen *seen;
 };

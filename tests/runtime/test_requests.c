@@ -523,7 +523,7 @@ static void patient(struct job *j, int rank)
         hear();
         REQUIRE(job_processor_ms() - begin < 50);
     } else {
-        job_be_busy(2600); /* more than it takes to be told, and then the stall */
+        job_be_busy(2600); /* longer than the notice takes, and then the stall */
         tell();
         while (j->seen->stalls == 0)
             sched_yield();

@@ -173,7 +173,7 @@ enum { CELL = 4096 /* so that vectors take many turns */ };
 void sleeper_ring(struct sleeper_slot *slot, struct group *g, int rank)
 {
     (void)slot, (void)g, (void)rank;
-    abort(); /* nobody sleeps */
+    abort(); /* no thread sleeps */
 }
 
 bool wait_spin(struct group *g, struct waiting *w)
