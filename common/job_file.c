@@ -17,11 +17,11 @@
 
 enum { FILE_LIMIT = 65536, SECRET_TEXT = 2 * AUTH_SECRET + 1 };
 
-enum kind { TEXT, INT, BOOL, WIDE }; /* char[], int, bool, int64_t or uint64_t */
+enum job_file_kind { TEXT, INT, BOOL, WIDE }; /* char[], int, bool, int64_t or uint64_t */
 
-struct member {
+struct job_file_member {
     const char *name;
-    enum kind kind;
+    enum job_file_kind kind;
     size_t offset, size;
 };
 
@@ -30,7 +30,7 @@ struct member {
 #field, kind, offsetof(struct job_file, field), sizeof(((struct job_file *)NULL)->field)   \
     }
 
-static const struct member members[] = {
+static const struct job_file_member members[] = {
     MEMBER(job, TEXT),
     MEMBER(host, TEXT),
     MEMBER(host_rank, INT),
@@ -56,7 +56,7 @@ static const struct member members[] = {
 };
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
-static json_t *get_member(const struct job_file *j, const struct member *m)
+static json_t *get_member(const struct job_file *j, const struct job_file_member *m)
 {
     const char *at = (const char *)j + m->offset;
     int64_t wide;
@@ -77,7 +77,7 @@ static json_t *get_member(const struct job_file *j, const struct member *m)
     return NULL;
 }
 
-static bool set_member(struct job_file *j, const struct member *m, const json_t *value)
+static bool set_member(struct job_file *j, const struct job_file_member *m, const json_t *value)
 {
     char *at = (char *)j + m->offset;
     int64_t wide = json_integer_value(value);
@@ -117,7 +117,7 @@ static int make_path(char out[PATH_MAX], const char *dir, const char *name, stru
     return 0;
 }
 
-/* Under a temporary name first: whoever finds the file finds all of it. */
+/* The file gets its name last, so that it is never seen incomplete. */
 static int write_file(const char *dir, const char *name, const char *text, struct fault *why)
 {
     char path[PATH_MAX], temporary[PATH_MAX];
@@ -145,8 +145,8 @@ static int write_file(const char *dir, const char *name, const char *text, struc
         done += (size_t)n;
     }
     close(fd);
-    /* An older file is exchanged and not replaced: ext4 takes replacing for a request to write to the
-     * disk at once, and the job's end would wait for that when it removes the file. */
+    /* An older file is exchanged, not replaced: ext4 takes replacing as a request to write to the
+     * disk at once, and the end of the job would wait for that when it removes the file. */
     if (!rc && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) &&
         rename(temporary, path))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", path);
@@ -154,7 +154,7 @@ static int write_file(const char *dir, const char *name, const char *text, struc
     return rc;
 }
 
-/* Takes over `fd`; at most `limit` - 1 bytes, terminated. */
+/* Reads at most `limit` - 1 bytes and terminates them. Closes `fd`. */
 static int read_all(int fd, const char *path, char *out, size_t limit, struct fault *why)
 {
     size_t size = 0;

@@ -6,35 +6,35 @@
 #include "runtime/group/bell.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/transport/rdma_mesh.h"
 #include "runtime/transport/self_link.h"
 #include "runtime/transport/shm_link.h"
 #include "runtime/transport/tcp_mesh.h"
-#include "runtime/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000 /* for the others to say why they could not go on */ };
+enum { PATIENCE_MS = 5000 /* for other members to say why they could not go on */ };
 
-/* What only the bring-up needs. */
+/* What is needed only until the group is up. */
 struct bring_up {
     struct group *group;
-    bool *uses_net; /* per rank of the group: reached over tcp or rdma */
+    bool *uses_net; /* per rank of the group: it is reached over TCP or RDMA */
     int *locals;    /* ranks of the group that share memory, this one included, ascending */
     int local_count, local_index;
     struct tcp_mesh *mesh;
-    struct rdma_mesh *rdma; /* one of the two */
+    struct rdma_mesh *rdma; /* at most one of the two */
     char where[ADDRESS_TEXT];
     int64_t deadline_ms;
 };
 
-/* Who is reached how: shared memory on one host unless the network's path was asked for there too.
- */
+/* Decides how each member is reached: by shared memory on one host, unless the network was asked
+ * for there too (--local net). */
 static int plan_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -64,7 +64,7 @@ static void segment_name(const struct group *g, char *name, size_t size)
              w->host_of[w->rank], g->id, w->generation);
 }
 
-/* Before the first exchange: whatever others will look for. */
+/* Before the first exchange: prepares what other members will look for. */
 static int prepare_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -102,8 +102,10 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
         if (i != b->local_index)
             rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
                                i, why);
-    if (!rc && b->local_count == g->size)
+    if (!rc && b->local_count == g->size) {
+        g->slots = shm_segment_slot(g->segment, 0);
         rc = shm_segment_board(&g->board, g->segment, g, why);
+    }
     return rc;
 }
 
@@ -164,7 +166,7 @@ static int bring_up(struct bring_up *b, struct fault *why)
     return rc;
 }
 
-/* What it needs before it hears of anything. */
+/* Makes what g needs before it can get news. */
 static int group_furnish(struct group *g, struct fault *why)
 {
     const struct world *w = g->world;
@@ -174,7 +176,7 @@ static int group_furnish(struct group *g, struct fault *why)
     if (!w->job.local_net)
         rc = hierarchy_find(&g->hierarchy, g, why);
     if (!rc && w->is_launched)
-        rc = bell_make(&g->bell, w->dir, w->generation, g->id, w->rank, why);
+        rc = bell_make(&g->waiting.bell, w->dir, w->generation, g->id, w->rank, why);
     return rc ? fault_wrap(why, "%s", group_describe(g, g->rank, who)) : 0;
 }
 
@@ -216,15 +218,17 @@ void group_leave(struct group *g)
     w = g->world;
     if (g->id != COORD_WORLD && g->size > 1)
         news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
+    /* While one link is flushed, members may still send messages through the coordinator, which
+     * must not reach a link that is closed. */
     for (int i = 0; i < g->size; i++)
         if (g->links[i]) {
             g->links[i]->ops->close(g->links[i]);
-            g->links[i] = NULL; /* while the others are flushed, words still come in */
+            g->links[i] = NULL;
         }
     peer_memory_close(g->peers);
     free(g->board);
     shm_segment_close(g->segment);
     news_remove(w->news, g);
-    bell_remove(g->bell, w->dir, w->generation, g->id, w->rank);
+    bell_remove(g->waiting.bell, w->dir, w->generation, g->id, w->rank);
     group_destroy(g);
 }

@@ -123,33 +123,22 @@ static void on_warning(const char *text, void *arg)
     log_warn("host %s: %s", m->host->name, text);
 }
 
-static void link_log(const char *text, void *arg)
-{
-    const char *from = arg;
-
-    log_info("%s%s", from, text);
-}
-
 /* Once the last host has answered: checks that all hosts reach each other. */
 static void wiring_settle(struct attempt *a)
 {
-    char warning[WIRING_WARNING_TEXT];
     struct fault why;
     int culprit = 0;
 
     for (int i = 0; i < a->plan->host_count; i++)
         if (a->members[i].failed || a->members[i].rounds < WIRING_ROUNDS)
             return;
-    if (wiring_survey_settle(a->survey, &culprit, &why)) {
+    if (wiring_survey_conclude(a->survey, &culprit, &why)) {
         a->members[culprit].status = STATUS_OURS;
         member_fail(&a->members[culprit], why.text);
         return;
     }
     json_decref(a->wiring);
     a->wiring = json_incref(wiring_survey_wiring(a->survey));
-    wiring_survey_tell(a->survey, link_log, (void *)(uintptr_t) "RDMA: ");
-    if (wiring_survey_warn(a->survey, warning))
-        log_warn("%s", warning);
 }
 
 static void on_answer(struct attempt *a, struct attempt_member *m, const struct frame *f)

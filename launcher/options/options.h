@@ -6,6 +6,7 @@
 #ifndef LAUNCHER_OPTIONS_OPTIONS_H
 #define LAUNCHER_OPTIONS_OPTIONS_H
 
+#include "common/fault.h"
 #include "common/rdma_choice.h"
 #include "launcher/text/string_list.h"
 

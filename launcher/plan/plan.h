@@ -7,6 +7,7 @@
 #ifndef LAUNCHER_PLAN_PLAN_H
 #define LAUNCHER_PLAN_PLAN_H
 
+#include "common/fault.h"
 #include "common/rdma_choice.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/options/options.h"

@@ -152,14 +152,14 @@ int aborted_report_parse(struct aborted_report *out, const struct frame *f, int 
 
 static enum log_level level_of(const json_t *level)
 {
-    static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
+    static const char *const names[] = {"error", "warn", "info", "debug"};
 
     if (json_is_integer(level)) {
         json_int_t n = json_integer_value(level);
 
-        return n >= LOG_ERROR && n <= LOG_TRACE ? (enum log_level)n : LOG_WARN;
+        return n >= LOG_ERROR && n <= LOG_DEBUG ? (enum log_level)n : LOG_WARN;
     }
-    for (int i = 0; json_is_string(level) && i <= LOG_TRACE; i++) {
+    for (int i = 0; json_is_string(level) && i <= LOG_DEBUG; i++) {
         if (strcmp(json_string_value(level), names[i]) == 0)
             return (enum log_level)i;
     }

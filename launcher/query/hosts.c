@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the other; as a
- * hostfile with -o. */
+/* hosts.c: `mlaunch hosts`: shows the hosts of a job; with --probe also which RDMA devices lead
+ * from one to the other; with -o writes them as a hostfile. */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/hosts/hostfile_write.h"
@@ -10,7 +10,6 @@
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +19,10 @@ enum { TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
 struct hosts {
     struct query_command c;
     const char **names, **addresses;
-    struct wiring_survey *survey;
-    json_t *devices; /* of each host */
+    struct wiring_survey *survey; /* or NULL: without --probe */
 };
 
-static const char *list_cell(char text[CELL], char *const *list)
+static const char *addresses_cell(char text[CELL], char *const *list)
 {
     size_t used = 0;
 
@@ -34,8 +32,8 @@ static const char *list_cell(char text[CELL], char *const *list)
     return text[0] ? text : "-";
 }
 
-/* Without --probe nobody is asked. */
-static void print_hosts(const struct hosts *h)
+/* Without --probe no host is asked. */
+static void hosts_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "SLOTS", "ADDRESSES", NULL};
     static const char *const ways[] = {[HOST_BY_SSH] = "SSH",
@@ -50,7 +48,7 @@ static void print_hosts(const struct hosts *h)
 
         snprintf(slots, sizeof(slots), "%d", host->slots);
         text_table_add(t, (const char *const[]){host->name, host->slots ? slots : "-",
-                                                list_cell(addresses, host->ips), NULL});
+                                                addresses_cell(addresses, host->ips), NULL});
     }
     if (t)
         text_table_print(t);
@@ -60,61 +58,49 @@ static void print_hosts(const struct hosts *h)
 }
 
 /* "10.0.0.1/24 fe80::1" */
-static const char *gids_cell(char text[CELL], json_t *gids)
+static const char *gids_cell(char text[CELL], const struct wiring_port *p)
 {
-    size_t used = 0, i;
-    json_t *gid;
+    size_t used = 0;
 
     text[0] = '\0';
-    json_array_foreach(gids, i, gid)
-    {
-        const char *ipv4 = query_field_text(gid, "ipv4");
-        int prefix = (int)query_field_whole(gid, "prefix");
+    for (int i = 0; i < p->gid_count && used < CELL; i++) {
+        const struct wiring_gid *g = &p->gids[i];
 
-        if (used >= CELL)
-            break;
         used += (size_t)snprintf(text + used, CELL - used, "%s%s", i ? " " : "",
-                                 *ipv4 ? ipv4 : query_field_text(gid, "gid"));
-        if (*ipv4 && prefix && used < CELL)
-            used += (size_t)snprintf(text + used, CELL - used, "/%d", prefix);
+                                 g->ipv4[0] ? g->ipv4 : g->text);
+        if (g->ipv4[0] && g->prefix && used < CELL)
+            used += (size_t)snprintf(text + used, CELL - used, "/%d", g->prefix);
     }
     return text;
 }
 
-static void add_device(struct text_table *t, const char *host, json_t *device)
+static void device_add(struct text_table *t, const char *host, const struct wiring_device *d)
 {
-    const char *error = query_field_text(device, "error"), *name = query_field_text(device, "name");
-    json_t *port;
-    size_t i;
-
-    if (*error)
-        text_table_add(t, (const char *const[]){host, name, "-", "fails", "-", "-", error, NULL});
-    json_array_foreach(json_object_get(device, "ports"), i, port)
-    {
+    if (d->error)
+        text_table_add(
+            t, (const char *const[]){host, d->name, "-", "fails", "-", "-", d->error, NULL});
+    for (int i = 0; i < d->port_count; i++) {
+        const struct wiring_port *p = &d->ports[i];
         char number[CELL], mtu[CELL], gids[CELL];
 
-        snprintf(number, sizeof(number), "%d", (int)query_field_whole(port, "port"));
-        snprintf(mtu, sizeof(mtu), "%d", (int)query_field_whole(port, "active_mtu"));
-        text_table_add(t,
-                       (const char *const[]){host, name, number, query_field_text(port, "state"),
-                                             query_field_text(port, "link_layer"), mtu,
-                                             gids_cell(gids, json_object_get(port, "gids")), NULL});
+        snprintf(number, sizeof(number), "%d", p->number);
+        snprintf(mtu, sizeof(mtu), "%d", p->active_mtu);
+        text_table_add(t, (const char *const[]){host, d->name, number, p->state, p->link_layer, mtu,
+                                                gids_cell(gids, p), NULL});
     }
 }
 
-static void print_devices(const struct hosts *h)
+static void devices_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "DEVICE", "PORT",      "STATE",
                                        "LINK", "MTU",    "ADDRESSES", NULL};
     struct text_table *t = text_table_create(head, "llrllrl");
-    json_t *device;
-    size_t k;
 
     for (int i = 0; i < h->c.hosts->count && t; i++) {
-        json_array_foreach(json_array_get(h->devices, (size_t)i), k, device)
-        {
-            add_device(t, h->names[i], device);
-        }
+        const struct wiring_host *host = wiring_survey_host(h->survey, i);
+
+        for (int k = 0; k < host->device_count; k++)
+            device_add(t, h->names[i], &host->devices[k]);
     }
     if (t)
         text_table_print(t);
@@ -136,13 +122,13 @@ static const char *entry_cell(char text[CELL], const json_t *entry)
     return text[0] ? text : "-";
 }
 
-static const json_t *entry(const struct hosts *h, int from, int to)
+static const json_t *wiring_entry(const struct hosts *h, int from, int to)
 {
     return json_array_get(json_array_get(wiring_survey_wiring(h->survey), (size_t)from),
                           (size_t)to);
 }
 
-static void print_matrix(const struct hosts *h)
+static void matrix_print(const struct hosts *h)
 {
     static const char sides[HOSTS_IN_A_TABLE + 2] = "lllllllllllll";
     int count = h->c.hosts->count;
@@ -156,7 +142,7 @@ static void print_matrix(const struct hosts *h)
     for (int i = 0; i < count && t; i++) {
         cells[0] = h->names[i];
         for (int j = 0; j < count; j++)
-            cells[j + 1] = entry_cell(text[j], entry(h, i, j));
+            cells[j + 1] = entry_cell(text[j], wiring_entry(h, i, j));
         text_table_add(t, cells);
     }
     if (t)
@@ -164,88 +150,68 @@ static void print_matrix(const struct hosts *h)
     text_table_destroy(t);
 }
 
-/* As a matrix while it fits, else a line for each pair. */
-static void print_wiring(const struct hosts *h)
+/* A matrix if it fits, else one line for each pair. */
+static void wiring_print(const struct hosts *h)
 {
     int count = h->c.hosts->count;
     char there[CELL], back[CELL];
 
     putchar('\n');
     if (count <= HOSTS_IN_A_TABLE) {
-        print_matrix(h);
+        matrix_print(h);
         return;
     }
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++)
-            printf("%s %s - %s %s\n", h->names[i], entry_cell(there, entry(h, i, j)), h->names[j],
-                   entry_cell(back, entry(h, j, i)));
+            printf("%s %s - %s %s\n", h->names[i], entry_cell(there, wiring_entry(h, i, j)),
+                   h->names[j], entry_cell(back, wiring_entry(h, j, i)));
 }
 
-static void tell_link(const char *text, void *arg)
-{
-    (void)arg;
-    log_info("RDMA: %s", text);
-}
-
-static json_t *question(void *arg, int host, int round)
+static json_t *hosts_question(void *arg, int host, int round)
 {
     const struct hosts *h = arg;
 
     return wiring_survey_question(h->survey, host, (enum wiring_round)round);
 }
 
-static int take(void *arg, int host, int round, const json_t *said, struct fault *why)
+static int hosts_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
-    struct hosts *h = arg;
+    const struct hosts *h = arg;
 
-    if (round == WIRING_LOOK)
-        json_array_set(h->devices, (size_t)host, json_object_get(said, "devices"));
     return wiring_survey_answer(h->survey, host, (enum wiring_round)round, said, why);
 }
 
-static int survey_open(struct hosts *h, struct fault *why)
+static int hosts_survey_open(struct hosts *h, struct fault *why)
 {
-    const struct options *o = h->c.options;
-    struct wiring_survey_config config = {.names = h->names,
-                                          .count = h->c.hosts->count,
-                                          .source = h->c.hosts->source,
-                                          .rdma = o->rdma};
+    const struct wiring_config config = {.names = h->names,
+                                         .count = h->c.hosts->count,
+                                         .source = h->c.hosts->source,
+                                         .rdma = h->c.options->rdma};
 
-    randombytes_buf(&config.tag, sizeof(config.tag));
-    config.tag &= INT64_MAX; /* it travels as JSON */
-    h->devices = json_array();
-    for (int i = 0; i < h->c.hosts->count; i++)
-        json_array_append_new(h->devices, json_array());
     return wiring_survey_create(&h->survey, &config, why);
 }
 
-/* What the hostfile says of the wiring is not looked at: this finds what is. */
-static int probe(struct hosts *h, struct fault *why)
+/* Finds the wiring that there is; a wiring that the hostfile states is ignored. */
+static int hosts_probe(struct hosts *h, struct fault *why)
 {
-    const struct query_rounds rounds = {WIRING_ROUNDS, question, take, h};
-    char warning[WIRING_WARNING_TEXT];
-    int rc = survey_open(h, why), culprit = 0;
+    const struct query_rounds rounds = {WIRING_ROUNDS, hosts_question, hosts_answer, h};
+    int rc = hosts_survey_open(h, why), culprit = 0;
 
     if (!rc)
         rc = query_command_ask_rounds(&h->c, &rounds, why);
     if (rc)
         return rc;
     if (!h->c.json)
-        print_devices(h);
+        devices_print(h);
     if (query_command_report_failed(&h->c))
         return fault_set(why, ML_ERR_LINK, "without all hosts the wiring can't be found");
     for (int i = 0; i < h->c.hosts->count; i++)
         h->addresses[i] = h->c.answers[i].address;
-    rc = wiring_survey_settle(h->survey, &culprit, why);
-    if (rc)
-        return fault_wrap(why, "host %s", h->names[culprit]);
-    wiring_survey_tell(h->survey, tell_link, NULL);
-    if (wiring_survey_warn(h->survey, warning))
-        log_warn("%s", warning);
-    return 0;
+    rc = wiring_survey_conclude(h->survey, &culprit, why);
+    return rc ? fault_wrap(why, "host %s", h->names[culprit]) : 0;
 }
 
-static int names_take(struct hosts *h, struct fault *why)
+static int names_collect(struct hosts *h, struct fault *why)
 {
     size_t count = (size_t)h->c.hosts->count;
 
@@ -270,9 +236,9 @@ static int hosts_conclude(struct hosts *h, struct fault *why)
     if (h->c.json)
         hostfile_write_print(stdout, file);
     else if (h->survey)
-        print_wiring(h);
+        wiring_print(h);
     else
-        print_hosts(h);
+        hosts_print(h);
     if (output)
         rc = hostfile_write(output, file, why);
     json_decref(file);
@@ -302,16 +268,15 @@ int hosts_run(int argc, char **argv)
 
     rc = query_command_open(&h.c, argc, argv, &why);
     if (!rc && !h.c.is_done) {
-        rc = names_take(&h, &why);
+        rc = names_collect(&h, &why);
         if (!rc && query_command_flag(&h.c, "probe"))
-            rc = probe(&h, &why);
+            rc = hosts_probe(&h, &why);
         if (!rc)
             rc = hosts_conclude(&h, &why);
     }
     if (rc)
         log_error("%s", why.text);
     wiring_survey_destroy(h.survey);
-    json_decref(h.devices);
     free(h.names);
     free(h.addresses);
     query_command_close(&h.c);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/message.h"
 
-#include "runtime/group/group.h"
 #include "runtime/kernel/reduce_op.h"
 
 #include <inttypes.h>
@@ -31,11 +30,11 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
     case CALL_ALL_REDUCE:
     case CALL_REDUCE_SCATTER:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s)", name, m->count,
-                 type_name(m->type), op_name(m->op));
+                 reduce_type_name(m->type), reduce_op_name(m->op));
         break;
     case CALL_REDUCE:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s) to rank %d", name, m->count,
-                 type_name(m->type), op_name(m->op), (int)m->root);
+                 reduce_type_name(m->type), reduce_op_name(m->op), (int)m->root);
         break;
     case CALL_BROADCAST:
     case CALL_SCATTER:
@@ -70,7 +69,7 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
 
     if (came->magic != MESSAGE_MAGIC)
         return fault_set(why, ML_ERR_LINK,
-                         "what came from rank %d is no message (magic %08" PRIx32
+                         "rank %d sent something that is not a message (magic %08" PRIx32
                          "): the stream is damaged",
                          g->members[peer], came->magic);
     message_describe(came, theirs);

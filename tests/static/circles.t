@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Inside a folder calls go one way, too: no file uses a name of another one that, on whatever way, uses one of its own.
+# Inside a folder calls go one way, too: no file uses a name of another one that, on whatever way,
+# uses one of its own.
 . "${0%/*}/../lib/test.sh"
 cd "$BUILD" || exit 1
 
-# "runtime/group/wait.c runtime/group/bell.c": the first lacks a name that the second defines, by their objects. An object is called as its
-# source, behind its program's name where that has flags of its own. Two programs may have a name twice: the same folder's counts.
+# "runtime/group/wait.c runtime/group/bell.c": the first lacks a name that the second defines, by
+# their objects. An object is called as its source, behind its program's name where that has flags
+# of its own. Two programs may have a name twice: the same folder's counts.
 arrows() {
     {
         (cd "$SOURCE" && find common coordinator launcher rdma runtime -name '*.c')
@@ -34,7 +36,8 @@ arrows() {
 
 all=$(arrows)
 n=$(wc -l <<<"$all")
-if [ "$n" -gt 500 ]; then pass "the arrows between files are found"; else fail "the arrows between files are found" "$n"; fi
+if [ "$n" -gt 500 ]; then pass "the arrows between files are found"; else fail \
+    "the arrows between files are found" "$n"; fi
 if circle=$(tsort <<<"$all" 2>&1 >/dev/null); then pass "none of them closes a circle"; else
     fail "none of them closes a circle" "$circle"
 fi

@@ -34,6 +34,17 @@ static void test_literal(void **state)
     }
 }
 
+static void test_loopback(void **state)
+{
+    (void)state;
+    assert_true(address_is_loopback("127.0.0.1"));
+    assert_true(address_is_loopback("127.1.2.3"));
+    assert_true(address_is_loopback("::1"));
+    assert_false(address_is_loopback("10.127.0.1"));
+    assert_false(address_is_loopback("::10"));
+    assert_false(address_is_loopback(""));
+}
+
 static void test_parse(void **state)
 {
     static const char *const same[] = {"127.0.0.1:0", "10.0.0.2:65535", "[::1]:80",
@@ -95,7 +106,7 @@ static void test_connection(void **state)
     assert_true(fcntl(client, F_GETFL) & O_NONBLOCK);
     assert_true(fcntl(client, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(write(client, "x", 1), 1);
-    /* The port is taken, and the sentence names it. */
+    /* The port is in use, and the sentence names it. */
     address_format(&bound, text);
     assert_int_equal(address_listen("127.0.0.1", (uint16_t)atoi(strchr(text, ':') + 1), 5, &second,
                                     &other, &why),
@@ -105,7 +116,7 @@ static void test_connection(void **state)
     close(client);
     close(server);
     close(listener);
-    /* Nobody listens there any more. */
+    /* The port is closed again. */
     assert_int_equal(address_connect(&bound, clock_ms() + 10000, &client, &why), ML_ERR_PEER);
     assert_non_null(strstr(why.text, text));
     assert_non_null(strstr(why.text, "Connection refused"));
@@ -125,9 +136,9 @@ static void test_no_wildcard(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_literal),     cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_towards),     cmocka_unit_test(test_connection),
-        cmocka_unit_test(test_no_wildcard),
+        cmocka_unit_test(test_literal),    cmocka_unit_test(test_loopback),
+        cmocka_unit_test(test_parse),      cmocka_unit_test(test_towards),
+        cmocka_unit_test(test_connection), cmocka_unit_test(test_no_wildcard),
     };
 
     return cmocka_run_group_tests_name("address", tests, NULL, NULL);

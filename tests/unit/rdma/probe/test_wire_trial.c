@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wire_trial.c: trying wires by datagrams: where they are sent on InfiniBand, and what is known afterwards if datagrams are lost, too
- * long for the way, another job's, or not answered. The verbs are mocks: the peer answers as soon as something is
- * sent to it.
+ * test_wire_trial.c: where datagrams are sent on InfiniBand, and what is known after a trial if
+ * they are lost, too long for the path, another job's, or not answered. The verbs are mocks: the
+ * peer answers as soon as something is sent to it.
  */
 #include "rdma/probe/wire_trial.h"
 
@@ -19,7 +19,7 @@
 enum { ROUTE_HEADER = 40, POSTED_MOST = 1024, DONE_MOST = 4096 };
 
 /* As rdma/probe/wire_trial.h draws it. */
-struct word {
+struct wire_trial_datagram {
     uint64_t magic, tag;
     uint32_t from, to, heard[2], is_long;
 };
@@ -38,13 +38,13 @@ static struct {
     struct ibv_wc done[DONE_MOST];
     unsigned posted_in, posted_out, done_in, done_out;
 
-    struct ibv_ah_attr address; /* what create_ah was told */
+    struct ibv_ah_attr address; /* the last one given to create_ah */
     uint32_t sent_to;
     int address_error;
-    int lose;         /* of what the peer says: the first so many */
-    bool is_narrow;   /* no long ones come through, either way */
-    bool is_silent;   /* the peer says nothing */
-    uint64_t its_tag; /* else 0: the same */
+    int lose;         /* how many of the peer's first datagrams are lost */
+    bool is_narrow;   /* long datagrams are lost both ways */
+    bool is_silent;   /* the peer sends nothing */
+    uint64_t its_tag; /* of the peer's datagrams; 0: the same as ours */
     bool heard[2];    /* by the peer */
 } mock;
 
@@ -54,7 +54,7 @@ static void done_add(struct ibv_wc done)
     mock.done[mock.done_in++ % DONE_MOST] = done;
 }
 
-static void deliver(const struct word *word, uint32_t size)
+static void deliver(const struct wire_trial_datagram *word, uint32_t size)
 {
     unsigned at = mock.posted_out++ % POSTED_MOST;
 
@@ -64,11 +64,11 @@ static void deliver(const struct word *word, uint32_t size)
         .wr_id = mock.posted[at].wr_id, .status = IBV_WC_SUCCESS, .byte_len = ROUTE_HEADER + size});
 }
 
-static void peer_hears(const struct word *word, uint32_t size)
+static void peer_hears(const struct wire_trial_datagram *word, uint32_t size)
 {
-    struct word reply = {word->magic, mock.its_tag ? mock.its_tag : word->tag,
-                         word->to,    word->from,
-                         {0, 0},      word->is_long};
+    struct wire_trial_datagram reply = {word->magic, mock.its_tag ? mock.its_tag : word->tag,
+                                        word->to,    word->from,
+                                        {0, 0},      word->is_long};
 
     if (mock.is_silent || (mock.is_narrow && word->is_long))
         return;
@@ -91,7 +91,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_sen
     for (int i = 0; i < work->num_sge; i++)
         size += work->sg_list[i].length;
     done_add((struct ibv_wc){.wr_id = work->wr_id, .status = IBV_WC_SUCCESS});
-    peer_hears((const struct word *)(uintptr_t)work->sg_list[0].addr, size);
+    peer_hears((const struct wire_trial_datagram *)(uintptr_t)work->sg_list[0].addr, size);
     return 0;
 }
 
@@ -240,37 +240,37 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One port, one candidate, tried for so long. */
-static struct wire_target try_one(bool is_ethernet, int wait_ms)
+/* Tries one target from one port. */
+static struct wire_trial_target try_one(bool is_ethernet, int wait_ms)
 {
-    static struct wire_target t; /* a thread that is late may still look at it */
-    struct wires *w;
+    static struct wire_trial_target t; /* a late thread may still use it */
+    struct wire_trial *w;
     struct fault why;
     uint32_t number;
 
-    t = (struct wire_target){.port = 1,
-                             .from = 3,
-                             .to = 1 << 16 | 4,
-                             .is_ethernet = is_ethernet,
-                             .gid = {.index = 6},
-                             .peer_gid = {.raw = {0xfe, 0x80, 1}},
-                             .lid = 42,
-                             .number = 99,
-                             .mtu = 2048};
-    assert_int_equal(wires_open(&w, &mock.context, "mlx5_0", &why), 0);
-    assert_int_equal(wires_add_port(w, 1, &number, &why), 0);
+    t = (struct wire_trial_target){.port = 1,
+                                   .from = 3,
+                                   .to = 1 << 16 | 4,
+                                   .is_ethernet = is_ethernet,
+                                   .gid = {.index = 6},
+                                   .peer_gid = {.raw = {0xfe, 0x80, 1}},
+                                   .lid = 42,
+                                   .number = 99,
+                                   .mtu = 2048};
+    assert_int_equal(wire_trial_open(&w, &mock.context, "mlx5_0", &why), 0);
+    assert_int_equal(wire_trial_add_port(w, 1, &number, &why), 0);
     assert_int_equal(number, 17);
-    wires_run(w, &t, 1, 0x1234, wait_ms, -1);
-    wires_close(w);
+    wire_trial_run(w, &t, 1, 0x1234, wait_ms, -1);
+    wire_trial_close(w);
     return t;
 }
 
 static void test_lid(void **state)
 {
-    struct wire_target t = try_one(false, 20000);
+    struct wire_trial_target t = try_one(false, 20000);
 
     (void)state;
-    assert_true(wire_is_linked(&t) && wire_is_whole(&t));
+    assert_true(wire_trial_is_linked(&t) && wire_trial_is_whole(&t));
     assert_int_equal(mock.address.dlid, 42);
     assert_int_equal(mock.address.port_num, 1);
     assert_int_equal(mock.address.is_global, 0);
@@ -279,10 +279,10 @@ static void test_lid(void **state)
 
 static void test_gid(void **state)
 {
-    struct wire_target t = try_one(true, 20000);
+    struct wire_trial_target t = try_one(true, 20000);
 
     (void)state;
-    assert_true(wire_is_whole(&t));
+    assert_true(wire_trial_is_whole(&t));
     assert_int_equal(mock.address.is_global, 1);
     assert_int_equal(mock.address.grh.sgid_index, 6);
     assert_memory_equal(mock.address.grh.dgid.raw, t.peer_gid.raw, 16);
@@ -290,49 +290,49 @@ static void test_gid(void **state)
 
 static void test_loss(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.lose = 5;
     t = try_one(true, 20000);
-    assert_true(wire_is_whole(&t));
+    assert_true(wire_trial_is_whole(&t));
 }
 
 static void test_narrow(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.is_narrow = true;
     t = try_one(true, 20000);
-    assert_true(wire_is_linked(&t));
-    assert_false(wire_is_whole(&t));
+    assert_true(wire_trial_is_linked(&t));
+    assert_false(wire_trial_is_whole(&t));
 }
 
 static void test_silence(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.is_silent = true;
     t = try_one(true, 300);
-    assert_false(wire_is_linked(&t));
+    assert_false(wire_trial_is_linked(&t));
     assert_int_equal(t.error, 0);
     teardown(state);
     setup(state);
     mock.its_tag = 0x4321; /* another job's */
     t = try_one(true, 300);
-    assert_false(wire_is_linked(&t));
+    assert_false(wire_trial_is_linked(&t));
 }
 
 static void test_no_address(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.address_error = ETIMEDOUT;
-    t = try_one(true, 20000); /* nobody waits that long */
-    assert_false(wire_is_linked(&t));
+    t = try_one(true, 20000); /* the trial ends before */
+    assert_false(wire_trial_is_linked(&t));
     assert_int_equal(t.error, ETIMEDOUT);
 }
 

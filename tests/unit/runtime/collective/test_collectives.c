@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collective algorithms, for many sizes of group, on a mesh made of threads: each rank is a
- * thread, and a message moves as late as it may (when its receiver waits), with no buffer between,
- * so that an algorithm that counts on buffering hangs here and one that touches a buffer too early
- * shows it.
+ * The collective algorithms for many sizes of group, on a mesh made of threads. Each rank is a
+ * thread, and a message moves as late as possible (when its receiver waits) and without a buffer
+ * between. So an algorithm that relies on buffering hangs here, and one that touches a buffer too
+ * early gives wrong results.
  */
 #include "runtime/collective/collectives.h"
+#include "runtime/group/sleeper.h"
+#include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/transport/shm_board.h"
-#include "runtime/transport/shm_link.h"
 #include "tests/runtime/collective_cases.h"
 
 #include <pthread.h>
@@ -28,7 +29,7 @@
 
 enum { MOST_RANKS = 33 };
 
-/* ---- the mesh: transfer_* of runtime/group/link.h ---- */
+/* ---- the mesh: transfer_* of runtime/group/transfer.h ---- */
 
 struct letter {
     struct transfer *t;
@@ -77,9 +78,11 @@ static void deliver(const struct transfer *from, struct transfer *to, const stru
         if (from->size)
             memcpy(to->buf, from->buf, from->size);
     } else if (to->incoming_first) {
-        reduce_op(c->type, c->op)(to->buf, from->buf, to->with, to->size / type_size(c->type));
+        reduce_op(c->type, c->op)(to->buf, from->buf, to->with,
+                                  to->size / reduce_type_size(c->type));
     } else {
-        reduce_op(c->type, c->op)(to->buf, to->with, from->buf, to->size / type_size(c->type));
+        reduce_op(c->type, c->op)(to->buf, to->with, from->buf,
+                                  to->size / reduce_type_size(c->type));
     }
 }
 
@@ -91,7 +94,8 @@ static bool fits(const struct letter *sent, const struct letter *wanted)
            a->kind == b->kind && a->type == b->type && a->op == b->op && a->root == b->root;
 }
 
-/* Moves what has come for `rank`, peers in an order that changes. Returns < 0 for a mismatch. */
+/* Moves the messages that have arrived for `rank`, taking peers in an order that changes. Returns <
+ * 0 for a mismatch. */
 static int mesh_move(struct group *g, bool *moved)
 {
     static unsigned turn;
@@ -166,9 +170,10 @@ int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)
 
 enum { CELL = 4096 /* so that vectors take many turns */ };
 
-void shm_link_rouse(struct link *l)
+void sleeper_ring(struct sleeper_slot *slot, struct group *g, int rank)
 {
-    (void)l; /* nobody sleeps */
+    (void)slot, (void)g, (void)rank;
+    abort(); /* nobody sleeps */
 }
 
 bool wait_spin(struct group *g, struct waiting *w)
@@ -189,7 +194,7 @@ void wait_moved(struct group *g, struct waiting *w)
     (void)g, (void)w;
 }
 
-/* One in memory that the threads share, if MLAUNCH_ALGO asks for it. */
+/* Makes a board in memory that the threads share, if MLAUNCH_ALGO needs one. */
 static void *board_make(struct shm_board *b, int ranks)
 {
     const char *algorithms = getenv("MLAUNCH_ALGO");
@@ -208,8 +213,8 @@ static void *board_make(struct shm_board *b, int ranks)
     return memory;
 }
 
-/* Where the ranks are, if MLAUNCH_ALGO asks for it: two a host in blocks, or three a host in turns; for `leaders` with
- * unequally many ranks on two hosts or three. */
+/* Spreads the ranks over hosts, if MLAUNCH_ALGO needs that: two a host in blocks, or three a host
+ * in turn, or unequally many ranks on two hosts or three. */
 static void hosts_make(struct group *g, int *host_of)
 {
     const char *algorithms = getenv("MLAUNCH_ALGO");
@@ -227,7 +232,7 @@ static void hosts_make(struct group *g, int *host_of)
         abort();
 }
 
-/* ---- the calls, as api.c makes them ---- */
+/* ---- the calls, as task.c makes them ---- */
 
 static struct group *begin(ml_group *group, enum call_kind kind, const char *name, uint64_t count,
                            int type, int op, int root)
@@ -248,7 +253,7 @@ static int do_all_reduce(ml_group *group, const void *in, void *out, size_t n, m
 {
     struct group *g = begin(group, CALL_ALL_REDUCE, "all_reduce", n, (int)t, (int)o, -1);
 
-    return all_reduce(g, in, out, n, t, o, &thread_fault);
+    return all_reduce_run(g, in, out, n, t, o, &thread_fault);
 }
 
 static int do_reduce_scatter(ml_group *group, const void *in, void *out, size_t n, ml_type t,
@@ -256,7 +261,7 @@ static int do_reduce_scatter(ml_group *group, const void *in, void *out, size_t 
 {
     struct group *g = begin(group, CALL_REDUCE_SCATTER, "reduce_scatter", n, (int)t, (int)o, -1);
 
-    return reduce_scatter(g, in, out, n, t, o, &thread_fault);
+    return reduce_scatter_run(g, in, out, n, t, o, &thread_fault);
 }
 
 static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_type t, ml_op o,
@@ -264,47 +269,47 @@ static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_ty
 {
     struct group *g = begin(group, CALL_REDUCE, "reduce", n, (int)t, (int)o, root);
 
-    return reduce(g, in, out, n, t, o, root, &thread_fault);
+    return reduce_run(g, in, out, n, t, o, root, &thread_fault);
 }
 
 static int do_all_gather(ml_group *group, const void *in, void *out, size_t n)
 {
     struct group *g = begin(group, CALL_ALL_GATHER, "all_gather", n, 0, 0, -1);
 
-    return all_gather(g, in, out, n, &thread_fault);
+    return all_gather_run(g, in, out, n, &thread_fault);
 }
 
 static int do_all_to_all(ml_group *group, const void *in, void *out, size_t n)
 {
     struct group *g = begin(group, CALL_ALL_TO_ALL, "all_to_all", n, 0, 0, -1);
 
-    return all_to_all(g, in, out, n, &thread_fault);
+    return all_to_all_run(g, in, out, n, &thread_fault);
 }
 
 static int do_broadcast(ml_group *group, void *buf, size_t n, int root)
 {
     struct group *g = begin(group, CALL_BROADCAST, "broadcast", n, 0, 0, root);
 
-    return broadcast(g, buf, n, root, &thread_fault);
+    return broadcast_run(g, buf, n, root, &thread_fault);
 }
 
 static int do_gather(ml_group *group, const void *in, void *out, size_t n, int root)
 {
     struct group *g = begin(group, CALL_GATHER, "gather", n, 0, 0, root);
 
-    return gather(g, in, out, n, root, &thread_fault);
+    return gather_run(g, in, out, n, root, &thread_fault);
 }
 
 static int do_scatter(ml_group *group, const void *in, void *out, size_t n, int root)
 {
     struct group *g = begin(group, CALL_SCATTER, "scatter", n, 0, 0, root);
 
-    return scatter(g, in, out, n, root, &thread_fault);
+    return scatter_run(g, in, out, n, root, &thread_fault);
 }
 
 static int do_barrier(ml_group *group)
 {
-    return barrier(begin(group, CALL_BARRIER, "barrier", 0, 0, 0, -1), &thread_fault);
+    return barrier_run(begin(group, CALL_BARRIER, "barrier", 0, 0, 0, -1), &thread_fault);
 }
 
 static const char *do_error(void)
@@ -344,11 +349,11 @@ static void *rank_main(void *arg)
     return NULL;
 }
 
-/* Runs `body` on `size` ranks; returns the failures of all. */
+/* Runs `body` on `size` ranks. Returns the number of failures on all of them. */
 static int ranks_run(int size, void (*body)(const struct subject *s, int *failures))
 {
     static struct rank ranks[MOST_RANKS];
-    static struct link *nobody[MOST_RANKS];
+    static struct sleeper_slot slots[MOST_RANKS];
     struct shm_board board;
     void *memory = board_make(&board, size);
     int failures = 0;
@@ -357,7 +362,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
     for (int i = 0; i < size; i++) {
         ranks[i].group.rank = i;
         ranks[i].group.size = size;
-        ranks[i].group.links = nobody;
+        ranks[i].group.slots = slots;
         hosts_make(&ranks[i].group, ranks[i].host_of);
         if (memory) {
             ranks[i].board = board;
@@ -378,7 +383,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
     return failures;
 }
 
-/* A failed call leaves the others waiting: the process (a child of the test's) ends. */
+/* A failed call leaves the other threads waiting, so the process (a child of the test) ends. */
 static void count_failure(int rc, int *failures)
 {
     if (rc < 0)
@@ -424,7 +429,7 @@ static void run_movements(const struct subject *s, int *failures)
             }
 }
 
-/* Many chunks: pipelines in full flow. */
+/* Many chunks, which keep the pipelines full. */
 static void run_large(const struct subject *s, int *failures)
 {
     for (int call = 0; call < CASE_CALLS; call++)
@@ -454,7 +459,7 @@ static void run_random(const struct subject *s, int *failures)
     }
 }
 
-/* With MLAUNCH_ALGO as given, in a child: it is read once a process. */
+/* Runs with the given MLAUNCH_ALGO, in a child, because it is read once in a process. */
 static void check_ranks(const char *algorithms, const int *sizes,
                         void (*body)(const struct subject *s, int *failures))
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* runtime/kernel/reduce_op.c against a plain reference that works on one element at a time and shares no
- * code. */
+/* Compares runtime/kernel/reduce_op.c with a plain reference that works on one element at a time
+ * and shares no code with it. */
 #include "runtime/kernel/reduce_op.h"
-
-#include "runtime/kernel/reduce_kernels.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -29,7 +29,8 @@ static void element_put(void *p, size_t i, size_t size, uint64_t bits)
     memcpy((char *)p + i * size, &bits, size);
 }
 
-/* A small binary format with `digits` of mantissa and the exponent's bias, as a double and back. */
+/* A small binary format with `digits` bits of mantissa and the exponent's bias, as a double; and
+ * back. */
 static double decode(uint16_t h, int digits, int bias)
 {
     int top = (0x7fff >> digits), exponent = (h & 0x7fff) >> digits;
@@ -55,13 +56,13 @@ static uint16_t encode(double value, int digits, int bias)
     if (value == 0)
         return sign;
     exponent = ilogb(value) < 1 - bias ? 1 - bias : ilogb(value);
-    /* The default rounding mode is ours: to nearest, ties to even. */
+    /* The default rounding mode is the right one: to nearest, ties to even. */
     bits = (int)nearbyint(ldexp(fabs(value), digits - exponent));
     bits += (exponent + bias - 1) << digits;
     return (uint16_t)(sign | (bits > infinity ? infinity : bits));
 }
 
-/* What float32 gives for numbers; NaNs are the callers'. */
+/* What float32 gives for numbers; callers treat NaNs. */
 static float float_reference(float a, float b, int op)
 {
     volatile float r;
@@ -82,8 +83,8 @@ static float float_reference(float a, float b, int op)
     return r;
 }
 
-/* NaNs: the left one wins, made quiet; one that arises is the CPU's own (here: what it makes of 0 *
- * inf). */
+/* The left operand's NaN wins and is made quiet; a NaN that arises is the CPU's own (here: that of
+ * 0 * inf). */
 static uint64_t small_reference(uint64_t a, uint64_t b, int op, int digits, int bias)
 {
     uint64_t infinity = (uint64_t)(0x7fff >> digits) << digits, quiet = 1ull << (digits - 1);
@@ -148,7 +149,7 @@ static uint64_t complex_reference(uint64_t a, uint64_t b, int op)
     } else {
         uint32_t right = float32_reference(im, im2, ML_PROD);
 
-        /* x - y: as x + -y, but a NaN keeps its sign. */
+        /* x - y is x + -y, except that a NaN keeps its sign. */
         if ((right & 0x7fffffff) <= 0x7f800000)
             right ^= 0x80000000;
         x = float32_reference(float32_reference(re, re2, ML_PROD), right, ML_SUM);
@@ -215,7 +216,8 @@ static uint64_t reference(uint64_t a, uint64_t b, int type, int op)
     case ML_COMPLEX64:
         return complex_reference(a, b, op);
     default:
-        return integer_reference(a, b, op, type_size(type), type >= ML_INT8 && type <= ML_INT64);
+        return integer_reference(a, b, op, reduce_type_size(type),
+                                 type >= ML_INT8 && type <= ML_INT64);
     }
 }
 
@@ -259,10 +261,10 @@ static const uint64_t special64[] = {
 };
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The i-th value of interest: the special ones, then random ones. */
+/* The i-th test value: first the special ones, then random ones. */
 static uint64_t value_of_interest(size_t i, int type)
 {
-    size_t size = type_size(type);
+    size_t size = reduce_type_size(type);
 
     if (type == ML_COMPLEX64)
         return (uint64_t)value_of_interest(i / 5, ML_FLOAT32) << 32 |
@@ -279,7 +281,7 @@ static uint64_t value_of_interest(size_t i, int type)
 static void compare(const void *out, const void *a, const void *b, size_t count, int type, int op,
                     const char *what)
 {
-    size_t size = type_size(type);
+    size_t size = reduce_type_size(type);
 
     for (size_t i = 0; i < count; i++) {
         uint64_t x = element_get(a, i, size), y = element_get(b, i, size);
@@ -287,12 +289,12 @@ static void compare(const void *out, const void *a, const void *b, size_t count,
 
         if (is != expected)
             fail_msg("%s: %s %s, element %zu of %zu: %#llx, %#llx give %#llx, expected %#llx", what,
-                     type_name(type), op_name(op), i, count, (unsigned long long)x,
+                     reduce_type_name(type), reduce_op_name(op), i, count, (unsigned long long)x,
                      (unsigned long long)y, (unsigned long long)is, (unsigned long long)expected);
     }
 }
 
-/* Runs `check` for each kernel there is on this machine. */
+/* Runs `check` for each kernel that this machine can run. */
 static void each_kernel(void (*check)(reduce_fn *f, int type, int op))
 {
     for (int cpu = 0; cpu < REDUCE_CPUS; cpu++)
@@ -306,7 +308,7 @@ static void check_special_values(reduce_fn *f, int type, int op)
 {
     enum { VALUES = 64 };
     uint64_t a[VALUES * VALUES], b[VALUES * VALUES], out[VALUES * VALUES];
-    size_t size = type_size(type), i;
+    size_t size = reduce_type_size(type), i;
 
     for (i = 0; i < (size_t)VALUES * VALUES; i++) {
         element_put(a, i, size, value_of_interest(i / VALUES, type));
@@ -327,7 +329,7 @@ static void check_every_small_value(reduce_fn *f, int type, int op)
     enum { ALL = 1 << 16 };
     static uint16_t a[ALL], b[ALL], out[ALL];
 
-    if (type_size(type) != 2)
+    if (reduce_type_size(type) != 2)
         return;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < ALL; i++) {
@@ -345,13 +347,13 @@ static void test_every_small_value(void **state)
     each_kernel(check_every_small_value);
 }
 
-/* One count, one offset of each buffer from an aligned address; in place too. Bytes around stay as
- * they are. */
+/* Checks one count with one offset of each buffer from an aligned address; in place too. The bytes
+ * around must not change. */
 static void check_place(reduce_fn *f, int type, int op, size_t count, size_t offset)
 {
     char a_room[GUARD + LONGEST * ELEMENT], b_room[GUARD + LONGEST * ELEMENT];
     char room[GUARD + LONGEST * ELEMENT + GUARD], before[sizeof(room)];
-    size_t size = type_size(type);
+    size_t size = reduce_type_size(type);
     char *a = a_room + offset, *b = b_room + 3 * offset % 16, *out = room + GUARD + 5 * offset % 16;
 
     for (int alias = 0; alias < 3; alias++) { /* out: its own, a's, b's */
@@ -393,7 +395,7 @@ static void test_pairs(void **state)
             bool expected =
                 exists && !(is_float && op >= ML_AND) && !(type == ML_COMPLEX64 && op > ML_PROD);
 
-            assert_int_equal(op_is_valid(type, op), expected);
+            assert_int_equal(reduce_op_is_valid(type, op), expected);
             assert_int_equal(reduce_op(type, op) != NULL, expected);
         }
 }
@@ -404,15 +406,15 @@ static void test_names(void **state)
 
     (void)state;
     for (int type = 0; type < REDUCE_TYPES; type++)
-        assert_int_equal(type_size(type), sizes[type]);
-    assert_int_equal(type_size(-1), 0);
-    assert_int_equal(type_size(REDUCE_TYPES), 0);
-    assert_string_equal(type_name(ML_BFLOAT16), "bfloat16");
-    assert_string_equal(type_name(ML_COMPLEX64), "complex64");
-    assert_string_equal(type_name(-1), "?");
-    assert_string_equal(op_name(ML_SUM), "sum");
-    assert_string_equal(op_name(ML_XOR), "xor");
-    assert_string_equal(op_name(REDUCE_OPS), "?");
+        assert_int_equal(reduce_type_size(type), sizes[type]);
+    assert_int_equal(reduce_type_size(-1), 0);
+    assert_int_equal(reduce_type_size(REDUCE_TYPES), 0);
+    assert_string_equal(reduce_type_name(ML_BFLOAT16), "bfloat16");
+    assert_string_equal(reduce_type_name(ML_COMPLEX64), "complex64");
+    assert_string_equal(reduce_type_name(-1), "?");
+    assert_string_equal(reduce_op_name(ML_SUM), "sum");
+    assert_string_equal(reduce_op_name(ML_XOR), "xor");
+    assert_string_equal(reduce_op_name(REDUCE_OPS), "?");
 }
 
 int main(void)
