@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_allocation.c: the hosts that batch systems give, in the forms in which they say so. */
+/* test_allocation.c: the hosts that batch systems give, in all forms of their variables and
+ * files. */
 #include "launcher/hosts/allocation.h"
 #include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/node_list.h"
@@ -113,7 +114,7 @@ static void test_counts(void **state)
     assert_string_equal(why.text, "'4(x2)' describes 2 of 3 hosts");
 }
 
-/* What `environment` gives: "source: host/slots ...". */
+/* Compares the hosts of `environment`, as "source: host/slots ...", or the message. */
 static void expect(const char *const *environment, const char *expected)
 {
     struct host_list *l = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_host_list.c: -H. Hostfiles: test_hostfile.c; batch systems: test_allocation.c. */
+/* test_host_list.c: the hosts of -H. test_hostfile.c tests hostfiles, test_allocation.c batch
+ * systems. */
 #include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/host_name.h"
 #include "launcher/text/nearest.h"

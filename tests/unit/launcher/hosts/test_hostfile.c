@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hostfile.c: hostfiles, good and bad: each malformed one with the sentence that it is refused
- * with. */
+/* test_hostfile.c: hostfiles, good ones and malformed ones with the messages that refuse them. */
 #include "common/log.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
@@ -26,9 +25,9 @@
     "aaaaaaaa"
 
 static const struct {
-    const char *text, *sentence; /* what hostfile_parse says, behind "f: " */
+    const char *text, *sentence; /* the message of hostfile_parse() */
 } malformed[] = {
-    /* JSON as such */
+    /* JSON */
     {"{", "line 1 column 1: string or '}' expected near end of file"},
     {"[", "line 1 column 1: ']' expected near end of file"},
     {"{\"hosts\": [}", "line 1 column 12: unexpected token near '}'"},
@@ -296,7 +295,7 @@ static void test_json_wiring(void **state)
     host_list_destroy(l);
 }
 
-/* The second entry of a host goes, with the column of the matrix that spoke of it. */
+/* The second entry of a host is removed, with its column of the matrix. */
 static void test_json_twice(void **state)
 {
     struct host_list *l =
@@ -345,7 +344,7 @@ static void test_text(void **state)
     host_list_destroy(l);
 }
 
-/* Files, as hostfile_read meets them. */
+/* Files, as hostfile_read() finds them. */
 static char *write_file(const char *bytes, size_t size)
 {
     static char path[] = "/tmp/test_hostfile.XXXXXX";
@@ -408,7 +407,7 @@ static void test_files(void **state)
     unlink(path);
 }
 
-/* 70,000 distinct hosts are refused, 65,536 taken, and in no time. */
+/* 70,000 distinct hosts are refused, 65,536 are accepted, and quickly. */
 static void test_many(void **state)
 {
     static char text[70000 * 8];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_config_file.c: INI files: what they may say, what is refused where, and who wins. */
+/* test_config_file.c: INI files: what is accepted, what is refused at which line, and which value
+ * wins. */
 #include "launcher/options/config_file.h"
 #include "launcher/options/options_load.h"
 
@@ -55,7 +56,7 @@ static void write_file(const char *path, const char *text)
     "aaaaaaaa\n"
 
 static const struct {
-    const char *text, *sentence; /* behind the file's name */
+    const char *text, *sentence; /* after the file's name */
 } refused[] = {
     {"np = 4\n", " line 1: comes before any section; options go below [defaults]"},
     {"[defaults]\nnp\n", " line 2: is neither [section] nor key = value"},
@@ -146,7 +147,7 @@ static void test_values(void **state)
     options_destroy(o);
 }
 
-/* System, user, --config, then profiles, the environment, the command line. */
+/* The order: system, user and --config file, then profiles, the environment, the command line. */
 static void test_order(void **state)
 {
     char *environment[] = {(char *)"MLAUNCH_OPT_RESTARTS=5", NULL};
@@ -195,7 +196,7 @@ static void test_profile(void **state)
     options_destroy(o);
 }
 
-/* The places where a file is optional, and --config, where it is not. */
+/* The files that are optional, and that of --config, which is not. */
 static void test_missing(void **state)
 {
     char *argv[] = {(char *)"mlaunch", (char *)"--config", (char *)"/nonexistent", (char *)"p",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_options.c: the command line and the environment. Files: test_config_file.c. */
+/* test_options.c: the command line and the environment. test_config_file.c tests files. */
 #include "launcher/options/option_table.h"
 #include "launcher/options/options_load.h"
 
@@ -227,7 +227,7 @@ static void test_forms(void **state)
     options_destroy(o);
 }
 
-/* Words that look like ours but are the program's. */
+/* Words that look like options or subcommands but belong to the program. */
 static void test_end_of_options(void **state)
 {
     static const struct {
@@ -320,7 +320,7 @@ static void test_environment(void **state)
     assert_non_null(strstr(why.text, "MLAUNCH_OPT_TIMEOUT: 'x' is not a whole number"));
 }
 
-/* The table itself: what every row needs, and no name or letter twice. */
+/* Every row of the table is complete, and no name or letter is used twice. */
 static void test_table(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_plan.c: who goes where, with which data path and environment. */
+/* test_plan.c: the host of each rank, the data path and the environment. */
 #include "common/log.h"
 #include "launcher/options/options_load.h"
 #include "launcher/plan/plan_create.h"
@@ -247,7 +247,8 @@ static void test_backend(void **state)
     assert_int_equal(make_hostfile(&p, "", &why), 0);
     assert_string_equal(p->backend, "rdma");
     plan_destroy(p);
-    /* Where nothing is stated devices are found when the host is reached; a row without one is wrong. */
+    /* Without a stated wiring, devices are found when the host is reached; a row without any is
+     * wrong. */
     assert_int_equal(make_hostfile(&p, " --local net", &why), 0);
     assert_string_equal(p->backend, "rdma");
     plan_destroy(p);
@@ -265,7 +266,7 @@ static void test_backend(void **state)
     assert_non_null(strstr(why.text, "'mpi' is not auto, rdma (jaccl), tcp (ring), shm or none"));
 }
 
-/* A complete matrix is used; one that can't be is said aloud; an incomplete one only at -v. */
+/* A complete matrix is used, or a warning says why not; of an incomplete one only -v speaks. */
 static void test_wiring(void **state)
 {
     struct fault why;
@@ -347,7 +348,7 @@ static void test_environment(void **state)
     assert_null(p->apps[0].env[0]);
     plan_destroy(p);
 
-    /* The hostfile's word on MLAUNCH_STALL counts before the caller's. */
+    /* MLAUNCH_STALL of the hostfile wins over that of the caller. */
     write_hostfile("{\"envs\": [\"MLAUNCH_STALL=5\"], \"hosts\": [{\"ssh\": \"a\"}]}");
     {
         char line[64];

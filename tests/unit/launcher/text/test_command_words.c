@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_command_words.c: --agent-command in words. */
+/* test_command_words.c: how --agent-command is split into words. */
 #include "launcher/text/command_words.h"
 
 #include <setjmp.h>
