@@ -48,6 +48,11 @@ bool address_is_literal(const char *text)
            (!scope || (*scope && strlen(scope) < IF_NAMESIZE));
 }
 
+bool address_is_loopback(const char *ip)
+{
+    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
+}
+
 /* The interface that an IPv6 address is valid on, by name or number. */
 static bool find_scope(const char *scope, uint32_t *out)
 {

@@ -17,6 +17,7 @@ struct address {
 };
 
 bool address_is_literal(const char *text); /* a numeric IPv4 or IPv6 address, nothing else */
+bool address_is_loopback(const char *ip);  /* 127.0.0.0/8 or ::1, as text */
 
 /* Numeric only: never asks a name server. address_parse takes "addr:port"; address_make both parts. */
 int address_parse(struct address *out, const char *text, struct fault *why);

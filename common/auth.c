@@ -25,10 +25,10 @@ enum {
  * acceptor:  create ─────────▶ WAIT_HELLO ──CHALLENGE──▶ WAIT_PROOF ─▶ DONE
  * Anything unexpected ─▶ OVER, with a REFUSED to send.
  */
-enum state { WAIT_HELLO, WAIT_CHALLENGE, WAIT_PROOF, DONE, OVER };
+enum auth_state { WAIT_HELLO, WAIT_CHALLENGE, WAIT_PROOF, DONE, OVER };
 
 struct auth {
-    enum state state;
+    enum auth_state state;
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
     struct auth_identity peer; /* the connecting side's */

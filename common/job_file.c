@@ -17,11 +17,11 @@
 
 enum { FILE_LIMIT = 65536, SECRET_TEXT = 2 * AUTH_SECRET + 1 };
 
-enum kind { TEXT, INT, BOOL, WIDE }; /* char[], int, bool, int64_t or uint64_t */
+enum job_file_kind { TEXT, INT, BOOL, WIDE }; /* char[], int, bool, int64_t or uint64_t */
 
-struct member {
+struct job_file_member {
     const char *name;
-    enum kind kind;
+    enum job_file_kind kind;
     size_t offset, size;
 };
 
@@ -30,7 +30,7 @@ struct member {
 #field, kind, offsetof(struct job_file, field), sizeof(((struct job_file *)NULL)->field)   \
     }
 
-static const struct member members[] = {
+static const struct job_file_member members[] = {
     MEMBER(job, TEXT),
     MEMBER(host, TEXT),
     MEMBER(host_rank, INT),
@@ -56,7 +56,7 @@ static const struct member members[] = {
 };
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
-static json_t *get_member(const struct job_file *j, const struct member *m)
+static json_t *get_member(const struct job_file *j, const struct job_file_member *m)
 {
     const char *at = (const char *)j + m->offset;
     int64_t wide;
@@ -77,7 +77,7 @@ static json_t *get_member(const struct job_file *j, const struct member *m)
     return NULL;
 }
 
-static bool set_member(struct job_file *j, const struct member *m, const json_t *value)
+static bool set_member(struct job_file *j, const struct job_file_member *m, const json_t *value)
 {
     char *at = (char *)j + m->offset;
     int64_t wide = json_integer_value(value);

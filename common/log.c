@@ -29,7 +29,8 @@ void log_to(void (*sink)(enum log_level level, const char *text, void *arg), voi
     line_sink_arg = arg;
 }
 
-/* Names and texts come from other hosts: what could steer the user's terminal is not shown. */
+/* Names and texts come from other hosts, so characters that could control the user's terminal are
+ * replaced. */
 static void blank_controls(char *text)
 {
     for (; *text; text++) {
@@ -48,7 +49,7 @@ static void write_line(const char *line, size_t size)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return; /* nowhere left to say it */
+            return; /* there is no other place to report it */
         line += n;
         size -= (size_t)n;
     }
@@ -101,4 +102,3 @@ LOG_FUNCTION(log_error, LOG_ERROR)
 LOG_FUNCTION(log_warn, LOG_WARN)
 LOG_FUNCTION(log_info, LOG_INFO)
 LOG_FUNCTION(log_debug, LOG_DEBUG)
-LOG_FUNCTION(log_trace, LOG_TRACE)

@@ -5,7 +5,6 @@
 #include "common/frame.h"
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
-#include "coordinator/sentence.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -28,7 +27,7 @@ struct agent_link {
     void *arg;
 };
 
-static void on_lost(struct agent_link *l, const char *reason)
+static void link_lose(struct agent_link *l, const char *reason)
 {
     char text[640];
 
@@ -40,7 +39,7 @@ static void on_lost(struct agent_link *l, const char *reason)
     l->on_lost(text, l->arg); /* may close the link */
 }
 
-static void put_frame(struct agent_link *l, uint8_t type, json_t *message)
+static void link_put(struct agent_link *l, uint8_t type, json_t *message)
 {
     struct evbuffer *to = l->waiting;
     char *text = json_dumps(message, JSON_COMPACT);
@@ -57,7 +56,7 @@ static void put_frame(struct agent_link *l, uint8_t type, json_t *message)
     json_decref(message);
 }
 
-static void write_auth(struct agent_link *l)
+static void handshake_send(struct agent_link *l)
 {
     size_t size;
     const void *frame = auth_output(l->auth, &size);
@@ -66,15 +65,15 @@ static void write_auth(struct agent_link *l)
         bufferevent_write(l->stream, frame, size);
 }
 
-/* 1: proved; what has waited goes out behind the proof. */
-static int take_handshake(struct agent_link *l, const struct frame *f, struct fault *why)
+/* Handles a frame of the handshake. Once it is over the waiting frames are sent. */
+static int handshake_take(struct agent_link *l, const struct frame *f, struct fault *why)
 {
     enum auth_progress progress;
     int rc = auth_input(l->auth, f, &progress, why);
 
     if (rc)
         return rc;
-    write_auth(l);
+    handshake_send(l);
     if (progress == AUTH_DONE) {
         bufferevent_set_timeouts(l->stream, NULL, NULL);
         bufferevent_write_buffer(l->stream, l->waiting);
@@ -84,7 +83,7 @@ static int take_handshake(struct agent_link *l, const struct frame *f, struct fa
     return 0;
 }
 
-/* The coordinator says nothing to agents after the handshake; a refusal is all that may come. */
+/* After the handshake the coordinator sends nothing to agents, except a refusal. */
 static void on_read(struct bufferevent *stream, void *arg)
 {
     struct agent_link *l = arg;
@@ -100,10 +99,10 @@ static void on_read(struct bufferevent *stream, void *arg)
     }
     while (rc >= 0 && (rc = frame_reader_next(l->reader, &f, &why)) > 0) {
         if (l->waiting || f.type == AUTH_FRAME_REFUSED)
-            rc = take_handshake(l, &f, &why);
+            rc = handshake_take(l, &f, &why);
     }
     if (rc < 0)
-        on_lost(l, why.text);
+        link_lose(l, why.text);
 }
 
 static void on_event(struct bufferevent *stream, short what, void *arg)
@@ -112,14 +111,14 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
 
     (void)stream;
     if (what & BEV_EVENT_TIMEOUT)
-        on_lost(l, "no answer in time");
+        link_lose(l, "no answer in time");
     else if (what & BEV_EVENT_ERROR)
-        on_lost(l, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
+        link_lose(l, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
     else if (what & BEV_EVENT_EOF)
-        on_lost(l, "the connection was closed by the other side");
+        link_lose(l, "the connection was closed by the other side");
 }
 
-static int connect_stream(struct agent_link *l, struct event_base *base, struct fault *why)
+static int stream_connect(struct agent_link *l, struct event_base *base, struct fault *why)
 {
     static const struct timeval limit = {.tv_sec = HANDSHAKE_S};
     struct address to;
@@ -137,18 +136,16 @@ static int connect_stream(struct agent_link *l, struct event_base *base, struct 
     bufferevent_setcb(l->stream, on_read, NULL, on_event, l);
     bufferevent_set_timeouts(l->stream, &limit, &limit);
     bufferevent_enable(l->stream, EV_READ | EV_WRITE);
-    write_auth(l); /* goes out once connected */
+    handshake_send(l); /* sent once connected */
     return 0;
 }
 
 int agent_link_open(struct agent_link **out, struct event_base *base, const char *coordinator,
-                    const char *job, const uint8_t secret[AUTH_SECRET], int host, const char *name,
-                    const int *ranks, int rank_count, void (*lost)(const char *text, void *arg),
-                    void *arg, struct fault *why)
+                    const char *job, const uint8_t secret[AUTH_SECRET], int host,
+                    void (*lost)(const char *text, void *arg), void *arg, struct fault *why)
 {
     struct auth_identity me = {.purpose = "agent", .rank = host};
     struct agent_link *l = calloc(1, sizeof(*l));
-    json_t *list;
     int rc;
 
     if (!l)
@@ -163,25 +160,21 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
     if (!rc)
         rc = auth_create_connector(&l->auth, job, secret, &me, why);
     if (!rc)
-        rc = connect_stream(l, base, why);
+        rc = stream_connect(l, base, why);
     if (rc) {
         agent_link_close(l);
         return rc;
     }
-    list = json_array();
-    for (int i = 0; i < rank_count; i++)
-        json_array_append_new(list, json_integer(ranks[i]));
-    put_frame(l, COORD_AGENT,
-              json_pack("{s:i, s:o, s:o}", "host", host, "name", text_json(name), "ranks", list));
+    link_put(l, COORD_AGENT, json_pack("{s:i}", "host", host));
     *out = l;
     return 0;
 }
 
 void agent_link_exited(struct agent_link *l, int rank, int64_t pid, const char *text)
 {
-    put_frame(l, COORD_EXITED,
-              json_pack("{s:i, s:I, s:o}", "rank", rank, "pid", (json_int_t)pid, "text",
-                        text_json(text)));
+    link_put(l, COORD_EXITED,
+             json_pack("{s:i, s:I, s:o}", "rank", rank, "pid", (json_int_t)pid, "text",
+                       text_json(text)));
 }
 
 void agent_link_close(struct agent_link *l)
@@ -189,7 +182,7 @@ void agent_link_close(struct agent_link *l)
     if (!l)
         return;
     if (l->stream) {
-        /* What was said last must not be lost with the link. */
+        /* The last reports must not be lost with the connection. */
         evbuffer_unfreeze(bufferevent_get_output(l->stream), 1);
         evbuffer_write(bufferevent_get_output(l->stream), bufferevent_getfd(l->stream));
         bufferevent_free(l->stream);

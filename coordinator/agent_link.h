@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_link.h: an agent's connection to a coordinator that lives in another agent: it tells how its
- * ranks ended. On the agent's libevent loop, in a process that ignores SIGPIPE.
+ * agent_link.h: an agent's connection to a coordinator that runs in another agent, to which it
+ * reports how its ranks ended. It runs on the agent's libevent loop, in a process that ignores
+ * SIGPIPE. All functions are called on the loop's thread.
  */
 #ifndef COORDINATOR_AGENT_LINK_H
 #define COORDINATOR_AGENT_LINK_H
@@ -12,14 +13,16 @@
 struct event_base;
 struct agent_link;
 
-/* Starts to connect; what is sent before the handshake is over is kept and sent then. on_lost is
- * called once if the connection can't be made or is lost (the object stays valid; close it). */
+/* Starts to connect to "addr:port" as the agent of host number `host`. Reports that are made before
+ * the handshake is over are sent after it. on_lost is called once if the connection cannot be made
+ * or is lost; the object stays valid and must still be closed. ML_ERR_ARGUMENT: a malformed
+ * address. */
 int agent_link_open(struct agent_link **out, struct event_base *base, const char *coordinator,
-                    const char *job, const uint8_t secret[AUTH_SECRET], int host, const char *name,
-                    const int *ranks, int rank_count, void (*on_lost)(const char *text, void *arg),
-                    void *arg, struct fault *why);
-/* As server_rank_exited. */
+                    const char *job, const uint8_t secret[AUTH_SECRET], int host,
+                    void (*on_lost)(const char *text, void *arg), void *arg, struct fault *why);
+/* Reports the end of a rank, as server_rank_exited does. */
 void agent_link_exited(struct agent_link *l, int rank, int64_t pid, const char *text);
-void agent_link_close(struct agent_link *l); /* takes NULL */
+/* Closes the connection after an attempt to write what is still to be sent. Takes NULL. */
+void agent_link_close(struct agent_link *l);
 
 #endif

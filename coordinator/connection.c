@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* connection.c: from accept() to the end of a socket: handshake, frames in, frames out. */
+/* connection.c: one socket from accept() to its end: the handshake, and frames in both
+ * directions. */
 #include "coordinator/server_state.h"
 
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
+#include "coordinator/sentence.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -14,16 +16,18 @@
 #include <unistd.h>
 
 enum {
-    REFUSALS_NAMED = 20, /* each of the first ones is reported, then those that double the count */
-    STRANGERS = 1024,    /* and twice the ranks: more unproved connections push the oldest out */
-    LINGER_DISCARD = 64 << 10, /* bytes read from somebody who has been refused */
+    REFUSALS_NAMED =
+        20, /* refusals reported one by one; then only each time that the count has doubled */
+    STRANGERS =
+        1024, /* plus twice the ranks: most connections in the handshake; more push the oldest out */
+    LINGER_DISCARD = 64 << 10, /* bytes read from a peer that has been refused */
 };
 
 static void on_read(struct bufferevent *stream, void *arg);
 static void on_written(struct bufferevent *stream, void *arg);
 static void on_event(struct bufferevent *stream, short what, void *arg);
 
-static void free_connection(struct connection *c)
+static void connection_free(struct connection *c)
 {
     if (c->deadline)
         event_free(c->deadline);
@@ -40,7 +44,7 @@ void connection_free_all(struct connection_list *list)
 
     while ((c = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, c, entry);
-        free_connection(c);
+        connection_free(c);
     }
 }
 
@@ -49,7 +53,7 @@ static bool is_stranger(const struct connection *c)
     return c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_LINGER;
 }
 
-static void unlist(struct connection *c)
+static void connection_unlist(struct connection *c)
 {
     if (is_stranger(c)) {
         TAILQ_REMOVE(&c->server->strangers, c, entry);
@@ -65,18 +69,18 @@ void connection_drop(struct connection *c)
 
     if (was == CONNECTION_CLOSED)
         return;
-    unlist(c);
+    connection_unlist(c);
     c->state = CONNECTION_CLOSED;
     TAILQ_INSERT_TAIL(&c->server->closed, c, entry);
     bufferevent_disable(c->stream, EV_READ | EV_WRITE);
-    /* Now, not when it is swept: a rank that still lives should see it at once. */
+    /* Not left to the sweeper: a rank that is still alive should notice at once. */
     shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
     event_active(c->server->sweeper, 0, 0);
     if (was == CONNECTION_RANK || was == CONNECTION_AGENT)
         c->server->on_closed(c, was);
 }
 
-static void report_refused(struct connection *c, const char *text)
+static void refusal_report(struct connection *c, const char *text)
 {
     struct server *s = c->server;
     char line[400];
@@ -96,29 +100,29 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (c->state == CONNECTION_HANDSHAKE)
-        report_refused(c, "it did not prove within 10 s that it belongs to this job");
+        refusal_report(c, "it did not prove within 10 s that it belongs to this job");
     connection_drop(c);
 }
 
-static void set_deadline(struct connection *c, int ms)
+static void connection_set_deadline(struct connection *c, int ms)
 {
     struct timeval time = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
     event_add(c->deadline, &time);
 }
 
-/* Closes once what has been written is through. To close at once, with input unread, would reset
- * the connection and might take the refusal away from the peer. */
-static void linger(struct connection *c)
+/* Closes the connection after everything written has been sent. An immediate close, with unread
+ * input, would reset the connection, and the peer might never read the refusal. */
+static void connection_linger(struct connection *c)
 {
     c->state = CONNECTION_LINGER;
     bufferevent_setcb(c->stream, on_read, on_written, on_event, c);
-    set_deadline(c, LINGER_MS);
+    connection_set_deadline(c, LINGER_MS);
     if (evbuffer_get_length(bufferevent_get_output(c->stream)) == 0)
         on_written(c->stream, c);
 }
 
-static void write_auth(struct connection *c)
+static void handshake_send(struct connection *c)
 {
     size_t size;
     const void *frame = auth_output(c->auth, &size);
@@ -149,16 +153,16 @@ void connection_accept(struct server *s, int fd)
     c->deadline = evtimer_new(s->base, on_deadline, c);
     if (!c->deadline || frame_reader_create(&c->reader, FRAME_LIMIT_SMALL, NULL) ||
         auth_create_acceptor(&c->auth, s->job, s->secret, NULL)) {
-        free_connection(c);
+        connection_free(c);
         return;
     }
     if (s->stranger_count >= STRANGERS + 2 * s->size) {
-        report_refused(TAILQ_FIRST(&s->strangers), "too many connections prove nothing");
+        refusal_report(TAILQ_FIRST(&s->strangers), "too many connections are in the handshake");
         connection_drop(TAILQ_FIRST(&s->strangers));
     }
     TAILQ_INSERT_TAIL(&s->strangers, c, entry);
     s->stranger_count++;
-    set_deadline(c, HANDSHAKE_MS);
+    connection_set_deadline(c, HANDSHAKE_MS);
     bufferevent_setcb(c->stream, on_read, NULL, on_event, c);
     bufferevent_enable(c->stream, EV_READ | EV_WRITE);
 }
@@ -184,16 +188,16 @@ void connection_send_json(struct connection *c, uint8_t type, json_t *message)
     json_decref(message);
 }
 
-static void refuse(struct connection *c, uint8_t type, const char *text)
+static void connection_refuse(struct connection *c, uint8_t type, const char *text)
 {
-    report_refused(c, text);
+    refusal_report(c, text);
     connection_send_json(c, type,
                          json_pack("{s:i, s:o}", "code", ML_ERR_REFUSED, "text", text_json(text)));
-    linger(c);
+    connection_linger(c);
 }
 
-/* The peer has proved who it is: may there be such a one? */
-static void admit(struct connection *c)
+/* The peer has proved its identity. Admits it if the job has such a rank or agent. */
+static void connection_admit(struct connection *c)
 {
     struct server *s = c->server;
     const struct auth_identity *id = auth_peer(c->auth);
@@ -209,10 +213,10 @@ static void admit(struct connection *c)
         snprintf(text, sizeof(text), "this job's coordinator expects no %s %d%s", id->purpose,
                  id->rank,
                  strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts ? " twice" : "");
-        refuse(c, strcmp(id->purpose, "rank") ? AUTH_FRAME_REFUSED : COORD_FAILED, text);
+        connection_refuse(c, strcmp(id->purpose, "rank") ? AUTH_FRAME_REFUSED : COORD_FAILED, text);
         return;
     }
-    unlist(c);
+    connection_unlist(c);
     c->state = id->purpose[0] == 'r' ? CONNECTION_RANK : CONNECTION_AGENT;
     TAILQ_INSERT_TAIL(&s->known, c, entry);
     if (c->state == CONNECTION_AGENT)
@@ -223,24 +227,24 @@ static void admit(struct connection *c)
     c->auth = NULL;
 }
 
-static void take_handshake(struct connection *c, const struct frame *f)
+static void handshake_take(struct connection *c, const struct frame *f)
 {
     enum auth_progress progress;
     struct fault why;
     int rc = auth_input(c->auth, f, &progress, &why);
 
-    write_auth(c);
+    handshake_send(c);
     if (rc) {
-        report_refused(c, why.text);
-        linger(c);
+        refusal_report(c, why.text);
+        connection_linger(c);
     } else if (progress == AUTH_DONE) {
-        admit(c);
+        connection_admit(c);
     }
 }
 
-/* Feeds what has come, piece by piece, to the reader: strangers get no more memory than one small
- * frame takes, for what they sent behind it is only looked at once they are known. */
-static int feed(struct connection *c, struct fault *why)
+/* Passes the input to the frame reader. The reader of a stranger limits it to the memory of one
+ * small frame: what follows the handshake is looked at only after it. */
+static int connection_feed(struct connection *c, struct fault *why)
 {
     struct evbuffer *in = bufferevent_get_input(c->stream);
     struct evbuffer_iovec piece;
@@ -255,7 +259,7 @@ static int feed(struct connection *c, struct fault *why)
     return 0;
 }
 
-static void discard(struct connection *c)
+static void connection_discard(struct connection *c)
 {
     struct evbuffer *in = bufferevent_get_input(c->stream);
 
@@ -265,8 +269,8 @@ static void discard(struct connection *c)
         connection_drop(c);
 }
 
-/* Somebody who is known but talks nonsense is cut off; for a rank that is its death. */
-static void cut_off(struct connection *c, const struct fault *why)
+/* Drops a rank or agent that sent a malformed frame. The rank is then dead to the others. */
+static void connection_cut_off(struct connection *c, const struct fault *why)
 {
     struct server *s = c->server;
     char text[640] = "the coordinator cut off ";
@@ -290,22 +294,22 @@ static void on_read(struct bufferevent *stream, void *arg)
 
     (void)stream;
     if (c->state == CONNECTION_LINGER) {
-        discard(c);
+        connection_discard(c);
         return;
     }
-    rc = feed(c, &why);
+    rc = connection_feed(c, &why);
     while (rc >= 0 && (rc = frame_reader_next(c->reader, &f, &why)) > 0) {
         if (c->state == CONNECTION_HANDSHAKE)
-            take_handshake(c, &f);
+            handshake_take(c, &f);
         else
             rc = c->server->on_frame(c, &f, &why);
         if (c->state == CONNECTION_LINGER || c->state == CONNECTION_CLOSED)
             return;
     }
     if (rc < 0 && c->state == CONNECTION_HANDSHAKE)
-        refuse(c, AUTH_FRAME_REFUSED, why.text);
+        connection_refuse(c, AUTH_FRAME_REFUSED, why.text);
     else if (rc < 0)
-        cut_off(c, &why);
+        connection_cut_off(c, &why);
 }
 
 static void on_written(struct bufferevent *stream, void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* generation.c: all ranks that meet: the n-th claim of each. */
+/* generation.c: the ranks' n-th claims, which meet each other. */
 #include "coordinator/server_state.h"
 
 #include "common/text_json.h"
@@ -62,7 +62,7 @@ void generation_fail(struct generation *g, int code, const char *text)
                     json_pack("{s:i, s:o}", "code", code, "text", text_json(g->failed.text)), -1);
 }
 
-/* A failed one stays, so that those who come late hear of it. */
+/* A failed generation is kept, so that ranks that join late get the same answer. */
 void generation_release(struct generation *g)
 {
     if (!g->is_complete)
@@ -82,7 +82,7 @@ void generation_destroy(struct generation *g)
         at = &(*at)->next;
     *at = g->next;
     while (g->groups)
-        group_destroy(g->groups);
+        server_group_destroy(g->groups);
     for (int i = 0; i < g->server->size; i++) {
         if (g->members[i].timer)
             event_free(g->members[i].timer);

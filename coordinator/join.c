@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* join.c: JOIN, and its answers WELCOME and FAILED. */
+/* join.c: handles JOIN, which is answered by WELCOME or FAILED. */
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
+#include "coordinator/sentence.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void send_failed(struct connection *c, int code, const char *text)
+static void join_refuse(struct connection *c, int code, const char *text)
 {
     connection_send_json(c, COORD_FAILED,
                          json_pack("{s:i, s:o}", "code", code, "text", text_json(text)));
 }
 
-static json_t *make_welcome(const struct server *s)
+static json_t *welcome_message(const struct server *s)
 {
     json_t *hosts = json_array(), *names = json_array();
 
@@ -27,25 +28,25 @@ static json_t *make_welcome(const struct server *s)
     return json_pack("{s:i, s:o, s:o}", "size", s->size, "hosts", hosts, "names", names);
 }
 
-/* Everybody is here: the world is the generation's first group. */
-static void complete(struct generation *g)
+/* All ranks have joined. The world is the generation's first group. */
+static void join_complete(struct generation *g)
 {
     int *ranks = calloc((size_t)g->server->size, sizeof(*ranks));
 
     for (int i = 0; ranks && i < g->server->size; i++)
         ranks[i] = i;
-    if (!ranks || !group_create(g, ranks, g->server->size)) {
+    if (!ranks || !server_group_create(g, ranks, g->server->size)) {
         generation_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
     } else {
         g->is_complete = true;
         if (g->timer)
             event_del(g->timer);
-        generation_send(g, COORD_WELCOME, make_welcome(g->server), -1);
+        generation_send(g, COORD_WELCOME, welcome_message(g->server), -1);
     }
     free(ranks);
 }
 
-static void on_timeout(evutil_socket_t fd, short what, void *arg)
+static void join_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct generation *g = arg;
     struct server *s = g->server;
@@ -65,14 +66,14 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
     generation_fail(g, ML_ERR_TIMEOUT, text);
 }
 
-/* The timer stands for the joiner with the least patience. */
-static int set_timer(struct generation *g, int64_t timeout_ms)
+/* The timer is set to the shortest time-out of all ranks that have joined. */
+static int join_set_timer(struct generation *g, int64_t timeout_ms)
 {
     struct timeval time = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     int64_t deadline_ms = clock_ms() + timeout_ms;
 
     if (!g->timer) {
-        g->timer = evtimer_new(g->server->base, on_timeout, g);
+        g->timer = evtimer_new(g->server->base, join_on_timeout, g);
         if (!g->timer)
             return -1;
     } else if (deadline_ms >= g->deadline_ms) {
@@ -83,8 +84,8 @@ static int set_timer(struct generation *g, int64_t timeout_ms)
     return event_add(g->timer, &time);
 }
 
-/* Whoever has ended will not come any more. */
-static void fail_if_one_ended(struct generation *g)
+/* A rank that has ended will never join. */
+static void join_fail_if_ended(struct generation *g)
 {
     struct server *s = g->server;
 
@@ -102,7 +103,7 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
     struct generation *g = generation_find(s, c->number);
     char text[sizeof(why->text)] = "";
     json_int_t pid, timeout_ms;
-    struct member *m;
+    struct server_member *m;
 
     if (c->generation)
         return fault_set(why, ML_ERR_REFUSED, "it joined twice");
@@ -112,7 +113,7 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
     if (!g)
         g = generation_create(s, c->number);
     if (!g) {
-        send_failed(c, ML_ERR_MEMORY, "the coordinator is out of memory");
+        join_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
     m = &g->members[c->rank];
@@ -120,15 +121,15 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
         sentence_add_rank(s, text, sizeof(text), c->rank);
         sentence_add(text, sizeof(text), " is held by another process (pid %lld)",
                      (long long)m->pid);
-        send_failed(c, ML_ERR_STATE, text);
+        join_refuse(c, ML_ERR_STATE, text);
         return 0;
     }
     if (g->failed.code) {
-        send_failed(c, g->failed.code, g->failed.text);
+        join_refuse(c, g->failed.code, g->failed.text);
         return 0;
     }
-    if (set_timer(g, timeout_ms)) {
-        send_failed(c, ML_ERR_MEMORY, "the coordinator is out of memory");
+    if (join_set_timer(g, timeout_ms)) {
+        join_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
     m->state = MEMBER_JOINED;
@@ -137,8 +138,8 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
     c->generation = g;
     s->ranks[c->rank].has_joined = true;
     if (++g->joined == s->size)
-        complete(g);
+        join_complete(g);
     else
-        fail_if_one_ended(g);
+        join_fail_if_ended(g);
     return 0;
 }

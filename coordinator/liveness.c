@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* liveness.c: who has died or left, in whose words, and who must hear of it. */
+/* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
 #include "coordinator/server_state.h"
 
 #include "common/text_json.h"
 #include "coordinator/protocol.h"
+#include "coordinator/sentence.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -11,17 +12,18 @@
 
 enum { SENTENCE = sizeof(((struct fault *)NULL)->text) };
 
-/* Whether the agent's word on the rank's first process is on the process that held this claim. */
-static bool is_first_process(const struct rank_state *r, const struct member *m)
+/* True if the rank's first process, whose end the agent reported, is the one that held this
+ * claim. */
+static bool is_first_process(const struct server_rank *r, const struct server_member *m)
 {
     return r->has_exited && (r->is_lost || r->exit_pid == m->pid || r->exit_pid == 0);
 }
 
-/* "rank 3 was killed by signal 9 (Killed) on host b (pid 4711)", as well as can be told. */
-static void describe_death(const struct member *m, char text[SENTENCE])
+/* Writes "rank 3 was killed by signal 9 (Killed) on host b (pid 4711)", as far as it is known. */
+static void death_describe(const struct server_member *m, char text[SENTENCE])
 {
     const struct server *s = m->generation->server;
-    const struct rank_state *r = &s->ranks[m->rank];
+    const struct server_rank *r = &s->ranks[m->rank];
 
     text[0] = '\0';
     if (m->abort_text) {
@@ -37,8 +39,8 @@ static void describe_death(const struct member *m, char text[SENTENCE])
     }
 }
 
-/* The end of `m`: all others hear of it. May free the generation. */
-static void die(struct member *m)
+/* Declares `m` dead and tells all others. May free the generation. */
+static void member_die(struct server_member *m)
 {
     struct generation *g = m->generation;
     char text[SENTENCE];
@@ -46,44 +48,44 @@ static void die(struct member *m)
     if (m->timer)
         event_del(m->timer);
     m->state = MEMBER_DEAD;
-    describe_death(m, text);
+    death_describe(m, text);
     if (!g->is_complete) {
         sentence_add(text, sizeof(text), " before all ranks had called ml_init");
         generation_fail(g, ML_ERR_PEER, text);
     } else {
         generation_send(g, COORD_DEAD,
                         json_pack("{s:i, s:o}", "rank", m->rank, "text", text_json(text)), m->rank);
-        group_on_lost(g, m->rank, text);
+        server_group_on_lost(g, m->rank, text);
     }
     generation_release(g);
 }
 
-/* The time for a last word is over. The connection may still be open: a forked child holds the
- * socket of a process that has ended. */
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+/* The time for the agent's report is over, or the process has ended and its connection is still
+ * open: a forked child may hold the socket. */
+static void member_on_timer(evutil_socket_t fd, short what, void *arg)
 {
-    struct member *m = arg;
+    struct server_member *m = arg;
 
     (void)fd, (void)what;
     if (m->state == MEMBER_JOINED && m->connection)
-        connection_drop(m->connection); /* comes back to on_rank_closed */
+        connection_drop(m->connection); /* calls on_rank_closed */
     else if (m->state == MEMBER_DYING)
-        die(m);
+        member_die(m);
 }
 
-static int start_timer(struct member *m)
+static int member_start_timer(struct server_member *m)
 {
-    static const struct timeval time = {.tv_usec = LAST_WORD_MS * 1000};
+    static const struct timeval time = {.tv_usec = EXIT_REPORT_MS * 1000};
 
     if (!m->timer)
-        m->timer = evtimer_new(m->generation->server->base, on_timer, m);
+        m->timer = evtimer_new(m->generation->server->base, member_on_timer, m);
     return m->timer ? event_add(m->timer, &time) : -1;
 }
 
 static void on_rank_closed(struct connection *c)
 {
     struct generation *g = c->generation;
-    struct member *m;
+    struct server_member *m;
 
     if (!g)
         return;
@@ -95,14 +97,14 @@ static void on_rank_closed(struct connection *c)
         return;
     }
     m->state = MEMBER_DYING;
-    /* Nothing more will be said if it said so itself, or once the first process has ended. */
-    if (m->abort_text || g->server->ranks[c->rank].has_exited || start_timer(m))
-        die(m);
+    /* No report is to be expected after ml_abort, or after the end of the first process. */
+    if (m->abort_text || g->server->ranks[c->rank].has_exited || member_start_timer(m))
+        member_die(m);
 }
 
 void liveness_fail_join(struct generation *g, int rank)
 {
-    const struct rank_state *r = &g->server->ranks[rank];
+    const struct server_rank *r = &g->server->ranks[rank];
     char text[SENTENCE] = "";
 
     sentence_add(text, sizeof(text), "rank %d %s", rank, r->exit_text);
@@ -112,46 +114,46 @@ void liveness_fail_join(struct generation *g, int rank)
     generation_fail(g, ML_ERR_PEER, text);
 }
 
-/* What the end of a rank's first process means to one generation. May free it. */
-static void on_exited(struct generation *g, int rank)
+/* Handles the end of a rank's first process in one generation. May free the generation. */
+static void member_on_exited(struct generation *g, int rank)
 {
-    struct member *m = &g->members[rank];
-    const struct rank_state *r = &g->server->ranks[rank];
+    struct server_member *m = &g->members[rank];
+    const struct server_rank *r = &g->server->ranks[rank];
 
     if (m->state == MEMBER_ABSENT && !g->is_complete)
         liveness_fail_join(g, rank);
     else if (m->state == MEMBER_DYING)
-        die(m);
+        member_die(m);
     else if (m->state == MEMBER_JOINED && r->is_lost)
         connection_drop(m->connection);
-    else if (m->state == MEMBER_JOINED && is_first_process(r, m) && start_timer(m))
+    else if (m->state == MEMBER_JOINED && is_first_process(r, m) && member_start_timer(m))
         connection_drop(m->connection);
 }
 
-static void set_exited(struct server *s, int rank, int64_t pid, const char *text, bool is_lost)
+static void rank_set_exited(struct server *s, int rank, int64_t pid, const char *text, bool is_lost)
 {
-    struct rank_state *r = &s->ranks[rank];
+    struct server_rank *r = &s->ranks[rank];
     struct generation *g, *next;
 
     if (r->has_exited)
         return;
     r->exit_text = strdup(text);
     if (!r->exit_text)
-        return; /* the connection's end will tell, without a reason */
+        return; /* the end of the connection will show it, without the reason */
     r->has_exited = true;
     r->is_lost = is_lost;
     r->exit_pid = pid;
     s->exited++;
     for (g = s->generations; g; g = next) {
         next = g->next;
-        on_exited(g, rank);
+        member_on_exited(g, rank);
     }
 }
 
-void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
+void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
 {
     if (rank >= 0 && rank < s->size)
-        set_exited(s, rank, pid, text, false);
+        rank_set_exited(s, rank, pid, text, false);
 }
 
 static void on_agent_closed(struct connection *c)
@@ -163,7 +165,7 @@ static void on_agent_closed(struct connection *c)
     sentence_add(text, sizeof(text), "is gone: host %s was lost", s->host_names[c->host]);
     for (int i = 0; i < s->size; i++) {
         if (s->host_of[i] == c->host)
-            set_exited(s, i, 0, text, true);
+            rank_set_exited(s, i, 0, text, true);
     }
 }
 
@@ -193,11 +195,11 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
     if (json_unpack(message, "{s:I, s:I, s:s}", "rank", &rank, "pid", &pid, "text", &text) ||
         rank < 0 || rank >= s->size || s->host_of[rank] != c->host)
         return fault_set(why, ML_ERR_REFUSED, "its EXITED is malformed");
-    set_exited(s, (int)rank, pid, text, false);
+    rank_set_exited(s, (int)rank, pid, text, false);
     return 0;
 }
 
-int liveness_receive_leave(struct member *m, struct fault *why)
+int liveness_receive_leave(struct server_member *m, struct fault *why)
 {
     struct generation *g = m->generation;
     char text[SENTENCE] = "";
@@ -210,7 +212,7 @@ int liveness_receive_leave(struct member *m, struct fault *why)
     if (g->is_complete) {
         generation_send(g, COORD_LEFT, json_pack("{s:i}", "rank", m->rank), -1);
         sentence_add(text, sizeof(text), " has called ml_finalize");
-        group_on_lost(g, m->rank, text);
+        server_group_on_lost(g, m->rank, text);
     } else {
         connection_send_json(m->connection, COORD_LEFT, json_pack("{s:i}", "rank", m->rank));
         sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
@@ -224,7 +226,7 @@ int liveness_receive_abort(struct connection *c, json_t *message, struct fault *
     struct server *s = c->server;
     const char *text = "";
     json_int_t status;
-    struct member *m;
+    struct server_member *m;
 
     if (json_unpack(message, "{s:I, s?s}", "status", &status, "why", &text) || status < INT_MIN ||
         status > INT_MAX)

@@ -1,15 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* receive.c: which frame of whom goes to whom. */
+/* receive.c: hands each frame of a rank or agent to its handler. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"
 
-/* Frames of members: what comes from one that has left, or whose generation failed, is too late. */
-static int take_member(struct connection *c, const struct frame *f, json_t *message,
-                       struct fault *why)
+/* The frames that concern a group. EXCHANGE alone is not JSON. */
+static const struct receive_handler {
+    const char *name;
+    int (*receive)(struct server_group *p, struct server_seat *seat, json_t *message,
+                   struct fault *why);
+} handlers[] = {
+    [COORD_EXCHANGE] = {"EXCHANGE", NULL},
+    [COORD_SPLIT] = {"SPLIT", server_split_receive},
+    [COORD_BREAK] = {"BREAK", server_group_receive_break},
+    [COORD_WAITING] = {"WAITING", stall_receive_waiting},
+    [COORD_MOVING] = {"MOVING", stall_receive_moving},
+    [COORD_FREE] = {"FREE", server_group_receive_free},
+    [COORD_RELAY] = {"RELAY", relay_receive},
+};
+enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
+
+/* Finds the group that the frame names and the sender's seat in it, and calls the handler. */
+static int receive_for_group(struct server_member *m, const struct frame *f, json_t *message,
+                             struct fault *why)
+{
+    const struct receive_handler *h = f->type < HANDLERS ? &handlers[f->type] : NULL;
+    const json_t *group = message ? json_object_get(message, "group") : NULL;
+    json_int_t id = json_integer_value(group);
+    struct server_seat *seat;
+    struct server_group *p;
+
+    if (!h || !h->name)
+        return fault_set(why, ML_ERR_REFUSED, "unknown message %u", f->type);
+    if (message ? !json_is_integer(group) : !server_exchange_group(f, &id))
+        return fault_set(why, ML_ERR_REFUSED, "its %s is malformed", h->name);
+    p = server_group_of_member(m, id, &seat);
+    if (!p)
+        return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
+    return message ? h->receive(p, seat, message, why) : server_exchange_receive(p, seat, f, why);
+}
+
+/* A frame from a rank that has left, or whose generation failed, comes too late and is ignored. */
+static int receive_from_member(struct connection *c, const struct frame *f, json_t *message,
+                               struct fault *why)
 {
     struct generation *g = c->generation;
-    struct member *m = g ? &g->members[c->rank] : NULL;
+    struct server_member *m = g ? &g->members[c->rank] : NULL;
 
     if (!m && f->type == COORD_LEAVE) { /* its join has failed */
         connection_send_json(c, COORD_LEFT, json_pack("{s:i}", "rank", c->rank));
@@ -21,24 +57,7 @@ static int take_member(struct connection *c, const struct frame *f, json_t *mess
         return liveness_receive_leave(m, why);
     if (m->state != MEMBER_JOINED || !g->is_complete)
         return 0;
-    switch (f->type) {
-    case COORD_EXCHANGE:
-        return exchange_receive(m, f, why);
-    case COORD_SPLIT:
-        return split_receive(m, message, why);
-    case COORD_BREAK:
-        return group_receive_break(m, message, why);
-    case COORD_FREE:
-        return group_receive_free(m, message, why);
-    case COORD_RELAY:
-        return relay_receive(m, message, why);
-    case COORD_WAITING:
-        return stall_receive_waiting(m, message, why);
-    case COORD_MOVING:
-        return stall_receive_moving(m, message, why);
-    }
-    return f->type == COORD_LEAVE ? 0
-                                  : fault_set(why, ML_ERR_REFUSED, "unknown message %u", f->type);
+    return receive_for_group(m, f, message, why);
 }
 
 int receive_frame(struct connection *c, const struct frame *f, struct fault *why)
@@ -64,7 +83,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     else if (f->type == COORD_ABORT)
         rc = liveness_receive_abort(c, message, why);
     else
-        rc = take_member(c, f, message, why);
+        rc = receive_from_member(c, f, message, why);
     json_decref(message);
     return rc;
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* relay.c: a word from one member of a group to another, for when their own link can't carry it. */
+/* relay.c: passes an object from one member of a group to another, when their own link cannot. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"
 
-int relay_receive(struct member *m, json_t *message, struct fault *why)
+int relay_receive(struct server_group *p, struct server_seat *seat, json_t *message,
+                  struct fault *why)
 {
-    json_int_t id, to;
+    struct generation *g = p->generation;
+    json_int_t to;
     json_t *word;
-    struct seat *seat;
-    struct group *p;
 
-    if (json_unpack(message, "{s:I, s:I, s:o}", "group", &id, "to", &to, "word", &word) ||
-        !json_is_object(word) || to < 0 || to >= m->generation->server->size)
+    if (json_unpack(message, "{s:I, s:o}", "to", &to, "word", &word) || !json_is_object(word) ||
+        to < 0 || to >= g->server->size)
         return fault_set(why, ML_ERR_REFUSED, "its RELAY is malformed");
-    p = group_of_member(m, id, &seat);
-    if (!p || !group_seat(p, (int)to))
-        return fault_set(why, ML_ERR_REFUSED,
-                         "it sends a RELAY in a group that it or rank %d isn't in", (int)to);
-    connection_send_json(m->generation->members[to].connection, COORD_RELAYED,
-                         json_pack("{s:I, s:i, s:O}", "group", id, "from", m->rank, "word", word));
+    if (!server_group_seat(p, (int)to))
+        return fault_set(why, ML_ERR_REFUSED, "its RELAY is for rank %d, which is not in the group",
+                         (int)to);
+    connection_send_json(
+        g->members[to].connection, COORD_RELAYED,
+        json_pack("{s:I, s:i, s:O}", "group", (json_int_t)p->id, "from", seat->rank, "word", word));
     return 0;
 }

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    MISSING_NAMED = 5,
+    WAITING_NAMED = 16
+}; /* ranks that a sentence names before "and … more" */
+
 void sentence_add(char *out, size_t size, const char *format, ...)
 {
     size_t used = strlen(out);
@@ -23,9 +28,9 @@ void sentence_add_rank(const struct server *s, char *out, size_t size, int rank)
     sentence_add(out, size, "rank %d on host %s", rank, s->host_names[s->host_of[rank]]);
 }
 
-/* Before the i-th of n things of which at most `named` are named: a comma, "and", or how many more.
- * True: that was the end. */
-static bool add_separator(char *out, size_t size, int i, int n, int named, bool with_and)
+/* Appends what stands before item i of n: a comma, "and", or, after `named` items, how many more
+ * there are. True: the list is complete. */
+static bool separator_add(char *out, size_t size, int i, int n, int named, bool with_and)
 {
     if (i == named && n > named) {
         sentence_add(out, size, " and %d more", n - i);
@@ -39,7 +44,7 @@ static bool add_separator(char *out, size_t size, int i, int n, int named, bool 
 void sentence_add_hosts(const struct server *s, char *out, size_t size, const int *ranks, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (add_separator(out, size, i, count, MISSING_NAMED, true))
+        if (separator_add(out, size, i, count, MISSING_NAMED, true))
             return;
         sentence_add_rank(s, out, size, ranks[i]);
     }
@@ -49,7 +54,7 @@ void sentence_add_ranks(char *out, size_t size, const int *ranks, int count)
 {
     sentence_add(out, size, count == 1 ? "rank " : "ranks ");
     for (int i = 0; i < count; i++) {
-        if (add_separator(out, size, i, count, WAITING_NAMED, false))
+        if (separator_add(out, size, i, count, WAITING_NAMED, false))
             return;
         sentence_add(out, size, "%d", ranks[i]);
     }

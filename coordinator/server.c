@@ -23,13 +23,13 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
         if (fd >= 0) {
             connection_accept(s, fd);
         } else if (address_is_exhausted(errno)) {
-            /* The listener stays readable: without the pause the loop would spin. */
+            /* The listener stays readable, so without a pause the loop would spin. */
             event_del(s->on_accept);
             event_add(s->accept_again, &pause);
             return;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
-        } /* else: that one connection failed */
+        } /* else: only that connection failed */
     }
 }
 
@@ -49,7 +49,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
     connection_free_all(&s->closed);
 }
 
-static int copy_config(struct server *s, const struct server_config *config, struct fault *why)
+static int server_copy_config(struct server *s, const struct server_config *config,
+                              struct fault *why)
 {
     size_t size = (size_t)config->size, hosts = (size_t)config->hosts;
 
@@ -90,7 +91,7 @@ int server_open(struct server **out, struct event_base *base, const struct serve
     TAILQ_INIT(&s->strangers);
     TAILQ_INIT(&s->known);
     TAILQ_INIT(&s->closed);
-    rc = copy_config(s, config, why);
+    rc = server_copy_config(s, config, why);
     if (!rc)
         rc = address_listen(config->bind_ip, config->port, BACKLOG, &s->listener, &s->address, why);
     if (rc)
@@ -114,6 +115,11 @@ fail:
 const struct address *server_address(const struct server *s)
 {
     return &s->address;
+}
+
+void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
+{
+    liveness_rank_exited(s, rank, pid, text);
 }
 
 static void free_event(struct event *e)

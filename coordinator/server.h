@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h: the coordinator's service on a libevent loop, in a process that ignores SIGPIPE. It runs
- * in rank 0's agent. It knows nothing of what the blobs mean.
+ * server.h: the coordinator, a service on a libevent loop in rank 0's agent, a process that ignores
+ * SIGPIPE. Ranks meet in it, exchange blobs of bytes that mean nothing to it, and learn who has
+ * died. All functions are called on the loop's thread.
  */
 #ifndef COORDINATOR_SERVER_H
 #define COORDINATOR_SERVER_H
@@ -9,38 +10,32 @@
 #include "common/address.h"
 #include "common/auth.h"
 #include "common/fault.h"
+#include "coordinator/server_events.h"
 
 struct event_base;
 struct server;
 
 struct server_config {
-    const char *job;       /* copied */
-    const uint8_t *secret; /* AUTH_SECRET bytes, copied */
-    int size;              /* ranks in all */
-    int hosts;
-    const int *host_of;            /* per rank: index of its host; copied */
-    const char *const *host_names; /* per host; copied */
-    int stall_ms;                  /* report a call that waits longer than this; 0: never */
+    const char *job;               /* copied */
+    const uint8_t *secret;         /* AUTH_SECRET bytes, copied */
+    int size;                      /* number of ranks */
+    int hosts;                     /* number of hosts */
+    const int *host_of;            /* for each rank the index of its host; copied */
+    const char *const *host_names; /* for each host; copied */
+    int stall_ms;                  /* how long a call may wait until it is reported; 0: for ever */
     const char *bind_ip;
     uint16_t port; /* 0: any */
 };
 
-/* All of it is called on the loop's thread; texts are valid during the call only. */
-struct server_events {
-    void (*on_abort)(int rank, int status, const char *why, void *arg);
-    void (*on_stall)(const char *text, void *arg);   /* a sentence for the user, once a stall */
-    void (*on_refused)(const char *text, void *arg); /* somebody could not prove who he is */
-    void *arg;
-};
-
-/* Listens. The base must outlive the server. ML_ERR_SYSTEM names address and port. */
+/* Starts to listen. `base` must outlive the server. ML_ERR_SYSTEM names address and port. */
 int server_open(struct server **out, struct event_base *base, const struct server_config *config,
                 const struct server_events *events, struct fault *why);
 const struct address *server_address(const struct server *s);
 void server_close(struct server *s); /* closes all connections; takes NULL */
 
-/* What the agent that the coordinator lives in knows of its own ranks (other agents connect): the first
- * process of `rank`, `pid`, has ended; `text` as in "was killed by signal 9 (Killed) on host b (pid 4711)". */
+/* Called by the agent that the coordinator runs in, for its own ranks (other agents use
+ * agent_link.h): the first process of `rank`, `pid`, has ended. text: "was killed by signal 9
+ * (Killed) on host b (pid 4711)". */
 void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 
 #endif

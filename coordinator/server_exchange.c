@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* server_exchange.c: every member of a group gives blobs, every member gets those that are meant for it.
- */
+/* server_exchange.c: every member of a group sends blobs, and gets those that are meant for it. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"
@@ -25,8 +24,8 @@ static void put_u32(uint8_t *at, uint32_t value)
     memcpy(at, &value, sizeof(value));
 }
 
-/* The blobs' lengths must fill the payload exactly. */
-static bool is_well_formed(const uint8_t *at, size_t size, uint32_t count)
+/* True if the blobs fill the payload exactly. */
+static bool blobs_are_well_formed(const uint8_t *at, size_t size, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (size < 4 || get_u32(at) > size - 4)
@@ -37,8 +36,8 @@ static bool is_well_formed(const uint8_t *at, size_t size, uint32_t count)
     return size == 0;
 }
 
-/* The next member's turn: those who gave a blob for each have passed one. */
-static void advance(const struct group *p, const uint8_t **at)
+/* Moves on to the next receiver: skips a blob of each member that sent one for every receiver. */
+static void blobs_advance(const struct server_group *p, const uint8_t **at)
 {
     for (int i = 0; i < p->count; i++) {
         if (p->seats[i].blob_count > 1)
@@ -46,13 +45,13 @@ static void advance(const struct group *p, const uint8_t **at)
     }
 }
 
-static void rewind_blobs(const struct group *p, const uint8_t **at)
+static void blobs_rewind(const struct server_group *p, const uint8_t **at)
 {
     for (int i = 0; i < p->count; i++)
         at[i] = p->seats[i].blobs;
 }
 
-static size_t reply_size(const struct group *p, const uint8_t **at)
+static size_t reply_size(const struct server_group *p, const uint8_t **at)
 {
     size_t size = EXCHANGE_HEADER;
 
@@ -61,23 +60,23 @@ static size_t reply_size(const struct group *p, const uint8_t **at)
     return size;
 }
 
-/* Whether each member's reply fits into a frame; the longest one's size. */
-static bool fits(const struct group *p, const uint8_t **at, size_t *longest)
+/* True if the reply to each member fits into a frame; stores the size of the longest. */
+static bool exchange_fits(const struct server_group *p, const uint8_t **at, size_t *longest)
 {
     *longest = 0;
-    rewind_blobs(p, at);
+    blobs_rewind(p, at);
     for (int to = 0; to < p->count; to++) {
         size_t size = reply_size(p, at);
 
         if (size > *longest)
             *longest = size;
-        advance(p, at);
+        blobs_advance(p, at);
     }
     return *longest <= FRAME_LIMIT;
 }
 
-static void reply(const struct group *p, struct connection *to, const uint8_t **at,
-                  uint8_t *payload)
+static void exchange_reply(const struct server_group *p, struct connection *to, const uint8_t **at,
+                           uint8_t *payload)
 {
     uint8_t *end = payload + EXCHANGE_HEADER;
 
@@ -93,62 +92,63 @@ static void reply(const struct group *p, struct connection *to, const uint8_t **
     connection_send(to, COORD_EXCHANGED, payload, (size_t)(end - payload));
 }
 
-/* at[i] points to the blob of seat i that is meant for the member whose turn it is. Members take
- * turns in group order, so nothing is searched for. */
-static void complete(struct group *p)
+/* Sends the replies in group order. at[i] points to the blob that seat i sent for the receiver
+ * whose turn it is, so nothing has to be searched for. */
+static void exchange_complete(struct server_group *p)
 {
     const uint8_t **at = calloc((size_t)p->count, sizeof(*at));
     uint8_t *payload = NULL;
     size_t longest;
 
-    if (at && fits(p, at, &longest))
+    if (at && exchange_fits(p, at, &longest))
         payload = malloc(longest);
     if (!payload) {
         free(at);
-        group_break(p, ML_ERR_MEMORY, "the coordinator: too much is exchanged at once");
+        server_group_break(p, ML_ERR_MEMORY, "the coordinator cannot exchange that much at once");
         return;
     }
-    rewind_blobs(p, at);
+    blobs_rewind(p, at);
     for (int to = 0; to < p->count; to++) {
-        reply(p, p->generation->members[p->seats[to].rank].connection, at, payload);
-        advance(p, at);
+        exchange_reply(p, p->generation->members[p->seats[to].rank].connection, at, payload);
+        blobs_advance(p, at);
     }
     free(payload);
     free(at);
-    group_clear_exchange(p);
+    server_group_clear_exchange(p);
 }
 
-int exchange_receive(struct member *m, const struct frame *f, struct fault *why)
+bool server_exchange_group(const struct frame *f, json_int_t *id)
 {
-    struct seat *seat;
-    struct group *p;
-    uint32_t seq, count;
-    size_t size;
-
     if (f->size < EXCHANGE_HEADER)
+        return false;
+    *id = get_u32(f->payload);
+    return true;
+}
+
+int server_exchange_receive(struct server_group *p, struct server_seat *seat, const struct frame *f,
+                            struct fault *why)
+{
+    uint32_t seq = get_u32(f->payload + 4), count = get_u32(f->payload + 8);
+    size_t size = f->size - EXCHANGE_HEADER;
+
+    if (seat->blobs || (count != 1 && count != (uint32_t)p->count) ||
+        !blobs_are_well_formed(f->payload + EXCHANGE_HEADER, size, count))
         return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
-    p = group_of_member(m, get_u32(f->payload), &seat);
-    seq = get_u32(f->payload + 4);
-    count = get_u32(f->payload + 8);
-    size = f->size - EXCHANGE_HEADER;
-    if (!p || seat->blobs || (count != 1 && count != (uint32_t)p->count) ||
-        !is_well_formed(f->payload + EXCHANGE_HEADER, size, count))
-        return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
-    if (group_answers_broken(p, m))
+    if (server_group_answers_broken(p, seat))
         return 0;
     if (p->exchanged > 0 && seq != p->exchange_seq) {
-        group_break(p, ML_ERR_MISMATCH, "the ranks of the group are not in the same call");
+        server_group_break(p, ML_ERR_MISMATCH, "the ranks of the group are not in the same call");
         return 0;
     }
     seat->blobs = malloc(size);
     if (!seat->blobs) {
-        group_break(p, ML_ERR_MEMORY, "the coordinator is out of memory");
+        server_group_break(p, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
     memcpy(seat->blobs, f->payload + EXCHANGE_HEADER, size);
     seat->blob_count = count;
     p->exchange_seq = seq;
     if (++p->exchanged == p->count)
-        complete(p);
+        exchange_complete(p);
     return 0;
 }

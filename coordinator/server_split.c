@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* server_split.c: ml_split: the members of each color become a group. */
+/* server_split.c: ml_split: the members with the same color become a group. */
 #include "coordinator/server_state.h"
 
 #include "coordinator/protocol.h"
@@ -7,14 +7,14 @@
 #include <limits.h>
 #include <stdlib.h>
 
-struct choice {
+struct server_split_choice {
     int color, key, place; /* place: rank in the old group */
     int rank;
 };
 
-static int compare(const void *left, const void *right)
+static int choices_compare(const void *left, const void *right)
 {
-    const struct choice *a = left, *b = right;
+    const struct server_split_choice *a = left, *b = right;
 
     if (a->color != b->color)
         return a->color < b->color ? -1 : 1;
@@ -23,14 +23,14 @@ static int compare(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-/* One new group of the `count` members at `c`; or none for those with a negative color. False: no
- * memory. */
-static bool answer(struct group *p, const struct choice *c, int count)
+/* Makes a group of the `count` members at `c` and tells them; with a negative color tells them that
+ * they get none. False: out of memory. */
+static bool split_answer(struct server_group *p, const struct server_split_choice *c, int count)
 {
     bool is_group = c->color >= 0;
     int *ranks = calloc((size_t)count, sizeof(*ranks));
     json_t *members = json_array(), *message;
-    struct group *made = NULL;
+    struct server_group *made = NULL;
     bool ok;
 
     for (int i = 0; ranks && i < count; i++) {
@@ -39,7 +39,7 @@ static bool answer(struct group *p, const struct choice *c, int count)
             json_array_append_new(members, json_integer(c[i].rank));
     }
     if (ranks && is_group)
-        made = group_create(p->generation, ranks, count);
+        made = server_group_create(p->generation, ranks, count);
     free(ranks);
     ok = made || !is_group;
     message = json_pack("{s:I, s:I, s:I, s:o}", "parent", (json_int_t)p->id, "seq",
@@ -52,28 +52,29 @@ static bool answer(struct group *p, const struct choice *c, int count)
     return ok;
 }
 
-static void complete(struct group *p)
+static void split_complete(struct server_group *p)
 {
-    struct choice *choices = calloc((size_t)p->count, sizeof(*choices));
+    struct server_split_choice *choices = calloc((size_t)p->count, sizeof(*choices));
     bool ok = choices;
     int start, end;
 
     for (int i = 0; i < p->count && ok; i++) {
-        const struct seat *seat = &p->seats[i];
+        const struct server_seat *seat = &p->seats[i];
 
-        choices[i] = (struct choice){seat->color < 0 ? -1 : seat->color, seat->key, i, seat->rank};
+        choices[i] = (struct server_split_choice){seat->color < 0 ? -1 : seat->color, seat->key, i,
+                                                  seat->rank};
     }
     if (ok)
-        qsort(choices, (size_t)p->count, sizeof(*choices), compare);
-    group_clear_split(p);
+        qsort(choices, (size_t)p->count, sizeof(*choices), choices_compare);
+    server_group_clear_split(p);
     for (start = 0; start < p->count && ok; start = end) {
         for (end = start + 1; end < p->count && choices[end].color == choices[start].color;)
             end++;
-        ok = answer(p, &choices[start], end - start);
+        ok = split_answer(p, &choices[start], end - start);
     }
     free(choices);
     if (!ok)
-        group_break(p, ML_ERR_MEMORY, "the coordinator is out of memory");
+        server_group_break(p, ML_ERR_MEMORY, "the coordinator is out of memory");
 }
 
 static bool is_int(json_int_t value)
@@ -81,25 +82,21 @@ static bool is_int(json_int_t value)
     return value >= INT_MIN && value <= INT_MAX;
 }
 
-int split_receive(struct member *m, json_t *message, struct fault *why)
+int server_split_receive(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why)
 {
-    json_int_t id, seq, color, key;
-    struct seat *seat;
-    struct group *p;
+    json_int_t seq, color, key;
 
-    if (json_unpack(message, "{s:I, s:I, s:I, s:I}", "group", &id, "seq", &seq, "color", &color,
-                    "key", &key) ||
+    if (json_unpack(message, "{s:I, s:I, s:I}", "seq", &seq, "color", &color, "key", &key) ||
         seq < 0 || seq > UINT32_MAX || !is_int(color) || !is_int(key))
         return fault_set(why, ML_ERR_REFUSED, "its SPLIT is malformed");
-    p = group_of_member(m, id, &seat);
-    if (!p || seat->has_split)
-        return fault_set(why, ML_ERR_REFUSED,
-                         "its SPLIT is of a group that it isn't in, or comes twice");
-    if (group_answers_broken(p, m))
+    if (seat->has_split)
+        return fault_set(why, ML_ERR_REFUSED, "its SPLIT came twice");
+    if (server_group_answers_broken(p, seat))
         return 0;
     if (p->splitted > 0 && seq != p->split_seq) {
-        group_break(p, ML_ERR_MISMATCH,
-                    "the ranks of the group are not in the same call of ml_split");
+        server_group_break(p, ML_ERR_MISMATCH,
+                           "the ranks of the group are not in the same call of ml_split");
         return 0;
     }
     seat->has_split = true;
@@ -107,6 +104,6 @@ int split_receive(struct member *m, json_t *message, struct fault *why)
     seat->key = (int)key;
     p->split_seq = (uint32_t)seq;
     if (++p->splitted == p->count)
-        complete(p);
+        split_complete(p);
     return 0;
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server_state.h: what the coordinator's files share: who is connected, which ranks of which
- * generation have met, and their groups. One thread, the loop's.
+ * server_state.h: the state that the coordinator's files share: its connections, the ranks that have
+ * joined, and their groups. All of it belongs to the loop's thread.
  *
- *   server ─┬─ connection…   a socket: a stranger, then a rank or an agent
- *           ├─ rank_state…   what the agents said of each rank's first process
- *           └─ generation… ─┬─ member…   one a rank: has it joined, is it alive
- *                           └─ group… ─── seat…   one a member of the group: what it has sent
+ *   server ─┬─ connection…   a socket: at first a stranger, once it has proved itself a rank or an agent
+ *           ├─ server_rank…  for each rank: how its first process ended
+ *           └─ generation… ─┬─ server_member…  for each rank: whether it has joined and is alive
+ *                           └─ server_group… ─── server_seat…  for each member: what it has sent
+ *
+ * A generation is the set of the ranks' n-th claims (ml_init after the n-1th ml_finalize).
  */
 #ifndef COORDINATOR_SERVER_STATE_H
 #define COORDINATOR_SERVER_STATE_H
 
-#include "coordinator/sentence.h"
-#include "coordinator/server.h"
-
+#include "common/address.h"
+#include "common/auth.h"
+#include "common/fault.h"
 #include "common/frame.h"
+#include "coordinator/server_events.h"
 
 #include <event2/event.h>
 #include <jansson.h>
@@ -22,23 +25,22 @@
 #include <sys/queue.h>
 
 enum {
-    HANDSHAKE_MS = 10000, /* for a stranger to prove who he is */
-    LINGER_MS = 2000,     /* for a refusal to be read */
-    LAST_WORD_MS =
-        500, /* for an agent to say how a rank died, of the second in which all shall know */
-    WAITING_AFTER_MS = 1000, /* a rank says WAITING once a call has waited so long */
-    MISSING_NAMED = 5,       /* ranks named in a sentence about those that are missing */
-    WAITING_NAMED = 16,      /* ranks named in a sentence about those that wait */
+    HANDSHAKE_MS = 10000, /* for a stranger to prove its identity */
+    LINGER_MS = 2000,     /* for the peer to read a refusal */
+    /* For an agent to report how a rank died. All ranks should know of a death within 1 s. */
+    EXIT_REPORT_MS = 500,
+    WAITING_AFTER_MS = 1000, /* age of a call when its rank sends WAITING */
 };
 
 struct bufferevent;
 struct generation;
 
 /*
- * HANDSHAKE ──proved──▶ RANK or AGENT ──closed, or talked nonsense──▶ CLOSED
- *     └──could not──▶ LINGER (the refusal is on its way) ──▶ CLOSED
- * A closed one is freed by the sweeper, outside of all callbacks: whoever holds one in a callback
- * may go on using it until that returns.
+ * HANDSHAKE ──proof──▶ RANK or AGENT ──end of the socket, or a malformed frame──▶ CLOSED
+ *     └──no proof──▶ LINGER (a refusal is being sent) ──▶ CLOSED
+ *
+ * A closed connection is freed by the sweeper, outside of all callbacks: a callback may go on using it
+ * until it returns.
  */
 enum connection_state {
     CONNECTION_HANDSHAKE,
@@ -53,85 +55,85 @@ struct connection {
     enum connection_state state;
     struct bufferevent *stream;
     struct frame_reader *reader;
-    struct auth *auth;      /* until it is proved */
-    struct event *deadline; /* of the handshake or the lingering */
+    struct auth *auth;      /* during the handshake */
+    struct event *deadline; /* in HANDSHAKE and LINGER */
     char peer[ADDRESS_TEXT];
-    int rank;                      /* RANK: which one */
-    uint32_t number;               /* RANK: of its generation */
+    int rank;                      /* RANK */
+    uint32_t number;               /* RANK: number of its generation */
     struct generation *generation; /* RANK: set once it has joined */
-    int host;                      /* AGENT: index */
-    size_t discarded;              /* LINGER: bytes */
+    int host;                      /* AGENT: index of its host */
+    size_t discarded;              /* LINGER: bytes read and ignored */
     TAILQ_ENTRY(connection) entry;
 };
 TAILQ_HEAD(connection_list, connection);
 
-struct rank_state {
-    bool has_exited; /* its first process; or its host is lost */
+struct server_rank {
+    bool has_exited; /* its first process has ended, or its host is lost */
     bool is_lost;    /* its host is lost */
-    bool has_joined; /* some generation */
+    bool has_joined; /* a generation */
     int64_t exit_pid;
     char *exit_text; /* "was killed by signal 9 (Killed) on host b (pid 4711)" */
 };
 
 /*
- * ABSENT ──JOIN──▶ JOINED ──connection ends──▶ DYING ──agent's word, or time──▶ DEAD
+ * ABSENT ──JOIN──▶ JOINED ──connection ends──▶ DYING ──agent's report or time-out──▶ DEAD
  *                    └──LEAVE──▶ LEFT
  */
-enum member_state { MEMBER_ABSENT, MEMBER_JOINED, MEMBER_DYING, MEMBER_LEFT, MEMBER_DEAD };
+enum server_member_state { MEMBER_ABSENT, MEMBER_JOINED, MEMBER_DYING, MEMBER_LEFT, MEMBER_DEAD };
 
-struct member {
-    enum member_state state;
+struct server_member {
+    enum server_member_state state;
     struct generation *generation;
     int rank;
     int64_t pid;
     struct connection *connection; /* NULL once closed */
-    struct event *timer;           /* the wait for the last word; NULL until needed */
-    char *abort_text;              /* what it gave to ml_abort */
+    struct event *timer;           /* waits for the agent's report; NULL until needed */
+    char *abort_text;              /* the reason that it gave to ml_abort */
 };
 
-/* What a rank has said about the call it waits in. */
-struct wait {
+/* The call that a rank waits in, as it has reported it. */
+struct server_wait {
     bool is_waiting, is_reported;
-    uint32_t seq; /* 0: point to point */
+    uint32_t seq; /* 0: point-to-point */
     int64_t since_ms;
     char *call, *signature;
     int *peers; /* world ranks */
     int peer_count;
 };
 
-struct seat {
+struct server_seat {
     int rank; /* world rank */
     bool has_freed;
-    uint8_t *blobs; /* the pending EXCHANGE's: length, bytes; NULL: has not come */
+    uint8_t *blobs; /* of the pending EXCHANGE, each with its length; NULL: not come yet */
     uint32_t blob_count;
     bool has_split;
     int color, key;
-    struct wait wait;
+    struct server_wait wait;
 };
 
-struct group {
+struct server_group {
     struct generation *generation;
     uint32_t id;
     int count;
-    struct seat *seats;
-    struct fault broken; /* by BREAK or a mismatch: what all members were told */
-    struct fault lost;   /* a member has died or left: an exchange can't complete */
+    struct server_seat *seats;
+    struct fault broken; /* by a BREAK or a mismatch; all members were told */
+    struct fault lost;   /* a member has died or left, so no exchange can complete */
     uint32_t exchange_seq, split_seq;
-    int exchanged, splitted; /* how many have come to the pending one */
+    int exchanged, splitted; /* members that have come to the pending one */
     int freed;
-    struct group *next;
+    struct server_group *next;
 };
 
 struct generation {
     struct server *server;
     uint32_t number;
-    struct member *members; /* server's size */
+    struct server_member *members; /* one for each rank */
     int joined;
     bool is_complete;
-    struct fault failed; /* code != 0: what every joiner is told */
-    struct event *timer; /* the first joiner's patience */
+    struct fault failed; /* code != 0: the answer to every rank that joins */
+    struct event *timer; /* for the shortest time-out of those that joined */
     int64_t deadline_ms, timeout_ms;
-    struct group *groups; /* the world last */
+    struct server_group *groups; /* the world last */
     uint32_t next_group;
     struct generation *next;
 };
@@ -143,51 +145,60 @@ struct server {
     int size, hosts, stall_ms;
     int *host_of;
     char **host_names;
-    bool *has_agent; /* per host: its agent is connected */
+    bool *has_agent; /* for each host: its agent is connected */
     struct server_events events;
     struct address address;
     int listener;
     struct event *on_accept, *accept_again, *sweeper, *stall_timer;
-    int64_t stall_due_ms; /* when stall_timer is set to; 0: it isn't */
-    struct rank_state *ranks;
+    int64_t stall_due_ms; /* when stall_timer expires; 0: it is not set */
+    struct server_rank *ranks;
     int exited; /* ranks with has_exited */
     struct generation *generations;
     struct connection_list strangers, known, closed;
-    /* What connection.c hands on: a frame of a rank or agent (receive_frame), and the end of its
-     * connection, which `was` a RANK or AGENT (liveness_on_closed). */
+    /* Called by connection.c for a frame of a rank or agent (receive_frame), and after the end of
+     * its connection, which `was` a RANK or AGENT (liveness_on_closed). */
     int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
     void (*on_closed)(struct connection *c, enum connection_state was);
     int stranger_count;
     unsigned refused;
 };
 
-/* connection.c. connection_send never fails: a connection that is lost reports that by itself. */
+/* connection.c. Sending never fails: the loss of a connection is reported by on_closed. */
 void connection_accept(struct server *s, int fd);
 void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size);
 void connection_send_json(struct connection *c, uint8_t type, json_t *message); /* takes it over */
 void connection_drop(struct connection *c);
 void connection_free_all(struct connection_list *list);
 
-/* receive.c and the handlers of the frames that ranks and agents send. A negative return: what came makes no sense,
- * `why` says so, and the connection is dropped. `m` is the sender's member; `message` the JSON,
- * NULL if raw. */
+/* receive.c and the handlers of the frames that ranks and agents send. A handler returns a negative
+ * code and fills `why` if the frame is malformed; the connection is then dropped. `seat` is the
+ * sender's in the group `p`; `message` is the frame's JSON. */
 int receive_frame(struct connection *c, const struct frame *f, struct fault *why);
 int join_receive(struct connection *c, json_t *message, struct fault *why);
-int exchange_receive(struct member *m, const struct frame *f, struct fault *why);
-int split_receive(struct member *m, json_t *message, struct fault *why);
-int group_receive_break(struct member *m, json_t *message, struct fault *why);
-int group_receive_free(struct member *m, json_t *message, struct fault *why);
-int relay_receive(struct member *m, json_t *message, struct fault *why);
-int stall_receive_waiting(struct member *m, json_t *message, struct fault *why);
-int stall_receive_moving(struct member *m, json_t *message, struct fault *why);
-int liveness_receive_leave(struct member *m, struct fault *why);
+bool server_exchange_group(const struct frame *f, json_int_t *id); /* false: malformed */
+int server_exchange_receive(struct server_group *p, struct server_seat *seat, const struct frame *f,
+                            struct fault *why);
+int server_split_receive(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why);
+int server_group_receive_break(struct server_group *p, struct server_seat *seat, json_t *message,
+                               struct fault *why);
+int server_group_receive_free(struct server_group *p, struct server_seat *seat, json_t *message,
+                              struct fault *why);
+int relay_receive(struct server_group *p, struct server_seat *seat, json_t *message,
+                  struct fault *why);
+int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json_t *message,
+                          struct fault *why);
+int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why);
+int liveness_receive_leave(struct server_member *m, struct fault *why);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
 
 /* liveness.c */
-/* Fails the waiting joiners because `rank`, which has not joined, has ended. */
+/* Fails the generation because `rank` has ended without joining it. */
 void liveness_fail_join(struct generation *g, int rank);
+void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 void liveness_on_closed(struct connection *c, enum connection_state was);
 
 /* generation.c */
@@ -195,24 +206,28 @@ struct generation *generation_find(struct server *s, uint32_t number);
 struct generation *generation_create(struct server *s, uint32_t number); /* NULL: out of memory */
 void generation_fail(struct generation *g, int code, const char *text);
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except);
-void generation_release(struct generation *g); /* frees it if nobody is left in it */
+void generation_release(struct generation *g); /* frees it if no rank is left in it */
 void generation_destroy(struct generation *g);
 
-/* group.c */
-struct group *group_create(struct generation *g, const int *ranks, int count); /* NULL: no memory */
-struct seat *group_seat(struct group *p, int rank); /* NULL: not a member */
-/* The group of that number and the seat of `m` in it; NULL: there is none, or `m` isn't in it. */
-struct group *group_of_member(struct member *m, json_int_t id, struct seat **seat);
-void group_break(struct group *p, int code, const char *text);
-void group_on_lost(struct generation *g, int rank, const char *text); /* all groups it is in */
-/* Answers with BROKEN if nothing can complete in the group any more. */
-bool group_answers_broken(struct group *p, struct member *m);
-void group_destroy(struct group *p);
-const char *group_name(const struct group *p, char out[32]); /* "the world group", "group 3" */
-/* Forget what has come of it. */
-void group_clear_exchange(struct group *p);
-void group_clear_split(struct group *p);
-void wait_clear(struct wait *w);
+/* server_group.c */
+struct server_group *server_group_create(struct generation *g, const int *ranks,
+                                         int count);                     /* NULL: no memory */
+struct server_seat *server_group_seat(struct server_group *p, int rank); /* NULL: not a member */
+/* The group with that id and the seat of `m` in it; NULL: no such group, or `m` is not in it. */
+struct server_group *server_group_of_member(struct server_member *m, json_int_t id,
+                                            struct server_seat **seat);
+void server_group_break(struct server_group *p, int code, const char *text);
+void server_group_on_lost(struct generation *g, int rank,
+                          const char *text); /* all groups it is in */
+/* Sends BROKEN to that member, and returns true, if nothing can complete in the group any more. */
+bool server_group_answers_broken(struct server_group *p, const struct server_seat *seat);
+void server_group_destroy(struct server_group *p);
+const char *server_group_name(const struct server_group *p,
+                              char out[32]); /* "the world group", "group 3" */
+/* Forget what the members have sent for the pending exchange or split. */
+void server_group_clear_exchange(struct server_group *p);
+void server_group_clear_split(struct server_group *p);
+void server_group_clear_wait(struct server_wait *w);
 
 /* stall.c */
 void stall_on_timer(evutil_socket_t fd, short what, void *arg);

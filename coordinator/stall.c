@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stall.c: calls that wait. Ranks report theirs after a second; members of one group that wait in
- * different calls under the same number will never meet, and whoever keeps the others waiting for
- * long is reported by name, once.
+ * stall.c: calls that wait. A rank reports a call that has waited for a second. Members of a group
+ * that wait in different calls with the same number can never meet, which breaks the group. A rank
+ * that keeps others waiting for long is reported by name, once.
  */
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
+#include "coordinator/sentence.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { TEXT = 1024, NAME = 128 };
 
-/* Sets the one timer to `due_ms` unless it goes off before. */
-static void arm(struct server *s, int64_t due_ms)
+/* Sets the server's one timer to `due_ms`, unless it expires earlier. */
+static void stall_arm(struct server *s, int64_t due_ms)
 {
     int left = clock_left_ms(due_ms);
     struct timeval time = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
@@ -26,8 +27,10 @@ static void arm(struct server *s, int64_t due_ms)
     event_add(s->stall_timer, &time);
 }
 
-/* Two members that wait in one collective, the same number, with different words. */
-static void break_mismatch(struct group *p, const struct seat *a, const struct seat *b)
+/* Breaks the group: two members wait in collective calls with one number but different
+ * signatures. */
+static void mismatch_break(struct server_group *p, const struct server_seat *a,
+                           const struct server_seat *b)
 {
     const struct server *s = p->generation->server;
     char text[TEXT] = "", name[32];
@@ -36,24 +39,24 @@ static void break_mismatch(struct group *p, const struct seat *a, const struct s
     sentence_add(text, sizeof(text), " is in %.100s, ", a->wait.signature);
     sentence_add_rank(s, text, sizeof(text), b->rank);
     sentence_add(text, sizeof(text), " in %.100s (call %u of %s)", b->wait.signature, a->wait.seq,
-                 group_name(p, name));
-    group_break(p, ML_ERR_MISMATCH, text);
+                 server_group_name(p, name));
+    server_group_break(p, ML_ERR_MISMATCH, text);
 }
 
-static void check_mismatch(struct group *p, const struct seat *mine)
+static void mismatch_check(struct server_group *p, const struct server_seat *mine)
 {
     for (int i = 0; i < p->count; i++) {
-        const struct seat *other = &p->seats[i];
+        const struct server_seat *other = &p->seats[i];
 
         if (!other->wait.is_waiting || other->wait.seq != mine->wait.seq ||
             strcmp(other->wait.signature, mine->wait.signature) == 0)
             continue;
-        break_mismatch(p, other < mine ? other : mine, other < mine ? mine : other);
+        mismatch_break(p, other < mine ? other : mine, other < mine ? mine : other);
         return;
     }
 }
 
-static bool take_peers(struct group *p, const json_t *peers, struct wait *w)
+static bool wait_take_peers(struct server_group *p, const json_t *peers, struct server_wait *w)
 {
     size_t count = json_array_size(peers);
 
@@ -65,71 +68,62 @@ static bool take_peers(struct group *p, const json_t *peers, struct wait *w)
         json_int_t rank = json_integer_value(peer);
 
         if (!json_is_integer(peer) || rank < 0 || rank >= p->generation->server->size ||
-            !group_seat(p, (int)rank))
+            !server_group_seat(p, (int)rank))
             return false;
         w->peers[w->peer_count++] = (int)rank;
     }
     return w->peers;
 }
 
-int stall_receive_waiting(struct member *m, json_t *message, struct fault *why)
+int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json_t *message,
+                          struct fault *why)
 {
+    struct server *s = p->generation->server;
     const char *call, *signature;
-    struct seat *seat;
-    struct group *p;
-    json_int_t id, seq;
+    json_int_t seq;
     json_t *peers;
 
-    if (json_unpack(message, "{s:I, s:I, s:s, s:s, s:o}", "group", &id, "seq", &seq, "call", &call,
-                    "signature", &signature, "peers", &peers) ||
+    if (json_unpack(message, "{s:I, s:s, s:s, s:o}", "seq", &seq, "call", &call, "signature",
+                    &signature, "peers", &peers) ||
         seq < 0 || seq > UINT32_MAX || !json_is_array(peers))
         return fault_set(why, ML_ERR_REFUSED, "its WAITING is malformed");
-    p = group_of_member(m, id, &seat);
-    if (!p)
-        return fault_set(why, ML_ERR_REFUSED, "it waits in a group that it isn't in");
     if (p->broken.code)
-        return 0; /* it has been told */
-    wait_clear(&seat->wait);
+        return 0; /* the rank has been told */
+    server_group_clear_wait(&seat->wait);
     seat->wait.call = strdup(call);
     seat->wait.signature = strdup(signature);
-    if (!seat->wait.call || !seat->wait.signature || !take_peers(p, peers, &seat->wait)) {
-        wait_clear(&seat->wait);
+    if (!seat->wait.call || !seat->wait.signature || !wait_take_peers(p, peers, &seat->wait)) {
+        server_group_clear_wait(&seat->wait);
         return fault_set(why, ML_ERR_REFUSED, "its WAITING names ranks that are not in the group");
     }
     seat->wait.is_waiting = true;
     seat->wait.seq = (uint32_t)seq;
     seat->wait.since_ms = clock_ms() - WAITING_AFTER_MS;
     if (seq > 0)
-        check_mismatch(p, seat);
+        mismatch_check(p, seat);
     if (seat->wait.is_waiting)
-        arm(p->generation->server, seat->wait.since_ms + p->generation->server->stall_ms);
+        stall_arm(s, seat->wait.since_ms + s->stall_ms);
     return 0;
 }
 
-int stall_receive_moving(struct member *m, json_t *message, struct fault *why)
+int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why)
 {
-    struct seat *seat;
-    struct group *p;
-    json_int_t id;
-
-    if (json_unpack(message, "{s:I}", "group", &id))
-        return fault_set(why, ML_ERR_REFUSED, "its MOVING is malformed");
-    p = group_of_member(m, id, &seat);
-    if (!p)
-        return fault_set(why, ML_ERR_REFUSED, "it moves in a group that it isn't in");
-    wait_clear(&seat->wait);
+    (void)p, (void)message, (void)why;
+    server_group_clear_wait(&seat->wait);
     return 0;
 }
 
-/* Whether `seat` waits in the call that `w` tells of. A point-to-point call is its rank's own. */
-static bool is_same_call(const struct seat *seat, const struct wait *w)
+/* True if `seat` waits in the call that `w` describes. A point-to-point call is its rank's
+ * alone. */
+static bool is_same_call(const struct server_seat *seat, const struct server_wait *w)
 {
     if (w->seq == 0)
         return &seat->wait == w;
     return seat->wait.is_waiting && seat->wait.seq == w->seq;
 }
 
-static bool is_peer_of(const struct wait *w, int rank)
+static bool is_peer_of(const struct server_wait *w, int rank)
 {
     for (int i = 0; i < w->peer_count; i++) {
         if (w->peers[i] == rank)
@@ -138,9 +132,9 @@ static bool is_peer_of(const struct wait *w, int rank)
     return false;
 }
 
-/* Whether somebody who waits in the call of `w` waits for `rank`; or, where none says for whom, for
- * all. */
-static bool is_waited_for(const struct group *p, const struct wait *w, int rank)
+/* True if a member that waits in the call of `w` waits for `rank`. If none of them names a rank,
+ * they wait for all. */
+static bool is_waited_for(const struct server_group *p, const struct server_wait *w, int rank)
 {
     bool is_anybody_named = false;
 
@@ -154,11 +148,11 @@ static bool is_waited_for(const struct group *p, const struct wait *w, int rank)
     return !is_anybody_named;
 }
 
-/* What somebody who is waited for waits for himself, in whatever group. */
-static void add_own_wait(const struct generation *g, char *text, int rank)
+/* Appends what `rank`, which others wait for, waits for itself, in any group. */
+static void own_wait_add(const struct generation *g, char *text, int rank)
 {
-    for (struct group *p = g->groups; p; p = p->next) {
-        const struct seat *seat = group_seat(p, rank);
+    for (struct server_group *p = g->groups; p; p = p->next) {
+        const struct server_seat *seat = server_group_seat(p, rank);
 
         if (!seat || !seat->wait.is_waiting)
             continue;
@@ -173,9 +167,9 @@ static void add_own_wait(const struct generation *g, char *text, int rank)
 
 /* "rank 3 on host c has not come to all_reduce (call 17 of the world group); ranks 0, 1, 2 have
  * waited 30 s for it" */
-static void describe_collective(const struct group *p, const struct wait *w, const int *missing,
-                                int missing_count, const int *waiting, int waiting_count,
-                                long seconds, char *text)
+static void collective_describe(const struct server_group *p, const struct server_wait *w,
+                                const int *missing, int missing_count, const int *waiting,
+                                int waiting_count, long seconds, char *text)
 {
     const struct server *s = p->generation->server;
     char name[32];
@@ -183,7 +177,8 @@ static void describe_collective(const struct group *p, const struct wait *w, con
     if (missing_count > 0) {
         sentence_add_hosts(s, text, TEXT, missing, missing_count);
         sentence_add(text, TEXT, " %s not come to %.64s (call %u of %s); ",
-                     missing_count == 1 ? "has" : "have", w->call, w->seq, group_name(p, name));
+                     missing_count == 1 ? "has" : "have", w->call, w->seq,
+                     server_group_name(p, name));
     }
     sentence_add_ranks(text, TEXT, waiting, waiting_count);
     sentence_add(text, TEXT, " %s waited %ld s for ", waiting_count == 1 ? "has" : "have", seconds);
@@ -191,13 +186,14 @@ static void describe_collective(const struct group *p, const struct wait *w, con
         sentence_add(text, TEXT, missing_count == 1 ? "it" : "them");
     else
         sentence_add(text, TEXT, "each other in %.64s (call %u of %s)", w->call, w->seq,
-                     group_name(p, name));
+                     server_group_name(p, name));
     if (missing_count == 1)
-        add_own_wait(p->generation, text, missing[0]);
+        own_wait_add(p->generation, text, missing[0]);
 }
 
 /* "rank 0 on host a has waited 30 s in recv for rank 3 on host c (the world group)" */
-static void describe_pair(const struct group *p, const struct seat *seat, long seconds, char *text)
+static void pair_describe(const struct server_group *p, const struct server_seat *seat,
+                          long seconds, char *text)
 {
     const struct server *s = p->generation->server;
     char name[32];
@@ -208,13 +204,13 @@ static void describe_pair(const struct group *p, const struct seat *seat, long s
         sentence_add(text, TEXT, " for ");
         sentence_add_hosts(s, text, TEXT, seat->wait.peers, seat->wait.peer_count);
     }
-    sentence_add(text, TEXT, " (%s)", group_name(p, name));
+    sentence_add(text, TEXT, " (%s)", server_group_name(p, name));
     if (seat->wait.peer_count == 1)
-        add_own_wait(p->generation, text, seat->wait.peers[0]);
+        own_wait_add(p->generation, text, seat->wait.peers[0]);
 }
 
-/* Reports the call that `seat` waits in, and marks all who wait in it. */
-static void report(struct group *p, struct seat *seat, int64_t now)
+/* Reports the call that `seat` waits in, and marks all members that wait in it. */
+static void stall_report(struct server_group *p, struct server_seat *seat, int64_t now)
 {
     const struct generation *g = p->generation;
     struct server *s = g->server;
@@ -225,7 +221,7 @@ static void report(struct group *p, struct seat *seat, int64_t now)
     char text[TEXT] = "";
 
     for (int i = 0; i < p->count && missing && waiting; i++) {
-        struct seat *other = &p->seats[i];
+        struct server_seat *other = &p->seats[i];
 
         if (is_same_call(other, &seat->wait)) {
             waiting[waiting_count++] = other->rank;
@@ -237,9 +233,9 @@ static void report(struct group *p, struct seat *seat, int64_t now)
         }
     }
     if (seat->wait.seq == 0)
-        describe_pair(p, seat, (now - since) / 1000, text);
+        pair_describe(p, seat, (now - since) / 1000, text);
     else if (missing && waiting)
-        describe_collective(p, &seat->wait, missing, missing_count, waiting, waiting_count,
+        collective_describe(p, &seat->wait, missing, missing_count, waiting, waiting_count,
                             (long)((now - since) / 1000), text);
     for (int i = 0; i < p->count; i++) {
         if (is_same_call(&p->seats[i], &seat->wait))
@@ -251,8 +247,8 @@ static void report(struct group *p, struct seat *seat, int64_t now)
         s->events.on_stall(text, s->events.arg);
 }
 
-/* Whether somebody in the same call has been reported already: one stall, one line. */
-static bool is_reported(const struct group *p, const struct wait *w)
+/* True if a member in the same call was reported already: each stall is reported once. */
+static bool is_reported(const struct server_group *p, const struct server_wait *w)
 {
     for (int i = 0; i < p->count; i++) {
         if (is_same_call(&p->seats[i], w) && p->seats[i].wait.is_reported)
@@ -261,19 +257,19 @@ static bool is_reported(const struct group *p, const struct wait *w)
     return false;
 }
 
-static void check_group(struct group *p, int64_t now)
+static void stall_check_group(struct server_group *p, int64_t now)
 {
     struct server *s = p->generation->server;
 
     for (int i = 0; i < p->count; i++) {
-        struct seat *seat = &p->seats[i];
+        struct server_seat *seat = &p->seats[i];
 
         if (!seat->wait.is_waiting || is_reported(p, &seat->wait))
             continue;
         if (seat->wait.since_ms + s->stall_ms <= now)
-            report(p, seat, now);
+            stall_report(p, seat, now);
         else
-            arm(s, seat->wait.since_ms + s->stall_ms);
+            stall_arm(s, seat->wait.since_ms + s->stall_ms);
     }
 }
 
@@ -285,7 +281,7 @@ void stall_on_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     s->stall_due_ms = 0;
     for (struct generation *g = s->generations; g; g = g->next) {
-        for (struct group *p = g->groups; p; p = p->next)
-            check_group(p, now);
+        for (struct server_group *p = g->groups; p; p = p->next)
+            stall_check_group(p, now);
     }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the mlaunch command: options, plan, job; or a subcommand. */
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/bench/bench_command.h"
 #include "launcher/job/job.h"
-#include "launcher/options/options.h"
-#include "launcher/plan/plan.h"
+#include "launcher/options/options_load.h"
+#include "launcher/plan/plan_create.h"
 #include "launcher/subcommand.h"
 #include "launcher/text/string_list.h"
 #include "launcher/usage.h"
@@ -14,8 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { STATUS_OURS = 125 }; /* mlaunch itself failed */
 
 /* What was printed must have arrived: a full disk is no success. */
 static int finish_output(void)

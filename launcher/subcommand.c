@@ -2,6 +2,7 @@
 #include "launcher/subcommand.h"
 
 #include "launcher/batch/batch.h"
+#include "launcher/query/query_command.h"
 
 #include <stddef.h>
 #include <string.h>

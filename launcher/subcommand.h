@@ -14,9 +14,4 @@ extern const struct subcommand subcommand_table[]; /* a NULL name ends it */
 
 const struct subcommand *subcommand_find(const char *name); /* or NULL */
 
-int ps_run(int argc, char **argv);
-int kill_run(int argc, char **argv);
-int clean_run(int argc, char **argv);
-int hosts_run(int argc, char **argv);
-
 #endif

@@ -20,32 +20,32 @@ enum { NAME = 320 };
 struct endpoint {
     struct rails rails;
     size_t room; /* bytes of a chunk that every rail can take */
-    struct doubts doubts;
-    struct parking parking;
-    struct rail *taking; /* whose chunk endpoint_chunk gave; NULL: one that was put aside */
-    struct fault failed; /* code != 0: this side can't go on */
-    uint64_t out, in;    /* numbers of the next chunks */
+    struct uc_loss uc_loss;
+    struct reorder reorder;
+    struct rail *taking; /* owner of the chunk last returned; NULL: the reorder buffer */
+    struct fault failed; /* code != 0: this side cannot continue */
+    uint64_t out, in;    /* numbers of the next chunks to send and to return */
     uint64_t tag;
     int rank, peer;
     char name[NAME];
     struct watch watch;
-    bool has_said; /* its checks */
-    int heard;     /* rails on which the peer's check came */
+    bool checks_sent;
+    int checks_received; /* rails whose check has arrived */
     struct rail_end *published;
     struct zero_copy zero_copy;
-    uint64_t unread_end; /* behind the last chunk that a device reads outside its slots; 0: none */
+    uint64_t
+        unread_end; /* number after the last chunk that a device reads outside a slot; 0: none */
 };
 _Static_assert((int)ENDPOINT_RAILS == (int)RAILS_MOST &&
                    (int)ENDPOINT_AHEAD == (int)MEMORY_ANNOUNCEMENTS,
-               "each rail has its key, and each message its place");
+               "an announcement has a key for each rail, and each message a place");
 
 int endpoint_fd(const struct endpoint *e)
 {
     return e->watch.epoll;
 }
 
-/* --- bring-up ----------------------------------------------------------------------------------
- */
+/* --- bring-up --------------------------------------------------------------------------------- */
 
 int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct fault *why)
 {
@@ -65,12 +65,7 @@ int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct
     if (!e->published)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < c->device_count && i < ENDPOINT_RAILS && !rc; i++) {
-        struct rail_config config = {.device = c->devices[i],
-                                     .peer = e->name,
-                                     .port = c->port,
-                                     .gid_index = c->gid_index,
-                                     .mtu = c->mtu,
-                                     .kind = (enum queue_pair_kind)c->kind};
+        struct rail_config config = {.device = c->devices[i], .peer = e->name, .choice = c->choice};
 
         rc = rail_open(&e->rails.all[i], &config, why);
         if (rc)
@@ -95,7 +90,7 @@ void endpoint_close(struct endpoint *e)
         return;
     for (int i = 0; i < e->rails.count; i++)
         rail_close(e->rails.all[i]);
-    parking_clear(&e->parking);
+    reorder_clear(&e->reorder);
     watch_close(&e->watch);
     free(e->published);
     free(e);
@@ -121,7 +116,8 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
                          count, e->name, size / sizeof(*ends));
     memcpy(ends, from_peer, size);
     if (!rail_match_is_valid(ends, count))
-        return fault_set(why, ML_ERR_REFUSED, "what %s tells of its devices is damaged", e->name);
+        return fault_set(why, ML_ERR_REFUSED,
+                         "the description that %s sent of its devices is damaged", e->name);
     memcpy(mine, e->rails.all, sizeof(mine));
     rail_match(is_low ? e->published : ends, is_low ? ends : e->published, count, match);
     for (int i = 0; i < count && !rc; i++) {
@@ -139,13 +135,13 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
     return rc;
 }
 
-/* --- check -------------------------------------------------------------------------------------
- */
+/* --- check ------------------------------------------------------------------------------------ */
 
-static int check_hear(struct endpoint *e, const void *chunk, size_t size, struct fault *why)
+static int check_compare(struct endpoint *e, const void *chunk, size_t size, struct fault *why)
 {
-    struct rail *r = e->rails.all[e->heard];
-    struct rail_check wanted = rail_check_make(e->tag, e->peer, e->rank, e->heard, e->rails.count);
+    struct rail *r = e->rails.all[e->checks_received];
+    struct rail_check wanted =
+        rail_check_make(e->tag, e->peer, e->rank, e->checks_received, e->rails.count);
 
     return rail_check_compare(r, e->taking, &wanted, chunk, size, why);
 }
@@ -154,21 +150,21 @@ int endpoint_check(struct endpoint *e, bool *done, struct fault *why)
 {
     const struct fault *failed;
 
-    for (int i = 0; i < e->rails.count && !e->has_said; i++) {
+    for (int i = 0; i < e->rails.count && !e->checks_sent; i++) {
         struct rail_check c = rail_check_make(e->tag, e->rank, e->peer, i, e->rails.count);
         size_t room;
 
-        memcpy(endpoint_slot(e, &room), &c, sizeof(c)); /* all slots are free yet */
+        memcpy(endpoint_slot(e, &room), &c, sizeof(c)); /* no slot is in use yet */
         endpoint_send(e, sizeof(c));
     }
-    e->has_said = true;
+    e->checks_sent = true;
     endpoint_poll(e);
     failed = endpoint_failed(e);
     if (failed) {
         *why = *failed;
         return why->code;
     }
-    while (e->heard < e->rails.count) {
+    while (e->checks_received < e->rails.count) {
         size_t size;
         bool is_direct;
         const void *chunk = endpoint_chunk(e, &size, &is_direct);
@@ -176,40 +172,41 @@ int endpoint_check(struct endpoint *e, bool *done, struct fault *why)
 
         if (!chunk)
             break;
-        rc = check_hear(e, chunk, size, why);
+        rc = check_compare(e, chunk, size, why);
         if (rc)
             return rc;
         endpoint_release(e);
-        e->heard++;
+        e->checks_received++;
     }
-    *done = e->heard == e->rails.count;
+    *done = e->checks_received == e->rails.count;
     return 0;
 }
 
 int endpoint_check_late(struct endpoint *e, struct fault *why)
 {
-    return rail_check_late(e->rails.all[e->heard], why);
+    return rail_check_late(e->rails.all[e->checks_received], why);
 }
 
-/* --- words -------------------------------------------------------------------------------------
- */
+/* --- control messages ------------------------------------------------------------------------- */
 
-bool endpoint_say(struct endpoint *e, struct rail_word *word)
+bool endpoint_control_next(struct endpoint *e, struct rail_control *control)
 {
-    return rails_say(&e->rails, e->out, word) || doubts_say(&e->doubts, &e->rails, word);
+    return rails_control_next(&e->rails, e->out, control) ||
+           uc_loss_control_next(&e->uc_loss, &e->rails, control);
 }
 
-int endpoint_hear(struct endpoint *e, const struct rail_word *word, struct fault *why)
+int endpoint_control_take(struct endpoint *e, const struct rail_control *control, struct fault *why)
 {
     int rc;
 
-    if (word->rail >= 0 && word->rail < e->rails.count && word->kind != RAIL_WORD_DROPPED) {
-        doubts_hear(&e->doubts, &e->rails, word);
+    if (control->rail >= 0 && control->rail < e->rails.count &&
+        control->kind != RAIL_CONTROL_DROPPED) {
+        uc_loss_control_take(&e->uc_loss, &e->rails, control);
         return 0;
     }
-    rc = rails_hear(&e->rails, word, why);
-    if (!rc && word->out > e->parking.until)
-        e->parking.until = word->out;
+    rc = rails_control_take(&e->rails, control, why);
+    if (!rc && control->out > e->reorder.until)
+        e->reorder.until = control->out;
     return rc;
 }
 
@@ -218,22 +215,21 @@ const struct fault *endpoint_dropped(struct endpoint *e, int *left)
     return rails_dropped(&e->rails, left);
 }
 
-/* --- data --------------------------------------------------------------------------------------
- */
+/* --- data ------------------------------------------------------------------------------------- */
 
 void *endpoint_slot(struct endpoint *e, size_t *room)
 {
     const struct rails *s = &e->rails;
 
-    if (s->live_count < s->count && (s->live_count == 0 || !rails_have_sent_again(s)))
+    if (s->live_count < s->count && (s->live_count == 0 || !rails_have_resent(s)))
         return NULL;
     *room = e->room;
-    return rail_slot(rails_for(s, e->out));
+    return rail_slot(rails_route(s, e->out));
 }
 
 void endpoint_send(struct endpoint *e, size_t size)
 {
-    rail_post(rails_for(&e->rails, e->out), size, e->out, NULL);
+    rail_post(rails_route(&e->rails, e->out), size, e->out, NULL);
     e->out++;
 }
 
@@ -251,7 +247,7 @@ size_t endpoint_part(struct endpoint *e, size_t offset)
 
     if (!slot)
         return 0;
-    r = rails_for(&e->rails, e->out);
+    r = rails_route(&e->rails, e->out);
     way = zero_copy_way(&e->zero_copy, r, offset);
     if (room > ZERO_COPY_PART)
         room = ZERO_COPY_PART;
@@ -274,11 +270,11 @@ uint64_t endpoint_mark(const struct endpoint *e)
 bool endpoint_has_read(struct endpoint *e, uint64_t mark)
 {
     for (int i = 0; i < e->rails.count && e->unread_end; i++) {
-        struct lost_rail *l = &e->rails.lost[i];
+        struct rails_lost *l = &e->rails.lost[i];
 
-        /* Of a dropped one nothing is sent twice but what its peer has not got, which is not known yet, or
-         * has to be copied into other rails' slots first. */
-        if (!rail_has_read(e->rails.all[i], l->has_heard ? l->next : 0, mark))
+        /* A dropped rail's chunks that the peer has not got are read once more, to copy them into
+         * other rails' slots. Which ones is unknown until the peer's control message. */
+        if (!rail_has_read(e->rails.all[i], l->has_peer_control ? l->next : 0, mark))
             return false;
     }
     if (mark >= e->unread_end)
@@ -299,7 +295,7 @@ void endpoint_stop(struct endpoint *e)
         struct rail *r = e->rails.all[i];
 
         if (e->rails.lost[i].is_dropped)
-            continue; /* it was stopped then */
+            continue; /* already stopped */
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK, "the link to %s was stopped after an error",
                       e->name);
@@ -311,20 +307,20 @@ const struct fault *endpoint_trouble(struct endpoint *e)
 {
     struct zero_copy *z = &e->zero_copy;
 
-    if (!z->trouble.code || z->is_told)
+    if (!z->trouble.code || z->is_reported)
         return NULL;
-    z->is_told = true;
+    z->is_reported = true;
     return &z->trouble;
 }
 
 const void *endpoint_chunk(struct endpoint *e, size_t *size, bool *is_direct)
 {
     struct rail_chunk what;
-    const void *bytes = parking_find(&e->parking, e->in, &what);
+    const void *bytes = reorder_find(&e->reorder, e->in, &what);
 
     e->taking = NULL;
     if (!bytes) {
-        e->taking = rails_with(&e->rails, e->in, &what, &bytes);
+        e->taking = rails_find(&e->rails, e->in, &what, &bytes);
         if (!e->taking)
             return NULL;
     }
@@ -338,7 +334,7 @@ void endpoint_release(struct endpoint *e)
     if (e->taking)
         rail_release(e->taking);
     else
-        parking_release(&e->parking, e->in);
+        reorder_release(&e->reorder, e->in);
     e->in++;
 }
 
@@ -350,12 +346,13 @@ int endpoint_poll(struct endpoint *e)
     for (int i = 0; i < s->count; i++)
         if (!s->lost[i].is_dropped)
             moved |= rail_poll(s->all[i]);
-    if (e->heard == s->count) /* until the check is through, each failure is one of the bring-up */
+    /* Until the check is done a failure ends the bring-up. */
+    if (e->checks_received == s->count)
         moved |= rails_drop_failed(s);
     if (s->live_count == s->count)
         return moved;
-    parking_take(&e->parking, s, e->in, &e->failed);
-    rails_send_again(s);
+    reorder_take(&e->reorder, s, e->in, &e->failed);
+    rails_resend(s);
     return moved;
 }
 
@@ -369,7 +366,7 @@ const struct fault *endpoint_failed(const struct endpoint *e)
     for (int i = 0; i < s->count; i++) {
         bool has_failed = s->all[i]->failed.code != 0;
 
-        if (!s->lost[i].is_dropped && !has_failed && e->heard == s->count)
+        if (!s->lost[i].is_dropped && !has_failed && e->checks_received == s->count)
             return NULL;
         if (has_failed && (!last || !s->lost[i].is_dropped))
             last = &s->all[i]->failed;
@@ -377,17 +374,16 @@ const struct fault *endpoint_failed(const struct endpoint *e)
     return last;
 }
 
-/* --- sleep -------------------------------------------------------------------------------------
- */
+/* --- sleep ------------------------------------------------------------------------------------ */
 
 int endpoint_sleep(struct endpoint *e, bool sends, uint64_t mark)
 {
-    /* Armed first, looked at afterwards: what comes in between is either seen or an event. */
+    /* Arm first, then look: whatever arrives in between is either seen here or raises an event. */
     const struct rails *s = &e->rails;
     size_t room;
 
     for (int i = 0; i < s->live_count; i++)
-        rail_arm(s->live[i], sends || mark || !rails_have_sent_again(s));
+        rail_arm(s->live[i], sends || mark || !rails_have_resent(s));
     if (endpoint_poll(e) > 0 || endpoint_failed(e) || (mark && endpoint_has_read(e, mark)))
         return -1;
     return sends && endpoint_slot(e, &room) ? -1 : 0;
@@ -396,7 +392,7 @@ int endpoint_sleep(struct endpoint *e, bool sends, uint64_t mark)
 void endpoint_wake(struct endpoint *e)
 {
     if (watch_wake(&e->watch, &e->rails))
-        doubts_tick(&e->doubts, &e->rails);
+        uc_loss_tick(&e->uc_loss, &e->rails);
 }
 
 static bool is_flushed(struct endpoint *e)
@@ -409,10 +405,11 @@ static bool is_flushed(struct endpoint *e)
         return true;
     for (int i = 0; i < s->live_count; i++) {
         flushed &= rail_is_flushed(s->live[i]);
-        /* What is sent again may be lost again, but then its rail has failed. */
+        /* A chunk that was sent again may be lost again; then the rail that carried it has
+         * failed. */
         flushed &= !s->live[i]->failed.code;
     }
-    return flushed && rails_have_sent_again(s);
+    return flushed && rails_have_resent(s);
 }
 
 bool endpoint_flush(struct endpoint *e, int timeout_ms)

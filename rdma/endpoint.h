@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * endpoint.h: this rank's end of all rails to one peer, as a stream of chunks in order: chunk n
- * goes over rail n modulo the number of those that work. The first chunk on each rail is the check
- * that the wiring is what the hostfile says.
+ * endpoint.h: this rank's end of all rails to one peer, as an ordered stream of chunks. Chunk n
+ * goes over rail n modulo the number of working rails. The first chunk on each rail checks that the
+ * wiring is as the hostfile states.
  *
- * A rail that fails later, while there is another one, is dropped: this side stops its queue pair and
- * tells the peer by another way (endpoint_say, endpoint_hear) how many chunks had come over it; the
- * peer does the same. What had not come goes again over the others, once the other side has said so:
- * its queue pair is stopped by then, so no chunk can come twice.
+ * If a rail fails while others work, it is dropped: this side stops its queue pair and sends the
+ * peer a control message (endpoint_control_next, endpoint_control_take) with the number of chunks
+ * that had arrived over it. The peer does the same. Chunks that had not arrived are sent again over
+ * the other rails, but only after the peer's message: by then its queue pair is stopped, so no
+ * chunk can arrive twice.
+ *
+ * An endpoint is used by one thread at a time.
  */
 #ifndef RDMA_ENDPOINT_H
 #define RDMA_ENDPOINT_H
 
 #include "common/fault.h"
-#include "rdma/rail_word.h"
+#include "common/rdma_choice.h"
+#include "rdma/rail_control.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,86 +27,95 @@ struct endpoint;
 
 enum { ENDPOINT_RAILS = 8 };
 struct endpoint_config {
-    const char *const *devices; /* one a rail, up to ENDPOINT_RAILS */
+    const char *const *devices; /* one for each rail, at most ENDPOINT_RAILS */
     int device_count;
-    int port;              /* 0: the first that is active */
-    int gid_index;         /* -1: the best one */
-    int mtu;               /* bytes, 0: what the port has */
-    int kind;              /* enum queue_pair_kind */
-    uint64_t tag;          /* the same for all of a group and nobody else: part of the check */
+    struct rdma_choice choice;
+    uint64_t tag;          /* part of the check: the same for all members of a group, and unique */
     int rank, peer;        /* world ranks */
     const char *peer_name; /* "rank 3 on host b", copied */
 };
 
+/* Opens the rails. ML_ERR_DEVICE, ML_ERR_LINK, ML_ERR_MEMORY or ML_ERR_ARGUMENT name the device. */
 int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct fault *why);
 void endpoint_close(struct endpoint *e); /* takes NULL */
 
-/* What the peer must get: *size bytes, valid as long as the endpoint; and what came from it. */
+/* The *size bytes that the peer needs for its endpoint_connect; valid as long as the endpoint. */
 const void *endpoint_publish(struct endpoint *e, size_t *size);
+/* Connects the rails to those that the peer published. ML_ERR_LINK if the two sides do not fit. */
 int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, struct fault *why);
 
-/* Once all have connected: says who this is on each rail, and hears the same. To be called again
- * until *done. ML_ERR_LINK naming what is not as wired. */
+/* Once all members have connected: sends a check over each rail and compares the peer's. To be
+ * called again until *done. ML_ERR_LINK names what is not wired as stated. */
 int endpoint_check(struct endpoint *e, bool *done, struct fault *why);
-/* The check's deadline is over. */
+/* Sets `why` because the check did not finish in time; returns ML_ERR_LINK. */
 int endpoint_check_late(struct endpoint *e, struct fault *why);
 
-/* Where the next chunk goes, *room bytes; NULL: not now. Then endpoint_send. */
+/* The memory for the next chunk, *room bytes; NULL: none is free now. Fill it, then
+ * endpoint_send. */
 void *endpoint_slot(struct endpoint *e, size_t *room);
 void endpoint_send(struct endpoint *e, size_t size);
 
-/* The next chunk that came, *size bytes, or NULL; it stays until endpoint_release. is_direct: it lies
- * where it was announced to be, and what is returned is of no use. */
+/* The next chunk that arrived, *size bytes, valid until endpoint_release; NULL: none. is_direct:
+ * its bytes are already in the announced memory, and the returned pointer only says that it is
+ * there. */
 const void *endpoint_chunk(struct endpoint *e, size_t *size, bool *is_direct);
 void endpoint_release(struct endpoint *e);
 
 /*
- * Zero-copy (zero_copy.h). Messages are counted from 0 in each direction by whoever calls: endpoint_begin
- * for each one that is sent; true: its first chunk must hold the header alone. The rest goes by
- * endpoint_part, which takes the next bytes of it and returns how many, 0: not now.
+ * Zero-copy (zero_copy.h). The caller numbers the messages of each direction from 0. endpoint_begin
+ * is called for each message that is sent; true: its first chunk must hold the header alone, and
+ * the rest is sent by endpoint_part, which sends the next bytes and returns how many; 0: none now.
  */
 bool endpoint_begin(struct endpoint *e, uint32_t message, const void *bytes, size_t size);
 size_t endpoint_part(struct endpoint *e, size_t offset);
-/* A mark behind what has been sent so far; and whether the devices need nothing any more of the memory of
- * what was sent before the mark: until then it must not change. */
+/* A mark behind everything that was sent so far. Once endpoint_has_read() is true for it, the
+ * devices no longer read the memory of what was sent before the mark; until then it must not
+ * change. */
 uint64_t endpoint_mark(const struct endpoint *e);
 bool endpoint_has_read(struct endpoint *e, uint64_t mark);
 
-/* Message `message`, which is to come, may be written to `at` from now on, and until it has come or
- * endpoint_stop. False: try again later. At most ENDPOINT_AHEAD messages ahead of the next to come. */
+/* Tells the peer that message `message`, which is still to come, may be written to `at`, from now
+ * until it has arrived or endpoint_stop. At most ENDPOINT_AHEAD messages ahead of the next one.
+ * False: try again later. */
 enum { ENDPOINT_AHEAD = 4 };
 bool endpoint_announce(struct endpoint *e, uint32_t message, void *at, size_t size);
 
-/* After an error: once this returns no device reads or writes any memory for this endpoint, and nothing
- * more goes or comes. */
+/* After an error: once this returns no device reads or writes memory for this endpoint, and nothing
+ * more is sent or received. */
 void endpoint_stop(struct endpoint *e);
 
-/* What couldn't be registered, and so is copied; once. NULL: nothing new. */
+/* Why memory could not be registered, so that its messages are copied; reported once. NULL: nothing
+ * new. */
 const struct fault *endpoint_trouble(struct endpoint *e);
 
-/* The next word of a rail that the peer must get, if there is one; and what came from it. ML_ERR_REFUSED if
- * that makes no sense. */
-bool endpoint_say(struct endpoint *e, struct rail_word *word);
-int endpoint_hear(struct endpoint *e, const struct rail_word *word, struct fault *why);
-/* Why a rail was dropped, once for each that this side found out about; NULL: nothing new. */
+/* Stores the next control message that the peer must get (rail_control.h); false: there is none. */
+bool endpoint_control_next(struct endpoint *e, struct rail_control *control);
+/* Handles a control message of the peer. ML_ERR_REFUSED if it makes no sense. */
+int endpoint_control_take(struct endpoint *e, const struct rail_control *control,
+                          struct fault *why);
+/* The reason why this side dropped a rail, once for each such rail, with the number of rails left
+ * in *left. NULL: nothing new. */
 const struct fault *endpoint_dropped(struct endpoint *e, int *left);
 
-/* Takes in what the devices have completed; > 0 if anything came. */
+/* Handles what the devices have completed; > 0 if anything arrived. */
 int endpoint_poll(struct endpoint *e);
-/* What has failed, if anything: nothing more will move. NULL: all is well. ML_ERR_DEVICE: this side's
- * port, for certain; ML_ERR_LINK: the peer does not answer, which may be because it died. */
+/* The failure after which nothing more moves, or NULL. ML_ERR_DEVICE: this side's port has failed,
+ * for certain. ML_ERR_LINK: the peer does not answer, perhaps because it has died. */
 const struct fault *endpoint_failed(const struct endpoint *e);
 
-/* A sleeper polls endpoint_fd for POLLIN. endpoint_sleep: -1: don't, something has come; `sends`:
- * it waits for a slot; mark: or until it has read (0: no). endpoint_wake: after the sleep. */
+/* To sleep: endpoint_sleep, poll endpoint_fd for POLLIN, endpoint_wake. endpoint_sleep returns -1
+ * if something has arrived and the caller must not sleep. `sends`: the caller waits for a slot,
+ * too; mark: it also waits until that mark has been read (0: it does not). */
 int endpoint_fd(const struct endpoint *e);
 int endpoint_sleep(struct endpoint *e, bool sends, uint64_t mark);
 void endpoint_wake(struct endpoint *e);
 
-/* Waits up to timeout_ms until everything sent has arrived in the peer's memory, or never will. */
+/* Waits up to timeout_ms until everything that was sent is in the peer's memory, or never will be.
+ * False: the time is over. */
 bool endpoint_flush(struct endpoint *e, int timeout_ms);
 
-/* All its file descriptors: a forked child closes them. Returns how many. */
+/* Stores the endpoint's file descriptors, which a forked child must close, in out[0] to out[most -
+ * 1]; returns how many. */
 int endpoint_descriptors(const struct endpoint *e, int *out, int most);
 
 #endif

@@ -18,13 +18,13 @@ enum {
     INDEX_SHIFT = 16,
     TAKEN_SHIFT = 24,
     BYTE_MASK = 0xff,
-    CREDIT_EVERY = MEMORY_SLOTS / 4, /* chunks after which the sender hears of its free slots */
-    SIGN_SIZE = 8,
-    STOP_MS = 2000, /* for the device to give back what was posted */
+    CREDIT_EVERY = MEMORY_SLOTS / 4, /* chunks consumed until the sender is told */
+    KEEPALIVE_SIZE = 8,
+    STOP_MS = 2000, /* for the device to return the posted receives */
     STOP_STEP_MS = 50,
 };
-/* What a send was, in its wr_id. */
-enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_SIGN, SENT_ANNOUNCEMENT };
+/* The kind of a send, in its wr_id. */
+enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_KEEPALIVE, SENT_ANNOUNCEMENT };
 
 struct explain_place rail_place(const struct rail *r)
 {
@@ -43,8 +43,7 @@ static void rail_fail(struct rail *r, enum explain_step step, int err)
         explain(&r->failed, step, err, &at);
 }
 
-/* --- bring-up ----------------------------------------------------------------------------------
- */
+/* --- bring-up --------------------------------------------------------------------------------- */
 
 static int receives_post(struct rail *r, int count)
 {
@@ -88,7 +87,7 @@ static int queues_create(struct rail *r, struct fault *why)
 
 size_t rail_room(const struct port *p)
 {
-    enum { LINE = 64 }; /* so that a chunk holds whole elements */
+    enum { LINE = 64 }; /* bytes; a multiple, so that a chunk holds whole elements */
 
     return p->attr.max_msg_sz && p->attr.max_msg_sz < MEMORY_SLOT ? p->attr.max_msg_sz / LINE * LINE
                                                                   : MEMORY_SLOT;
@@ -97,11 +96,11 @@ size_t rail_room(const struct port *p)
 static int rail_prepare(struct rail *r, const struct rail_config *c, struct fault *why)
 {
     struct explain_place at;
-    int rc = port_open(&r->port, c->device, c->port, why);
+    int rc = port_open(&r->port, c->device, c->choice.port, why);
 
     if (!rc) {
         r->room = rail_room(r->port);
-        rc = rail_fit_mtu(r, c->mtu, why);
+        rc = rail_fit_mtu(r->port, c->choice.mtu, &r->mtu, why);
     }
     if (!rc)
         rc = queues_create(r, why);
@@ -109,8 +108,8 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
     if (!rc)
         rc = memory_create(&r->memory, r->domain, &at, why);
     if (!rc)
-        rc = queue_pair_create(&r->pair, c->kind, r->port, r->domain, r->sends, r->receives, &at,
-                               why);
+        rc = queue_pair_create(&r->pair, (enum queue_pair_kind)c->choice.qp, r->port, r->domain,
+                               r->sends, r->receives, &at, why);
     if (rc)
         return rc;
     for (int i = 0; i + 1 < RAIL_BATCH; i++)
@@ -132,7 +131,7 @@ int rail_open(struct rail **out, const struct rail_config *c, struct fault *why)
     if (!r)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->peer = c->peer;
-    r->gid_index = c->gid_index;
+    r->gid_index = c->choice.gid_index;
     rc = rail_prepare(r, c, why);
     if (rc) {
         rail_close(r);
@@ -187,8 +186,13 @@ void rail_publish(const struct rail *r, struct rail_end *out)
 int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why)
 {
     struct queue_pair_end end = other->pair;
+    struct rail_fit mine = {.port = r->port,
+                            .kind = r->pair.kind,
+                            .gid_index = r->gid_index,
+                            .peer = r->peer,
+                            .is_low = is_low};
     struct explain_place at;
-    int rc = rail_fit(r, other, is_low, why);
+    int rc = rail_fit(&mine, other, &r->gid, &r->peer_gid, why);
 
     if (rc)
         return rc;
@@ -205,12 +209,11 @@ int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, stru
     return 0;
 }
 
-/* --- sending -----------------------------------------------------------------------------------
- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static uint32_t immediate(struct rail *r, uint32_t low)
 {
-    r->told = r->taken;
+    r->credited = r->taken;
     return htonl((uint32_t)(r->taken & BYTE_MASK) << TAKEN_SHIFT | low);
 }
 
@@ -238,7 +241,7 @@ static void credit_post(struct rail *r)
     if (r->under_way >= QUEUE_PAIR_SENDS)
         return; /* the next poll tries again */
     work.imm_data = immediate(r, 0);
-    work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    work.wr.rdma.remote_addr = r->peer_address + MEMORY_KEEPALIVE_IN;
     work.wr.rdma.rkey = r->peer_key;
     write_post(r, &work, &none);
 }
@@ -267,14 +270,14 @@ static void sends_poll(struct rail *r)
 
 void *rail_slot(struct rail *r)
 {
-    /* The last places of the queue are for credits and signs. */
+    /* The last places of the queue are reserved for credits and keep-alives. */
     enum { SENDS_FOR_CHUNKS = QUEUE_PAIR_SENDS - 8 };
 
     if (r->failed.code)
         return NULL;
     if (r->posted - r->sent >= MEMORY_SLOTS / 2 || r->under_way >= SENDS_FOR_CHUNKS)
         sends_poll(r);
-    if (r->posted - r->sent >= MEMORY_SLOTS || r->posted - r->peer_took >= MEMORY_SLOTS ||
+    if (r->posted - r->sent >= MEMORY_SLOTS || r->posted - r->peer_taken >= MEMORY_SLOTS ||
         r->under_way >= SENDS_FOR_CHUNKS || r->failed.code)
         return NULL;
     return r->memory.bytes + MEMORY_OUT + (r->posted % MEMORY_SLOTS) * MEMORY_SLOT;
@@ -325,8 +328,8 @@ bool rail_announce(struct rail *r, const struct rail_announcement *a)
     struct ibv_sge piece = {
         .addr = (uintptr_t)at, .length = sizeof(*a), .lkey = r->memory.region->lkey};
     struct ibv_send_wr work = {.wr_id = SENT_ANNOUNCEMENT, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
-
-    bool may_wait = sizeof(*a) > r->pair.max_inline; /* the device reads the place later */
+    bool may_wait =
+        sizeof(*a) > r->pair.max_inline; /* not inline: the device reads the place later */
 
     if ((may_wait && r->announcing) || r->under_way >= QUEUE_PAIR_SENDS / 2)
         sends_poll(r);
@@ -349,19 +352,19 @@ const struct rail_announcement *rail_announced(const struct rail *r, uint32_t se
     return a->size && a->serial == serial ? a : NULL;
 }
 
-void rail_sign(struct rail *r)
+void rail_keepalive(struct rail *r)
 {
-    struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_SIGN_OUT),
-                            .length = SIGN_SIZE,
+    struct ibv_sge piece = {.addr = (uintptr_t)(r->memory.bytes + MEMORY_KEEPALIVE_OUT),
+                            .length = KEEPALIVE_SIZE,
                             .lkey = r->memory.region->lkey};
-    struct ibv_send_wr work = {.wr_id = SENT_SIGN, .opcode = IBV_WR_RDMA_WRITE};
+    struct ibv_send_wr work = {.wr_id = SENT_KEEPALIVE, .opcode = IBV_WR_RDMA_WRITE};
 
     if (!r->is_connected || r->failed.code)
         return;
     sends_poll(r);
     if (r->under_way > 0 || r->failed.code)
         return;
-    work.wr.rdma.remote_addr = r->peer_address + MEMORY_SIGN_IN;
+    work.wr.rdma.remote_addr = r->peer_address + MEMORY_KEEPALIVE_IN;
     work.wr.rdma.rkey = r->peer_key;
     write_post(r, &work, &piece);
 }
@@ -387,7 +390,7 @@ void rail_expect(struct rail *r, uint64_t sent)
     if (r->arrived >= sent || r->failed.code)
         return;
     fault_set(&r->failed, ML_ERR_LINK,
-              "the link%s has lost something: %s has sent %llu chunks, and only %llu have come",
+              "the link%s has lost data: %s has sent %llu chunks, but only %llu have arrived",
               explain_place(&at, place), r->peer, (unsigned long long)sent,
               (unsigned long long)r->arrived);
 }
@@ -398,8 +401,7 @@ bool rail_is_flushed(struct rail *r)
     return r->failed.code || r->sent == r->posted;
 }
 
-/* --- receiving ---------------------------------------------------------------------------------
- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 static void announcement_take(struct rail *r, uint32_t place)
 {
@@ -409,31 +411,31 @@ static void announcement_take(struct rail *r, uint32_t place)
                sizeof(r->announced[place]));
 }
 
-/* An immediate with its chunk, or without. */
+/* Handles an immediate, with its chunk if it has one. */
 static void receive_take(struct rail *r, const struct ibv_wc *done)
 {
-    uint32_t word = ntohl(done->imm_data);
+    uint32_t imm = ntohl(done->imm_data);
 
-    r->peer_took += ((word >> TAKEN_SHIFT) - r->peer_took) & BYTE_MASK;
-    if (!(word & DATA_BIT)) {
-        if (word & DIRECT_BIT)
-            announcement_take(r, word & RAIL_NUMBER_MASK);
+    r->peer_taken += ((imm >> TAKEN_SHIFT) - r->peer_taken) & BYTE_MASK;
+    if (!(imm & DATA_BIT)) {
+        if (imm & DIRECT_BIT)
+            announcement_take(r, imm & RAIL_NUMBER_MASK);
         return;
     }
-    if ((word >> INDEX_SHIFT & BYTE_MASK) != (r->arrived & BYTE_MASK) ||
+    if ((imm >> INDEX_SHIFT & BYTE_MASK) != (r->arrived & BYTE_MASK) ||
         r->arrived - r->taken >= MEMORY_SLOTS || done->byte_len > MEMORY_SLOT) {
         char place[EXPLAIN_PLACE];
         struct explain_place at = rail_place(r);
 
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK,
-                      "chunk %u came%s where %u was next: something was lost on the way",
-                      word >> INDEX_SHIFT & BYTE_MASK, explain_place(&at, place),
+                      "chunk %u arrived%s where %u was expected: data was lost on the way",
+                      imm >> INDEX_SHIFT & BYTE_MASK, explain_place(&at, place),
                       (unsigned)(r->arrived & BYTE_MASK));
         return;
     }
     r->in[r->arrived % MEMORY_SLOTS] = (struct rail_chunk){
-        .size = done->byte_len, .number = word & RAIL_NUMBER_MASK, .is_direct = word & DIRECT_BIT};
+        .size = done->byte_len, .number = imm & RAIL_NUMBER_MASK, .is_direct = imm & DIRECT_BIT};
     r->arrived++;
 }
 
@@ -453,7 +455,7 @@ int rail_poll(struct rail *r)
             receive_take(r, &done[good]);
         moved |= good;
         if (good < count) {
-            /* Flushed, most likely: what really happened is the send's completion. */
+            /* Most likely flushed; the cause is in the completion of a send. */
             struct explain_place at = rail_place(r);
 
             sends_poll(r);
@@ -466,7 +468,7 @@ int rail_poll(struct rail *r)
         if (err)
             rail_fail(r, EXPLAIN_POST, err);
     } while (count == RAIL_BATCH);
-    if (r->taken - r->told >= CREDIT_EVERY) {
+    if (r->taken - r->credited >= CREDIT_EVERY) {
         sends_poll(r);
         credit_post(r);
     }
@@ -484,17 +486,16 @@ const void *rail_next(const struct rail *r, struct rail_chunk *what)
 void rail_release(struct rail *r)
 {
     r->taken++;
-    if (r->taken - r->told >= CREDIT_EVERY && !r->failed.code) {
+    if (r->taken - r->credited >= CREDIT_EVERY && !r->failed.code) {
         if (r->under_way >= QUEUE_PAIR_SENDS / 2)
             sends_poll(r);
         credit_post(r);
     }
 }
 
-/* --- end ---------------------------------------------------------------------------------------
- */
+/* --- end -------------------------------------------------------------------------------------- */
 
-/* What was complete before the failure counts; the rest comes back as flushed. */
+/* Takes the chunks that arrived before the failure. The other receives complete as flushed. */
 static void stop_take(struct rail *r)
 {
     struct ibv_wc done[RAIL_BATCH];
@@ -521,7 +522,7 @@ void rail_stop(struct rail *r)
         poll(&p, 1, STOP_STEP_MS);
         rail_disarm(r);
     }
-    /* A device that gives nothing back: without a queue pair it can't write either. */
+    /* The device does not return the receives. Without a queue pair it cannot write either. */
     queue_pair_destroy(&r->pair);
     stop_take(r);
 }
@@ -534,8 +535,7 @@ const void *rail_posted(const struct rail *r, uint64_t index, struct rail_chunk 
     return r->memory.bytes + MEMORY_OUT + (index % MEMORY_SLOTS) * MEMORY_SLOT;
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 void rail_arm(struct rail *r, bool sends)
 {
@@ -557,7 +557,7 @@ void rail_disarm(struct rail *r)
     }
 }
 
-void rail_look(struct rail *r)
+void rail_poll_device(struct rail *r)
 {
     struct ibv_async_event event;
 

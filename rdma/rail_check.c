@@ -26,7 +26,8 @@ int rail_check_compare(const struct rail *r, const struct rail *over,
     if (over == r && memcmp(&c, wanted, sizeof(c)) == 0)
         return 0;
     if (c.magic != wanted->magic || c.tag != wanted->tag)
-        return fault_set(why, ML_ERR_LINK, "the link%s leads to something that is not of this job",
+        return fault_set(why, ML_ERR_LINK,
+                         "the link%s leads to something that does not belong to this job",
                          explain_place(&at, place));
     return fault_set(why, ML_ERR_LINK,
                      "the link%s leads from rank %d to rank %d instead: the hostfile's wiring does "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rail_check.h: the first chunk on each rail, which says who sends it: so wiring that is not what the
- * hostfile says is found out before anything else goes over it. */
+/* rail_check.h: the first chunk on each rail names its sender, so that wiring that differs from the
+ * hostfile is found before anything else is sent. */
 #ifndef RDMA_RAIL_CHECK_H
 #define RDMA_RAIL_CHECK_H
 
@@ -15,16 +15,17 @@ struct rail_check {
     int32_t from, to, rail, rails;
 };
 
-/* That of the rail with this index of `rails`. tag: the same for all of a group and nobody else. */
+/* The check for the rail with index `rail` of `rails`. tag: the same for all members of a group,
+ * and used by no other group. */
 struct rail_check rail_check_make(uint64_t tag, int from, int to, int rail, int rails);
 
-/* What came over the rail `over`, where `wanted` should have, over r. ML_ERR_LINK naming what is not as
- * wired. */
+/* Compares the `size` bytes at `came`, which arrived over rail `over`, with `wanted`, which should
+ * have arrived over r. ML_ERR_LINK names what is not wired as stated. */
 int rail_check_compare(const struct rail *r, const struct rail *over,
                        const struct rail_check *wanted, const void *came, size_t size,
                        struct fault *why);
 
-/* Nothing came over r in time. */
+/* Sets `why` because nothing arrived over r in time; returns ML_ERR_LINK. */
 int rail_check_late(const struct rail *r, struct fault *why);
 
 #endif

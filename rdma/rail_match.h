@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* rail_match.h: which of the peer's rails is the other end of which of this side's. */
+/* rail_match.h: pairs this side's rails with the peer's. */
 #ifndef RDMA_RAIL_MATCH_H
 #define RDMA_RAIL_MATCH_H
 
-#include "rdma/rail.h"
+#include "rdma/rail_end.h"
 
 #include <stdbool.h>
 
-/* Whether what the peer published of its `count` rails may be used. */
+/* True if the `count` ends that the peer published are safe to use. */
 bool rail_match_is_valid(const struct rail_end *ends, int count);
 
-/* match[i]: which of the higher rank's rails is the other end of the lower rank's i-th: one in the
- * same subnet if there is one, else in the order of the lists. */
+/* Sets match[i] to the index of the higher rank's rail that is the other end of the lower rank's
+ * rail i: one in the same subnet if there is one; the rest are paired in the order of the lists. */
 void rail_match(const struct rail_end *low, const struct rail_end *high, int count,
                 int match[RAILS_MOST]);
 

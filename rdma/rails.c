@@ -9,12 +9,12 @@ void rails_start(struct rails *s)
     s->live_count = s->count;
 }
 
-struct rail *rails_for(const struct rails *s, uint64_t number)
+struct rail *rails_route(const struct rails *s, uint64_t number)
 {
     return s->live[number % (unsigned)s->live_count];
 }
 
-struct rail *rails_with(const struct rails *s, uint64_t number, struct rail_chunk *what,
+struct rail *rails_find(const struct rails *s, uint64_t number, struct rail_chunk *what,
                         const void **bytes)
 {
     for (int i = 0; i < s->count; i++) {
@@ -27,7 +27,7 @@ struct rail *rails_with(const struct rails *s, uint64_t number, struct rail_chun
     return NULL;
 }
 
-static void drop(struct rails *s, int index)
+static void rails_drop(struct rails *s, int index)
 {
     s->lost[index].is_dropped = true;
     rail_stop(s->all[index]);
@@ -44,78 +44,80 @@ int rails_drop_failed(struct rails *s)
     for (int i = 0; i < s->count; i++) {
         if (s->lost[i].is_dropped || !s->all[i]->failed.code || s->live_count == 1)
             continue;
-        drop(s, i);
+        rails_drop(s, i);
         dropped = 1;
     }
     return dropped;
 }
 
-bool rails_say(struct rails *s, uint64_t out, struct rail_word *word)
+bool rails_control_next(struct rails *s, uint64_t out, struct rail_control *control)
 {
     for (int i = 0; i < s->count; i++) {
-        struct lost_rail *l = &s->lost[i];
+        struct rails_lost *l = &s->lost[i];
 
-        if (!l->is_dropped || l->has_said)
+        if (!l->is_dropped || l->has_sent_control)
             continue;
-        l->has_said = true;
-        *word = (struct rail_word){
-            .kind = RAIL_WORD_DROPPED, .rail = i, .count = s->all[i]->arrived, .out = out};
+        l->has_sent_control = true;
+        *control = (struct rail_control){
+            .kind = RAIL_CONTROL_DROPPED, .rail = i, .count = s->all[i]->arrived, .out = out};
         return true;
     }
     return false;
 }
 
-int rails_hear(struct rails *s, const struct rail_word *word, struct fault *why)
+int rails_control_take(struct rails *s, const struct rail_control *control, struct fault *why)
 {
-    struct lost_rail *l;
+    struct rails_lost *l;
     struct rail *r;
 
-    if (word->rail < 0 || word->rail >= s->count || s->lost[word->rail].has_heard)
-        return fault_set(why, ML_ERR_REFUSED, "%s drops a rail %d that it can't drop", s->peer,
-                         word->rail);
-    l = &s->lost[word->rail];
-    r = s->all[word->rail];
+    if (control->rail < 0 || control->rail >= s->count || s->lost[control->rail].has_peer_control)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "%s has dropped rail %d, which does not exist or was dropped before",
+                         s->peer, control->rail);
+    l = &s->lost[control->rail];
+    r = s->all[control->rail];
     if (!l->is_dropped) {
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK, "%s has lost its end of the link on %s port %d",
                       s->peer, r->port->device, r->port->number);
-        drop(s, word->rail);
-        l->is_told = true;
+        rails_drop(s, control->rail);
+        l->is_reported = true;
     }
-    if (word->count > r->posted || r->posted - word->count > MEMORY_SLOTS)
+    if (control->count > r->posted || r->posted - control->count > MEMORY_SLOTS)
         return fault_set(why, ML_ERR_REFUSED,
-                         "what %s tells of a rail that it has dropped makes no sense", s->peer);
-    l->has_heard = true;
-    l->next = word->count;
+                         "%s has dropped a rail with an impossible number of chunks", s->peer);
+    l->has_peer_control = true;
+    l->next = control->count;
     return 0;
 }
 
 const struct fault *rails_dropped(struct rails *s, int *left)
 {
     for (int i = 0; i < s->count; i++) {
-        if (!s->lost[i].is_dropped || s->lost[i].is_told)
+        if (!s->lost[i].is_dropped || s->lost[i].is_reported)
             continue;
-        s->lost[i].is_told = true;
+        s->lost[i].is_reported = true;
         *left = s->live_count;
         return &s->all[i]->failed;
     }
     return NULL;
 }
 
-bool rails_have_sent_again(const struct rails *s)
+bool rails_have_resent(const struct rails *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (s->lost[i].is_dropped && (!s->lost[i].has_heard || s->lost[i].next < s->all[i]->posted))
+        if (s->lost[i].is_dropped &&
+            (!s->lost[i].has_peer_control || s->lost[i].next < s->all[i]->posted))
             return false;
     return true;
 }
 
-static void send_again(struct rails *s, int index)
+static void rails_resend_from(struct rails *s, int index)
 {
     struct rail *from = s->all[index];
 
     while (s->lost[index].next < from->posted) {
-        struct rail *to = rails_for(s, s->lost[index].next);
+        struct rail *to = rails_route(s, s->lost[index].next);
         void *slot = rail_slot(to);
         struct rail_chunk what;
         const void *bytes;
@@ -128,9 +130,9 @@ static void send_again(struct rails *s, int index)
     }
 }
 
-void rails_send_again(struct rails *s)
+void rails_resend(struct rails *s)
 {
     for (int i = 0; i < s->count && s->live_count < s->count; i++)
-        if (s->lost[i].is_dropped && s->lost[i].has_heard && s->live_count > 0)
-            send_again(s, i);
+        if (s->lost[i].is_dropped && s->lost[i].has_peer_control && s->live_count > 0)
+            rails_resend_from(s, i);
 }

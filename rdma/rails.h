@@ -1,59 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rails.h: all rails to one peer, and what becomes of one that fails while there is another: this side
- * stops its queue pair and tells the peer (rail_word.h) how many chunks had come over it; the peer does
- * the same. What had not come goes again over the others, once the other side has said so: its queue pair
- * is stopped by then, so no chunk can come twice.
+ * rails.h: all rails to one peer, and what happens if one fails while others work. This side drops
+ * it: it stops the queue pair and sends the peer a control message (rail_control.h) with the number
+ * of chunks that had arrived over it. The peer does the same. Chunks that had not arrived are sent
+ * again over the other rails, but only after the peer's message: by then its queue pair is stopped,
+ * so no chunk can arrive twice.
  */
 #ifndef RDMA_RAILS_H
 #define RDMA_RAILS_H
 
 #include "common/fault.h"
 #include "rdma/rail.h"
-#include "rdma/rail_word.h"
+#include "rdma/rail_control.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is kept of a rail that is not used any more. */
-struct lost_rail {
+struct rails_lost {
     bool is_dropped;
-    bool is_told;   /* to the user */
-    bool has_said;  /* its word to the peer */
-    bool has_heard; /* the peer's */
-    uint64_t next;  /* of the chunks that go again, by their number on this rail */
+    bool is_reported;      /* to the user */
+    bool has_sent_control; /* the control message to the peer */
+    bool has_peer_control; /* the peer's has come */
+    uint64_t next;         /* index on this rail of the next chunk to send again */
 };
 
 struct rails {
-    struct rail *all[RAILS_MOST]; /* connected ones in the lower rank's order; owned */
+    struct rail *all[RAILS_MOST]; /* owned; once connected in the lower rank's order */
     int count;
     struct rail *live[RAILS_MOST]; /* those that are not dropped */
     int live_count;
-    struct lost_rail lost[RAILS_MOST];
-    const char *peer; /* "rank 3 on host b"; the endpoint's */
+    struct rails_lost lost[RAILS_MOST];
+    const char *peer; /* "rank 3 on host b"; owned by the endpoint */
 };
 
-/* Once `all` is connected: they are in use from now on. */
+/* Puts all rails into use, once `all` is connected. */
 void rails_start(struct rails *s);
 
-/* The live rail over which chunk `number` goes, and the one on which it has come, with it; or NULL. */
-struct rail *rails_for(const struct rails *s, uint64_t number);
-struct rail *rails_with(const struct rails *s, uint64_t number, struct rail_chunk *what,
+/* The live rail over which chunk `number` is sent. */
+struct rail *rails_route(const struct rails *s, uint64_t number);
+/* The rail on which chunk `number` has arrived, with the chunk in *what and *bytes; NULL: none. */
+struct rail *rails_find(const struct rails *s, uint64_t number, struct rail_chunk *what,
                         const void **bytes);
 
-/* 1 if a rail that has failed was dropped. The last one never is: its failure is the link's. */
+/* Drops the rails that have failed; returns 1 if there were any. The last live rail is never
+ * dropped: its failure is that of the link. */
 int rails_drop_failed(struct rails *s);
 
-/* What the peer must hear of a dropped rail, if anything; out: chunks sent so far over all rails. And its
- * own word of that kind: ML_ERR_REFUSED if it makes no sense. */
-bool rails_say(struct rails *s, uint64_t out, struct rail_word *word);
-int rails_hear(struct rails *s, const struct rail_word *word, struct fault *why);
+/* Stores the next control message for the peer in *control; false: there is none. out: number of
+ * chunks that were sent so far, over all rails. */
+bool rails_control_next(struct rails *s, uint64_t out, struct rail_control *control);
+/* Handles the peer's message that it has dropped a rail. ML_ERR_REFUSED if it makes no sense. */
+int rails_control_take(struct rails *s, const struct rail_control *control, struct fault *why);
 
-/* Why a rail was dropped, once for each that this side found out about; NULL: nothing new. */
+/* The reason why this side dropped a rail, once for each such rail, with the number of rails left
+ * in *left. NULL: nothing new. */
 const struct fault *rails_dropped(struct rails *s, int *left);
 
-/* Sends what has room now; and whether all that went into dropped rails has come, or gone again. */
-void rails_send_again(struct rails *s);
-bool rails_have_sent_again(const struct rails *s);
+/* Sends again as many chunks of dropped rails as there is room for. */
+void rails_resend(struct rails *s);
+/* True if every chunk that was sent over a dropped rail has arrived or was sent again. */
+bool rails_have_resent(const struct rails *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rdma_export.c: mlaunch-rdma.so's one export. */
+/* rdma_export.c: the only exported symbol of mlaunch-rdma.so. */
 #include "common/build_id.h"
 #include "rdma/rdma_table.h"
 #include "rdma/verbs/region.h"
@@ -23,8 +23,8 @@ static const struct endpoint_table table = {
     .trouble = endpoint_trouble,
     .chunk = endpoint_chunk,
     .release = endpoint_release,
-    .say = endpoint_say,
-    .hear = endpoint_hear,
+    .control_next = endpoint_control_next,
+    .control_take = endpoint_control_take,
     .dropped = endpoint_dropped,
     .poll = endpoint_poll,
     .failed = endpoint_failed,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rdma_table.h: what the runtime finds in mlaunch-rdma.so, which alone links libibverbs: one exported
- * function that gives endpoint.h, and region.h's ends, as a table. Hosts without libibverbs run all other backends.
+ * rdma_table.h: the interface of mlaunch-rdma.so, the only module that links libibverbs, so that
+ * hosts without it can run all other backends. Its one exported function returns a table of the
+ * functions of endpoint.h, and of the two of region.h that the allocator calls.
  */
 #ifndef RDMA_RDMA_TABLE_H
 #define RDMA_RDMA_TABLE_H
@@ -27,8 +28,8 @@ struct endpoint_table {
     const struct fault *(*trouble)(struct endpoint *e);
     const void *(*chunk)(struct endpoint *e, size_t *size, bool *is_direct);
     void (*release)(struct endpoint *e);
-    bool (*say)(struct endpoint *e, struct rail_word *word);
-    int (*hear)(struct endpoint *e, const struct rail_word *word, struct fault *why);
+    bool (*control_next)(struct endpoint *e, struct rail_control *control);
+    int (*control_take)(struct endpoint *e, const struct rail_control *control, struct fault *why);
     const struct fault *(*dropped)(struct endpoint *e, int *left);
     int (*poll)(struct endpoint *e);
     const struct fault *(*failed)(const struct endpoint *e);

@@ -4,51 +4,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct parked {
-    struct parked *next;
+struct reorder_chunk {
+    struct reorder_chunk *next;
     struct rail_chunk what;
     unsigned char bytes[];
 };
 
-static int put_aside(struct parking *p, struct rail *r, const struct rail_chunk *what,
-                     const void *bytes, struct fault *why)
+static int chunk_store(struct reorder *b, struct rail *r, const struct rail_chunk *what,
+                       const void *bytes, struct fault *why)
 {
-    struct parked *one = malloc(sizeof(*one) + (what->is_direct ? 0 : what->size));
+    struct reorder_chunk *one = malloc(sizeof(*one) + (what->is_direct ? 0 : what->size));
 
     if (!one)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory for what came out of order");
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for chunks that arrived out of order");
     one->what = *what;
     if (!what->is_direct)
         memcpy(one->bytes, bytes, what->size);
-    one->next = p->first;
-    p->first = one;
+    one->next = b->first;
+    b->first = one;
     rail_release(r);
     return 0;
 }
 
-int parking_take(struct parking *p, struct rails *s, uint64_t next, struct fault *why)
+int reorder_take(struct reorder *b, struct rails *s, uint64_t next, struct fault *why)
 {
     struct rail_chunk what;
     const void *bytes;
-    bool any = next < p->until;
+    bool any = next < b->until;
     int rc = 0;
 
-    while (any && !parking_find(p, next, &what) && !rails_with(s, next, &what, &bytes)) {
+    while (any && !reorder_find(b, next, &what) && !rails_find(s, next, &what, &bytes)) {
         any = false;
         for (int i = 0; i < s->count && !rc; i++) {
             bytes = rail_next(s->all[i], &what);
             if (!bytes)
                 continue;
-            rc = put_aside(p, s->all[i], &what, bytes, why);
+            rc = chunk_store(b, s->all[i], &what, bytes, why);
             any = !rc;
         }
     }
     return rc;
 }
 
-const void *parking_find(const struct parking *p, uint64_t number, struct rail_chunk *what)
+const void *reorder_find(const struct reorder *b, uint64_t number, struct rail_chunk *what)
 {
-    const struct parked *one = p->first;
+    const struct reorder_chunk *one = b->first;
 
     while (one && one->what.number != (number & RAIL_NUMBER_MASK))
         one = one->next;
@@ -58,9 +58,9 @@ const void *parking_find(const struct parking *p, uint64_t number, struct rail_c
     return one->bytes;
 }
 
-void parking_release(struct parking *p, uint64_t number)
+void reorder_release(struct reorder *b, uint64_t number)
 {
-    struct parked **place = &p->first, *one;
+    struct reorder_chunk **place = &b->first, *one;
 
     while (*place && (*place)->what.number != (number & RAIL_NUMBER_MASK))
         place = &(*place)->next;
@@ -71,11 +71,11 @@ void parking_release(struct parking *p, uint64_t number)
     free(one);
 }
 
-void parking_clear(struct parking *p)
+void reorder_clear(struct reorder *b)
 {
-    for (struct parked *one = p->first, *next; one; one = next) {
+    for (struct reorder_chunk *one = b->first, *next; one; one = next) {
         next = one->next;
         free(one);
     }
-    p->first = NULL;
+    b->first = NULL;
 }

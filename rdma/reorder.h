@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reorder.h: chunks that came before their turn. What goes again after a rail was lost stands behind later
- * chunks, whose slots it may even wait for: so until all that the peer had sent by then is here, what is
- * not next is put aside.
+ * reorder.h: a buffer for chunks that arrive out of order. A chunk that is sent again after a rail
+ * was lost arrives behind later chunks, and may even have to wait for their slots. So chunks are
+ * moved out of their slots into this buffer until everything that was sent before the loss has
+ * arrived.
  */
 #ifndef RDMA_REORDER_H
 #define RDMA_REORDER_H
@@ -12,19 +13,20 @@
 
 #include <stdint.h>
 
-struct parked;
-struct parking {
-    uint64_t until; /* up to this chunk, some may come again, behind later ones */
-    struct parked *first;
+struct reorder_chunk;
+struct reorder {
+    uint64_t until; /* chunks below this number may still arrive behind later ones */
+    struct reorder_chunk *first;
 };
 
-/* Takes in what is not next; next: the number of the chunk that is. */
-int parking_take(struct parking *p, struct rails *s, uint64_t next, struct fault *why);
+/* Moves arrived chunks into the buffer until chunk `next`, the next one in order, is found or
+ * nothing is left. ML_ERR_MEMORY. */
+int reorder_take(struct reorder *b, struct rails *s, uint64_t next, struct fault *why);
 
-/* Chunk `number`, if it is here, or NULL; and it is not needed any more. */
-const void *parking_find(const struct parking *p, uint64_t number, struct rail_chunk *what);
-void parking_release(struct parking *p, uint64_t number);
+/* Chunk `number` if it is in the buffer, valid until reorder_release; else NULL. */
+const void *reorder_find(const struct reorder *b, uint64_t number, struct rail_chunk *what);
+void reorder_release(struct reorder *b, uint64_t number);
 
-void parking_clear(struct parking *p);
+void reorder_clear(struct reorder *b); /* frees all chunks */
 
 #endif

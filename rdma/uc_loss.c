@@ -1,61 +1,63 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/uc_loss.h"
 
-enum { LATE_TICKS = 2 }; /* seconds after its answer, when what the peer had sent must be here */
+enum { LATE_TICKS = 2 }; /* seconds after the peer's answer: what it had sent must have arrived */
 
-/* What was sent well before must be here, and where nothing came, is there something on the way? */
-void doubts_tick(struct doubts *d, struct rails *s)
+void uc_loss_tick(struct uc_loss *u, struct rails *s)
 {
     for (int i = 0; i < s->count; i++) {
-        struct doubt *one = &d->of[i];
+        struct uc_loss_rail *one = &u->of[i];
         struct rail *r = s->all[i];
 
         if (s->lost[i].is_dropped || !r->is_connected || rail_is_reliable(r))
             continue;
         rail_poll(r);
+        /* What the peer had sent LATE_TICKS ago must be here by now. */
         if (one->has_answer && one->ticks++ >= LATE_TICKS) {
             rail_expect(r, one->sent);
             one->has_answer = false;
         }
-        one->asks = r->arrived == one->seen;
+        /* If nothing has arrived since the last tick: is anything on the way? */
+        one->must_query = r->arrived == one->seen;
         one->seen = r->arrived;
-        d->any |= one->asks;
+        u->any_control |= one->must_query;
     }
 }
 
-bool doubts_say(struct doubts *d, const struct rails *s, struct rail_word *word)
+bool uc_loss_control_next(struct uc_loss *u, const struct rails *s, struct rail_control *control)
 {
-    for (int i = 0; i < s->count && d->any; i++) {
-        struct doubt *one = &d->of[i];
-        bool *what = one->asks ? &one->asks : &one->answers;
+    for (int i = 0; i < s->count && u->any_control; i++) {
+        struct uc_loss_rail *one = &u->of[i];
+        bool *what = one->must_query ? &one->must_query : &one->must_answer;
 
         if (!*what || s->lost[i].is_dropped)
             continue;
-        *word = (struct rail_word){.kind = one->asks ? RAIL_WORD_ASKS : RAIL_WORD_SENT,
-                                   .rail = i,
-                                   .count = s->all[i]->posted};
+        *control =
+            (struct rail_control){.kind = one->must_query ? RAIL_CONTROL_QUERY : RAIL_CONTROL_SENT,
+                                  .rail = i,
+                                  .count = s->all[i]->posted};
         *what = false;
         return true;
     }
-    d->any = false;
+    u->any_control = false;
     return false;
 }
 
-void doubts_hear(struct doubts *d, struct rails *s, const struct rail_word *word)
+void uc_loss_control_take(struct uc_loss *u, struct rails *s, const struct rail_control *control)
 {
-    struct doubt *one = &d->of[word->rail];
+    struct uc_loss_rail *one = &u->of[control->rail];
 
-    if (s->lost[word->rail].is_dropped)
+    if (s->lost[control->rail].is_dropped)
         return;
-    if (word->kind == RAIL_WORD_ASKS) {
-        one->answers = d->any = true;
-        /* It may be a free slot that it waits for. */
-        rail_repeat_credit(s->all[word->rail]);
+    if (control->kind == RAIL_CONTROL_QUERY) {
+        one->must_answer = u->any_control = true;
+        /* The peer may be waiting for a free slot. */
+        rail_repeat_credit(s->all[control->rail]);
     } else if (!one->has_answer) {
-        *one = (struct doubt){.asks = one->asks,
-                              .answers = one->answers,
-                              .has_answer = true,
-                              .sent = word->count,
-                              .seen = one->seen};
+        *one = (struct uc_loss_rail){.must_query = one->must_query,
+                                     .must_answer = one->must_answer,
+                                     .has_answer = true,
+                                     .sent = control->count,
+                                     .seen = one->seen};
     }
 }

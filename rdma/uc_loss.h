@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uc_loss.h: whether what was sent last over unreliable rails (UC) has been lost, which no gap in the
- * numbers shows: a sleeper to whom nothing comes asks the peer, by another way, how far it has sent, and
- * what is not here a while after the answer is lost.
+ * uc_loss.h: detects that the last chunks sent over an unreliable rail (UC) were lost, which no gap
+ * in the indexes shows. A sleeping receiver to which nothing comes asks the peer, by a control
+ * message, how many chunks it has sent. If they have not arrived some seconds after the answer,
+ * they are lost.
  */
 #ifndef RDMA_UC_LOSS_H
 #define RDMA_UC_LOSS_H
@@ -12,22 +13,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct doubt {
-    bool asks, answers;  /* words to be said */
-    bool has_answer;     /* the peer said that it had sent `sent` */
-    int ticks;           /* since then */
-    uint64_t sent, seen; /* seen: what had arrived at the last tick */
+struct uc_loss_rail {
+    bool must_query, must_answer; /* control messages to send */
+    bool has_answer;              /* the peer said that it had sent `sent` chunks */
+    int ticks;                    /* since that answer */
+    uint64_t sent, seen;          /* seen: chunks that had arrived at the last tick */
 };
-struct doubts {
-    struct doubt of[RAILS_MOST];
-    bool any; /* words are to be said */
+struct uc_loss {
+    struct uc_loss_rail of[RAILS_MOST];
+    bool any_control; /* control messages are to be sent */
 };
 
-/* A second of sleep is over. */
-void doubts_tick(struct doubts *d, struct rails *s);
+/* To be called after each second of sleep. Fails rails on which chunks were lost. */
+void uc_loss_tick(struct uc_loss *u, struct rails *s);
 
-/* The next word for the peer, if there is one; and what came from it, of one of the rails. */
-bool doubts_say(struct doubts *d, const struct rails *s, struct rail_word *word);
-void doubts_hear(struct doubts *d, struct rails *s, const struct rail_word *word);
+/* Stores the next control message for the peer in *control; false: there is none. */
+bool uc_loss_control_next(struct uc_loss *u, const struct rails *s, struct rail_control *control);
+/* Handles a QUERY or SENT of the peer; control->rail must be a valid index. */
+void uc_loss_control_take(struct uc_loss *u, struct rails *s, const struct rail_control *control);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    SIGN_SECONDS = 2, /* of sleep between two signs of life */
+    KEEPALIVE_SECONDS = 2, /* of sleep between two keep-alives */
     TICK_SECONDS = 1,
     EVENTS = 2 * RAILS_MOST + 1,
 };
@@ -44,8 +44,8 @@ void watch_close(struct watch *w)
     w->timer = w->epoll = -1;
 }
 
-/* True if it was the timer. */
-static bool watch_take(struct watch *w, struct rails *s, int fd)
+/* Handles the event of one descriptor. True: it is the timer. */
+static bool watch_handle(struct watch *w, struct rails *s, int fd)
 {
     uint64_t expirations;
 
@@ -55,7 +55,7 @@ static bool watch_take(struct watch *w, struct rails *s, int fd)
         if (fd == s->all[i]->channel->fd)
             rail_disarm(s->all[i]);
         else if (fd == s->all[i]->port->context->async_fd)
-            rail_look(s->all[i]);
+            rail_poll_device(s->all[i]);
     }
     return false;
 }
@@ -67,10 +67,10 @@ bool watch_wake(struct watch *w, struct rails *s)
     bool tick = false;
 
     for (int i = 0; i < count; i++)
-        tick |= watch_take(w, s, events[i].data.fd);
-    if (tick && w->ticks++ % SIGN_SECONDS == 0)
+        tick |= watch_handle(w, s, events[i].data.fd);
+    if (tick && w->ticks++ % KEEPALIVE_SECONDS == 0)
         for (int i = 0; i < s->count; i++)
-            rail_sign(s->all[i]);
+            rail_keepalive(s->all[i]);
     return tick;
 }
 

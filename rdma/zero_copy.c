@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static bool find_keys(struct zero_copy *z, const struct rail *r, const void *at, size_t size,
+static bool keys_find(struct zero_copy *z, const struct rail *r, const void *at, size_t size,
                       struct region_keys *out)
 {
     struct explain_place place = rail_place(r);
@@ -23,21 +23,21 @@ bool zero_copy_announce(struct zero_copy *z, struct rail *over, uint32_t serial,
     for (int i = 0; i < z->rail_count; i++) {
         struct region_keys keys;
 
-        if (!find_keys(z, z->rails[i], at, size, &keys))
+        if (!keys_find(z, z->rails[i], at, size, &keys))
             return true;
         a.keys[i] = keys.remote;
     }
     return rail_announce(over, &a);
 }
 
-/* A device that acknowledges nothing (UC) is done with the bytes before they have arrived: where another
- * rail could send them again, they must be kept, which is to say copied. */
+/* An unreliable device (UC) completes a send before the bytes have arrived. If another rail may
+ * have to send them again, they must be kept, that is, copied into a slot. */
 static bool is_readable(const struct zero_copy *z, const struct rail *r)
 {
     return rail_is_reliable(r) || z->rail_count == 1;
 }
 
-static void look_for_announcement(struct zero_copy *z)
+static void announcement_find(struct zero_copy *z)
 {
     for (int i = 0; i < z->rail_count && !z->announced; i++) {
         const struct rail_announcement *a = rail_announced(z->rails[i], z->serial);
@@ -61,12 +61,12 @@ bool zero_copy_begin(struct zero_copy *z, uint32_t serial, const void *bytes, si
     for (int i = 0; i < z->rail_count; i++) {
         struct region_keys keys;
 
-        if (!is_readable(z, z->rails[i]) || !find_keys(z, z->rails[i], bytes, size, &keys))
+        if (!is_readable(z, z->rails[i]) || !keys_find(z, z->rails[i], bytes, size, &keys))
             continue;
         z->is_read[i] = any = true;
         z->keys[i] = keys.local;
     }
-    look_for_announcement(z);
+    announcement_find(z);
     return any || z->announced;
 }
 
@@ -77,7 +77,7 @@ struct rail_way zero_copy_way(struct zero_copy *z, const struct rail *over, size
     if (z->size < ZERO_COPY_LEAST)
         return way;
     if (!z->announced)
-        look_for_announcement(z);
+        announcement_find(z);
     if (z->is_read[over->index]) {
         way.from = z->bytes + offset;
         way.key = z->keys[over->index];

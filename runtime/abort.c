@@ -6,7 +6,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/group/news.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/world.h"
+#include "runtime/world_join.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ enum { HEARD_MS = 2000 };
 
 void abort_job(int status, const char *why)
 {
-    struct world *w = fork_guard_is_child ? NULL : world_current();
+    struct world *w = fork_guard_is_child ? NULL : world_join_current();
     bool is_heard = false;
 
     if ((status & 0xff) == 0)

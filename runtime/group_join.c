@@ -6,13 +6,13 @@
 #include "runtime/group/bell.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/transport/rdma_mesh.h"
 #include "runtime/transport/self_link.h"
 #include "runtime/transport/shm_link.h"
 #include "runtime/transport/tcp_mesh.h"
-#include "runtime/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ struct bring_up {
     int64_t deadline_ms;
 };
 
-/* Who is reached how: shared memory on one host unless the network's path was asked for there too.
- */
+/* Who is reached how: shared memory on one host unless the network's path was asked for there
+ * too. */
 static int plan_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -102,8 +102,10 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
         if (i != b->local_index)
             rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
                                i, why);
-    if (!rc && b->local_count == g->size)
+    if (!rc && b->local_count == g->size) {
+        g->slots = shm_segment_slot(g->segment, 0);
         rc = shm_segment_board(&g->board, g->segment, g, why);
+    }
     return rc;
 }
 
@@ -174,7 +176,7 @@ static int group_furnish(struct group *g, struct fault *why)
     if (!w->job.local_net)
         rc = hierarchy_find(&g->hierarchy, g, why);
     if (!rc && w->is_launched)
-        rc = bell_make(&g->bell, w->dir, w->generation, g->id, w->rank, why);
+        rc = bell_make(&g->waiting.bell, w->dir, w->generation, g->id, w->rank, why);
     return rc ? fault_wrap(why, "%s", group_describe(g, g->rank, who)) : 0;
 }
 
@@ -225,6 +227,6 @@ void group_leave(struct group *g)
     free(g->board);
     shm_segment_close(g->segment);
     news_remove(w->news, g);
-    bell_remove(g->bell, w->dir, w->generation, g->id, w->rank);
+    bell_remove(g->waiting.bell, w->dir, w->generation, g->id, w->rank);
     group_destroy(g);
 }

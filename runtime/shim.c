@@ -106,7 +106,7 @@ static inline const struct runtime_table *shim_runtime(void)
 
 /* --eager: the mesh is there before main(), in the process that the agent itself started only: its
  * children inherit the variable, but not the pid. */
-static __attribute__((constructor)) void shim_start(void)
+static __attribute__((constructor)) void shim_load_eagerly(void)
 {
     const char *eager = getenv("MLAUNCH_EAGER");
     char pid[24];
@@ -167,7 +167,9 @@ void ml_free(void *memory)
         table->free(memory);
 }
 
-/* The rest is alike: forward, or say why there is no runtime. */
+/* --- forwarded as they are ---------------------------------------------------------------------
+ */
+
 #define FORWARD(call, parameters, arguments)                                                       \
     int ml_##call parameters                                                                       \
     {                                                                                              \
@@ -181,75 +183,103 @@ FORWARD(finalize, (void), ())
 FORWARD(rank, (const ml_group *g), (g))
 FORWARD(size, (const ml_group *g), (g))
 FORWARD(split, (ml_group * g, int color, int key, ml_group **out), (g, color, key, out))
-FORWARD(all_reduce, (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op),
-        (g, in, out, count, type, op))
-FORWARD(reduce_scatter,
-        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op),
-        (g, in, out, count, type, op))
-FORWARD(reduce,
-        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op, int root),
-        (g, in, out, count, type, op, root))
-FORWARD(all_gather, (ml_group * g, const void *in, void *out, size_t size), (g, in, out, size))
-FORWARD(all_to_all, (ml_group * g, const void *in, void *out, size_t size), (g, in, out, size))
-FORWARD(broadcast, (ml_group * g, void *buf, size_t size, int root), (g, buf, size, root))
-FORWARD(gather, (ml_group * g, const void *in, void *out, size_t size, int root),
-        (g, in, out, size, root))
-FORWARD(scatter, (ml_group * g, const void *in, void *out, size_t size, int root),
-        (g, in, out, size, root))
-FORWARD(send, (ml_group * g, const void *buf, size_t size, int to), (g, buf, size, to))
-FORWARD(recv, (ml_group * g, void *buf, size_t size, int from), (g, buf, size, from))
-FORWARD(sendrecv,
-        (ml_group * g, const void *out, size_t out_size, int to, void *in, size_t in_size,
-         int from),
-        (g, out, out_size, to, in, in_size, from))
-FORWARD(barrier, (ml_group * g), (g))
 FORWARD(alloc, (size_t size, void **out), (size, out))
 FORWARD(test, (ml_request * request, int *done), (request, done))
 FORWARD(wait, (ml_request * request), (request))
 
-/* In error there is no request, which ml_wait takes for one that is done. */
-#define START(call, parameters, arguments)                                                         \
-    int ml_start_##call parameters                                                                 \
+/* --- calls on a group --------------------------------------------------------------------------
+ * A task holds the arguments of both forms of a call: the blocking one and the one that is started.
+ */
+
+static inline struct task task_reducing(enum call_kind kind, const char *name, const void *in,
+                                        void *out, size_t count, ml_type type, ml_op op, int root)
+{
+    return (struct task){.kind = kind,
+                         .name = name,
+                         .in = in,
+                         .out = out,
+                         .count = count,
+                         .type = type,
+                         .op = op,
+                         .root = root};
+}
+
+static inline struct task task_moving(enum call_kind kind, const char *name, const void *in,
+                                      void *out, size_t size, int root)
+{
+    return (struct task){
+        .kind = kind, .name = name, .in = in, .out = out, .count = size, .root = root};
+}
+
+static inline struct task task_message(const char *name, const void *out, size_t out_size, int to,
+                                       void *in, size_t in_size, int from)
+{
+    return (struct task){.kind = CALL_SEND,
+                         .name = name,
+                         .in = out,
+                         .out = in,
+                         .count = out_size,
+                         .root = -1,
+                         .to = to,
+                         .from = from,
+                         .out_size = in_size};
+}
+
+static int shim_run(ml_group *g, const struct task *t)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    return table ? table->run(g, t) : ML_ERR_SYSTEM;
+}
+
+/* In error there is no request, and ml_wait takes NULL for a request that is done. */
+static int shim_start(ml_group *g, const struct task *t, ml_request **request)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    if (table)
+        return table->start(g, t, request);
+    if (request)
+        *request = NULL;
+    return ML_ERR_SYSTEM;
+}
+
+/* Defines ml_CALL and ml_start_CALL with the given parameters; `made` makes the task from them. */
+#define CALL(call, made, ...)                                                                      \
+    int ml_##call(__VA_ARGS__)                                                                     \
     {                                                                                              \
-        const struct runtime_table *table = shim_runtime();                                        \
+        const struct task t = made;                                                                \
                                                                                                    \
-        if (table)                                                                                 \
-            return table->start_##call arguments;                                                  \
-        if (request)                                                                               \
-            *request = NULL;                                                                       \
-        return ML_ERR_SYSTEM;                                                                      \
+        return shim_run(g, &t);                                                                    \
+    }                                                                                              \
+    int ml_start_##call(__VA_ARGS__, ml_request **request)                                         \
+    {                                                                                              \
+        const struct task t = made;                                                                \
+                                                                                                   \
+        return shim_start(g, &t, request);                                                         \
     }
 
-START(all_reduce,
-      (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-       ml_request **request),
-      (g, in, out, count, type, op, request))
-START(reduce_scatter,
-      (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-       ml_request **request),
-      (g, in, out, count, type, op, request))
-START(reduce,
-      (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op, int root,
-       ml_request **request),
-      (g, in, out, count, type, op, root, request))
-START(all_gather, (ml_group * g, const void *in, void *out, size_t size, ml_request **request),
-      (g, in, out, size, request))
-START(all_to_all, (ml_group * g, const void *in, void *out, size_t size, ml_request **request),
-      (g, in, out, size, request))
-START(broadcast, (ml_group * g, void *buf, size_t size, int root, ml_request **request),
-      (g, buf, size, root, request))
-START(gather,
-      (ml_group * g, const void *in, void *out, size_t size, int root, ml_request **request),
-      (g, in, out, size, root, request))
-START(scatter,
-      (ml_group * g, const void *in, void *out, size_t size, int root, ml_request **request),
-      (g, in, out, size, root, request))
-START(send, (ml_group * g, const void *buf, size_t size, int to, ml_request **request),
-      (g, buf, size, to, request))
-START(recv, (ml_group * g, void *buf, size_t size, int from, ml_request **request),
-      (g, buf, size, from, request))
-START(sendrecv,
-      (ml_group * g, const void *out, size_t out_size, int to, void *in, size_t in_size, int from,
-       ml_request **request),
-      (g, out, out_size, to, in, in_size, from, request))
-START(barrier, (ml_group * g, ml_request **request), (g, request))
+CALL(all_reduce, task_reducing(CALL_ALL_REDUCE, "all_reduce", in, out, count, type, op, -1),
+     ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
+CALL(reduce_scatter,
+     task_reducing(CALL_REDUCE_SCATTER, "reduce_scatter", in, out, count, type, op, -1),
+     ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
+CALL(reduce, task_reducing(CALL_REDUCE, "reduce", in, out, count, type, op, root), ml_group *g,
+     const void *in, void *out, size_t count, ml_type type, ml_op op, int root)
+CALL(all_gather, task_moving(CALL_ALL_GATHER, "all_gather", in, out, size, -1), ml_group *g,
+     const void *in, void *out, size_t size)
+CALL(all_to_all, task_moving(CALL_ALL_TO_ALL, "all_to_all", in, out, size, -1), ml_group *g,
+     const void *in, void *out, size_t size)
+CALL(broadcast, task_moving(CALL_BROADCAST, "broadcast", NULL, buf, size, root), ml_group *g,
+     void *buf, size_t size, int root)
+CALL(gather, task_moving(CALL_GATHER, "gather", in, out, size, root), ml_group *g, const void *in,
+     void *out, size_t size, int root)
+CALL(scatter, task_moving(CALL_SCATTER, "scatter", in, out, size, root), ml_group *g,
+     const void *in, void *out, size_t size, int root)
+CALL(send, task_message("send", buf, size, to, NULL, 0, ML_NOBODY), ml_group *g, const void *buf,
+     size_t size, int to)
+CALL(recv, task_message("recv", NULL, 0, ML_NOBODY, buf, size, from), ml_group *g, void *buf,
+     size_t size, int from)
+CALL(sendrecv, task_message("sendrecv", out, out_size, to, in, in_size, from), ml_group *g,
+     const void *out, size_t out_size, int to, void *in, size_t in_size, int from)
+CALL(barrier, task_moving(CALL_BARRIER, "barrier", NULL, NULL, 0, -1), ml_group *g)

@@ -5,15 +5,15 @@
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/group_join.h"
 #include "runtime/process/stdio_guard.h"
-#include "runtime/world.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Groups of one need no coordinator; their numbers go down from here, those of the coordinator up.
- */
+/* Groups of one need no coordinator; their numbers go down from here, those of the coordinator
+ * up. */
 static _Atomic uint32_t next_alone = UINT32_MAX;
 
 static int split_create(struct group *g, uint32_t id, const int *members, int size,

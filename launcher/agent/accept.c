@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/job_file.h"
+#include "common/status.h"
 #include "common/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
@@ -24,7 +25,6 @@
 #include <unistd.h>
 
 enum {
-    STATUS_OURS = 125,
     DESCRIPTORS_PER_RANK = 3,
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections, … */
 };
@@ -214,9 +214,9 @@ static int wiring_describe(struct agent *a, struct fault *why)
 
     if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
         return 0;
-    root =
-        json_pack("{s:O, s:i, s:i, s:i, s:i}", "wiring", a->job->wiring, "port", a->job->rdma_port,
-                  "gid_index", a->job->gid_index, "mtu", a->job->mtu, "qp", a->job->qp);
+    root = json_pack("{s:O, s:i, s:i, s:i, s:i}", "wiring", a->job->wiring, "port",
+                     a->job->rdma.port, "gid_index", a->job->rdma.gid_index, "mtu",
+                     a->job->rdma.mtu, "qp", a->job->rdma.qp);
     text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     if (!text)

@@ -2,6 +2,7 @@
 /* mlaunch-agent: what mlaunch starts on each host of a job; mlaunch-agent(8). */
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/worker.h"
 #include "launcher/protocol/agent_protocol.h"
@@ -15,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STATUS_USAGE = 125, CLOEXEC_FLAG = 1U << 2 /* CLOSE_RANGE_CLOEXEC */ };
+enum { CLOEXEC_FLAG = 1U << 2 /* CLOSE_RANGE_CLOEXEC */ };
 
 /* What a terminal or a lost connection sends is no reason to end: the channel is. Slurm's warnings
  * (--signal=USR1@60) go to every process of a step, ranks and us. */
@@ -48,7 +49,7 @@ static int usage(void)
     fprintf(stderr,
             "mlaunch-agent: mlaunch starts this program on each host of a job and talks to it in "
             "frames; there is nothing to type here (see mlaunch-agent(8))\n");
-    return STATUS_USAGE;
+    return STATUS_OURS;
 }
 
 int main(int argc, char **argv)

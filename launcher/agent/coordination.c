@@ -16,7 +16,6 @@ struct coordination {
     struct agent *agent;
     struct server *server;
     struct agent_link *link;
-    int *ranks; /* of this host */
 };
 
 static void on_abort(int rank, int status, const char *why, void *arg)
@@ -78,15 +77,9 @@ int coordination_open(struct coordination **out, struct agent *a, char *address,
     int rc = 0;
 
     address[0] = '\0';
-    if (c)
-        c->ranks = calloc((size_t)job->rank_count, sizeof(*c->ranks));
-    if (!c || !c->ranks) {
-        free(c);
+    if (!c)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
     c->agent = a;
-    for (int i = 0; i < job->rank_count; i++)
-        c->ranks[i] = job->ranks[i].rank;
     if (job->host_of[0] == job->host && strcmp(job->backend, "none") != 0)
         rc = service_open(c, address, why);
     if (rc) {
@@ -104,7 +97,7 @@ int coordination_connect(struct coordination *c, const char *address, struct fau
     if (c->server || !address[0])
         return 0;
     return agent_link_open(&c->link, c->agent->base, address, job->job, job->secret, job->host,
-                           job->host_name, c->ranks, job->rank_count, on_lost, c, why);
+                           on_lost, c, why);
 }
 
 void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text)
@@ -121,6 +114,5 @@ void coordination_close(struct coordination *c)
         return;
     server_close(c->server);
     agent_link_close(c->link);
-    free(c->ranks);
     free(c);
 }

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/job_directory.h"
@@ -26,7 +27,6 @@ enum {
     CGROUP_WAIT_MS = 200,
     PASS_MS = 20,   /* between two looks into /proc */
     HUNG_MS = 1800, /* after the channel's end: a worker that isn't done by now does not run */
-    STATUS_FAILED = 125,
 };
 
 /* What the worker says, in one message. */
@@ -100,13 +100,13 @@ static int worker_reap(pid_t worker)
 
     while (waitpid(worker, &status, 0) < 0) {
         if (errno != EINTR)
-            return STATUS_FAILED;
+            return STATUS_OURS;
     }
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     log_error("the agent's worker (pid %d) was killed by signal %d (%s); its ranks are ended",
               (int)worker, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    return STATUS_FAILED;
+    return STATUS_OURS;
 }
 
 /* Waits for the worker's end. Meanwhile takes its note, and when the channel is gone gives the
@@ -202,12 +202,12 @@ int guard_run(int (*worker)(int guard_fd, pid_t guard))
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
         log_error("cannot make a socket pair: %s", strerror(errno));
-        return STATUS_FAILED;
+        return STATUS_OURS;
     }
     child = fork();
     if (child < 0) {
         log_error("cannot fork: %s", strerror(errno));
-        return STATUS_FAILED;
+        return STATUS_OURS;
     }
     if (child == 0) {
         close(pair[0]);

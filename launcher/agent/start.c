@@ -2,6 +2,7 @@
 #include "launcher/agent/start.h"
 
 #include "common/address.h"
+#include "common/status.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
@@ -135,7 +136,7 @@ static int rank_spawn(struct rank *r, int *status, struct fault *why)
     struct pipes pipes;
     int rc;
 
-    *status = 125;
+    *status = STATUS_OURS;
     if (!env)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = pipes_open(&pipes, r->in.kept != NULL, why);

@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/answer/answer.h"
@@ -28,7 +29,6 @@
 enum {
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
     STATUS_LOST = 1,
-    STATUS_FAILED = 125,
 };
 
 /* Nobody is there to report to: everything is ended, quickly. */
@@ -342,7 +342,7 @@ int worker_run(int guard_fd, pid_t guard)
         event_base_dispatch(a.base);
     } else {
         log_error("%s", why.text);
-        a.exit_status = STATUS_FAILED;
+        a.exit_status = STATUS_OURS;
     }
     worker_close(&a);
     return a.exit_status;

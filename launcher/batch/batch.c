@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/batch/batch_options.h"
 #include "launcher/batch/batch_script.h"
 #include "launcher/batch/batch_submit.h"
@@ -9,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-enum { STATUS_OURS = 125 };
 
 /* Executable, for systems that run the file itself. */
 static int file_write(const char *path, const char *script, struct fault *why)

@@ -3,7 +3,7 @@
 #include "common/number.h"
 #include "launcher/batch/batch_time.h"
 #include "launcher/options/option_table.h"
-#include "launcher/options/options.h"
+#include "launcher/options/options_load.h"
 #include "launcher/text/text_file.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 enum { COUNT_LIMIT = 1 << 20 };
 
-struct reader {
+struct batch_reader {
     struct batch_options *out;
     char *const *argv;
     int argc, at; /* argv[at] is next */
@@ -143,7 +143,7 @@ static const struct batch_option *find(const char *word)
     return NULL;
 }
 
-static int take_own(struct reader *r, const struct batch_option *spec, struct fault *why)
+static int take_own(struct batch_reader *r, const struct batch_option *spec, struct fault *why)
 {
     const char *word = r->argv[r->at++], *equals = strchr(word, '='), *value = NULL;
     int rc;
@@ -161,7 +161,7 @@ static int take_own(struct reader *r, const struct batch_option *spec, struct fa
 }
 
 /* An option of run and its value; what is wrong with it is said when all are judged. */
-static int take_run(struct reader *r, struct fault *why)
+static int take_run(struct batch_reader *r, struct fault *why)
 {
     const char *word = r->argv[r->at];
     char *name = strndup(word + 2, strcspn(word + 2, "="));
@@ -180,7 +180,7 @@ static int take_run(struct reader *r, struct fault *why)
     return rc;
 }
 
-static int read_words(struct reader *r, struct fault *why)
+static int read_words(struct batch_reader *r, struct fault *why)
 {
     struct string_list *words = &r->out->words;
     int rc = 0;
@@ -198,7 +198,7 @@ static int read_words(struct reader *r, struct fault *why)
     return rc;
 }
 
-static int read_system(struct reader *r, struct fault *why)
+static int read_system(struct batch_reader *r, struct fault *why)
 {
     static const char *const names[] = {"slurm", "pbs", "lsf", "sge"};
     const char *word = r->argc > 1 ? r->argv[1] : "";
@@ -255,7 +255,7 @@ static int check_run(struct batch_options *b, struct fault *why)
     from.argc = (int)words.count;
     from.argv = words.items;
     if (!rc)
-        rc = options_parse(&o, &from, why);
+        rc = options_load_from(&o, &from, why);
     if (!rc && o->action != OPTIONS_RUN)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--help and --version start no job");
     for (int i = 0; !rc && i < o->app_count; i++)
@@ -290,7 +290,7 @@ static int check_counts(const struct batch_options *b, struct fault *why)
 
 int batch_options_parse(struct batch_options *out, int argc, char *const *argv, struct fault *why)
 {
-    struct reader r = {out, argv, argc, 0};
+    struct batch_reader r = {out, argv, argc, 0};
     int rc;
 
     *out = (struct batch_options){0};

@@ -38,7 +38,7 @@ static int words_sort(struct string_list *run, struct string_list *bench, char *
     while (*words && !rc) {
         const char *word = *words++;
         bool takes_value = false;
-        bool is_bench = word[0] != '-' || bench_option_is(word, &takes_value);
+        bool is_bench = word[0] != '-' || bench_options_has(word, &takes_value);
         struct string_list *to = is_bench ? bench : run;
 
         if (is_bench)

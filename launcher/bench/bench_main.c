@@ -21,17 +21,17 @@ static int measure_all(const struct bench_options *o, ml_group *world, struct be
     if (rc)
         ml_abort(STATUS_FAILED, why->text); /* the others have begun */
     if (prints)
-        report_begin(o, ranks);
+        bench_report_begin(o, ranks);
     for (int i = 0; i < o->size_count && !rc; i++) {
-        rc = bench_measure(&all[i], o, world, (size_t)o->sizes[i], why);
+        rc = measure_size(&all[i], o, world, (size_t)o->sizes[i], why);
         if (rc)
             break;
         *errors += all[i].errors;
         if (prints)
-            report_add(o, ranks, &all[i], i == 0);
+            bench_report_add(o, ranks, &all[i], i == 0);
     }
     if (prints && !rc)
-        report_end(o, all, o->size_count);
+        bench_report_end(o, all, o->size_count);
     if (prints && !rc && o->plot)
         rc = plot_write(o->plot, o, ranks, all, o->size_count, why);
     return rc;
@@ -45,13 +45,13 @@ static int bench(const struct bench_options *o, ml_group *world, uint64_t *error
 
     if (ml_size(world) < 2 && (o->kind == BENCH_LAT || o->kind == BENCH_BW))
         return fault_set(why, ML_ERR_ARGUMENT, "%s needs at least two ranks: say -n 2",
-                         bench_kind_name(o->kind));
+                         bench_options_kind_name(o->kind));
     all = calloc((size_t)o->size_count, sizeof(*all));
     if (!all)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = measure_all(o, world, all, errors, why);
     for (int i = 0; i < o->size_count; i++)
-        bench_result_clear(&all[i]);
+        measure_clear(&all[i]);
     free(all);
     return rc;
 }
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     int rc = bench_options_parse(&o, argv + (argc > 0), &why);
 
     if (!rc && o.tune) {
-        rc = bench_tune(&o, &why);
+        rc = tune_run(&o, &why);
         if (rc)
             fprintf(stderr, "mlaunch-bench: %s\n", why.text);
         return rc ? STATUS_FAILED : 0;

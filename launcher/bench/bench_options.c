@@ -18,27 +18,27 @@ static const char *const type_names[] = {"bool",     "int8",    "int16",   "int3
 static const size_t type_sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8};
 static const char *const op_names[] = {"sum", "prod", "min", "max", "and", "or", "xor", NULL};
 
-const char *bench_kind_name(enum bench_kind kind)
+const char *bench_options_kind_name(enum bench_kind kind)
 {
     return kind_names[kind];
 }
 
-const char *bench_type_name(ml_type type)
+const char *bench_options_type_name(ml_type type)
 {
     return type_names[type];
 }
 
-size_t bench_type_size(ml_type type)
+size_t bench_options_type_size(ml_type type)
 {
     return type_sizes[type];
 }
 
-const char *bench_op_name(ml_op op)
+const char *bench_options_op_name(ml_op op)
 {
     return op_names[op];
 }
 
-bool bench_kind_reduces(enum bench_kind kind)
+bool bench_options_kind_reduces(enum bench_kind kind)
 {
     return kind == BENCH_ALL_REDUCE || kind == BENCH_REDUCE_SCATTER || kind == BENCH_REDUCE;
 }
@@ -247,7 +247,7 @@ static const struct bench_option *option_named(const char *word)
     return NULL;
 }
 
-bool bench_option_is(const char *word, bool *takes_value)
+bool bench_options_has(const char *word, bool *takes_value)
 {
     const struct bench_option *s = option_named(word);
 
@@ -306,7 +306,7 @@ static int check_tune(const struct bench_options *o, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--tune: %s has one algorithm only; all_reduce, all_gather, "
                          "reduce_scatter, reduce and broadcast have several",
-                         bench_kind_name(o->kind));
+                         bench_options_kind_name(o->kind));
     return 0;
 }
 

@@ -41,15 +41,15 @@ struct bench_options {
 };
 
 /* Whether `word` is an option of bench; *takes_value: the next word is its value, unless "=" is in it. */
-bool bench_option_is(const char *word, bool *takes_value);
+bool bench_options_has(const char *word, bool *takes_value);
 
 /* `words`: NULL-terminated. ML_ERR_ARGUMENT in words. */
 int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why);
 
-const char *bench_kind_name(enum bench_kind kind);
-const char *bench_type_name(ml_type type);
-size_t bench_type_size(ml_type type);
-const char *bench_op_name(ml_op op);
-bool bench_kind_reduces(enum bench_kind kind);
+const char *bench_options_kind_name(enum bench_kind kind);
+const char *bench_options_type_name(ml_type type);
+size_t bench_options_type_size(ml_type type);
+const char *bench_options_op_name(ml_op op);
+bool bench_options_kind_reduces(enum bench_kind kind);
 
 #endif

@@ -12,14 +12,14 @@ static const double outlier = 3;
 
 static const char *type_of(const struct bench_options *o)
 {
-    return o->kind == BENCH_BARRIER ? "" : bench_type_name(o->type);
+    return o->kind == BENCH_BARRIER ? "" : bench_options_type_name(o->type);
 }
 
 static void table_begin(const struct bench_options *o, int ranks)
 {
-    printf("# %s, %d %s", bench_kind_name(o->kind), ranks, ranks == 1 ? "rank" : "ranks");
-    if (bench_kind_reduces(o->kind))
-        printf(", %s of %s", bench_op_name(o->op), bench_type_name(o->type));
+    printf("# %s, %d %s", bench_options_kind_name(o->kind), ranks, ranks == 1 ? "rank" : "ranks");
+    if (bench_options_kind_reduces(o->kind))
+        printf(", %s of %s", bench_options_op_name(o->op), bench_options_type_name(o->type));
     printf(": times in us, bandwidths in GB/s (10^9 bytes)\n"
            "#%12s %12s %10s %10s %10s %9s %9s %8s\n",
            "bytes", "count", "min", "median", "p99", "algbw", "busbw", "errors");
@@ -76,13 +76,13 @@ static void table_end(const struct bench_result *all, int count)
 static void csv_rounds(const struct bench_options *o, int ranks, const struct bench_result *r)
 {
     for (int i = 0; i < r->iterations; i++)
-        printf("%s,%zu,%zu,%s,%d,%d,%.3f,%d\n", bench_kind_name(o->kind), r->bytes, r->count,
-               type_of(o), ranks, i + 1, r->us[i], times_median(r, i) >= outlier);
+        printf("%s,%zu,%zu,%s,%d,%d,%.3f,%d\n", bench_options_kind_name(o->kind), r->bytes,
+               r->count, type_of(o), ranks, i + 1, r->us[i], times_median(r, i) >= outlier);
 }
 
 static void csv_row(const struct bench_options *o, int ranks, const struct bench_result *r)
 {
-    printf("%s,%zu,%zu,%s,%d,%.3f,%.3f,%.3f,%.6f,%.6f,", bench_kind_name(o->kind), r->bytes,
+    printf("%s,%zu,%zu,%s,%d,%.3f,%.3f,%.3f,%.6f,%.6f,", bench_options_kind_name(o->kind), r->bytes,
            r->count, type_of(o), ranks, r->min_us, r->median_us, r->p99_us, r->algorithm_gbps,
            r->bus_gbps);
     if (o->check)
@@ -124,7 +124,7 @@ static void json_row(const struct bench_options *o, const struct bench_result *r
     printf("}");
 }
 
-void report_begin(const struct bench_options *o, int ranks)
+void bench_report_begin(const struct bench_options *o, int ranks)
 {
     if (o->form == BENCH_TABLE)
         table_begin(o, ranks);
@@ -134,12 +134,12 @@ void report_begin(const struct bench_options *o, int ranks)
                          "busbw_GBps,errors");
     else
         printf("{\"op\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"results\": [",
-               bench_kind_name(o->kind), type_of(o), ranks);
+               bench_options_kind_name(o->kind), type_of(o), ranks);
     fflush(stdout);
 }
 
-void report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
-                bool is_first)
+void bench_report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
+                      bool is_first)
 {
     if (o->form == BENCH_TABLE)
         table_row(o, r);
@@ -150,7 +150,7 @@ void report_add(const struct bench_options *o, int ranks, const struct bench_res
     fflush(stdout);
 }
 
-void report_end(const struct bench_options *o, const struct bench_result *all, int count)
+void bench_report_end(const struct bench_options *o, const struct bench_result *all, int count)
 {
     if (o->form == BENCH_TABLE)
         table_end(all, count);

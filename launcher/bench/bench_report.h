@@ -5,9 +5,9 @@
 
 #include "launcher/bench/measure.h"
 
-void report_begin(const struct bench_options *o, int ranks);
-void report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
-                bool is_first);
-void report_end(const struct bench_options *o, const struct bench_result *all, int count);
+void bench_report_begin(const struct bench_options *o, int ranks);
+void bench_report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
+                      bool is_first);
+void bench_report_end(const struct bench_options *o, const struct bench_result *all, int count);
 
 #endif

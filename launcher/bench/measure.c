@@ -2,6 +2,7 @@
 #include "launcher/bench/measure.h"
 
 #include "common/clock.h"
+#include "launcher/bench/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,14 +145,14 @@ static int check(struct bench_case *c, struct bench_result *r, struct fault *why
     int rc = 0;
 
     if (c->options->check)
-        rc = bench_case_check(c, &mine);
+        rc = pattern_check(c, &mine);
     if (!rc && c->options->check)
         rc = ml_all_reduce(c->world, &mine, &r->errors, 1, ML_UINT64, ML_SUM);
     return rc ? call_failed(why, rc) : 0;
 }
 
-int bench_measure(struct bench_result *out, const struct bench_options *o, ml_group *world,
-                  size_t size, struct fault *why)
+int measure_size(struct bench_result *out, const struct bench_options *o, ml_group *world,
+                 size_t size, struct fault *why)
 {
     struct bench_result r = {0};
     struct bench_case c;
@@ -159,6 +160,7 @@ int bench_measure(struct bench_result *out, const struct bench_options *o, ml_gr
 
     if (rc)
         return rc;
+    pattern_fill(&c); /* also touches the pages before anything is timed */
     r.bytes = c.bytes;
     r.count = c.count;
     rc = iterations_choose(&c, &r.iterations, why);
@@ -177,13 +179,13 @@ int bench_measure(struct bench_result *out, const struct bench_options *o, ml_gr
     r.bus_gbps = r.algorithm_gbps * bus_factor(o->kind, c.ranks);
     bench_case_close(&c);
     if (rc)
-        bench_result_clear(&r);
+        measure_clear(&r);
     else
         *out = r;
     return rc;
 }
 
-void bench_result_clear(struct bench_result *r)
+void measure_clear(struct bench_result *r)
 {
     free(r->us);
     r->us = NULL;

@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_BENCH_MEASURE_H
 #define LAUNCHER_BENCH_MEASURE_H
 
-#include "launcher/bench/buffers.h"
+#include "launcher/bench/bench_case.h"
 
 struct bench_result {
     size_t bytes, count;
@@ -18,8 +18,8 @@ struct bench_result {
 };
 
 /* ML_ERR_* with a sentence if a call failed at this rank. */
-int bench_measure(struct bench_result *out, const struct bench_options *o, ml_group *world,
-                  size_t size, struct fault *why);
-void bench_result_clear(struct bench_result *r);
+int measure_size(struct bench_result *out, const struct bench_options *o, ml_group *world,
+                 size_t size, struct fault *why);
+void measure_clear(struct bench_result *r);
 
 #endif

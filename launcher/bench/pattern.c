@@ -3,13 +3,16 @@
 
 #include <string.h>
 
-enum { ELEMENT_MOST = 8 };
+enum {
+    ELEMENT_MOST = 8,
+    CANARY = 0xa5, /* fills `out` before the call */
+};
 
 /* --- reduced ------------------------------------------------------------------------------------
  */
 
 /* A whole number >= 0 in the 16 bits of IEEE's half. */
-static uint16_t half(unsigned value)
+static uint16_t half_of(unsigned value)
 {
     unsigned exponent = 0;
 
@@ -20,7 +23,7 @@ static uint16_t half(unsigned value)
     return (uint16_t)(((exponent + 15) << 10) + ((value - (1U << exponent)) << 10 >> exponent));
 }
 
-static uint16_t brain(unsigned value)
+static uint16_t brain_of(unsigned value)
 {
     float f = (float)value;
     uint32_t bits;
@@ -32,7 +35,7 @@ static uint16_t brain(unsigned value)
 static void element_write(unsigned char out[ELEMENT_MOST], ml_type type, unsigned value)
 {
     uint64_t whole = value; /* little-endian or not: copied below by its own type's size */
-    uint16_t two_bytes = type == ML_FLOAT16 ? half(value) : brain(value);
+    uint16_t two_bytes = type == ML_FLOAT16 ? half_of(value) : brain_of(value);
     uint32_t four_bytes = value;
     float single[2] = {(float)value, 0};
     double twice = value;
@@ -63,7 +66,7 @@ static void element_write(unsigned char out[ELEMENT_MOST], ml_type type, unsigne
         break;
     case ML_FLOAT32:
     case ML_COMPLEX64:
-        memcpy(out, single, bench_type_size(type));
+        memcpy(out, single, bench_options_type_size(type));
         break;
     case ML_FLOAT64:
         memcpy(out, &twice, sizeof(twice));
@@ -85,7 +88,7 @@ static bool has_two(size_t place)
     return place % 3 != 0;
 }
 
-static unsigned reduced_bool(const struct bench_case *c, bool with_two)
+static unsigned bool_reduced(const struct bench_case *c, bool with_two)
 {
     switch (c->options->op) {
     case ML_PROD:
@@ -98,12 +101,12 @@ static unsigned reduced_bool(const struct bench_case *c, bool with_two)
 }
 
 /* n ones, or n - 1 of them and a two. */
-static unsigned reduced(const struct bench_case *c, bool with_two)
+static unsigned value_reduced(const struct bench_case *c, bool with_two)
 {
     unsigned n = (unsigned)c->ranks, ones = with_two ? n - 1 : n;
 
     if (c->options->type == ML_BOOL)
-        return reduced_bool(c, with_two);
+        return bool_reduced(c, with_two);
     switch (c->options->op) {
     case ML_SUM:
         return n + with_two;
@@ -122,9 +125,9 @@ static unsigned reduced(const struct bench_case *c, bool with_two)
     return 0;
 }
 
-static void fill_elements(struct bench_case *c)
+static void elements_fill(struct bench_case *c)
 {
-    size_t element = bench_type_size(c->options->type), n = c->bytes / element;
+    size_t element = bench_options_type_size(c->options->type), n = c->bytes / element;
     unsigned char one[ELEMENT_MOST], two[ELEMENT_MOST];
 
     element_write(one, c->options->type, value_of(c, false));
@@ -136,16 +139,16 @@ static void fill_elements(struct bench_case *c)
     }
 }
 
-static uint64_t wrong_elements(const struct bench_case *c)
+static uint64_t elements_wrong(const struct bench_case *c)
 {
-    size_t element = bench_type_size(c->options->type), first = 0;
+    size_t element = bench_options_type_size(c->options->type), first = 0;
     unsigned char plain[ELEMENT_MOST], with_two[ELEMENT_MOST];
     uint64_t errors = 0;
 
     if (c->options->kind == BENCH_REDUCE_SCATTER)
         first = c->count * (size_t)c->rank;
-    element_write(plain, c->options->type, reduced(c, false));
-    element_write(with_two, c->options->type, reduced(c, true));
+    element_write(plain, c->options->type, value_reduced(c, false));
+    element_write(with_two, c->options->type, value_reduced(c, true));
     for (size_t i = 0; i < c->count; i++)
         errors += memcmp(c->out + i * element, has_two(first + i) ? with_two : plain, element) != 0;
     return errors;
@@ -161,7 +164,7 @@ static unsigned char byte_at(int from, int to, size_t i)
                            (unsigned)(i >> 8) * 3U);
 }
 
-static uint64_t wrong_bytes(const unsigned char *bytes, size_t size, int from, int to)
+static uint64_t bytes_wrong(const unsigned char *bytes, size_t size, int from, int to)
 {
     uint64_t errors = 0;
 
@@ -170,7 +173,7 @@ static uint64_t wrong_bytes(const unsigned char *bytes, size_t size, int from, i
     return errors;
 }
 
-static void fill_bytes(struct bench_case *c)
+static void bytes_fill(struct bench_case *c)
 {
     bool is_for_each = c->options->kind == BENCH_ALL_TO_ALL;
     size_t part = is_for_each ? c->share : c->bytes;
@@ -179,47 +182,60 @@ static void fill_bytes(struct bench_case *c)
         c->in[i] = byte_at(c->rank, is_for_each ? (int)(i / part) : -1, i % part);
 }
 
-static uint64_t wrong_shares(const struct bench_case *c)
+static uint64_t shares_wrong(const struct bench_case *c)
 {
     int to = c->options->kind == BENCH_ALL_TO_ALL ? c->rank : -1;
     uint64_t errors = 0;
 
     for (int from = 0; from < c->ranks; from++)
-        errors += wrong_bytes(c->out + (size_t)from * c->share, c->share, from, to);
+        errors += bytes_wrong(c->out + (size_t)from * c->share, c->share, from, to);
     return errors;
 }
 
 void pattern_fill(struct bench_case *c)
 {
-    if (bench_kind_reduces(c->options->kind))
-        fill_elements(c);
+    if (bench_options_kind_reduces(c->options->kind))
+        elements_fill(c);
     else
-        fill_bytes(c);
+        bytes_fill(c);
+    memset(c->out, CANARY, c->bytes);
 }
 
-uint64_t pattern_errors(const struct bench_case *c)
+static uint64_t errors_count(const struct bench_case *c)
 {
     int last = (c->rank + c->ranks - 1) % c->ranks;
 
     switch (c->options->kind) {
     case BENCH_ALL_REDUCE:
     case BENCH_REDUCE_SCATTER:
-        return wrong_elements(c);
+        return elements_wrong(c);
     case BENCH_REDUCE:
-        return c->rank == 0 ? wrong_elements(c) : 0;
+        return c->rank == 0 ? elements_wrong(c) : 0;
     case BENCH_ALL_GATHER:
     case BENCH_ALL_TO_ALL:
-        return wrong_shares(c);
+        return shares_wrong(c);
     case BENCH_BROADCAST:
-        return c->rank == 0 ? 0 : wrong_bytes(c->out, c->bytes, 0, -1);
+        return c->rank == 0 ? 0 : bytes_wrong(c->out, c->bytes, 0, -1);
     case BENCH_SENDRECV:
-        return wrong_bytes(c->out, c->bytes, last, -1);
+        return bytes_wrong(c->out, c->bytes, last, -1);
     case BENCH_LAT:
-        return c->rank > 1 ? 0 : wrong_bytes(c->out, c->bytes, 1 - c->rank, -1);
+        return c->rank > 1 ? 0 : bytes_wrong(c->out, c->bytes, 1 - c->rank, -1);
     case BENCH_BW:
-        return c->rank != 1 ? 0 : wrong_bytes(c->out, c->bytes, 0, -1);
+        return c->rank != 1 ? 0 : bytes_wrong(c->out, c->bytes, 0, -1);
     case BENCH_BARRIER:
         break;
     }
     return 0;
+}
+
+int pattern_check(struct bench_case *c, uint64_t *errors)
+{
+    int rc;
+
+    *errors = 0;
+    pattern_fill(c);
+    rc = bench_case_run(c);
+    if (!rc)
+        *errors = errors_count(c);
+    return rc;
 }

@@ -169,9 +169,10 @@ static void draw(const struct plot *p, const struct bench_options *o, int ranks,
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     fprintf(p->file, "<text x=\"%d\" y=\"24\" text-anchor=\"middle\">%s, %d %s", WIDTH / 2,
-            bench_kind_name(o->kind), ranks, ranks == 1 ? "rank" : "ranks");
-    if (bench_kind_reduces(o->kind))
-        fprintf(p->file, ", %s of %s", bench_op_name(o->op), bench_type_name(o->type));
+            bench_options_kind_name(o->kind), ranks, ranks == 1 ? "rank" : "ranks");
+    if (bench_options_kind_reduces(o->kind))
+        fprintf(p->file, ", %s of %s", bench_options_op_name(o->op),
+                bench_options_type_name(o->type));
     fprintf(p->file,
             ": <tspan fill=\"#1f77b4\">median time, least to 99th percentile</tspan>%s</text>\n",
             p->most > 0 ? "; <tspan fill=\"#d95f02\">bus bandwidth</tspan>" : "");

@@ -63,7 +63,8 @@ static int choose(const struct tuning *t, int column, struct fault *why)
     char text[64];
     int rc;
 
-    snprintf(text, sizeof(text), "%s:%s", bench_kind_name(t->options->kind), t->names[column]);
+    snprintf(text, sizeof(text), "%s:%s", bench_options_kind_name(t->options->kind),
+             t->names[column]);
     rc = column ? setenv("MLAUNCH_ALGO", text, 1) : unsetenv("MLAUNCH_ALGO");
     return rc ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
@@ -77,12 +78,12 @@ static int measure_sizes(struct tuning *t, int column, ml_group *world, struct f
     for (int i = 0; i < t->options->size_count && !rc; i++) {
         struct bench_result r;
 
-        rc = bench_measure(&r, t->options, world, (size_t)t->options->sizes[i], why);
+        rc = measure_size(&r, t->options, world, (size_t)t->options->sizes[i], why);
         if (rc)
             break;
         t->bytes[i] = r.bytes;
         t->us[i][column] = r.median_us;
-        bench_result_clear(&r);
+        measure_clear(&r);
     }
     return rc;
 }
@@ -123,7 +124,7 @@ static void print_rows(const struct tuning *t)
     printf("# %s, %d ranks: median us by algorithm; table: what is taken unless MLAUNCH_ALGO says "
            "otherwise\n"
            "#%12s",
-           bench_kind_name(t->options->kind), t->ranks, "bytes");
+           bench_options_kind_name(t->options->kind), t->ranks, "bytes");
     for (int i = 0; i < t->count; i++)
         printf(" %12s", t->names[i]);
     printf(" %12s %s\n", "fastest", "table / fastest");
@@ -150,7 +151,8 @@ static void print_crossovers(const struct tuning *t)
             if (t->us[to + 1][best] > gain * t->us[to + 1][best_of(t, to + 1)])
                 break;
         printf("#   MLAUNCH_ALGO=%s:%s   from %zu to %zu bytes\n",
-               bench_kind_name(t->options->kind), t->names[best], t->bytes[from], t->bytes[to]);
+               bench_options_kind_name(t->options->kind), t->names[best], t->bytes[from],
+               t->bytes[to]);
     }
 }
 
@@ -175,7 +177,7 @@ static void columns_set(struct tuning *t)
             t->names[t->count++] = algorithms[i].algorithm;
 }
 
-int bench_tune(const struct bench_options *o, struct fault *why)
+int tune_run(const struct bench_options *o, struct fault *why)
 {
     struct tuning t = {.options = o};
     int rc = 0;

@@ -7,6 +7,6 @@
 
 /* Joins the job anew for each algorithm, because MLAUNCH_ALGO is read then, and leaves it; rank 0 prints. The caller has
  * not joined. */
-int bench_tune(const struct bench_options *o, struct fault *why);
+int tune_run(const struct bench_options *o, struct fault *why);
 
 #endif

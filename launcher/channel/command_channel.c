@@ -5,6 +5,7 @@
  * its stderr, which nobody else would empty, and waits for its end.
  */
 #include "common/clock.h"
+#include "common/quiet_thread.h"
 #include "launcher/channel/channel_ops.h"
 #include "launcher/channel/srun_command.h"
 #include "launcher/process/last_words.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,19 +269,6 @@ static int argv_make(struct command_channel *c, const struct host *host, struct 
     return rc;
 }
 
-/* Signals are for mlaunch's main thread. */
-static int thread_start(struct command_channel *c)
-{
-    sigset_t all, before;
-    int err;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    err = pthread_create(&c->thread, NULL, command_run, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return err;
-}
-
 static int command_start(struct command_channel *c, struct fault *why)
 {
     int rc = stream_child_start(&c->child, c->argv, c->environment ? c->environment : environ, true,
@@ -293,7 +280,7 @@ static int command_start(struct command_channel *c, struct fault *why)
     c->base.fd = c->child.fd;
     c->process = pidfd_open(c->child.pid, 0);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    err = c->process < 0 || c->wake < 0 ? errno : thread_start(c);
+    err = c->process < 0 || c->wake < 0 ? errno : quiet_thread_start(&c->thread, 0, command_run, c);
     if (!err)
         return 0;
     stream_child_end(&c->child);

@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "launcher/hosts/allocation_system.h"
+#include "launcher/hosts/host_list_finish.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
@@ -11,8 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct allocation_system *const systems[] = {&allocation_slurm, &allocation_pbs,
-                                                          &allocation_lsf, &allocation_sge};
+static const struct allocation_system *const systems[] = {&allocation_slurm, &allocation_system_pbs,
+                                                          &allocation_lsf, &allocation_system_sge};
 
 static int read_system(struct host_list **out, const struct allocation_system *s,
                        char *const *environment, struct fault *why)
@@ -28,23 +29,16 @@ static int read_system(struct host_list **out, const struct allocation_system *s
         rc = host_list_create(&l, source, why);
     if (!rc)
         rc = s->read(l, environment, why);
-    if (!rc)
-        rc = host_list_merge(l, why);
     free(source);
-    if (rc) {
-        host_list_destroy(l);
-        return fault_wrap(why, "this is %s %s allocation, but its hosts can't be told", s->article,
-                          s->name);
-    }
-    *out = l;
-    return 0;
+    rc = host_list_finish(out, l, rc, why);
+    return rc ? fault_wrap(why, "cannot read the hosts of this %s allocation", s->name) : 0;
 }
 
 int allocation_read(struct host_list **out, char *const *environment, struct fault *why)
 {
     *out = NULL;
     for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
-        if (allocation_find(environment, systems[i]->variables, NULL))
+        if (allocation_system_find(environment, systems[i]->variables, NULL))
             return read_system(out, systems[i], environment, why);
     return 0;
 }

@@ -25,7 +25,7 @@ static int add_words(struct host_list *l, char *text, bool has_slots, struct fau
         if (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots))
             return fault_set(why, ML_ERR_ARGUMENT, "no number of slots stands behind '%s'",
                              text_show(shown, name));
-        rc = allocation_add(l, name, slots, false, why);
+        rc = allocation_system_add(l, name, slots, false, why);
     }
     if (!rc && l->count == 0)
         rc = fault_set(why, ML_ERR_ARGUMENT, "it names no host");
@@ -34,12 +34,12 @@ static int add_words(struct host_list *l, char *text, bool has_slots, struct fau
 
 static int lsf_read(struct host_list *l, char *const *environment, struct fault *why)
 {
-    const char *name, *value = allocation_find(environment, variables, &name);
+    const char *name, *value = allocation_system_find(environment, variables, &name);
     char *copy = NULL;
     int rc;
 
     if (strcmp(name, "LSB_DJOB_HOSTFILE") == 0)
-        return allocation_add_lines(l, name, value, false, why);
+        return allocation_system_add_lines(l, name, value, false, why);
     rc = string_copy(&copy, value, why);
     if (!rc && (rc = add_words(l, copy, strcmp(name, "LSB_MCPU_HOSTS") == 0, why)))
         fault_wrap(why, "%s", name);
@@ -47,4 +47,4 @@ static int lsf_read(struct host_list *l, char *const *environment, struct fault 
     return rc;
 }
 
-const struct allocation_system allocation_lsf = {"an", "LSF", "LSB_JOBID", variables, lsf_read};
+const struct allocation_system allocation_lsf = {"LSF", "LSB_JOBID", variables, lsf_read};

@@ -49,9 +49,9 @@ static int read_slots(int **out, size_t count, char *const *environment, const c
     int *slots = NULL, rc = 0;
 
     if (!is_part(environment, list))
-        text = allocation_find(environment, tasks, &name);
+        text = allocation_system_find(environment, tasks, &name);
     if (!text) {
-        text = allocation_find(environment, cpus, &name);
+        text = allocation_system_find(environment, cpus, &name);
         rc = cpus_per_task(environment, &divisor, why);
     }
     if (!rc && (rc = node_list_counts(&slots, count, text ? text : "1", why)))
@@ -66,7 +66,7 @@ static int read_slots(int **out, size_t count, char *const *environment, const c
 /* A list that was cut or edited would otherwise run the job smaller than it was given. */
 static int check_total(size_t count, char *const *environment, const char *list, struct fault *why)
 {
-    const char *name, *text = allocation_find(environment, totals, &name);
+    const char *name, *text = allocation_system_find(environment, totals, &name);
     char shown[TEXT_SHOWN];
     int64_t total;
 
@@ -78,7 +78,7 @@ static int check_total(size_t count, char *const *environment, const char *list,
 
 static int slurm_read(struct host_list *l, char *const *environment, struct fault *why)
 {
-    const char *list, *text = allocation_find(environment, lists, &list);
+    const char *list, *text = allocation_system_find(environment, lists, &list);
     struct string_list names = {0};
     int *slots = NULL, rc = node_list_expand(&names, text, HOSTS_LIMIT, why);
 
@@ -89,11 +89,11 @@ static int slurm_read(struct host_list *l, char *const *environment, struct faul
     if (!rc)
         rc = read_slots(&slots, names.count, environment, text, why);
     for (size_t i = 0; i < names.count && !rc; i++)
-        if ((rc = allocation_add(l, names.items[i], slots[i], true, why)))
+        if ((rc = allocation_system_add(l, names.items[i], slots[i], true, why)))
             fault_wrap(why, "%s", list);
     free(slots);
     string_list_clear(&names);
     return rc;
 }
 
-const struct allocation_system allocation_slurm = {"a", "Slurm", "SLURM_JOB_ID", lists, slurm_read};
+const struct allocation_system allocation_slurm = {"Slurm", "SLURM_JOB_ID", lists, slurm_read};

@@ -2,6 +2,7 @@
 #include "launcher/hosts/allocation_system.h"
 
 #include "common/number.h"
+#include "launcher/hosts/host_list_parse.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *allocation_find(char *const *environment, const char *const *names, const char **name)
+const char *allocation_system_find(char *const *environment, const char *const *names,
+                                   const char **name)
 {
     for (; *names; names++) {
         const char *value = environment_find(environment, *names);
@@ -23,12 +25,12 @@ const char *allocation_find(char *const *environment, const char *const *names, 
     return NULL;
 }
 
-int allocation_add(struct host_list *l, const char *name, int64_t slots, bool node,
-                   struct fault *why)
+int allocation_system_add(struct host_list *l, const char *name, int64_t slots, bool node,
+                          struct fault *why)
 {
     struct host h = {0};
     char shown[TEXT_SHOWN];
-    int rc = host_parse(&h, name, why);
+    int rc = host_list_parse_host(&h, name, why);
 
     if (!rc && h.slots)
         rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' is no host's name", text_show(shown, name));
@@ -37,11 +39,11 @@ int allocation_add(struct host_list *l, const char *name, int64_t slots, bool no
     h.slots = (int)slots;
     if (!rc)
         rc = host_list_add(l, &h, why);
-    host_clear(&h);
+    host_list_clear_host(&h);
     return rc;
 }
 
-static int add_line(struct host_list *l, char *line, bool has_slots, struct fault *why)
+static int line_add(struct host_list *l, char *line, bool has_slots, struct fault *why)
 {
     char *name = has_slots ? strsep(&line, " \t") : line, *count = NULL, shown[TEXT_SHOWN];
     int64_t slots = 1;
@@ -53,11 +55,11 @@ static int add_line(struct host_list *l, char *line, bool has_slots, struct faul
     if (has_slots && (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots)))
         return fault_set(why, ML_ERR_ARGUMENT, "no number of slots stands behind '%s'",
                          text_show(shown, name));
-    return allocation_add(l, name, slots, false, why);
+    return allocation_system_add(l, name, slots, false, why);
 }
 
-int allocation_add_lines(struct host_list *l, const char *variable, const char *path,
-                         bool has_slots, struct fault *why)
+int allocation_system_add_lines(struct host_list *l, const char *variable, const char *path,
+                                bool has_slots, struct fault *why)
 {
     char *text = NULL, *rest, *line;
     size_t size = 0;
@@ -68,7 +70,7 @@ int allocation_add_lines(struct host_list *l, const char *variable, const char *
     rest = text;
     for (int number = 1; !rc && (line = text_line(&rest)); number++) {
         line = text_trim(line);
-        if (*line && (rc = add_line(l, line, has_slots, why)))
+        if (*line && (rc = line_add(l, line, has_slots, why)))
             fault_wrap(why, "%s: %s line %d", variable, path, number);
     }
     free(text);
@@ -76,3 +78,28 @@ int allocation_add_lines(struct host_list *l, const char *variable, const char *
         rc = fault_set(why, ML_ERR_ARGUMENT, "%s: %s names no host", variable, path);
     return rc;
 }
+
+/* --- PBS: PBS_NODEFILE has a line with a host for each of its slots ------------------------------ */
+
+static const char *const pbs_variables[] = {"PBS_NODEFILE", NULL};
+
+static int pbs_read(struct host_list *l, char *const *environment, struct fault *why)
+{
+    return allocation_system_add_lines(
+        l, *pbs_variables, allocation_system_find(environment, pbs_variables, NULL), false, why);
+}
+
+const struct allocation_system allocation_system_pbs = {"PBS", "PBS_JOBID", pbs_variables,
+                                                        pbs_read};
+
+/* --- SGE: PE_HOSTFILE has lines "host slots queue processors" ------------------------------------ */
+
+static const char *const sge_variables[] = {"PE_HOSTFILE", NULL};
+
+static int sge_read(struct host_list *l, char *const *environment, struct fault *why)
+{
+    return allocation_system_add_lines(
+        l, *sge_variables, allocation_system_find(environment, sge_variables, NULL), true, why);
+}
+
+const struct allocation_system allocation_system_sge = {"SGE", "JOB_ID", sge_variables, sge_read};

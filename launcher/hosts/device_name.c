@@ -28,7 +28,7 @@ int device_name_check(const char *name, struct fault *why)
                      text_show(shown, name));
 }
 
-int device_names_check(char *const *names, size_t count, struct fault *why)
+int device_name_check_rails(char *const *names, size_t count, struct fault *why)
 {
     if (count > DEVICE_RAILS)
         return fault_set(why, ML_ERR_ARGUMENT, "names %zu devices, and %d are the most", count,

@@ -12,6 +12,6 @@ enum { DEVICE_RAILS = 8 /* to one host */ };
 int device_name_check(const char *name, struct fault *why);
 
 /* Whether the list may be the rails to one host: no port twice, nor a device with and without a port, nor too many. */
-int device_names_check(char *const *names, size_t count, struct fault *why);
+int device_name_check_rails(char *const *names, size_t count, struct fault *why);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/host_list.h"
+
 #include "launcher/hosts/host_name.h"
-#include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ int host_list_create(struct host_list **out, const char *source, struct fault *w
     return 0;
 }
 
-static int ready(char ***list, struct fault *why)
+static int strings_ensure(char ***list, struct fault *why)
 {
     struct string_list none = {0};
 
@@ -36,7 +36,7 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why)
 
     if (l->count == HOSTS_LIMIT)
         return fault_set(why, ML_ERR_ARGUMENT, "more than %d hosts", HOSTS_LIMIT);
-    if ((rc = ready(&h->ips, why)) || (rc = ready(&h->env, why)))
+    if ((rc = strings_ensure(&h->ips, why)) || (rc = strings_ensure(&h->env, why)))
         return rc;
     if ((l->count & (l->count - 1)) == 0) { /* room for twice as many at each power of two */
         struct host *more =
@@ -50,6 +50,24 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why)
     l->hosts[l->count++] = *h;
     *h = (struct host){0};
     return 0;
+}
+
+int host_list_local(struct host_list **out, struct fault *why)
+{
+    struct host_list *l = NULL;
+    struct host h = {0};
+    int rc = host_list_create(&l, "this machine", why);
+
+    if (!rc)
+        rc = string_copy(&h.name, "localhost", why);
+    if (!rc)
+        rc = host_list_add(l, &h, why);
+    host_list_clear_host(&h);
+    if (rc)
+        host_list_destroy(l);
+    else
+        *out = l;
+    return rc;
 }
 
 static bool has_wire(const struct host *from, int to)
@@ -68,7 +86,7 @@ int host_list_check_wiring(const struct host_list *l, struct fault *why)
     return 0;
 }
 
-void host_clear(struct host *h)
+void host_list_clear_host(struct host *h)
 {
     free(h->name);
     free(h->user);
@@ -87,7 +105,7 @@ void host_list_destroy(struct host_list *l)
     if (!l)
         return;
     for (int i = 0; i < l->count; i++)
-        host_clear(&l->hosts[i]);
+        host_list_clear_host(&l->hosts[i]);
     free(l->hosts);
     free(l->backend);
     free(l->source);

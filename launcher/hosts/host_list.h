@@ -7,6 +7,11 @@
 
 #include <stdbool.h>
 
+enum {
+    HOSTS_LIMIT = 65536,   /* in one list */
+    SLOTS_LIMIT = 1 << 20, /* of one host */
+};
+
 /* How the host's agent is started. */
 enum host_way { HOST_BY_SSH, HOST_IS_HERE, HOST_BY_SRUN, HOST_BY_COMMAND };
 
@@ -34,20 +39,22 @@ struct host_list {
     char *source;  /* "hostfile h.json", "-H", "this machine": for messages */
 };
 
-/* Parses -H's "a,b:4,[::1]:2,user@c". Names that could pass for an option or hold control
- * characters, and empty ones, are refused. A host named twice offers its slots twice. */
-int host_list_parse(struct host_list **out, const char *text, struct fault *why);
-
-/* Reads a hostfile, JSON or text by its first non-blank byte, and validates it (DESIGN of the file:
- * hostfile(5)). Each message names file, host and the entry at fault. */
-int hostfile_read(struct host_list **out, const char *path, struct fault *why);
+/* An empty list; `source` is copied. ML_ERR_MEMORY. */
+int host_list_create(struct host_list **out, const char *source, struct fault *why);
+void host_list_destroy(struct host_list *l); /* takes NULL */
 
 /* This machine alone, with unstated slots. */
 int host_list_local(struct host_list **out, struct fault *why);
 
-/* Every pair of hosts has a device both ways; else ML_ERR_ARGUMENT naming the pair. */
-int host_list_check_wiring(const struct host_list *l, struct fault *why);
+/* Appends `h`, whose contents then belong to the list and which is empty afterwards; on failure the
+ * contents stay the caller's. Fills in is_local, and gives ips and env empty lists if they are NULL.
+ * ML_ERR_ARGUMENT: the list is full. */
+int host_list_add(struct host_list *l, struct host *h, struct fault *why);
 
-void host_list_destroy(struct host_list *l); /* takes NULL */
+/* Frees the contents of a host that is in no list. */
+void host_list_clear_host(struct host *h);
+
+/* ML_ERR_ARGUMENT names the first pair of hosts of which one has no RDMA device towards the other. */
+int host_list_check_wiring(const struct host_list *l, struct fault *why);
 
 #endif

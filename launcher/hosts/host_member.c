@@ -9,7 +9,7 @@
 
 enum { IGNORED_LIMIT = 16 }; /* names that are worth a warning each */
 
-const char *member_type(const json_t *value)
+const char *host_member_type(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -31,14 +31,15 @@ const char *member_type(const json_t *value)
     }
 }
 
-int member_mistyped(struct fault *why, const char *name, const char *wanted, const json_t *value)
+int host_member_mistyped(struct fault *why, const char *name, const char *wanted,
+                         const json_t *value)
 {
     return fault_set(why, ML_ERR_ARGUMENT, "%s: must be %s, not %s", name, wanted,
-                     member_type(value));
+                     host_member_type(value));
 }
 
-int member_unknown(const json_t *object, const char *const *known, struct string_list *ignored,
-                   struct fault *why)
+int host_member_unknown(const json_t *object, const char *const *known, struct string_list *ignored,
+                        struct fault *why)
 {
     char shown[TEXT_SHOWN];
     int rc;
@@ -60,19 +61,20 @@ int member_unknown(const json_t *object, const char *const *known, struct string
     return 0;
 }
 
-int member_strings(struct string_list *out, const json_t *value, const char *wanted,
-                   int (*check)(const char *text, struct fault *why), struct fault *why)
+int host_member_strings(struct string_list *out, const json_t *value, const char *wanted,
+                        int (*check)(const char *text, struct fault *why), struct fault *why)
 {
     int rc;
 
     if (!json_is_array(value))
-        return fault_set(why, ML_ERR_ARGUMENT, "must be %s, not %s", wanted, member_type(value));
+        return fault_set(why, ML_ERR_ARGUMENT, "must be %s, not %s", wanted,
+                         host_member_type(value));
     for (size_t i = 0; i < json_array_size(value); i++) {
         const json_t *item = json_array_get(value, i);
 
         if (!json_is_string(item))
             return fault_set(why, ML_ERR_ARGUMENT, "entry %zu must be a string, not %s", i,
-                             member_type(item));
+                             host_member_type(item));
         if ((rc = check(json_string_value(item), why)))
             return fault_wrap(why, "entry %zu", i);
         if ((rc = string_list_add(out, json_string_value(item), why)))
@@ -81,7 +83,7 @@ int member_strings(struct string_list *out, const json_t *value, const char *wan
     return 0;
 }
 
-static int add_assignment(struct string_list *out, const char *name, const json_t *value,
+static int assignment_add(struct string_list *out, const char *name, const json_t *value,
                           struct fault *why)
 {
     char shown[TEXT_SHOWN], *text = NULL;
@@ -89,7 +91,7 @@ static int add_assignment(struct string_list *out, const char *name, const json_
 
     text_show(shown, name);
     if (!json_is_string(value))
-        return member_mistyped(why, shown, "a string", value);
+        return host_member_mistyped(why, shown, "a string", value);
     if (strchr(name, '='))
         return fault_set(why, ML_ERR_ARGUMENT, "the variable's name '%s' holds a '='", shown);
     if ((rc = string_format(&text, why, "%s=%s", name, json_string_value(value))))
@@ -101,15 +103,15 @@ static int add_assignment(struct string_list *out, const char *name, const json_
     return rc;
 }
 
-int member_environment(struct string_list *out, const json_t *value, struct fault *why)
+int host_member_environment(struct string_list *out, const json_t *value, struct fault *why)
 {
     int rc = 0;
 
     if (!json_is_object(value))
-        return member_strings(out, value, "a list of \"NAME=VALUE\" or an object",
-                              environment_check, why);
+        return host_member_strings(out, value, "a list of \"NAME=VALUE\" or an object",
+                                   environment_check, why);
     for (void *i = json_object_iter((json_t *)value); i && !rc;
          i = json_object_iter_next((json_t *)value, i))
-        rc = add_assignment(out, json_object_iter_key(i), json_object_iter_value(i), why);
+        rc = assignment_add(out, json_object_iter_key(i), json_object_iter_value(i), why);
     return rc;
 }

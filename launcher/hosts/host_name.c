@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/host_name.h"
+
 #include "common/address.h"
 #include "common/number.h"
 #include "launcher/text/string_list.h"
@@ -13,7 +14,7 @@
 enum { NAME_LIMIT = 255 };
 
 /* The same characters that OpenSSH refuses: a name ends in ProxyCommand's shell as %h or %r. */
-static int check_word(const char *word, const char *what, struct fault *why)
+static int word_check(const char *word, const char *what, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -39,7 +40,7 @@ static int check_word(const char *word, const char *what, struct fault *why)
 }
 
 /* Splits what follows "user@" into name and number; brackets are taken off. Changes `text`. */
-static int split(char *text, char **name, char **number, struct fault *why)
+static int text_split(char *text, char **name, char **number, struct fault *why)
 {
     char shown[TEXT_SHOWN], *end;
 
@@ -73,7 +74,7 @@ static int split(char *text, char **name, char **number, struct fault *why)
     return 0;
 }
 
-static int take_number(struct host_name *h, const char *text, const struct host_number *number,
+static int number_read(struct host_name *h, const char *text, const struct host_number *number,
                        struct fault *why)
 {
     char shown[TEXT_SHOWN];
@@ -87,23 +88,30 @@ static int take_number(struct host_name *h, const char *text, const struct host_
 }
 
 /* `text` is a private copy. */
-static int parse(struct host_name *h, char *text, const struct host_number *number,
-                 struct fault *why)
+static int name_read(struct host_name *h, char *text, const struct host_number *number,
+                     struct fault *why)
 {
     char *at = strrchr(text, '@'), *name, *digits;
     int rc;
 
     if (at) {
         *at = '\0';
-        if ((rc = check_word(text, "the user's name", why)) ||
+        if ((rc = word_check(text, "the user's name", why)) ||
             (rc = string_copy(&h->user, text, why)))
             return rc;
         text = at + 1;
     }
-    if ((rc = split(text, &name, &digits, why)) ||
-        (rc = check_word(name, "the host's name", why)) || (rc = string_copy(&h->name, name, why)))
+    if ((rc = text_split(text, &name, &digits, why)) ||
+        (rc = word_check(name, "the host's name", why)) || (rc = string_copy(&h->name, name, why)))
         return rc;
-    return digits ? take_number(h, digits, number, why) : 0;
+    return digits ? number_read(h, digits, number, why) : 0;
+}
+
+static void name_clear(struct host_name *h)
+{
+    free(h->user);
+    free(h->name);
+    *h = (struct host_name){0};
 }
 
 int host_name_parse(struct host_name *out, const char *text, const struct host_number *number,
@@ -115,20 +123,13 @@ int host_name_parse(struct host_name *out, const char *text, const struct host_n
 
     if (rc)
         return rc;
-    rc = parse(&h, copy, number, why);
+    rc = name_read(&h, copy, number, why);
     free(copy);
     if (rc)
-        host_name_clear(&h);
+        name_clear(&h);
     else
         *out = h;
     return rc;
-}
-
-void host_name_clear(struct host_name *h)
-{
-    free(h->user);
-    free(h->name);
-    *h = (struct host_name){0};
 }
 
 bool host_name_is_local(const char *name)

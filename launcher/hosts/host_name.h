@@ -24,7 +24,6 @@ struct host_number {
  * out of range. */
 int host_name_parse(struct host_name *out, const char *text, const struct host_number *number,
                     struct fault *why);
-void host_name_clear(struct host_name *h);
 
 /* localhost, 127.x.x.x, ::1, or the name of this machine. */
 bool host_name_is_local(const char *name);

@@ -7,6 +7,7 @@
 #include "common/address.h"
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"
+#include "launcher/hosts/host_list_finish.h"
 #include "launcher/hosts/host_member.h"
 #include "launcher/hosts/host_name.h"
 #include "launcher/hosts/hostfile.h"
@@ -22,7 +23,7 @@
 static const char *const file_members[] = {"backend", "envs", "hosts", NULL};
 static const char *const host_members[] = {"ssh", "ips", "rdma", "slots", "env", "cwd", NULL};
 
-static int take_ssh(struct host *h, const json_t *value, struct fault *why)
+static int ssh_read(struct host *h, const json_t *value, struct fault *why)
 {
     static const struct host_number port = {"port", 65535};
     struct host_name n;
@@ -31,7 +32,7 @@ static int take_ssh(struct host *h, const json_t *value, struct fault *why)
     if (!value)
         return fault_set(why, ML_ERR_ARGUMENT, "\"ssh\" is missing: how is the host reached?");
     if (!json_is_string(value))
-        return member_mistyped(why, "ssh", "a string", value);
+        return host_member_mistyped(why, "ssh", "a string", value);
     rc = host_name_parse(&n, json_string_value(value), &port, why);
     if (rc)
         return fault_wrap(why, "ssh");
@@ -41,7 +42,7 @@ static int take_ssh(struct host *h, const json_t *value, struct fault *why)
     return 0;
 }
 
-static int check_ip(const char *ip, struct fault *why)
+static int ip_check(const char *ip, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -53,14 +54,14 @@ static int check_ip(const char *ip, struct fault *why)
     return 0;
 }
 
-static int take_slots(struct host *h, const json_t *value, struct fault *why)
+static int slots_read(struct host *h, const json_t *value, struct fault *why)
 {
     json_int_t slots = json_integer_value(value);
 
     if (!value)
         return 0;
     if (!json_is_integer(value))
-        return member_mistyped(why, "slots", "a whole number", value);
+        return host_member_mistyped(why, "slots", "a whole number", value);
     if (slots < 1 || slots > SLOTS_LIMIT)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "slots: %" JSON_INTEGER_FORMAT " is not from 1 to %d", slots, SLOTS_LIMIT);
@@ -68,14 +69,14 @@ static int take_slots(struct host *h, const json_t *value, struct fault *why)
     return 0;
 }
 
-static int take_cwd(struct host *h, const json_t *value, struct fault *why)
+static int cwd_read(struct host *h, const json_t *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
     if (!value)
         return 0;
     if (!json_is_string(value))
-        return member_mistyped(why, "cwd", "a string", value);
+        return host_member_mistyped(why, "cwd", "a string", value);
     if (json_string_value(value)[0] != '/')
         return fault_set(why, ML_ERR_ARGUMENT, "cwd: '%s' is not an absolute path",
                          text_show(shown, json_string_value(value)));
@@ -83,7 +84,7 @@ static int take_cwd(struct host *h, const json_t *value, struct fault *why)
 }
 
 /* One entry of a row: null or [] is none, a string one device or port, a list its rails. */
-static int take_wire(char ***out, const json_t *value, struct fault *why)
+static int wire_read(char ***out, const json_t *value, struct fault *why)
 {
     struct string_list devices = {0};
     int rc = 0;
@@ -93,10 +94,10 @@ static int take_wire(char ***out, const json_t *value, struct fault *why)
         if (!rc)
             rc = string_list_add(&devices, json_string_value(value), why);
     } else if (!json_is_null(value)) {
-        rc = member_strings(&devices, value, "a device, a list of devices or null",
-                            device_name_check, why);
+        rc = host_member_strings(&devices, value, "a device, a list of devices or null",
+                                 device_name_check, why);
         if (!rc)
-            rc = device_names_check(devices.items, devices.count, why);
+            rc = device_name_check_rails(devices.items, devices.count, why);
     }
     if (!rc)
         rc = string_list_release(&devices, out, why);
@@ -104,14 +105,14 @@ static int take_wire(char ***out, const json_t *value, struct fault *why)
     return rc;
 }
 
-static int take_row(struct host *h, const json_t *row, size_t self, size_t hosts, struct fault *why)
+static int row_read(struct host *h, const json_t *row, size_t self, size_t hosts, struct fault *why)
 {
     int rc;
 
     if (!row)
         return 0;
     if (!json_is_array(row))
-        return member_mistyped(why, "rdma", "a list", row);
+        return host_member_mistyped(why, "rdma", "a list", row);
     if (json_array_size(row) != hosts)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "rdma: its length is %zu, the number of hosts %zu; it needs an entry for "
@@ -127,21 +128,21 @@ static int take_row(struct host *h, const json_t *row, size_t self, size_t hosts
     if (!h->rdma)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (size_t j = 0; j < hosts; j++) {
-        if ((rc = take_wire(&h->rdma[j], json_array_get(row, j), why)))
+        if ((rc = wire_read(&h->rdma[j], json_array_get(row, j), why)))
             return fault_wrap(why, "rdma[%zu]", j);
         h->rdma_count++;
     }
     return 0;
 }
 
-static int take_list(char ***out, const json_t *value, const char *name,
+static int list_read(char ***out, const json_t *value, const char *name,
                      int (*check)(const char *, struct fault *), struct fault *why)
 {
     struct string_list l = {0};
     int rc = 0;
 
     if (value)
-        rc = member_strings(&l, value, "a list of strings", check, why);
+        rc = host_member_strings(&l, value, "a list of strings", check, why);
     if (rc)
         fault_wrap(why, "%s", name);
     else
@@ -151,12 +152,12 @@ static int take_list(char ***out, const json_t *value, const char *name,
 }
 
 /* What "envs" says for all hosts, then the host's own "env". */
-static int take_env(struct host *h, const json_t *value, char *const *shared, struct fault *why)
+static int env_read(struct host *h, const json_t *value, char *const *shared, struct fault *why)
 {
     struct string_list l = {0};
     int rc = string_list_add_all(&l, shared, why);
 
-    if (!rc && value && (rc = member_environment(&l, value, why)))
+    if (!rc && value && (rc = host_member_environment(&l, value, why)))
         fault_wrap(why, "env");
     if (!rc)
         rc = string_list_release(&l, &h->env, why);
@@ -170,21 +171,21 @@ struct place {
     struct string_list *ignored; /* unknown members */
 };
 
-static int take_members(struct host *h, const json_t *o, const struct place *p, struct fault *why)
+static int members_read(struct host *h, const json_t *o, const struct place *p, struct fault *why)
 {
     int rc;
 
-    if ((rc = take_ssh(h, json_object_get(o, "ssh"), why)) ||
-        (rc = member_unknown(o, host_members, p->ignored, why)) ||
-        (rc = take_list(&h->ips, json_object_get(o, "ips"), "ips", check_ip, why)) ||
-        (rc = take_row(h, json_object_get(o, "rdma"), p->self, p->hosts, why)) ||
-        (rc = take_slots(h, json_object_get(o, "slots"), why)) ||
-        (rc = take_env(h, json_object_get(o, "env"), p->shared, why)))
+    if ((rc = ssh_read(h, json_object_get(o, "ssh"), why)) ||
+        (rc = host_member_unknown(o, host_members, p->ignored, why)) ||
+        (rc = list_read(&h->ips, json_object_get(o, "ips"), "ips", ip_check, why)) ||
+        (rc = row_read(h, json_object_get(o, "rdma"), p->self, p->hosts, why)) ||
+        (rc = slots_read(h, json_object_get(o, "slots"), why)) ||
+        (rc = env_read(h, json_object_get(o, "env"), p->shared, why)))
         return rc;
-    return take_cwd(h, json_object_get(o, "cwd"), why);
+    return cwd_read(h, json_object_get(o, "cwd"), why);
 }
 
-static int read_host(struct host_list *l, const json_t *o, const struct place *p, struct fault *why)
+static int host_read(struct host_list *l, const json_t *o, const struct place *p, struct fault *why)
 {
     struct host h = {0};
     const char *name = json_string_value(json_object_get(o, "ssh"));
@@ -193,11 +194,11 @@ static int read_host(struct host_list *l, const json_t *o, const struct place *p
 
     if (!json_is_object(o))
         return fault_set(why, ML_ERR_ARGUMENT, "hosts[%zu]: must be an object, not %s", p->self,
-                         member_type(o));
-    rc = take_members(&h, o, p, why);
+                         host_member_type(o));
+    rc = members_read(&h, o, p, why);
     if (!rc)
         rc = host_list_add(l, &h, why);
-    host_clear(&h);
+    host_list_clear_host(&h);
     if (rc && name)
         fault_wrap(why, "hosts[%zu] (%s)", p->self, text_show(shown, name));
     else if (rc)
@@ -205,7 +206,7 @@ static int read_host(struct host_list *l, const json_t *o, const struct place *p
     return rc;
 }
 
-static int read_hosts(struct host_list *l, const json_t *hosts, char *const *shared,
+static int hosts_read(struct host_list *l, const json_t *hosts, char *const *shared,
                       struct string_list *ignored, struct fault *why)
 {
     struct place p = {.hosts = json_array_size(hosts), .shared = shared, .ignored = ignored};
@@ -214,37 +215,37 @@ static int read_hosts(struct host_list *l, const json_t *hosts, char *const *sha
     if (!hosts)
         return fault_set(why, ML_ERR_ARGUMENT, "\"hosts\" is missing");
     if (!json_is_array(hosts))
-        return member_mistyped(why, "hosts", "a list", hosts);
+        return host_member_mistyped(why, "hosts", "a list", hosts);
     if (p.hosts == 0)
         return fault_set(why, ML_ERR_ARGUMENT, "names no host");
     for (; p.self < p.hosts && !rc; p.self++)
-        rc = read_host(l, json_array_get(hosts, p.self), &p, why);
-    return rc ? rc : host_list_merge(l, why);
+        rc = host_read(l, json_array_get(hosts, p.self), &p, why);
+    return rc;
 }
 
-static int read_object(struct host_list *l, const json_t *root, struct string_list *ignored,
+static int object_read(struct host_list *l, const json_t *root, struct string_list *ignored,
                        struct fault *why)
 {
     const json_t *backend = json_object_get(root, "backend");
     const json_t *envs = json_object_get(root, "envs");
     struct string_list shared = {0};
-    int rc = member_unknown(root, file_members, ignored, why);
+    int rc = host_member_unknown(root, file_members, ignored, why);
 
     if (!rc && backend && !json_is_null(backend)) {
         if (!json_is_string(backend))
-            rc = member_mistyped(why, "backend", "a string", backend);
+            rc = host_member_mistyped(why, "backend", "a string", backend);
         else
             rc = string_copy(&l->backend, json_string_value(backend), why);
     }
-    if (!rc && envs && (rc = member_environment(&shared, envs, why)))
+    if (!rc && envs && (rc = host_member_environment(&shared, envs, why)))
         fault_wrap(why, "envs");
     if (!rc)
-        rc = read_hosts(l, json_object_get(root, "hosts"), shared.items, ignored, why);
+        rc = hosts_read(l, json_object_get(root, "hosts"), shared.items, ignored, why);
     string_list_clear(&shared);
     return rc;
 }
 
-static int no_json(const char *text, const json_error_t *e, struct fault *why)
+static int syntax_explain(const char *text, const json_error_t *e, struct fault *why)
 {
     char shown[TEXT_SHOWN];
     const char *hint = "";
@@ -257,7 +258,7 @@ static int no_json(const char *text, const json_error_t *e, struct fault *why)
 }
 
 /* Once a name, however many hosts have it. */
-static void warn_ignored(const char *path, const struct string_list *ignored)
+static void ignored_warn(const char *path, const struct string_list *ignored)
 {
     char shown[TEXT_SHOWN];
 
@@ -276,20 +277,16 @@ int hostfile_json_parse(struct host_list **out, const char *path, const char *te
     int rc;
 
     if (!root) {
-        no_json(text, &e, why);
+        syntax_explain(text, &e, why);
         return fault_wrap(why, "%s", path);
     }
     rc = host_list_create(&l, path, why);
     if (!rc)
-        rc = json_is_array(root) ? read_hosts(l, root, NULL, &ignored, why)
-                                 : read_object(l, root, &ignored, why);
+        rc = json_is_array(root) ? hosts_read(l, root, NULL, &ignored, why)
+                                 : object_read(l, root, &ignored, why);
     json_decref(root);
-    warn_ignored(path, &ignored);
+    ignored_warn(path, &ignored);
     string_list_clear(&ignored);
-    if (rc) {
-        host_list_destroy(l);
-        return fault_wrap(why, "%s", path);
-    }
-    *out = l;
-    return 0;
+    rc = host_list_finish(out, l, rc, why);
+    return rc ? fault_wrap(why, "%s", path) : 0;
 }

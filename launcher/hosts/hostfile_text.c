@@ -2,6 +2,8 @@
 /* hostfile_text.c: hostfiles as MPI users write them: a host a line, "host", "host:2", "host
  * slots=2". */
 #include "common/number.h"
+#include "launcher/hosts/host_list_finish.h"
+#include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
@@ -10,7 +12,7 @@
 #include <string.h>
 
 /* "slots=2": the only word that may follow a host. Blanks around '=' have been taken out. */
-static int take_word(struct host *h, const char *word, struct fault *why)
+static int word_read(struct host *h, const char *word, struct fault *why)
 {
     char shown[TEXT_SHOWN];
     int64_t slots;
@@ -29,7 +31,7 @@ static int take_word(struct host *h, const char *word, struct fault *why)
 }
 
 /* "slots = 2" becomes "slots=2", in place: mpirun takes both. */
-static void close_up_equals(char *line)
+static void equals_close_up(char *line)
 {
     char *to = line;
 
@@ -45,7 +47,7 @@ static void close_up_equals(char *line)
     *to = '\0';
 }
 
-static char *next_word(char **rest)
+static char *word_next(char **rest)
 {
     char *word;
 
@@ -55,17 +57,17 @@ static char *next_word(char **rest)
     return word;
 }
 
-static int read_host(struct host *h, char *line, struct fault *why)
+static int host_read(struct host *h, char *line, struct fault *why)
 {
-    char *word = next_word(&line), *name = word, shown[TEXT_SHOWN];
-    int rc = host_parse(h, name, why);
+    char *word = word_next(&line), *name = word, shown[TEXT_SHOWN];
+    int rc = host_list_parse_host(h, name, why);
 
-    while (!rc && (word = next_word(&line)))
-        rc = take_word(h, word, why);
+    while (!rc && (word = word_next(&line)))
+        rc = word_read(h, word, why);
     return rc ? fault_wrap(why, "host '%s'", text_show(shown, name)) : 0;
 }
 
-static int read_line(struct host_list *l, char *line, struct fault *why)
+static int line_read(struct host_list *l, char *line, struct fault *why)
 {
     struct host h = {0};
     int rc;
@@ -73,26 +75,24 @@ static int read_line(struct host_list *l, char *line, struct fault *why)
     line[strcspn(line, "#")] = '\0';
     if (!line[strspn(line, " \t\v\f\r")])
         return 0;
-    close_up_equals(line);
-    rc = read_host(&h, line, why);
+    equals_close_up(line);
+    rc = host_read(&h, line, why);
     if (!rc)
         rc = host_list_add(l, &h, why);
-    host_clear(&h);
+    host_list_clear_host(&h);
     return rc;
 }
 
-static int read_lines(struct host_list *l, const char *path, char *text, struct fault *why)
+/* Failures name the file themselves, most of them with the line. */
+static int lines_read(struct host_list *l, const char *path, char *text, struct fault *why)
 {
     char *line;
     int rc;
 
     for (int number = 1; (line = text_line(&text)); number++)
-        if ((rc = read_line(l, line, why)))
+        if ((rc = line_read(l, line, why)))
             return fault_wrap(why, "%s line %d", path, number);
-    if (l->count == 0)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s: names no host", path);
-    rc = host_list_merge(l, why);
-    return rc ? fault_wrap(why, "%s", path) : 0;
+    return l->count ? 0 : fault_set(why, ML_ERR_ARGUMENT, "%s: names no host", path);
 }
 
 int hostfile_text_parse(struct host_list **out, const char *path, const char *text, size_t size,
@@ -100,17 +100,14 @@ int hostfile_text_parse(struct host_list **out, const char *path, const char *te
 {
     struct host_list *l = NULL;
     char *copy = strndup(text, size);
-    int rc;
+    int rc, finished;
 
     if (!copy)
         return fault_set(why, ML_ERR_MEMORY, "%s: out of memory", path);
-    if ((rc = host_list_create(&l, path, why)) || (rc = read_lines(l, path, copy, why)))
-        goto fail;
+    rc = host_list_create(&l, path, why);
+    if (!rc)
+        rc = lines_read(l, path, copy, why);
     free(copy);
-    *out = l;
-    return 0;
-fail:
-    free(copy);
-    host_list_destroy(l);
-    return rc;
+    finished = host_list_finish(out, l, rc, why);
+    return finished && !rc ? fault_wrap(why, "%s", path) : finished;
 }

@@ -2,6 +2,7 @@
 #include "launcher/job/attempt.h"
 
 #include "common/clock.h"
+#include "common/status.h"
 #include "launcher/job/attempt_frames.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
@@ -24,7 +25,7 @@ static void member_open(struct attempt *a, int host)
 
     m->attempt = a;
     m->host = &a->plan->list->hosts[a->plan->hosts[host]];
-    m->status = 125;
+    m->status = STATUS_OURS;
     rc = agent_channel_open(&m->stream, a->config.base, host, m->host, a->config.channel, &events,
                             &why);
     if (rc)
@@ -61,7 +62,7 @@ int attempt_start(struct attempt **out, const struct attempt_config *config, str
     a->plan = config->plan;
     a->ranks_left = a->plan->size;
     a->beat_ms = clock_ms();
-    a->status = 125;
+    a->status = STATUS_OURS;
     rc = attempt_prepare(a, why);
     if (rc) {
         attempt_destroy(a);
@@ -99,13 +100,14 @@ void attempt_destroy(struct attempt *a)
 
 void attempt_result(const struct attempt *a, struct attempt_result *out)
 {
-    static const int statuses[] = {
-        [STOP_TIMEOUT] = 124, [STOP_READER_GONE] = 128 + SIGPIPE, [STOP_OUTPUT_FAILED] = 125};
+    static const int statuses[] = {[STOP_TIMEOUT] = STATUS_TIMEOUT,
+                                   [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
+                                   [STOP_OUTPUT_FAILED] = STATUS_OURS};
 
     out->has_run = a->has_run;
     memcpy(out->job, a->identity.id, sizeof(out->job));
     if (a->cause == STOP_SIGNAL)
-        out->status = 128 + a->stop_signal;
+        out->status = STATUS_SIGNAL + a->stop_signal;
     else if (a->cause != STOP_NONE)
         out->status = statuses[a->cause];
     else

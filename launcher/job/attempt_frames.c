@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/protocol/agent_protocol.h"
@@ -114,33 +115,22 @@ static void on_warning(const char *text, void *arg)
     log_warn("host %s: %s", m->host->name, text);
 }
 
-static void tell_link(const char *text, void *arg)
-{
-    const char *from = arg;
-
-    log_info("%s%s", from, text);
-}
-
 /* When the last host has answered: whether all reach each other. */
 static void settle_wiring(struct attempt *a)
 {
-    char warning[WIRING_WARNING_TEXT];
     struct fault why;
     int culprit = 0;
 
     for (int i = 0; i < a->plan->host_count; i++)
         if (a->members[i].failed || a->members[i].rounds < WIRING_ROUNDS)
             return;
-    if (wiring_survey_settle(a->survey, &culprit, &why)) {
-        a->members[culprit].status = 125;
+    if (wiring_survey_conclude(a->survey, &culprit, &why)) {
+        a->members[culprit].status = STATUS_OURS;
         member_failed(&a->members[culprit], why.text);
         return;
     }
     json_decref(a->wiring);
     a->wiring = json_incref(wiring_survey_wiring(a->survey));
-    wiring_survey_tell(a->survey, tell_link, (void *)(uintptr_t) "RDMA: ");
-    if (wiring_survey_warn(a->survey, warning))
-        log_warn("%s", warning);
 }
 
 static void on_answer(struct attempt *a, struct member *m, const struct frame *f)

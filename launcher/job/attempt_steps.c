@@ -8,7 +8,6 @@
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,15 +23,11 @@ void attempt_set_deadline(struct attempt *a, int ms)
 static int survey_open(struct attempt *a, struct fault *why)
 {
     const struct plan *p = a->plan;
-    struct wiring_survey_config config = {.count = p->host_count,
-                                          .source =
-                                              p->rdma_device ? "--rdma-device" : p->list->source,
-                                          .stated = a->wiring,
-                                          .local_net = p->local_net,
-                                          .port = p->rdma_port,
-                                          .gid_index = p->gid_index,
-                                          .mtu = p->mtu,
-                                          .qp = p->qp};
+    struct wiring_config config = {.count = p->host_count,
+                                   .source = p->rdma_device ? "--rdma-device" : p->list->source,
+                                   .stated = a->wiring,
+                                   .local_net = p->local_net,
+                                   .rdma = p->rdma};
 
     a->names = calloc((size_t)p->host_count, sizeof(*a->names));
     if (!a->names)
@@ -40,8 +35,6 @@ static int survey_open(struct attempt *a, struct fault *why)
     for (int i = 0; i < p->host_count; i++)
         a->names[i] = a->members[i].host->name;
     config.names = a->names;
-    randombytes_buf(&config.tag, sizeof(config.tag));
-    config.tag &= INT64_MAX; /* it travels as JSON */
     return wiring_survey_create(&a->survey, &config, why);
 }
 

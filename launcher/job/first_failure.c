@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/first_failure.h"
 
+#include "common/status.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +58,7 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
     if (blame > f->blame) {
         f->blame = blame;
         f->rank = r->rank;
-        f->status = r->signal ? 128 + r->signal : r->status;
+        f->status = r->signal ? STATUS_SIGNAL + r->signal : r->status;
         exited_report_format(f->text, sizeof(f->text), r, host);
     }
     return blame;
@@ -81,7 +83,7 @@ void first_failure_lost(struct first_failure *f, const char *host, const char *t
         return;
     f->blame = BLAME_CAUSE;
     f->rank = -1;
-    f->status = 125;
+    f->status = STATUS_OURS;
     snprintf(f->text, sizeof(f->text), "host %s was lost: %s", host, text);
 }
 
@@ -92,6 +94,6 @@ void first_failure_killed(struct first_failure *f, const char *text)
         return;
     f->blame = BLAME_CAUSE;
     f->rank = -1;
-    f->status = 128 + SIGTERM;
+    f->status = STATUS_SIGNAL + SIGTERM;
     snprintf(f->text, sizeof(f->text), "%s", text);
 }

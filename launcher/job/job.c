@@ -4,6 +4,7 @@
 #include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/job/attempt.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
@@ -242,12 +243,12 @@ static int run_all(struct job *j)
                                     .events = j->events,
                                     .on_end = on_attempt_end,
                                     .arg = j};
-    struct attempt_result result = {.status = 125};
+    struct attempt_result result = {.status = STATUS_OURS};
     struct fault why;
 
     if (install_path_find(agent, INSTALL_AGENT, &why)) {
         log_error("%s", why.text);
-        return 125;
+        return STATUS_OURS;
     }
     for (int i = 0; run_once(j, &config, &result) == 0; i++) {
         if (!result.is_worth_a_restart || i == j->plan->restarts || j->cause != STOP_NONE)
@@ -321,7 +322,7 @@ int job_run(const struct plan *p)
     if (job_open(&j, &why)) {
         job_close(&j);
         log_error("%s", why.text);
-        return 125;
+        return STATUS_OURS;
     }
     status = run_all(&j);
     drain(&j);

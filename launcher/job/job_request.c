@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/job_request.h"
 
+#include "common/address.h"
 #include "common/number.h"
 
 #include <jansson.h>
@@ -20,11 +21,6 @@ static const char *address_of(const struct plan *p, int host, const char *const 
     const struct host *h = host_of(p, host);
 
     return h->ips && h->ips[0] ? h->ips[0] : addresses[host];
-}
-
-static bool is_loopback(const char *address)
-{
-    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
 /* Text that may not be UTF-8 (file names and environments are bytes) can't be said in JSON: the
@@ -80,7 +76,7 @@ static json_t *peers(const struct plan *p, int host, const char *const *addresse
         for (int i = 0; i < p->host_count; i++) {
             const char *address = address_of(p, i, addresses);
 
-            if (i != host && address[0] && is_loopback(address) == loopback)
+            if (i != host && address[0] && address_is_loopback(address) == loopback)
                 append_text(array, address);
         }
     }
@@ -99,10 +95,10 @@ static const char *bind_address(const struct plan *p, int host, const char *cons
         return address;
     if (p->host_count == 1)
         return "";
-    for (int i = 0; i < p->host_count && is_loopback(address); i++) {
+    for (int i = 0; i < p->host_count && address_is_loopback(address); i++) {
         const char *other = address_of(p, i, addresses);
 
-        if (other[0] && !is_loopback(other))
+        if (other[0] && !address_is_loopback(other))
             return "";
     }
     return address;
@@ -216,8 +212,8 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
                      stdin_names[stdin_mode], "stdin_rank", p->stdin_rank);
     if (!root || !more || json_object_update(root, more) ||
         json_object_set_new(root, "rdma",
-                            json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma_port, "gid_index",
-                                      p->gid_index, "mtu", p->mtu, "qp", p->qp)) ||
+                            json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
+                                      p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
         json_object_set_new(root, "command", command_string(p)) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||

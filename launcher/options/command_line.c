@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reader {
+struct line_reader {
     struct command_line *out;
     char *const *argv;
     int argc, at; /* argv[at] is next */
@@ -16,8 +16,8 @@ struct reader {
 /* First words that will start something else one day; never the name of a program there. */
 static const char *const future_subcommands[] = {"verify", "info", "sync", "metrics", NULL};
 
-static int add(struct reader *r, const struct option *option, const char *value, const char *where,
-               struct fault *why)
+static int add(struct line_reader *r, const struct option *option, const char *value,
+               const char *where, struct fault *why)
 {
     struct setting s = {option, (char *)value, (char *)where, r->out->program_count, r->layer};
 
@@ -33,7 +33,7 @@ static int add(struct reader *r, const struct option *option, const char *value,
 }
 
 /* The word behind an option, as its value. */
-static int take_value(struct reader *r, const struct option *option, const char *where,
+static int take_value(struct line_reader *r, const struct option *option, const char *where,
                       struct fault *why)
 {
     if (r->at == r->argc)
@@ -43,7 +43,7 @@ static int take_value(struct reader *r, const struct option *option, const char 
 }
 
 /* "--name", "--name=value" or "--name" "value". */
-static int read_long(struct reader *r, const char *word, struct fault *why)
+static int read_long(struct line_reader *r, const char *word, struct fault *why)
 {
     char *where = strndup(word, strcspn(word, "="));
     const char *equals = strchr(word, '=');
@@ -80,7 +80,7 @@ static int unknown_letter(const char *word, char letter, struct fault *why)
 }
 
 /* "-v", "-vvq", "-n4", "-n" "4". */
-static int read_short(struct reader *r, const char *word, struct fault *why)
+static int read_short(struct line_reader *r, const char *word, struct fault *why)
 {
     int rc = 0;
 
@@ -107,7 +107,7 @@ static bool is_separator(const char *word)
     return strcmp(word, ":") == 0;
 }
 
-static int read_options(struct reader *r, struct fault *why)
+static int read_options(struct line_reader *r, struct fault *why)
 {
     int rc = 0;
 
@@ -125,7 +125,7 @@ static int read_options(struct reader *r, struct fault *why)
 }
 
 /* All words to the next ':' or the end. */
-static int read_program(struct reader *r, struct fault *why)
+static int read_program(struct line_reader *r, struct fault *why)
 {
     struct string_list words = {0};
     int rc = 0;
@@ -158,7 +158,7 @@ static int read_program(struct reader *r, struct fault *why)
     return rc;
 }
 
-static int skip_subcommand(struct reader *r, struct fault *why)
+static int skip_subcommand(struct line_reader *r, struct fault *why)
 {
     const char *word = r->argc > 1 ? r->argv[1] : "";
 
@@ -177,7 +177,7 @@ int command_line_read(struct command_line *out, int argc, char *const *argv, int
                       struct fault *why)
 {
     struct command_line c = {0};
-    struct reader r = {&c, argv, argc, 0, layer};
+    struct line_reader r = {&c, argv, argc, 0, layer};
     int rc = skip_subcommand(&r, why);
 
     do {

@@ -17,7 +17,7 @@ enum {
 };
 
 /* One file as it is handed to inih line by line. */
-struct source {
+struct config_source {
     struct config *config;
     const char *path;
     char *rest;
@@ -29,7 +29,7 @@ struct source {
 
 static const char *const sections[] = {"defaults", "profile NAME", "ssh", "rdma", NULL};
 
-static int refuse(struct source *s, int rc)
+static int refuse(struct config_source *s, int rc)
 {
     if (!s->rc) {
         s->rc = rc;
@@ -38,7 +38,7 @@ static int refuse(struct source *s, int rc)
     return 0;
 }
 
-static int unknown_section(struct source *s, const char *section)
+static int unknown_section(struct config_source *s, const char *section)
 {
     char shown[TEXT_SHOWN];
 
@@ -58,7 +58,7 @@ struct target {
     int layer;
 };
 
-static int find_key(struct source *s, const char *key, struct target *t)
+static int find_key(struct config_source *s, const char *key, struct target *t)
 {
     t->option = option_find(key);
     if (!t->option)
@@ -69,7 +69,8 @@ static int find_key(struct source *s, const char *key, struct target *t)
     return 0;
 }
 
-static int find_profile(struct source *s, const char *name, const char *key, struct target *t)
+static int find_profile(struct config_source *s, const char *name, const char *key,
+                        struct target *t)
 {
     struct config *c = s->config;
     int rc = find_key(s, key, t);
@@ -85,7 +86,8 @@ static int find_profile(struct source *s, const char *name, const char *key, str
     return rc;
 }
 
-static int find_target(struct source *s, const char *section, const char *key, struct target *t)
+static int find_target(struct config_source *s, const char *section, const char *key,
+                       struct target *t)
 {
     *t = (struct target){.list = &s->config->defaults, .layer = s->layer};
     if (strlen(section) >= SECTION_LIMIT)
@@ -109,7 +111,7 @@ static int find_target(struct source *s, const char *section, const char *key, s
 /* inih's callback: 1 if all is well. */
 static int take_pair(void *arg, const char *section, const char *key, const char *value)
 {
-    struct source *s = arg;
+    struct config_source *s = arg;
     struct target t;
     struct setting setting;
     char *where = NULL;
@@ -135,7 +137,7 @@ static int take_pair(void *arg, const char *section, const char *key, const char
  * above. */
 static char *next_line(char *out, int size, void *arg)
 {
-    struct source *s = arg;
+    struct config_source *s = arg;
     char *line = text_line(&s->rest);
 
     if (!line || s->rc)
@@ -155,7 +157,7 @@ static char *next_line(char *out, int size, void *arg)
 int config_file_parse(struct config *c, const char *path, char *text, int layer, int profile_layer,
                       struct fault *why)
 {
-    struct source s = {c, path, text, 0, layer, profile_layer, why, 0, 0};
+    struct config_source s = {c, path, text, 0, layer, profile_layer, why, 0, 0};
     int bad_line = ini_parse_stream(next_line, &s, take_pair, &s);
 
     if (bad_line > 0 && (!s.rc || bad_line < s.bad_line))

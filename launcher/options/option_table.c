@@ -241,10 +241,12 @@ static int set_nothing(struct options *o, struct app_options *app, const struct 
 static const struct option_choice backends[] = {
     {"auto", BACKEND_AUTO},  {"tcp", BACKEND_TCP}, {"ring", BACKEND_TCP},  {"rdma", BACKEND_RDMA},
     {"jaccl", BACKEND_RDMA}, {"shm", BACKEND_SHM}, {"none", BACKEND_NONE}, {NULL, 0}};
-static const struct option_choice locals[] = {{"shm", 0}, {"net", 1}, {NULL, 0}};
+static const struct option_choice locals[] = {{"shm", LOCAL_SHM}, {"net", LOCAL_NET}, {NULL, 0}};
 static const struct option_choice queue_pairs[] = {{"auto", 0}, {"rc", 1}, {"uc", 2}, {NULL, 0}};
-static const struct option_choice failures[] = {{"stop", 0}, {"continue", 1}, {NULL, 0}};
-static const struct option_choice maps[] = {{"slot", 0}, {"host", 1}, {NULL, 0}};
+static const struct option_choice failures[] = {
+    {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
+static const struct option_choice maps[] = {
+    {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {NULL, 0}};
 static const struct option_choice launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 static const struct option_choice binds[] = {
@@ -267,7 +269,7 @@ const struct option option_table[] = {
     {"oversubscribe", NULL, 0, NULL, "more ranks than the stated slots",
      .set = set_flag, OF(oversubscribe)},
     {"map-by", NULL, 0, "slot|host", "fill each host before the next (slot), or deal ranks out (host)",
-     .set = set_choice, .choices = maps, OF(map_by_host)},
+     .set = set_choice, .choices = maps, OF(map_by)},
     {"bind-to", NULL, 0, "none|core|numa", "bind each rank to its share of a host's cores",
      .set = set_choice, .choices = binds, OF(bind)},
 
@@ -287,7 +289,7 @@ const struct option option_table[] = {
     {"backend", NULL, 0, "auto|rdma|tcp|shm|none", "between ranks; none: just processes, nothing is preloaded; jaccl is rdma, ring is tcp",
      .set = set_choice, .choices = backends, OF(backend)},
     {"local", NULL, 0, "shm|net", "between ranks of one host: shared memory, or the network's path",
-     .set = set_choice, .choices = locals, OF(local_net)},
+     .set = set_choice, .choices = locals, OF(local)},
     {"eager", NULL, 0, NULL, "connect the ranks before main()",
      .set = set_flag, OF(eager)},
     {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",
@@ -300,13 +302,13 @@ const struct option option_table[] = {
     {"rdma-device", NULL, 0, "NAME", "backend rdma: this device on every host, instead of the hostfile's wiring",
      .set = set_text, OF(rdma_device)},
     {"rdma-port", NULL, 0, "N", "port of the RDMA devices (default: the one that reaches the peer best)",
-     .set = set_number, .min = 1, .max = 255, OF(rdma_port)},
+     .set = set_number, .min = 1, .max = 255, OF(rdma.port)},
     {"gid-index", NULL, 0, "N", "index in the RDMA ports' GID tables (default: what fits each pair best)",
-     .set = set_number, .min = 0, .max = 255, OF(gid_index)},
+     .set = set_number, .min = 0, .max = 255, OF(rdma.gid_index)},
     {"mtu", NULL, 0, "N", "RDMA path MTU in bytes, at most (default: the smaller of both ports')",
-     .set = set_number, .min = 256, .max = 4096, OF(mtu)},
+     .set = set_number, .min = 256, .max = 4096, OF(rdma.mtu)},
     {"qp", NULL, 0, "auto|rc|uc", "RDMA queue pairs: reliable, or unreliable connections; auto: rc where it is offered",
-     .set = set_choice, .choices = queue_pairs, OF(qp)},
+     .set = set_choice, .choices = queue_pairs, OF(rdma.qp)},
 
     {.help = "Output"},
     {"output", NULL, 0, "label|raw|DIR", "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
@@ -326,7 +328,7 @@ const struct option option_table[] = {
     {"grace", NULL, 0, "SECS", "from the first polite signal to SIGKILL (5)",
      .set = set_grace, OF(grace_ms)},
     {"on-failure", NULL, 0, "stop|continue", "when a rank fails: end the others (default), or let them run",
-     .set = set_choice, .choices = failures, OF(continue_on_failure)},
+     .set = set_choice, .choices = failures, OF(on_failure)},
     {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times",
      .set = set_number, .min = 0, .max = INT_MAX, OF(restarts)},
 

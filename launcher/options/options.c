@@ -1,209 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/options/options.h"
-#include "launcher/options/command_line.h"
-#include "launcher/options/config_file.h"
-#include "launcher/options/setting.h"
-#include "launcher/text/text_file.h"
 
-#include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-/* Later wins. The profiles of all files lie above the defaults of all files. */
-enum {
-    LAYER_SYSTEM,
-    LAYER_USER,
-    LAYER_CONFIG, /* --config FILE */
-    LAYER_PROFILE,
-    LAYER_ENVIRONMENT = LAYER_PROFILE + LAYER_CONFIG + 1,
-    LAYER_COMMAND_LINE,
-};
-
-static const char prefix[] = "MLAUNCH_OPT_";
-
-/* "INIT_TIMEOUT=5" → "init-timeout". */
-static char *option_name(const char *variable)
-{
-    char *name = strndup(variable, strcspn(variable, "="));
-
-    for (char *c = name; c && *c; c++)
-        *c = (char)(*c == '_' ? '-' : tolower((unsigned char)*c));
-    return name;
-}
-
-static int take_variable(struct setting_list *l, const char *variable, struct fault *why)
-{
-    char *name = option_name(variable + strlen(prefix)), *where = NULL;
-    const char *value = strchr(variable, '=');
-    struct setting s = {name ? option_find(name) : NULL, (char *)value + 1, NULL, -1,
-                        LAYER_ENVIRONMENT};
-    int rc = name ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
-
-    if (!rc)
-        rc = string_format(&where, why, "%.*s", (int)(value - variable), variable);
-    s.where = where;
-    if (!rc && !s.option && (rc = option_unknown(name, "", why)))
-        fault_wrap(why, "%s", where);
-    else if (!rc)
-        rc = setting_add(l, &s, why);
-    free(name);
-    free(where);
-    return rc;
-}
-
-/* MLAUNCH_OPT_<OPTION>; an empty value says nothing. */
-static int read_environment(struct setting_list *l, char *const *environment, struct fault *why)
-{
-    int rc = 0;
-
-    for (; !rc && environment && *environment; environment++) {
-        const char *equals = strchr(*environment, '=');
-
-        if (strncmp(*environment, prefix, strlen(prefix)) == 0 && equals && equals[1])
-            rc = take_variable(l, *environment, why);
-    }
-    return rc;
-}
-
-/* All files into one list: the defaults, then the profile. */
-static int read_files(struct setting_list *l, const struct options_source *from, const char *file,
-                      const char *profile, struct fault *why)
-{
-    struct config c = {.wanted = profile};
-    int rc = 0;
-
-    if (from->system_config)
-        rc = config_file_read_optional(&c, from->system_config, LAYER_SYSTEM, LAYER_PROFILE, why);
-    if (!rc && from->user_config)
-        rc = config_file_read_optional(&c, from->user_config, LAYER_USER,
-                                       LAYER_PROFILE + LAYER_USER, why);
-    if (!rc && file)
-        rc = config_file_read(&c, file, LAYER_CONFIG, LAYER_PROFILE + LAYER_CONFIG, why);
-    if (!rc)
-        rc = config_check_profile(&c, why);
-    if (!rc)
-        rc = setting_move(l, &c.defaults, why);
-    if (!rc)
-        rc = setting_move(l, &c.profile, why);
-    config_clear(&c);
-    return rc;
-}
-
-static int apply_one(struct options *o, const struct setting *s, struct fault *why)
-{
-    int first = s->app < 0 ? 0 : s->app, last = s->app < 0 ? o->app_count - 1 : s->app, rc = 0;
-
-    o->layer = s->layer;
-    if (s->option->scope != OPTION_APP)
-        last = first;
-    for (int i = first; i <= last && !rc; i++)
-        rc = s->option->set(o, &o->apps[i], s->option, s->value, why);
-    return rc ? fault_wrap(why, "%s", s->where) : 0;
-}
-
-static int apply(struct options *o, const struct setting_list *l, struct fault *why)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < l->count && !rc; i++)
-        rc = apply_one(o, &l->items[i], why);
-    return rc;
-}
-
-/* Takes over the programs' argvs. */
-static int take_programs(struct options *o, struct command_line *c, struct fault *why)
-{
-    o->apps = calloc((size_t)c->program_count, sizeof(*o->apps));
-    if (!o->apps)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    o->app_count = c->program_count;
-    for (int i = 0; i < c->program_count; i++) {
-        o->apps[i].argv = c->programs[i];
-        c->programs[i] = NULL;
-    }
-    return 0;
-}
-
-/* --config and --profile may themselves come from the environment. */
-static const char *find_value(const struct setting_list *command_line,
-                              const struct setting_list *environment, const char *name)
-{
-    const char *value = setting_last(command_line, name);
-
-    return value ? value : setting_last(environment, name);
-}
-
-static int gather(struct options *o, struct command_line *c, const struct options_source *from,
-                  struct fault *why)
-{
-    struct setting_list environment = {0}, all = {0};
-    int rc;
-
-    if ((rc = take_programs(o, c, why)) ||
-        (rc = read_environment(&environment, from->environment, why)) ||
-        (rc = read_files(&all, from, find_value(&c->settings, &environment, "config"),
-                         find_value(&c->settings, &environment, "profile"), why)) ||
-        (rc = setting_move(&all, &environment, why)) ||
-        (rc = setting_move(&all, &c->settings, why)))
-        goto out;
-    rc = apply(o, &all, why);
-out:
-    setting_clear(&environment);
-    setting_clear(&all);
-    return rc;
-}
-
-static struct options *create(void)
+struct options *options_create(void)
 {
     struct options *o = calloc(1, sizeof(*o));
 
     if (o) {
         o->hosts_layer = o->hostfile_layer = -1;
-        o->backend = -1;
-        o->gid_index = -1;
+        o->backend = BACKEND_UNSET;
+        o->rdma.gid_index = -1;
         o->grace_ms = 5000;
         o->init_timeout_s = 60;
         o->ssh_connect_timeout_s = 10;
     }
     return o;
-}
-
-int options_parse(struct options **out, const struct options_source *from, struct fault *why)
-{
-    struct command_line c = {0};
-    struct options *o;
-    int rc = command_line_read(&c, from->argc, from->argv, LAYER_COMMAND_LINE, why);
-
-    if (rc)
-        return rc;
-    o = create();
-    if (!o) {
-        command_line_clear(&c);
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
-    o->action = c.action;
-    if (o->action == OPTIONS_RUN)
-        rc = gather(o, &c, from, why);
-    command_line_clear(&c);
-    if (rc)
-        options_destroy(o);
-    else
-        *out = o;
-    return rc;
-}
-
-int options_load(struct options **out, int argc, char *const *argv, struct fault *why)
-{
-    struct options_source from = {argc, argv, environ, "/etc/mlaunch.ini", NULL};
-    char *user_config = NULL;
-    int rc = config_file_user_path(&user_config, why);
-
-    from.user_config = user_config;
-    if (!rc)
-        rc = options_parse(out, &from, why);
-    free(user_config);
-    return rc;
 }
 
 void options_destroy(struct options *o)

@@ -1,70 +1,73 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options.h: what the user asked for, out of the configuration files, the environment and the
- * command line, in this order: later wins. Nothing is looked up or combined here; plan.h does that.
+ * options.h: what the user asked for, before anything is looked up or combined: plan_create.h does
+ * that. options_load.h fills the struct from configuration files, environment and command line.
  */
 #ifndef LAUNCHER_OPTIONS_OPTIONS_H
 #define LAUNCHER_OPTIONS_OPTIONS_H
 
 #include "common/fault.h"
-#include "launcher/plan/plan.h"
+#include "common/rdma_choice.h"
 #include "launcher/text/string_list.h"
 
 #include <stdbool.h>
 
+/* BACKEND_UNSET: the hostfile may choose, else BACKEND_AUTO. */
+enum backend_choice {
+    BACKEND_UNSET = -1,
+    BACKEND_AUTO,
+    BACKEND_TCP,
+    BACKEND_SHM,
+    BACKEND_NONE,
+    BACKEND_RDMA
+};
 enum options_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION };
 enum launcher_choice { LAUNCHER_AUTO, LAUNCHER_SSH, LAUNCHER_SRUN, LAUNCHER_COMMAND };
-enum backend_choice { BACKEND_AUTO, BACKEND_TCP, BACKEND_SHM, BACKEND_NONE, BACKEND_RDMA };
+enum bind_mode { BIND_NONE, BIND_CORE, BIND_NUMA };
+enum local_path { LOCAL_SHM, LOCAL_NET };
+enum map_mode { MAP_BY_SLOT, MAP_BY_HOST };
+enum failure_mode { FAILURE_STOP, FAILURE_CONTINUE };
 
-/* What belongs to one of the programs that ':' separates. */
+/* The options of one of the programs that ':' separates. */
 struct app_options {
     char **argv;                       /* owned, NULL-terminated, at least the program */
-    int np;                            /* 0: not said */
+    int np;                            /* 0: not given */
     char *cwd;                         /* or NULL */
     struct string_list env_files, env; /* as they were written */
 };
 
+/* All strings are owned; NULL: not given. */
 struct options {
     enum options_action action;
     struct app_options *apps;
     int app_count;
 
-    char *hosts, *hostfile;          /* or NULL */
-    int hosts_layer, hostfile_layer; /* which of two that say so comes later */
-    int ppn;                         /* 0: not said */
+    char *hosts, *hostfile;
+    int hosts_layer, hostfile_layer; /* the configuration layer of each; the higher one wins */
+    int ppn;                         /* 0: not given */
     bool oversubscribe, no_compat, eager, timestamp, dry_run;
-    int backend;                                     /* enum backend_choice; -1: not said */
-    int bind;                                        /* enum bind_mode */
-    int local_net, map_by_host, continue_on_failure; /* 0 or 1 */
-    char *stdin_to;                                  /* "none", "all", a rank; NULL: not said */
-    char *output; /* "label", "raw", a directory; NULL: not said */
-    int timeout_s, grace_ms, init_timeout_s, restarts;
-    int port, starting_port;
-    char *rdma_device;             /* or NULL */
-    int rdma_port, gid_index, mtu; /* 0, -1, 0: not said */
-    int qp;                        /* 0: as offered, 1: RC, 2: UC */
-    int agent_launcher;            /* enum launcher_choice */
+    enum backend_choice backend;
+    enum bind_mode bind;
+    enum local_path local;
+    enum map_mode map_by;
+    enum failure_mode on_failure;
+    char *stdin_to; /* "none", "all" or a rank */
+    char *output;   /* "label", "raw" or a directory */
+    int timeout_s;  /* 0: none */
+    int grace_ms, init_timeout_s, restarts;
+    int port, starting_port; /* 0: any */
+    char *rdma_device;
+    struct rdma_choice rdma;
+    enum launcher_choice agent_launcher;
     char *agent_command;
     char *ssh_config, *agent, *events, *config, *profile;
     int ssh_connect_timeout_s;
-    int verbose; /* -1 quiet, 0 … 3 */
+    int verbose; /* -1 quiet, 0, 1 (-v), 2 (-vv) */
     int layer;   /* of the setting that is being applied */
 };
 
-/* Where options come from, so that tests can say it. */
-struct options_source {
-    int argc;
-    char *const *argv;
-    char *const *environment;
-    const char *system_config,
-        *user_config; /* paths, or NULL; files that don't exist are skipped */
-};
-
-/* ML_ERR_ARGUMENT: the sentence names the option, variable or line at fault. With --help and
- * --version only `action` counts. */
-int options_parse(struct options **out, const struct options_source *from, struct fault *why);
-/* The same with this machine's configuration files and this process's environment. */
-int options_load(struct options **out, int argc, char *const *argv, struct fault *why);
+/* The defaults, without programs. NULL: out of memory. */
+struct options *options_create(void);
 void options_destroy(struct options *o); /* takes NULL */
 
 #endif

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct host *host_of(const struct plan *p, int i)
-{
-    return &p->list->hosts[p->hosts[i]];
-}
-
 static int take_command(struct plan *p, const struct options *o, struct fault *why)
 {
     struct string_list words = {0};
@@ -33,7 +28,7 @@ static int take_command(struct plan *p, const struct options *o, struct fault *w
         rc = string_list_release(&words, &p->agent_command, why);
     string_list_clear(&words);
     for (int i = 0; i < p->host_count; i++)
-        host_of(p, i)->way = HOST_BY_COMMAND;
+        plan_host(p, i)->way = HOST_BY_COMMAND;
     return rc;
 }
 
@@ -44,14 +39,14 @@ static int take_srun(struct plan *p, char *const *environment, struct fault *why
                          "--agent-launcher srun: this is no Slurm job (SLURM_JOB_ID is not set); "
                          "salloc and sbatch make one");
     for (int i = 0; i < p->host_count; i++)
-        host_of(p, i)->way = HOST_BY_SRUN;
+        plan_host(p, i)->way = HOST_BY_SRUN;
     return 0;
 }
 
 static bool has_nodes(const struct plan *p)
 {
     for (int i = 0; i < p->host_count; i++)
-        if (host_of(p, i)->node)
+        if (plan_host(p, i)->node)
             return true;
     return false;
 }
@@ -84,7 +79,7 @@ int agent_way_settle(struct plan *p, const struct options *o, char *const *envir
         return take_srun(p, environment, why);
     by_srun = o->agent_launcher == LAUNCHER_AUTO && has_nodes(p) && has_srun();
     for (int i = 0; i < p->host_count; i++) {
-        struct host *h = host_of(p, i);
+        struct host *h = plan_host(p, i);
 
         h->way = by_srun && h->node ? HOST_BY_SRUN : h->is_local ? HOST_IS_HERE : HOST_BY_SSH;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/plan/backend.h"
 
+#include "common/address.h"
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"
-#include "launcher/options/options.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -26,7 +26,8 @@ static const struct {
              {"ring", BACKEND_TCP},  {"rdma", BACKEND_RDMA}, {"jaccl", BACKEND_RDMA},
              {"shm", BACKEND_SHM},   {"none", BACKEND_NONE}};
 
-static int hostfile_choice(const struct host_list *l, int *choice, struct fault *why)
+static int hostfile_choice(const struct host_list *l, enum backend_choice *choice,
+                           struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -53,7 +54,7 @@ static const bool is_built = false;
 
 /* The rule of "auto". A complete matrix was made for RDMA: that it is not used must not go unsaid.
  */
-static int choose(struct plan *p, int *choice, struct fault *why)
+static int choose(struct plan *p, enum backend_choice *choice, struct fault *why)
 {
     bool one = p->host_count == 1;
     bool is_wired = !one && host_list_check_wiring(p->list, NULL) == 0;
@@ -86,7 +87,7 @@ static bool has_device(const struct host *h, int to)
 static int check_rdma_local(const struct plan *p, struct fault *why)
 {
     for (int i = 0; i < p->host_count && p->local_net; i++) {
-        const struct host *h = &p->list->hosts[p->hosts[i]];
+        const struct host *h = plan_host(p, i);
         bool found = false;
 
         for (int j = 0; j < p->list->count && !found; j++)
@@ -102,7 +103,7 @@ static int check_rdma_local(const struct plan *p, struct fault *why)
 static bool has_wiring(const struct plan *p)
 {
     for (int i = 0; i < p->host_count; i++)
-        if (p->list->hosts[p->hosts[i]].rdma)
+        if (plan_host(p, i)->rdma)
             return true;
     return false;
 }
@@ -119,12 +120,12 @@ static int check_rdma(const struct plan *p, struct fault *why)
         return 0; /* without a wiring it is found when the hosts are reached */
     for (int i = 0; i < p->host_count; i++)
         for (int j = 0; j < p->host_count; j++)
-            if (i != j && !has_device(&p->list->hosts[p->hosts[i]], p->hosts[j]))
+            if (i != j && !has_device(plan_host(p, i), p->hosts[j]))
                 return fault_set(
                     why, ML_ERR_ARGUMENT,
                     "backend rdma: %s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
-                    p->list->source, p->hosts[i], p->list->hosts[p->hosts[i]].name, p->hosts[j],
-                    p->list->hosts[p->hosts[j]].name);
+                    p->list->source, p->hosts[i], plan_host(p, i)->name, p->hosts[j],
+                    plan_host(p, j)->name);
     return check_rdma_local(p, why);
 }
 
@@ -135,16 +136,11 @@ static int check_shm(const struct plan *p, struct fault *why)
             why, ML_ERR_ARGUMENT,
             "backend shm needs all ranks on one host, but they are on %d (%s, %s%s): use tcp, "
             "which takes shared memory inside a host",
-            p->host_count, p->list->hosts[p->hosts[0]].name, p->list->hosts[p->hosts[1]].name,
+            p->host_count, plan_host(p, 0)->name, plan_host(p, 1)->name,
             p->host_count > 2 ? ", ..." : "");
     if (p->local_net)
         return fault_set(why, ML_ERR_ARGUMENT, "backend shm and --local net exclude each other");
     return 0;
-}
-
-static bool is_loopback(const char *ip)
-{
-    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
 }
 
 /* Between hosts of which one is known by a real address, nobody can reach another one's loopback
@@ -154,11 +150,11 @@ static int check_addresses(const struct plan *p, struct fault *why)
     const struct host *real = NULL, *loop = NULL;
 
     for (int i = 0; i < p->host_count; i++) {
-        const struct host *h = &p->list->hosts[p->hosts[i]];
+        const struct host *h = plan_host(p, i);
 
-        if (h->ips[0] && is_loopback(h->ips[0]) && !loop)
+        if (h->ips[0] && address_is_loopback(h->ips[0]) && !loop)
             loop = h;
-        else if (h->ips[0] && !is_loopback(h->ips[0]))
+        else if (h->ips[0] && !address_is_loopback(h->ips[0]))
             real = h;
     }
     if (!real || !loop)
@@ -171,19 +167,17 @@ static int check_addresses(const struct plan *p, struct fault *why)
 
 int backend_settle(struct plan *p, const struct options *o, struct fault *why)
 {
-    int choice = o->backend, rc = 0;
+    enum backend_choice choice = o->backend;
+    int rc = 0;
 
-    p->local_net = o->local_net;
-    p->rdma_port = o->rdma_port;
-    p->gid_index = o->gid_index;
-    p->mtu = o->mtu;
-    p->qp = o->qp;
+    p->local_net = o->local == LOCAL_NET;
+    p->rdma = o->rdma;
     if (o->rdma_device) {
         rc = device_name_check(o->rdma_device, why);
         rc = rc ? fault_wrap(why, "--rdma-device")
                 : string_copy(&p->rdma_device, o->rdma_device, why);
     }
-    if (!rc && choice < 0)
+    if (!rc && choice == BACKEND_UNSET)
         rc = hostfile_choice(p->list, &choice, why);
     if (!rc && choice == BACKEND_AUTO)
         rc = choose(p, &choice, why);

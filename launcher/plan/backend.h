@@ -4,6 +4,7 @@
 #define LAUNCHER_PLAN_BACKEND_H
 
 #include "common/fault.h"
+#include "launcher/options/options.h"
 #include "launcher/plan/plan.h"
 
 /* Sets p->backend, backend_reason and local_net, once the ranks have their hosts. --backend wins

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h: what will run where: made from options and hosts before anything starts, and never
- * changed afterwards. The supervisor (job.h) carries it out; --dry-run prints it.
+ * plan.h: what will run where. plan_create() makes it from options and hosts before anything starts;
+ * once it has returned, the plan is never changed. The supervisor (job.h) carries it out; --dry-run
+ * prints it.
  */
 #ifndef LAUNCHER_PLAN_PLAN_H
 #define LAUNCHER_PLAN_PLAN_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 #include "launcher/hosts/host_list.h"
+#include "launcher/options/options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +31,6 @@ struct planned_rank {
 
 enum output_mode { OUTPUT_LABEL, OUTPUT_RAW, OUTPUT_DIR };
 enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
-enum bind_mode { BIND_NONE, BIND_CORE, BIND_NUMA };
 
 struct plan {
     struct host_list *list; /* owned; hosts that got no rank are in it, unused */
@@ -54,11 +56,9 @@ struct plan {
     bool continue_on_failure;
     int restarts;
     enum bind_mode bind;
-    bool map_by_host;              /* --map-by host: round robin */
-    int port, starting_port;       /* 0: any */
-    char *rdma_device;             /* --rdma-device, or NULL */
-    int rdma_port, gid_index, mtu; /* 0, -1, 0: as found */
-    int qp;                        /* 0: as offered, 1: RC, 2: UC */
+    int port, starting_port; /* 0: any */
+    char *rdma_device;       /* --rdma-device, or NULL */
+    struct rdma_choice rdma;
     bool eager;
     int init_timeout_s;
     int stall_s;               /* MLAUNCH_STALL of the caller, or 30 */
@@ -71,18 +71,9 @@ struct plan {
     int verbose; /* -1 quiet, 0, 1, 2, 3 */
 };
 
-struct options;
+/* The host that `index` of plan.hosts names; it belongs to plan.list. */
+struct host *plan_host(const struct plan *p, int index);
 
-/* Where the ranks go: what was named last of --hosts and --hostfile, else the batch system's
- * allocation, else this machine. ML_ERR_ARGUMENT. */
-int plan_find_hosts(struct host_list **out, const struct options *o, char *const *environment,
-                    struct fault *why);
-
-/* Makes the plan. Everything that can be wrong with the user's input and has not been refused yet
- * is refused here: ML_ERR_ARGUMENT. `environment` is the caller's, for -x. Says on the way what the
- * user should know (log.h). */
-int plan_create(struct plan **out, const struct options *o, char *const *environment,
-                struct fault *why);
 void plan_destroy(struct plan *p); /* takes NULL */
 
 /* --dry-run: prints the plan to stdout: hosts, ranks, devices, environment. */

@@ -97,7 +97,7 @@ static void print_host(const struct plan *p, int index)
                                        [HOST_IS_HERE] = "this machine",
                                        [HOST_BY_SRUN] = "srun",
                                        [HOST_BY_COMMAND] = "--agent-command"};
-    const struct host *h = &p->list->hosts[p->hosts[index]];
+    const struct host *h = plan_host(p, index);
 
     printf("host %d: %s", index, h->name);
     printf(" (%s", ways[h->way]);
@@ -131,17 +131,17 @@ static void print_rdma(const struct plan *p)
     char port[16], gid[16], mtu[16];
 
     for (int i = 0; i < p->host_count; i++)
-        is_stated |= p->list->hosts[p->hosts[i]].rdma != NULL;
-    snprintf(port, sizeof(port), "%d", p->rdma_port);
-    snprintf(gid, sizeof(gid), "%d", p->gid_index);
-    snprintf(mtu, sizeof(mtu), "%d", p->mtu);
+        is_stated |= plan_host(p, i)->rdma != NULL;
+    snprintf(port, sizeof(port), "%d", p->rdma.port);
+    snprintf(gid, sizeof(gid), "%d", p->rdma.gid_index);
+    snprintf(mtu, sizeof(mtu), "%d", p->rdma.mtu);
     printf("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s; queue pairs: %s\n",
            p->rdma_device ? p->rdma_device
            : is_stated    ? "as the hostfile says"
                           : "found at the start",
-           p->rdma_port ? port : "what fits each pair best",
-           p->gid_index >= 0 ? gid : "what fits each pair best",
-           p->mtu ? mtu : "the smaller of both ports'", kinds[p->qp]);
+           p->rdma.port ? port : "what fits each pair best",
+           p->rdma.gid_index >= 0 ? gid : "what fits each pair best",
+           p->rdma.mtu ? mtu : "the smaller of both ports'", kinds[p->rdma.qp]);
 }
 
 static void print_job(const struct plan *p)
@@ -185,6 +185,5 @@ void plan_print(const struct plan *p)
         print_host(p, i);
     for (int r = 0; r < p->size; r++)
         printf("rank %d: host %s, local rank %d, program %d\n", r,
-               p->list->hosts[p->hosts[p->ranks[r].host]].name, p->ranks[r].local_rank,
-               p->ranks[r].app);
+               plan_host(p, p->ranks[r].host)->name, p->ranks[r].local_rank, p->ranks[r].app);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wiring_stated.h: the rdma matrix of the hosts in use, as the hostfile or --rdma-device states it. */
+/* wiring_stated.h: the RDMA matrix of a plan's hosts, as the hostfile or --rdma-device states it.
+ */
 #ifndef LAUNCHER_PLAN_WIRING_STATED_H
 #define LAUNCHER_PLAN_WIRING_STATED_H
 
@@ -7,8 +8,9 @@
 
 #include <jansson.h>
 
-/* [host][host]: list of devices or null, the caller's. With --local net the diagonal holds each host's first
- * device. NULL: some host has no row, and no device was named for all. */
+/* [host][host]: list of devices or null; the caller's reference. With --local net the diagonal
+ * holds each host's first device. NULL: a host has no row, and --rdma-device names no device for
+ * all hosts. */
 json_t *wiring_stated(const struct plan *p);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/process/side_thread.h"
 
+#include "common/quiet_thread.h"
+
 #include <signal.h>
 #include <time.h>
 
@@ -16,15 +18,10 @@ int side_thread_start(struct side_thread *t, void *(*run)(void *arg), void *arg,
                       struct fault *why)
 {
     struct sigaction interrupt = {.sa_handler = nothing}; /* no SA_RESTART */
-    sigset_t blocked, old;
     int err;
 
     sigaction(WAKE_SIGNAL, &interrupt, NULL);
-    sigfillset(&blocked);
-    sigdelset(&blocked, WAKE_SIGNAL);
-    pthread_sigmask(SIG_SETMASK, &blocked, &old);
-    err = pthread_create(&t->thread, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    err = quiet_thread_start(&t->thread, WAKE_SIGNAL, run, arg);
     if (err)
         return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for %s", what);
     t->started = true;

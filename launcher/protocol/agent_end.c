@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/protocol/agent_end.h"
 
+#include "common/status.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <stdio.h>
@@ -14,8 +15,8 @@ void agent_end_describe(char *text, size_t size, int status, const char *signal,
         snprintf(how, sizeof(how), "was killed by SIG%s", signal);
     else if (status == AGENT_EXIT_NOT_OURS)
         snprintf(how, sizeof(how), "is another build than this mlaunch");
-    else if (status > 128 && status < 128 + 65) /* a shell stood in between */
-        snprintf(how, sizeof(how), "was killed by signal %d", status - 128);
+    else if (status > STATUS_SIGNAL && status < STATUS_SIGNAL + 65) /* a shell stood in between */
+        snprintf(how, sizeof(how), "was killed by signal %d", status - STATUS_SIGNAL);
     else
         snprintf(how, sizeof(how), "ended with status %d", status);
     snprintf(text, size, "the agent %s%s%s", how, *words ? "; its last words: " : "", words);

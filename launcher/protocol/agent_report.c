@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/protocol/agent_report.h"
 
+#include "common/status.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +57,7 @@ int hello_report_parse(struct hello_report *out, const struct frame *f, struct f
 int refused_report_parse(struct refused_report *out, const struct frame *f, struct fault *why)
 {
     const char *text;
-    int status = 125;
+    int status = STATUS_OURS;
     json_t *root;
     int rc = report_load(&root, "REFUSED", f, why);
 
@@ -64,7 +66,7 @@ int refused_report_parse(struct refused_report *out, const struct frame *f, stru
     rc = REPORT_UNPACK(root, "REFUSED", why, "{s:s, s?i}", "text", &text, "status", &status);
     if (!rc) {
         copy_text(out->text, sizeof(out->text), text);
-        out->status = status > 0 && status < 256 ? status : 125;
+        out->status = status > 0 && status < 256 ? status : STATUS_OURS;
     }
     json_decref(root);
     return rc;
@@ -150,14 +152,14 @@ int aborted_report_parse(struct aborted_report *out, const struct frame *f, int 
 
 static enum log_level level_of(const json_t *level)
 {
-    static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
+    static const char *const names[] = {"error", "warn", "info", "debug"};
 
     if (json_is_integer(level)) {
         json_int_t n = json_integer_value(level);
 
-        return n >= LOG_ERROR && n <= LOG_TRACE ? (enum log_level)n : LOG_WARN;
+        return n >= LOG_ERROR && n <= LOG_DEBUG ? (enum log_level)n : LOG_WARN;
     }
-    for (int i = 0; json_is_string(level) && i <= LOG_TRACE; i++) {
+    for (int i = 0; json_is_string(level) && i <= LOG_DEBUG; i++) {
         if (strcmp(json_string_value(level), names[i]) == 0)
             return (enum log_level)i;
     }

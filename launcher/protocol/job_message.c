@@ -286,13 +286,14 @@ static int rdma_read(struct job_message *m, struct fault *why)
 {
     const json_t *rdma = json_object_get(m->root, "rdma");
 
-    m->gid_index = -1;
+    m->rdma.gid_index = -1;
     if (!rdma)
         return 0;
-    if (json_unpack((json_t *)(uintptr_t)rdma, "{s?i, s?i, s?i, s?i}", "port", &m->rdma_port,
-                    "gid_index", &m->gid_index, "mtu", &m->mtu, "qp", &m->qp) ||
-        m->rdma_port < 0 || m->rdma_port > 255 || m->gid_index < -1 || m->gid_index > 255 ||
-        m->mtu < 0 || m->mtu > 4096 || m->qp < 0 || m->qp > 2)
+    if (json_unpack((json_t *)(uintptr_t)rdma, "{s?i, s?i, s?i, s?i}", "port", &m->rdma.port,
+                    "gid_index", &m->rdma.gid_index, "mtu", &m->rdma.mtu, "qp", &m->rdma.qp) ||
+        m->rdma.port < 0 || m->rdma.port > 255 || m->rdma.gid_index < -1 ||
+        m->rdma.gid_index > 255 || m->rdma.mtu < 0 || m->rdma.mtu > 4096 || m->rdma.qp < 0 ||
+        m->rdma.qp > RDMA_PAIRS_UC)
         return refused(why, "makes no sense", "rdma");
     return 0;
 }

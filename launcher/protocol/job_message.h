@@ -9,6 +9,7 @@
 
 #include "common/auth.h"
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -51,10 +52,7 @@ struct job_message {
     const char **env;           /* NULL-terminated */
     const char *cwd, *host_cwd; /* or "" */
     json_t *wiring;             /* [host][host][device], or NULL */
-    int rdma_port;              /* 0: the first that is active */
-    int gid_index;              /* -1: the best one */
-    int mtu;                    /* 0: the port's */
-    int qp;                     /* 0: as offered, 1: RC, 2: UC */
+    struct rdma_choice rdma;
     struct job_app *apps;
     int app_count;
     struct job_rank *ranks; /* those of this host */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* clean.c: `mlaunch clean`: what dead jobs have left is ended and removed. */
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/query/query_command.h"
-#include "launcher/subcommand.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { STATUS_LEFT = 1, STATUS_OURS = 125, TIMEOUT_MS = 60000 };
+enum { STATUS_LEFT = 1, TIMEOUT_MS = 60000 };
 
 /* "host a: job X: process 4711 (sleep)" */
 static void describe(const char *host, json_t *one, char *out, size_t size)

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the other; as a
- * hostfile with -o. */
+/* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the
+ * other; as a hostfile with -o. */
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
-#include "launcher/subcommand.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_OURS = 125, TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
+enum { TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
 
 struct hosts {
     struct query_command c;
     bool probe;
     const char *file; /* -o, or NULL */
     const char **names, **addresses;
-    struct wiring_survey *survey;
-    json_t *devices; /* of each host */
+    struct wiring_survey *survey; /* or NULL: without --probe */
 };
 
 static const char *list_cell(char text[CELL], char *const *list)
@@ -61,47 +59,35 @@ static void print_hosts(const struct hosts *h)
 }
 
 /* "10.0.0.1/24 fe80::1" */
-static const char *gids_cell(char text[CELL], json_t *gids)
+static const char *gids_cell(char text[CELL], const struct wiring_port *p)
 {
-    size_t used = 0, i;
-    json_t *gid;
+    size_t used = 0;
 
     text[0] = '\0';
-    json_array_foreach(gids, i, gid)
-    {
-        const char *ipv4 = query_string(gid, "ipv4");
-        int prefix = (int)json_integer_value(json_object_get(gid, "prefix"));
+    for (int i = 0; i < p->gid_count && used < CELL; i++) {
+        const struct wiring_gid *g = &p->gids[i];
 
-        if (used >= CELL)
-            break;
         used += (size_t)snprintf(text + used, CELL - used, "%s%s", i ? " " : "",
-                                 *ipv4 ? ipv4 : query_string(gid, "gid"));
-        if (*ipv4 && prefix && used < CELL)
-            used += (size_t)snprintf(text + used, CELL - used, "/%d", prefix);
+                                 g->ipv4[0] ? g->ipv4 : g->text);
+        if (g->ipv4[0] && g->prefix && used < CELL)
+            used += (size_t)snprintf(text + used, CELL - used, "/%d", g->prefix);
     }
     return text;
 }
 
-static void add_device(struct text_table *t, const char *host, json_t *device)
+static void add_device(struct text_table *t, const char *host, const struct wiring_device *d)
 {
-    const char *error = query_string(device, "error"), *name = query_string(device, "name");
-    json_t *port;
-    size_t i;
-
-    if (*error)
-        text_table_add(t, (const char *const[]){host, name, "-", "fails", "-", "-", error, NULL});
-    json_array_foreach(json_object_get(device, "ports"), i, port)
-    {
+    if (d->error)
+        text_table_add(
+            t, (const char *const[]){host, d->name, "-", "fails", "-", "-", d->error, NULL});
+    for (int i = 0; i < d->port_count; i++) {
+        const struct wiring_port *p = &d->ports[i];
         char number[CELL], mtu[CELL], gids[CELL];
 
-        snprintf(number, sizeof(number), "%d",
-                 (int)json_integer_value(json_object_get(port, "port")));
-        snprintf(mtu, sizeof(mtu), "%d",
-                 (int)json_integer_value(json_object_get(port, "active_mtu")));
-        text_table_add(t,
-                       (const char *const[]){host, name, number, query_string(port, "state"),
-                                             query_string(port, "link_layer"), mtu,
-                                             gids_cell(gids, json_object_get(port, "gids")), NULL});
+        snprintf(number, sizeof(number), "%d", p->number);
+        snprintf(mtu, sizeof(mtu), "%d", p->active_mtu);
+        text_table_add(t, (const char *const[]){host, d->name, number, p->state, p->link_layer, mtu,
+                                                gids_cell(gids, p), NULL});
     }
 }
 
@@ -110,14 +96,12 @@ static void print_devices(const struct hosts *h)
     static const char *const head[] = {"HOST", "DEVICE", "PORT",      "STATE",
                                        "LINK", "MTU",    "ADDRESSES", NULL};
     struct text_table *t = text_table_create(head, "llrllrl");
-    json_t *device;
-    size_t k;
 
     for (int i = 0; i < h->c.hosts->count && t; i++) {
-        json_array_foreach(json_array_get(h->devices, (size_t)i), k, device)
-        {
-            add_device(t, h->names[i], device);
-        }
+        const struct wiring_host *host = wiring_survey_host(h->survey, i);
+
+        for (int k = 0; k < host->device_count; k++)
+            add_device(t, h->names[i], &host->devices[k]);
     }
     if (t)
         text_table_print(t);
@@ -184,12 +168,6 @@ static void print_wiring(const struct hosts *h)
                    entry_cell(back, entry(h, j, i)));
 }
 
-static void tell_link(const char *text, void *arg)
-{
-    (void)arg;
-    log_info("RDMA: %s", text);
-}
-
 static json_t *question(void *arg, int host, int round)
 {
     const struct hosts *h = arg;
@@ -199,29 +177,18 @@ static json_t *question(void *arg, int host, int round)
 
 static int take(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
-    struct hosts *h = arg;
+    const struct hosts *h = arg;
 
-    if (round == WIRING_LOOK)
-        json_array_set(h->devices, (size_t)host, json_object_get(said, "devices"));
     return wiring_survey_answer(h->survey, host, (enum wiring_round)round, said, why);
 }
 
 static int survey_open(struct hosts *h, struct fault *why)
 {
-    const struct options *o = h->c.options;
-    struct wiring_survey_config config = {.names = h->names,
-                                          .count = h->c.hosts->count,
-                                          .source = h->c.hosts->source,
-                                          .port = o->rdma_port,
-                                          .gid_index = o->gid_index,
-                                          .mtu = o->mtu,
-                                          .qp = o->qp};
+    const struct wiring_config config = {.names = h->names,
+                                         .count = h->c.hosts->count,
+                                         .source = h->c.hosts->source,
+                                         .rdma = h->c.options->rdma};
 
-    randombytes_buf(&config.tag, sizeof(config.tag));
-    config.tag &= INT64_MAX; /* it travels as JSON */
-    h->devices = json_array();
-    for (int i = 0; i < h->c.hosts->count; i++)
-        json_array_append_new(h->devices, json_array());
     return wiring_survey_create(&h->survey, &config, why);
 }
 
@@ -229,7 +196,6 @@ static int survey_open(struct hosts *h, struct fault *why)
 static int probe(struct hosts *h, struct fault *why)
 {
     const struct query_rounds rounds = {WIRING_ROUNDS, question, take, h};
-    char warning[WIRING_WARNING_TEXT];
     int rc = survey_open(h, why), culprit = 0;
 
     if (!rc)
@@ -242,13 +208,8 @@ static int probe(struct hosts *h, struct fault *why)
         return fault_set(why, ML_ERR_LINK, "without all hosts the wiring can't be found");
     for (int i = 0; i < h->c.hosts->count; i++)
         h->addresses[i] = h->c.answers[i].address;
-    rc = wiring_survey_settle(h->survey, &culprit, why);
-    if (rc)
-        return fault_wrap(why, "host %s", h->names[culprit]);
-    wiring_survey_tell(h->survey, tell_link, NULL);
-    if (wiring_survey_warn(h->survey, warning))
-        log_warn("%s", warning);
-    return 0;
+    rc = wiring_survey_conclude(h->survey, &culprit, why);
+    return rc ? fault_wrap(why, "host %s", h->names[culprit]) : 0;
 }
 
 static int names_take(struct hosts *h, struct fault *why)
@@ -319,7 +280,6 @@ int hosts_run(int argc, char **argv)
     if (rc)
         log_error("%s", why.text);
     wiring_survey_destroy(h.survey);
-    json_decref(h.devices);
     free(h.names);
     free(h.addresses);
     query_command_close(&h.c);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* kill.c: `mlaunch kill JOB`: ends a job through its agents. */
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/query/query_command.h"
-#include "launcher/subcommand.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { STATUS_NOT_THERE = 1, STATUS_OURS = 125, TIMEOUT_MS = 600000 };
+enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 600000 };
 
 /* "; its user's live jobs there: a, b" */
 static void live_jobs(const struct query_command *c, char *out, size_t size)

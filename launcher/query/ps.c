@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ps.c: `mlaunch ps`: the jobs on hosts; of one job its ranks too, and where they wait. */
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/query/query_command.h"
-#include "launcher/subcommand.h"
 #include "launcher/text/text_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_NOT_THERE = 1, STATUS_OURS = 125, TIMEOUT_MS = 60000, CELL = 32 };
+enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = 32 };
 
 static double number(json_t *object, const char *key)
 {

@@ -5,8 +5,9 @@
 #include "common/log.h"
 #include "launcher/options/option_help.h"
 #include "launcher/options/option_table.h"
-#include "launcher/options/options.h"
+#include "launcher/options/options_load.h"
 #include "launcher/plan/agent_way.h"
+#include "launcher/plan/plan_hosts.h"
 #include "launcher/process/install_path.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/string_list.h"
@@ -179,7 +180,7 @@ static int hosts_find(struct query_command *c, struct fault *why)
     c->plan = calloc(1, sizeof(*c->plan));
     if (!c->plan)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = plan_find_hosts(&c->plan->list, c->options, environ, why);
+    rc = plan_hosts_find(&c->plan->list, c->options, environ, why);
     if (rc)
         return rc;
     c->hosts = c->plan->list;

@@ -61,4 +61,10 @@ int query_command_report_failed(const struct query_command *c);
  * as long as the answer. */
 const char *query_string(json_t *object, const char *key);
 
+/* The subcommands, each in a file of its name; struct subcommand says what they take and return. */
+int ps_run(int argc, char **argv);
+int kill_run(int argc, char **argv);
+int clean_run(int argc, char **argv);
+int hosts_run(int argc, char **argv);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/protocol/agent_end.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/ssh/remote_stage.h"
@@ -60,12 +61,13 @@ int remote_agent_line(char **out, const struct channel_config *config, struct fa
     if (!config->agent)
         fprintf(to, " \"$(command -v mlaunch-agent)\" \"$HOME/.cache/mlaunch/%s/mlaunch-agent\"",
                 config->build);
-    /* 126 and 127: of another architecture, or lacking a library. */
+    /* STATUS_NOT_EXECUTABLE and STATUS_NOT_FOUND: of another architecture, or lacking a library. */
     fprintf(to,
             "; do [ -x \"$a\" ] || continue; \"$a\" --build %s; t=$?; "
-            "case $t in %d|126|127) ;; *) exit $t;; esac; done; "
+            "case $t in %d|%d|%d) ;; *) exit $t;; esac; done; "
             "echo none $t \"$(uname -m)\" \"$HOME\"; exit %d'",
-            config->build, AGENT_EXIT_NOT_OURS, AGENT_EXIT_NOT_OURS);
+            config->build, AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND,
+            AGENT_EXIT_NOT_OURS);
     return fclose(to) == 0 ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 

@@ -6,6 +6,7 @@
  */
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/quiet_thread.h"
 #include "launcher/channel/channel_ops.h"
 #include "launcher/channel/ssh_module.h"
 #include "launcher/protocol/agent_end.h"
@@ -16,7 +17,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,19 +144,6 @@ static void remote_close(struct channel *base)
 
 static const struct channel_ops remote_ops = {remote_epitaph, remote_close};
 
-/* Signals are for mlaunch's main thread. */
-static int thread_start(struct remote_channel *c)
-{
-    sigset_t all, before;
-    int err;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    err = pthread_create(&c->thread, NULL, channel_run, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return err;
-}
-
 int remote_channel_open(struct channel **out, const struct host *host,
                         const struct channel_config *config, channel_ready_fn *ready, void *arg,
                         struct fault *why)
@@ -178,7 +165,7 @@ int remote_channel_open(struct channel **out, const struct host *host,
     c->base.fd = pair[0];
     c->far_fd = pair[1];
     *out = &c->base; /* before the thread may use it */
-    err = thread_start(c);
+    err = quiet_thread_start(&c->thread, 0, channel_run, c);
     if (!err)
         return 0;
     *out = NULL;

@@ -1,68 +1,78 @@
 /* SPDX-License-Identifier: MIT */
-/* wiring_answers.h: the inside of a survey (wiring_survey.h), and what the hosts' answers say of ports and of two ports as
- * the ends of one link. */
+/*
+ * wiring_answers.h: what mlaunch-probe has answered on every host (doc/protocol.md, "Wires"),
+ * checked once and kept as structs. The answers come from other machines: all that is kept is
+ * bounded, and an answer with a malformed member is refused as a whole.
+ */
 #ifndef LAUNCHER_WIRING_WIRING_ANSWERS_H
 #define LAUNCHER_WIRING_WIRING_ANSWERS_H
 
+#include "common/fault.h"
 #include "common/port_name.h"
-#include "launcher/wiring/wiring_survey.h"
 
-struct wiring_survey {
-    struct wiring_survey_config config;
-    json_t **devices; /* of each host: what it has */
-    json_t **tries;   /* of each host: whom it reached */
-    json_t *wiring;   /* [host][host] */
+#include <jansson.h>
+#include <stdbool.h>
+
+enum { WIRING_GID_TEXT = 46, WIRING_IPV4_TEXT = 16, WIRING_STATE_TEXT = 32 };
+
+struct wiring_gid {
+    int index, prefix;           /* prefix: bits of the subnet; 0: unknown */
+    bool is_link_local;          /* RoCE v2 only: in version 1 any address serves as well */
+    char text[WIRING_GID_TEXT];  /* "fe80::1"; "": there is no GID */
+    char ipv4[WIRING_IPV4_TEXT]; /* "10.0.0.1"; "": it is not an IPv4 address */
 };
 
-/* A port of a host's device. The name is the survey's. */
-struct wiring_end {
-    int host;
-    const char *device;
-    int port; /* 0: left open, as a hostfile may */
+struct wiring_port {
+    int number; /* from 1 */
+    bool is_active, is_infiniband;
+    bool is_untried;        /* active, but it cannot send datagrams */
+    const char *link_layer; /* "Ethernet", "InfiniBand" or "": a constant */
+    char state[WIRING_STATE_TEXT];
+    double gigabits; /* per second; 0: unknown */
+    int active_mtu;  /* bytes; 0: unknown */
+    int lid;
+    struct wiring_gid *gids;
+    int gid_count;
 };
-enum { WIRING_PORTS = 8 /* of one device */ };
 
-/* Of a member of an answer; "" and 0 where it is not there. */
-const char *wiring_text(const json_t *object, const char *key);
-int wiring_number(const json_t *object, const char *key);
-
-/* The device of that name in a list of descriptions, be it with a port or without; NULL. */
-json_t *wiring_device_find(const json_t *devices, const char *name);
-json_t *wiring_device(const struct wiring_survey *s, struct wiring_end e);
-/* Of an end that is not left open; NULL: there is none. */
-json_t *wiring_port(const struct wiring_survey *s, struct wiring_end e);
-
-/* "mlx5_0" or "mlx5_0:2" as hostfiles name them; and back: with the port where else another one might be meant. */
-struct wiring_end wiring_end_read(const struct wiring_survey *s, int host, const char *name);
-const char *wiring_end_name(const struct wiring_survey *s, struct wiring_end e,
-                            char text[PORT_NAME_TEXT]);
-
-/* The ports that `e` may stand for: that which it names; else those of the device that are up and that --rdma-port,
- * if given, allows. How many; none is up: 0. */
-int wiring_end_ports(const struct wiring_survey *s, struct wiring_end e,
-                     struct wiring_end out[WIRING_PORTS]);
-bool wiring_is_infiniband(const json_t *port);
-bool wiring_has_ipv4(const json_t *port);
-/* All ports of its device that are up. */
-int wiring_ports_up(const struct wiring_survey *s, struct wiring_end e);
-
-/* The entry of the hostfile's wiring from one host to the other; NULL: it has none. */
-json_t *wiring_stated_entry(const struct wiring_survey *s, int from, int to);
-
-/* What came of trying the way from a to b, neither left open; NULL: it was not tried. */
-json_t *wiring_try(const struct wiring_survey *s, struct wiring_end a, struct wiring_end b);
-
-/* How two ports meet, best last. Unknown: one of them has no datagrams, so only the ranks' own check can tell. */
-enum wiring_meeting {
-    WIRING_NOTHING,
-    WIRING_TRIED,  /* without success */
-    WIRING_SHARED, /* so too, but in one subnet or fabric */
-    WIRING_UNKNOWN,
-    WIRING_CARRIES,
+/* What came of trying one port of a device with a port of another host. */
+struct wiring_try {
+    int port, peer_port;             /* numbers */
+    int host, device;                /* the peer's, indices */
+    int mtu;                         /* bytes of the long datagrams */
+    bool is_shared;                  /* both are in one subnet or fabric */
+    bool carries, carries_long;      /* datagrams, short and long, came through both ways */
+    struct wiring_gid gid, peer_gid; /* none on InfiniBand, which routes by LID */
+    char *error;                     /* why no datagram could be sent, or NULL */
 };
-/* The best that ports of *a and *b can do, which then are in the places of those left open. WIRING_NOTHING: *a and
- * *b are the first ports, if any is up. */
-enum wiring_meeting wiring_meet(const struct wiring_survey *s, struct wiring_end *a,
-                                struct wiring_end *b);
+
+struct wiring_device {
+    char name[PORT_NAME_DEVICE];
+    char *error, *try_error; /* what is wrong with it, found at first and while trying; or NULL */
+    struct wiring_port *ports;
+    int port_count;
+    struct wiring_try *tries;
+    int try_count;
+};
+
+struct wiring_host {
+    struct wiring_device *devices;
+    int device_count;
+};
+
+/* Read the answers of hosts[host]; `devices` is the array in the answer. ML_ERR_REFUSED: a member
+ * is malformed, and the sentence says which, but not the host's name; then nothing has changed. The
+ * tries can be read when all hosts' devices have been. */
+int wiring_answers_read_devices(struct wiring_host *hosts, int host, const json_t *devices,
+                                struct fault *why);
+int wiring_answers_read_tries(struct wiring_host *hosts, int count, int host, const json_t *devices,
+                              struct fault *why);
+void wiring_answers_clear(struct wiring_host *h);
+
+/* Index of the device of that name; -1: the host has none. */
+int wiring_answers_device(const struct wiring_host *h, const char *name);
+/* The port of that number; NULL: the device has none. */
+const struct wiring_port *wiring_answers_port(const struct wiring_device *d, int number);
+bool wiring_answers_has_ipv4(const struct wiring_port *p);
 
 #endif

@@ -1,121 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wiring/wiring_choice.h"
 
-#include "launcher/wiring/wiring_words.h"
-
 #include <stdio.h>
-#include <string.h>
 
-static bool entry_names_port(const struct wiring_survey *s, struct wiring_end e, int to)
+static bool entry_names_port(const struct wiring_facts *f, struct wiring_end e, int to)
 {
-    json_t *name;
-    size_t i;
+    struct wiring_end stated[WIRING_RAILS];
+    int count = wiring_end_stated(f, e.host, to, stated);
 
-    json_array_foreach(wiring_stated_entry(s, e.host, to), i, name)
-    {
-        struct wiring_end its = wiring_end_read(s, e.host, json_string_value(name));
-
-        if (its.port == e.port && strcmp(its.device, e.device) == 0)
+    for (int i = 0; i < count; i++)
+        if (stated[i].device == e.device && stated[i].port == e.port)
             return true;
-    }
     return false;
 }
 
-static const char *port_reason(const struct wiring_survey *s, struct wiring_end a,
-                               struct wiring_end b, const json_t *try)
+static const char *port_reason(const struct wiring_facts *f, struct wiring_end a,
+                               struct wiring_end b, const struct wiring_try *try)
 {
-    if (entry_names_port(s, a, b.host) || entry_names_port(s, b, a.host))
+    if (entry_names_port(f, a, b.host) || entry_names_port(f, b, a.host))
         return "as the wiring names it";
-    if (s->config.port)
+    if (f->config.rdma.port)
         return "--rdma-port";
-    if (wiring_ports_up(s, a) <= 1 && wiring_ports_up(s, b) <= 1)
+    if (wiring_end_active(f, a) <= 1 && wiring_end_active(f, b) <= 1)
         return "the only one that is up";
-    if (json_is_true(json_object_get(try, "shared")))
-        return json_object_get(try, "gid") ? "those in one subnet" : "those in one fabric";
+    if (try->is_shared)
+        return try->gid.text[0] ? "those in one subnet" : "those in one fabric";
     return "the first that reach each other";
 }
 
-/* Of RoCE v2: in version 1 an address is as good as any other. */
-static bool is_link_local(const json_t *gid)
+static const char *gid_reason(const struct wiring_facts *f, const struct wiring_try *try)
 {
-    const char *text = wiring_text(gid, "gid");
-
-    return strncmp(text, "fe", 2) == 0 && text[2] && strchr("89ab", text[2]) &&
-           strcmp(wiring_text(gid, "type"), "RoCE v2") == 0;
-}
-
-static const char *gid_reason(const struct wiring_survey *s, const json_t *try)
-{
-    const json_t *gid = json_object_get(try, "gid");
-
-    if (!gid)
+    if (!try->gid.text[0])
         return "InfiniBand routes by LID";
-    if (s->config.gid_index >= 0)
+    if (f->config.rdma.gid_index >= 0)
         return "--gid-index";
-    if (json_is_true(json_object_get(try, "shared")))
-        return *wiring_text(gid, "ipv4") ? "RoCE v2, IPv4 in one subnet" : "IPv6 in one subnet";
-    if (is_link_local(gid))
+    if (try->is_shared)
+        return try->gid.ipv4[0] ? "RoCE v2, IPv4 in one subnet" : "IPv6 in one subnet";
+    if (try->gid.is_link_local)
         return "link-local, no others fit together";
     return "the best of both ports' tables, no shared subnet";
 }
 
-bool wiring_choice_tell(const struct wiring_survey *s, char text[WIRING_CHOICE_TEXT],
-                        struct wiring_end a, struct wiring_end b)
+const char *wiring_choice_describe(const struct wiring_facts *f, struct wiring_end a,
+                                   struct wiring_end b, char text[WIRING_CHOICE_TEXT])
 {
-    static const char *const kinds[] = {"RC where it is offered, else UC", "RC (--qp)",
-                                        "UC (--qp)"};
-    const char *stated = s->config.stated ? s->config.source : NULL;
-    const json_t *try;
+    static const char *const kinds[] = {[RDMA_PAIRS_OFFERED] = "RC where it is offered, else UC",
+                                        [RDMA_PAIRS_RC] = "RC (--qp)",
+                                        [RDMA_PAIRS_UC] = "UC (--qp)"};
+    const struct wiring_config *c = &f->config;
+    const struct wiring_try *try = wiring_end_try(f, a, b);
+    const char *stated = c->stated ? c->source : NULL;
     char mine[WIRING_END_TEXT], theirs[WIRING_END_TEXT];
 
-    wiring_meet(s, &a, &b);
-    try = wiring_try(s, a, b);
-    if (!try) {
+    wiring_end_full(f, a, try ? &try->gid : NULL, mine);
+    wiring_end_full(f, b, try ? &try->peer_gid : NULL, theirs);
+    if (!try)
         snprintf(text, WIRING_CHOICE_TEXT,
                  "host %s: %s to %s of host %s, as %s says; it could not be tried: they have no "
                  "datagrams",
-                 s->config.names[a.host], wiring_words_end(s, mine, a, NULL),
-                 wiring_words_end(s, theirs, b, NULL), s->config.names[b.host], s->config.source);
-        return true;
-    }
-    snprintf(
-        text, WIRING_CHOICE_TEXT,
-        "host %s: %s to %s of host %s: %s%s%s, and traffic comes through; port: %s; GID: %s; path "
-        "MTU %d: %s; queue pairs: %s",
-        s->config.names[a.host], wiring_words_end(s, mine, a, json_object_get(try, "gid")),
-        wiring_words_end(s, theirs, b, json_object_get(try, "peer_gid")), s->config.names[b.host],
-        stated ? "as " : "found", stated ? stated : "", stated ? " says" : "",
-        port_reason(s, a, b, try), gid_reason(s, try), wiring_number(try, "mtu"),
-        s->config.mtu ? "--mtu" : "the smaller of both ports'", kinds[s->config.qp]);
-    return true;
+                 c->names[a.host], mine, theirs, c->names[b.host], c->source);
+    else
+        snprintf(text, WIRING_CHOICE_TEXT,
+                 "host %s: %s to %s of host %s: %s%s%s, and traffic comes through; port: %s; GID: "
+                 "%s; path MTU %d: %s; queue pairs: %s",
+                 c->names[a.host], mine, theirs, c->names[b.host], stated ? "as " : "found",
+                 stated ? stated : "", stated ? " says" : "", port_reason(f, a, b, try),
+                 gid_reason(f, try), try->mtu, c->rdma.mtu ? "--mtu" : "the smaller of both ports'",
+                 kinds[c->rdma.qp]);
+    return text;
 }
 
-/* Link-local addresses that nobody has asked for, where one port has an IPv4 address and only the other's is missing.
- * Where neither has one the fabric is IPv6's, and they are meant. */
-bool wiring_choice_warn(const struct wiring_survey *s, char text[WIRING_CHOICE_TEXT],
-                        struct wiring_end a, struct wiring_end b)
+/* The link uses link-local addresses, which the user has not asked for, because one of the ports
+ * lacks the IPv4 address that the other one has. If neither has one, the fabric uses IPv6, and
+ * nothing is missing. */
+bool wiring_choice_warn(const struct wiring_facts *f, struct wiring_end a, struct wiring_end b,
+                        char text[WIRING_CHOICE_TEXT])
 {
-    const json_t *try, *gid;
-    struct wiring_end bare;
-    bool here, there;
+    const struct wiring_try *try = wiring_end_try(f, a, b);
+    bool here = wiring_answers_has_ipv4(wiring_end_port(f, a));
+    bool there = wiring_answers_has_ipv4(wiring_end_port(f, b));
+    struct wiring_end bare = here ? b : a;
     char mine[WIRING_PORT_TEXT], theirs[WIRING_PORT_TEXT], its[WIRING_PORT_TEXT];
 
-    wiring_meet(s, &a, &b);
-    try = wiring_try(s, a, b);
-    gid = json_object_get(try, "gid");
-    here = wiring_has_ipv4(wiring_port(s, a));
-    there = wiring_has_ipv4(wiring_port(s, b));
-    if (s->config.gid_index >= 0 || here == there || !is_link_local(gid))
+    if (f->config.rdma.gid_index >= 0 || here == there || !try || !try->gid.is_link_local)
         return false;
-    bare = here ? b : a;
     snprintf(
         text, WIRING_CHOICE_TEXT,
         "host %s: %s and %s of host %s meet by link-local addresses (%s and %s), because %s of "
         "host %s has no IPv4 address; give its network device one in the other's subnet (ip "
         "addr add), or say with --gid-index that these are meant",
-        s->config.names[a.host], wiring_words_port(s, mine, a), wiring_words_port(s, theirs, b),
-        s->config.names[b.host], wiring_text(gid, "gid"),
-        wiring_text(json_object_get(try, "peer_gid"), "gid"), wiring_words_port(s, its, bare),
-        s->config.names[bare.host]);
+        f->config.names[a.host], wiring_end_words(f, a, mine), wiring_end_words(f, b, theirs),
+        f->config.names[b.host], try->gid.text, try->peer_gid.text, wiring_end_words(f, bare, its),
+        f->config.names[bare.host]);
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wiring/wiring_match.h"
 
+#include "common/log.h"
 #include "launcher/wiring/wiring_sentence.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 enum { PORTS_LOOKED_AT = 4 * WIRING_RAILS };
 
-/* Ends at two hosts, and which two may be those of one link. */
+/* Ends at two hosts, and which two of them may be joined to one link. */
 struct ends {
     struct wiring_end mine[WIRING_RAILS], theirs[WIRING_RAILS];
     int mine_count, theirs_count;
@@ -16,21 +17,21 @@ struct ends {
     int match[WIRING_RAILS]; /* of theirs: which of mine; -1: none */
 };
 
-static enum wiring_meeting meet(const struct wiring_survey *s, struct wiring_end a,
-                                struct wiring_end b)
+static enum wiring_meeting meeting_of(const struct wiring_facts *f, struct wiring_end a,
+                                      struct wiring_end b)
 {
-    return wiring_meet(s, &a, &b);
+    return wiring_end_meet(f, &a, &b);
 }
 
-static void ends_join(const struct wiring_survey *s, struct ends *e, enum wiring_meeting least)
+static void ends_join(const struct wiring_facts *f, struct ends *e, enum wiring_meeting least)
 {
     for (int a = 0; a < e->mine_count; a++)
         for (int b = 0; b < e->theirs_count; b++)
-            e->joined[a][b] = meet(s, e->mine[a], e->theirs[b]) >= least;
+            e->joined[a][b] = meeting_of(f, e->mine[a], e->theirs[b]) >= least;
 }
 
-/* A way to give mine[i] one of theirs, moving others aside where none is free (augmenting paths). */
-static bool find_place(struct ends *e, int i, bool *seen)
+/* Finds one of theirs for mine[i], moving others if none is free (an augmenting path). */
+static bool end_place(struct ends *e, int i, bool *seen)
 {
     for (int k = 0; k < e->theirs_count; k++)
         if (e->joined[i][k] && e->match[k] < 0) {
@@ -41,7 +42,7 @@ static bool find_place(struct ends *e, int i, bool *seen)
         if (!e->joined[i][k] || seen[k])
             continue;
         seen[k] = true;
-        if (find_place(e, e->match[k], seen)) {
+        if (end_place(e, e->match[k], seen)) {
             e->match[k] = i;
             return true;
         }
@@ -56,7 +57,7 @@ static void ends_match(struct ends *e)
     for (int i = 0; i < e->mine_count; i++) {
         bool seen[WIRING_RAILS] = {false};
 
-        find_place(e, i, seen);
+        end_place(e, i, seen);
     }
 }
 
@@ -68,141 +69,132 @@ static int match_of(const struct ends *e, int i)
     return -1;
 }
 
-/* --- as the hostfile states --------------------------------------------------------------------
- */
-
-static int ends_take(const struct wiring_survey *s, int from, int to, struct wiring_end *out)
-{
-    json_t *name;
-    size_t i;
-    int count = 0;
-
-    json_array_foreach(wiring_stated_entry(s, from, to), i, name)
-    {
-        if (count < WIRING_RAILS && json_string_value(name))
-            out[count++] = wiring_end_read(s, from, json_string_value(name));
-    }
-    return count;
-}
-
-/* All must have their other end. A port that is left open is one of the device's, and each device with an open one stands
- * in the list once: so whichever ports fit best, no two rails can take the same. */
-static int match_stated(const struct wiring_survey *s, int i, int j, struct ends *e, int *host,
+/* Every rail needs a partner. An entry without a port may use any port of its device; since each
+ * such device is listed only once, no two rails can pick the same port. */
+static int match_stated(const struct wiring_facts *f, int i, int j, struct ends *e, int *host,
                         struct fault *why)
 {
-    e->mine_count = ends_take(s, i, j, e->mine);
-    e->theirs_count = ends_take(s, j, i, e->theirs);
-    ends_join(s, e, WIRING_UNKNOWN);
+    e->mine_count = wiring_end_stated(f, i, j, e->mine);
+    e->theirs_count = wiring_end_stated(f, j, i, e->theirs);
+    ends_join(f, e, WIRING_UNKNOWN);
     ends_match(e);
     *host = i;
     if (e->mine_count != e->theirs_count)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "%s has %d device%s from here to host %s, but %d the other way",
-                         s->config.source, e->mine_count, e->mine_count == 1 ? "" : "s",
-                         s->config.names[j], e->theirs_count);
+                         f->config.source, e->mine_count, e->mine_count == 1 ? "" : "s",
+                         f->config.names[j], e->theirs_count);
     for (int a = 0; a < e->mine_count; a++)
         if (match_of(e, a) < 0)
-            return wiring_sentence_astray(s, e->mine[a], j, host, why);
+            return wiring_sentence_astray(f, e->mine[a], j, host, why);
     return 0;
 }
 
 /* --- as traffic shows --------------------------------------------------------------------------
  */
 
-static int compare_ends(const void *a, const void *b)
+/* A port of a host that may lead to the other one. */
+struct candidate {
+    struct wiring_end end;
+    const char *device;
+    double gigabits,
+        fastest; /* its own; over the best link to the other host, -1: it reaches none */
+};
+
+static int compare_candidates(const void *a, const void *b)
 {
-    const struct wiring_end *x = a, *y = b;
+    const struct candidate *x = a, *y = b;
     int order = strcmp(x->device, y->device);
 
-    return order ? order : x->port - y->port;
+    return order ? order : x->end.port - y->end.port;
 }
 
-/* All ports of a host that are up. */
-static int ends_of_host(const struct wiring_survey *s, int host, struct wiring_end *out)
+/* All active ports of a host, ordered by their names. */
+static int host_candidates(const struct wiring_facts *f, int host, struct candidate *out)
 {
-    json_t *device;
-    size_t i;
     int count = 0;
 
-    json_array_foreach(s->devices[host], i, device)
-    {
-        struct wiring_end ports[WIRING_PORTS],
-            any = {.host = host, .device = json_string_value(json_object_get(device, "name"))};
-        int more = any.device ? wiring_end_ports(s, any, ports) : 0;
+    for (int d = 0; d < f->hosts[host].device_count; d++) {
+        struct wiring_end ports[WIRING_PORTS], any = {.host = host, .device = d};
+        int more = wiring_end_ports(f, any, ports);
 
         for (int k = 0; k < more && count < PORTS_LOOKED_AT; k++)
-            out[count++] = ports[k];
+            out[count++] = (struct candidate){.end = ports[k],
+                                              .device = f->hosts[host].devices[d].name,
+                                              .gigabits = wiring_end_port(f, ports[k])->gigabits,
+                                              .fastest = -1};
     }
-    qsort(out, (size_t)count, sizeof(*out), compare_ends);
+    qsort(out, (size_t)count, sizeof(*out), compare_candidates);
     return count;
 }
 
-static double rate(const struct wiring_survey *s, struct wiring_end e)
+/* The ports that reach the other host, and of these only the fastest: traffic is striped evenly, so
+ * a slow one would hold the others up. */
+static int ends_reaching(const struct wiring_facts *f, int from, int to, struct wiring_end *out)
 {
-    return json_number_value(json_object_get(wiring_port(s, e), "gigabits"));
-}
-
-/* Only those that reach the other host, and of these only the fastest: traffic is striped evenly, so a slow
- * one would hold the others up. */
-static int reaching(const struct wiring_survey *s, int from, int to, struct wiring_end *out)
-{
-    struct wiring_end mine[PORTS_LOOKED_AT] = {{0}}, theirs[PORTS_LOOKED_AT] = {{0}};
-    int mine_count = ends_of_host(s, from, mine), theirs_count = ends_of_host(s, to, theirs);
-    double best = 0, fastest[PORTS_LOOKED_AT];
+    struct candidate mine[PORTS_LOOKED_AT], theirs[PORTS_LOOKED_AT];
+    int mine_count = host_candidates(f, from, mine), theirs_count = host_candidates(f, to, theirs);
+    double best = 0;
     int count = 0;
 
     for (int a = 0; a < mine_count; a++) {
-        fastest[a] = -1;
         for (int b = 0; b < theirs_count; b++) {
-            double x = rate(s, mine[a]), y = rate(s, theirs[b]), slower = x < y ? x : y;
+            double x = mine[a].gigabits, y = theirs[b].gigabits, slower = x < y ? x : y;
 
-            if (slower > fastest[a] && meet(s, mine[a], theirs[b]) >= WIRING_CARRIES)
-                fastest[a] = slower;
+            if (slower > mine[a].fastest &&
+                meeting_of(f, mine[a].end, theirs[b].end) >= WIRING_CARRIES)
+                mine[a].fastest = slower;
         }
-        best = fastest[a] > best ? fastest[a] : best;
+        best = mine[a].fastest > best ? mine[a].fastest : best;
     }
-    for (int a = 0; a < mine_count && count < WIRING_RAILS; a++)
-        if (fastest[a] >= best)
-            out[count++] = mine[a];
+    for (int a = 0; a < mine_count && count < WIRING_RAILS; a++) {
+        if (mine[a].fastest >= best)
+            out[count++] = mine[a].end;
+        else if (mine[a].fastest >= 0)
+            log_debug("host %s: %s port %d reaches host %s at %g Gb/s and is left out, because "
+                      "another port has %g",
+                      f->config.names[from], mine[a].device, mine[a].end.port, f->config.names[to],
+                      mine[a].fastest, best);
+    }
     return count;
 }
 
-static int match_found(const struct wiring_survey *s, int i, int j, struct ends *e, int *host,
+static int match_found(const struct wiring_facts *f, int i, int j, struct ends *e, int *host,
                        struct fault *why)
 {
     int pairs = 0;
 
-    e->mine_count = reaching(s, i, j, e->mine);
-    e->theirs_count = reaching(s, j, i, e->theirs);
-    ends_join(s, e, WIRING_CARRIES);
+    e->mine_count = ends_reaching(f, i, j, e->mine);
+    e->theirs_count = ends_reaching(f, j, i, e->theirs);
+    ends_join(f, e, WIRING_CARRIES);
     ends_match(e);
     for (int a = 0; a < e->mine_count; a++)
         pairs += match_of(e, a) >= 0;
     *host = i;
-    return pairs > 0 ? 0 : wiring_sentence_no_wire(s, i, j, host, why);
+    return pairs > 0 ? 0 : wiring_sentence_no_wire(f, i, j, host, why);
 }
 
-int wiring_match(const struct wiring_survey *s, int i, int j, struct wiring_rail *rails, int *count,
-                 int *host, struct fault *why)
+int wiring_match(const struct wiring_facts *f, int i, int j, struct wiring_rail rails[WIRING_RAILS],
+                 int *count, int *host, struct fault *why)
 {
     struct ends e = {.mine_count = 0};
-    int rc = s->config.stated ? match_stated(s, i, j, &e, host, why)
-                              : match_found(s, i, j, &e, host, why);
+    int rc = f->config.stated ? match_stated(f, i, j, &e, host, why)
+                              : match_found(f, i, j, &e, host, why);
 
     *count = 0;
     for (int a = 0; a < e.mine_count && !rc; a++) {
         int b = match_of(&e, a);
         struct wiring_rail rail;
-        const json_t *try;
+        const struct wiring_try *try;
 
         if (b < 0)
             continue;
         rail = (struct wiring_rail){e.mine[a], e.theirs[b]};
-        wiring_meet(s, &rail.mine, &rail.theirs);
+        wiring_end_meet(f, &rail.mine, &rail.theirs);
         rails[(*count)++] = rail;
-        try = wiring_try(s, rail.mine, rail.theirs);
-        if (try && !json_is_true(json_object_get(try, "whole")))
-            rc = wiring_sentence_narrow(s, rail.mine, rail.theirs, host, why);
+        try = wiring_end_try(f, rail.mine, rail.theirs);
+        if (try && !try->carries_long)
+            rc = wiring_sentence_narrow(f, rail.mine, rail.theirs, host, why);
     }
     return rc;
 }

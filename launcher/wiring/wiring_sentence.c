@@ -1,49 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wiring/wiring_sentence.h"
 
-#include "launcher/wiring/wiring_words.h"
-
+#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* --- why two ports don't meet ------------------------------------------------------------------
  */
 
-/* They were not even tried: their addresses can't meet. */
-static int never_tried(const struct wiring_survey *s, struct wiring_end a, struct wiring_end b,
-                       struct fault *why)
+/* They were not even tried, because their addresses can't meet. */
+static int untried_refuse(const struct wiring_facts *f, struct wiring_end a, struct wiring_end b,
+                          struct fault *why)
 {
-    const json_t *mine = wiring_port(s, a), *theirs = wiring_port(s, b);
-    const char *kind = wiring_text(mine, "link_layer"), *other = wiring_text(theirs, "link_layer");
-    const char *there = s->config.names[b.host], *bare = NULL;
+    const struct wiring_port *mine = wiring_end_port(f, a), *theirs = wiring_end_port(f, b);
+    const char *there = f->config.names[b.host], *bare = NULL;
     char name[WIRING_PORT_TEXT], peer[WIRING_PORT_TEXT];
 
-    wiring_words_port(s, name, a);
-    wiring_words_port(s, peer, b);
-    if (!wiring_has_ipv4(theirs))
+    wiring_end_words(f, a, name);
+    wiring_end_words(f, b, peer);
+    if (!wiring_answers_has_ipv4(theirs))
         bare = peer;
-    if (!wiring_has_ipv4(mine))
+    if (!wiring_answers_has_ipv4(mine))
         bare = name;
-    if (strcmp(kind, other) != 0)
+    if (mine->link_layer != theirs->link_layer)
         return fault_set(why, ML_ERR_LINK,
                          "%s is %s, but %s of host %s, to which %s leads it, is %s: these can't be "
                          "on one cable",
-                         name, kind, peer, there, s->config.source, other);
-    if (wiring_is_infiniband(mine))
+                         name, mine->link_layer, peer, there, f->config.source, theirs->link_layer);
+    if (mine->is_infiniband)
         return fault_set(why, ML_ERR_LINK,
                          "%s and %s of host %s are on different fabrics (%s and %s): compare %s "
                          "with the cables",
-                         name, peer, there,
-                         wiring_text(json_array_get(json_object_get(mine, "gids"), 0), "gid"),
-                         wiring_text(json_array_get(json_object_get(theirs, "gids"), 0), "gid"),
-                         s->config.source);
-    if (s->config.gid_index >= 0)
+                         name, peer, there, mine->gid_count ? mine->gids[0].text : "",
+                         theirs->gid_count ? theirs->gids[0].text : "", f->config.source);
+    if (f->config.rdma.gid_index >= 0)
         return fault_set(
             why, ML_ERR_LINK,
             "GID index %d of %s and of %s of host %s don't fit together, or one has none "
             "of that index; without --gid-index what fits best is taken, and mlaunch-probe "
             "lists them",
-            s->config.gid_index, name, peer, there);
+            f->config.rdma.gid_index, name, peer, there);
     return fault_set(
         why, ML_ERR_LINK,
         "%s and %s of host %s have no RoCE addresses in common%s%s%s: give their network "
@@ -51,23 +46,21 @@ static int never_tried(const struct wiring_survey *s, struct wiring_end a, struc
         name, peer, there, bare ? ": " : "", bare ? bare : "", bare ? " has no IPv4 address" : "");
 }
 
-static int unheard(const struct wiring_survey *s, struct wiring_end a, struct wiring_end b,
-                   struct fault *why)
+static int silent_refuse(const struct wiring_facts *f, struct wiring_end a, struct wiring_end b,
+                         struct fault *why)
 {
-    const json_t *try = wiring_try(s, a, b), *back = wiring_try(s, b, a);
-    const char *error = wiring_text(try, "error");
+    const struct wiring_try *try = wiring_end_try(f, a, b), *back = wiring_end_try(f, b, a);
+    const char *error = NULL;
     char mine[WIRING_END_TEXT], theirs[WIRING_END_TEXT];
 
     if (!try)
-        return never_tried(s, a, b, why);
-    if (!*error)
-        error = wiring_text(back, "error");
+        return untried_refuse(f, a, b, why);
+    error = try->error ? try->error : back ? back->error : NULL;
     return fault_set(
         why, ML_ERR_LINK, "nothing comes through between %s and %s of host %s%s%s; %s",
-        wiring_words_end(s, mine, a, json_object_get(try, "gid")),
-        wiring_words_end(s, theirs, b, json_object_get(try, "peer_gid")), s->config.names[b.host],
-        *error ? ": " : "", error,
-        s->config.stated
+        wiring_end_full(f, a, &try->gid, mine), wiring_end_full(f, b, &try->peer_gid, theirs),
+        f->config.names[b.host], error ? ": " : "", error ? error : "",
+        f->config.stated
             ? "are these on one cable, as the wiring says? Compare with mlaunch hosts --probe"
             : "look at the cable, the addresses and the switch between them");
 }
@@ -75,43 +68,39 @@ static int unheard(const struct wiring_survey *s, struct wiring_end a, struct wi
 /* --- where a port leads that was stated to lead to host j ----------------------------------------
  */
 
-/* `carries`: traffic came through; else by its address. */
-static bool port_elsewhere(const struct wiring_survey *s, struct wiring_end e, int j, bool carries,
+/* Whether port `e` reaches another host than j: by traffic if `carries`, else by its address. */
+static bool port_elsewhere(const struct wiring_facts *f, struct wiring_end e, int j, bool carries,
                            struct wiring_end *found)
 {
-    json_t *tries = json_object_get(wiring_device_find(s->tries[e.host], e.device), "tries"), *try;
-    size_t k;
+    const struct wiring_device *d = wiring_end_device(f, e);
 
-    json_array_foreach(tries, k, try)
-    {
-        int to = wiring_number(try, "host");
+    for (int i = 0; i < d->try_count; i++) {
+        const struct wiring_try *t = &d->tries[i];
 
-        *found =
-            (struct wiring_end){to, wiring_text(try, "device"), wiring_number(try, "peer_port")};
-        if (to != j && to >= 0 && to < s->config.count && wiring_number(try, "port") == e.port &&
-            json_is_true(json_object_get(try, carries ? "carries" : "shared")))
+        *found = (struct wiring_end){t->host, t->device, t->peer_port};
+        if (t->host != j && t->port == e.port && (carries ? t->carries : t->is_shared))
             return true;
     }
     return false;
 }
 
-/* So for each of the ports that it may stand for; *e and *found: the first one's. */
-static bool elsewhere(const struct wiring_survey *s, struct wiring_end *e, int j, bool carries,
-                      struct wiring_end *found)
+/* The same of each of the ports that *e may be; then *e and *found are the first one's. */
+static bool end_elsewhere(const struct wiring_facts *f, struct wiring_end *e, int j, bool carries,
+                          struct wiring_end *found)
 {
     struct wiring_end ports[WIRING_PORTS], other;
-    int count = wiring_end_ports(s, *e, ports);
+    int count = wiring_end_ports(f, *e, ports);
 
     for (int i = 0; i < count; i++)
-        if (!port_elsewhere(s, ports[i], j, carries, i ? &other : found))
+        if (!port_elsewhere(f, ports[i], j, carries, i ? &other : found))
             return false;
     if (count)
         *e = ports[0];
     return count > 0;
 }
 
-static int misled(const struct wiring_survey *s, struct wiring_end e, int j,
-                  struct wiring_end found, bool carries, struct fault *why)
+static int elsewhere_refuse(const struct wiring_facts *f, struct wiring_end e, int j,
+                            struct wiring_end found, bool carries, struct fault *why)
 {
     char name[WIRING_PORT_TEXT], peer[WIRING_PORT_TEXT];
 
@@ -119,25 +108,25 @@ static int misled(const struct wiring_survey *s, struct wiring_end e, int j,
         why, ML_ERR_ARGUMENT,
         "%s says that %s leads to host %s, but %sit is on one cable with %s of host %s: "
         "the wiring does not fit the cables; mlaunch hosts --probe finds the right one",
-        s->config.source, wiring_words_port(s, name, e), s->config.names[j],
-        carries ? "" : "by its address ", wiring_words_port(s, peer, found),
-        s->config.names[found.host]);
+        f->config.source, wiring_end_words(f, e, name), f->config.names[j],
+        carries ? "" : "by its address ", wiring_end_words(f, found, peer),
+        f->config.names[found.host]);
 }
 
-/* The port of `e` of which to say that it does not reach `peer`: not one that leads elsewhere. */
-static void ports_doubted(const struct wiring_survey *s, struct wiring_end *e, int j,
-                          struct wiring_end *peer)
+/* Chooses which ports of *e and *peer to report as silent: none that leads elsewhere. */
+static void suspects_choose(const struct wiring_facts *f, struct wiring_end *e, int j,
+                            struct wiring_end *peer)
 {
     struct wiring_end ports[WIRING_PORTS], found, at = *e, its = *peer;
-    int count = e->port ? 0 : wiring_end_ports(s, *e, ports);
+    int count = e->port ? 0 : wiring_end_ports(f, *e, ports);
     enum wiring_meeting best = WIRING_NOTHING;
 
-    wiring_meet(s, &at, &its);
+    wiring_end_meet(f, &at, &its);
     for (int i = 0; i < count; i++) {
         struct wiring_end other = *peer;
-        enum wiring_meeting how = wiring_meet(s, &ports[i], &other);
+        enum wiring_meeting how = wiring_end_meet(f, &ports[i], &other);
 
-        if (port_elsewhere(s, ports[i], j, true, &found) || how <= best)
+        if (port_elsewhere(f, ports[i], j, true, &found) || how <= best)
             continue;
         best = how;
         at = ports[i];
@@ -147,99 +136,168 @@ static void ports_doubted(const struct wiring_survey *s, struct wiring_end *e, i
     *peer = its;
 }
 
-int wiring_sentence_astray(const struct wiring_survey *s, struct wiring_end e, int j, int *host,
+int wiring_sentence_astray(const struct wiring_facts *f, struct wiring_end e, int j, int *host,
                            struct fault *why)
 {
-    json_t *theirs = wiring_stated_entry(s, j, e.host), *name;
-    struct wiring_end found, peer;
-    size_t n;
+    struct wiring_end theirs[WIRING_RAILS], found, peer;
+    int count = wiring_end_stated(f, j, e.host, theirs);
+    const struct wiring_try *try;
 
     *host = e.host;
-    if (elsewhere(s, &e, j, true, &found))
-        return misled(s, e, j, found, true, why);
-    json_array_foreach(theirs, n, name)
-    {
-        struct wiring_end other = wiring_end_read(s, j, json_string_value(name));
+    if (end_elsewhere(f, &e, j, true, &found))
+        return elsewhere_refuse(f, e, j, found, true, why);
+    for (int i = 0; i < count; i++) {
+        struct wiring_end other = theirs[i];
 
-        if (!elsewhere(s, &other, e.host, true, &found))
+        if (!end_elsewhere(f, &other, e.host, true, &found))
             continue;
         *host = j;
-        return misled(s, other, e.host, found, true, why);
+        return elsewhere_refuse(f, other, e.host, found, true, why);
     }
-    peer = wiring_end_read(s, j, json_string_value(json_array_get(theirs, 0)));
-    ports_doubted(s, &e, j, &peer);
-    if (!json_is_true(json_object_get(wiring_try(s, e, peer), "shared")) &&
-        port_elsewhere(s, e, j, false, &found))
-        return misled(s, e, j, found, false, why);
-    return unheard(s, e, peer, why);
+    peer = theirs[0];
+    suspects_choose(f, &e, j, &peer);
+    try = wiring_end_try(f, e, peer);
+    if (!(try && try->is_shared) && port_elsewhere(f, e, j, false, &found))
+        return elsewhere_refuse(f, e, j, found, false, why);
+    return silent_refuse(f, e, peer, why);
 }
 
-/* --- sentences ---------------------------------------------------------------------------------
+/* --- hosts without a link -----------------------------------------------------------------------
  */
 
-/* What one of this host's devices says is wrong with it; NULL. */
-static const char *first_error(const struct wiring_survey *s, int host)
-{
-    json_t *device;
-    size_t i;
+enum { LIST_TEXT = 280 };
 
-    json_array_foreach(s->devices[host], i, device)
-    {
-        if (*wiring_text(device, "error"))
-            return wiring_text(device, "error");
+static __attribute__((format(printf, 3, 4))) void list_append(char text[LIST_TEXT], size_t *used,
+                                                              const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = *used < LIST_TEXT ? vsnprintf(text + *used, LIST_TEXT - *used, format, args) : 0;
+    va_end(args);
+    *used += n > 0 ? (size_t)n : 0;
+}
+
+/* Why a port is of no use, or its addresses: "down", "10.0.0.1/24". */
+static void list_append_port(char text[LIST_TEXT], size_t *used, const struct wiring_port *p)
+{
+    const char *space = "";
+
+    if (!p->is_active) {
+        list_append(text, used, "%s", p->state);
+        return;
     }
+    for (int i = 0; i < p->gid_count; i++) {
+        if (!p->gids[i].ipv4[0])
+            continue;
+        list_append(text, used, "%s%s/%d", space, p->gids[i].ipv4, p->gids[i].prefix);
+        space = " ";
+    }
+    if (!*space)
+        list_append(text, used, "%s", p->is_infiniband ? "InfiniBand" : "no IPv4 address");
+}
+
+/* "rxe_p1 (10.0.0.1/24), mlx5_0 port 1 (10.0.1.1/24), mlx5_0 port 2 (down)" */
+static const char *list_devices(const struct wiring_facts *f, int host, char text[LIST_TEXT])
+{
+    const struct wiring_host *h = &f->hosts[host];
+    const char *comma = "";
+    size_t used = 0;
+
+    for (int i = 0; i < h->device_count; i++) {
+        const struct wiring_device *d = &h->devices[i];
+
+        if (d->error) {
+            list_append(text, &used, "%s%s (fails)", comma, d->name);
+            comma = ", ";
+        }
+        for (int k = 0; k < d->port_count; k++) {
+            char name[WIRING_PORT_TEXT];
+            struct wiring_end e = {host, i, d->ports[k].number};
+
+            list_append(text, &used, "%s%s (", comma, wiring_end_words(f, e, name));
+            list_append_port(text, &used, &d->ports[k]);
+            list_append(text, &used, ")");
+            comma = ", ";
+        }
+    }
+    return used ? text : "none";
+}
+
+/* What is wrong with the first device of this host that fails; NULL: none does. */
+static const char *first_error(const struct wiring_facts *f, int host)
+{
+    for (int i = 0; i < f->hosts[host].device_count; i++)
+        if (f->hosts[host].devices[i].error)
+            return f->hosts[host].devices[i].error;
     return NULL;
 }
 
-static bool is_allowed(const struct wiring_survey *s, const json_t *try)
+/* The first try from host i to host j that should have carried traffic: the ports share a subnet or
+ * fabric, and --rdma-port allows them. */
+static bool hopeful_try(const struct wiring_facts *f, int i, int j, struct wiring_end *mine,
+                        struct wiring_end *theirs)
 {
-    return !s->config.port || (wiring_number(try, "port") == s->config.port &&
-                               wiring_number(try, "peer_port") == s->config.port);
+    int only = f->config.rdma.port;
+
+    for (int d = 0; d < f->hosts[i].device_count; d++)
+        for (int k = 0; k < f->hosts[i].devices[d].try_count; k++) {
+            const struct wiring_try *t = &f->hosts[i].devices[d].tries[k];
+
+            if (t->host != j || !t->is_shared ||
+                (only && (t->port != only || t->peer_port != only)))
+                continue;
+            *mine = (struct wiring_end){i, d, t->port};
+            *theirs = (struct wiring_end){j, t->device, t->peer_port};
+            return true;
+        }
+    return false;
 }
 
-int wiring_sentence_no_wire(const struct wiring_survey *s, int i, int j, int *host,
+int wiring_sentence_no_wire(const struct wiring_facts *f, int i, int j, int *host,
                             struct fault *why)
 {
-    char mine[WIRING_LIST_TEXT], theirs[WIRING_LIST_TEXT], only[WIRING_PORT_TEXT] = "";
-    const char *failing;
-    json_t *device, *try;
-    size_t a, b;
+    char mine[LIST_TEXT], theirs[LIST_TEXT], only[WIRING_PORT_TEXT] = "";
+    struct wiring_end a, b;
 
     *host = i;
-    json_array_foreach(s->tries[i], a, device)
-    {
-        json_array_foreach(json_object_get(device, "tries"), b, try)
-        {
-            if (wiring_number(try, "host") == j && json_is_true(json_object_get(try, "shared")) &&
-                is_allowed(s, try))
-                return unheard(
-                    s,
-                    (struct wiring_end){i, wiring_text(device, "name"), wiring_number(try, "port")},
-                    (struct wiring_end){j, wiring_text(try, "device"),
-                                        wiring_number(try, "peer_port")},
-                    why);
-        }
-    }
+    if (hopeful_try(f, i, j, &a, &b))
+        return silent_refuse(f, a, b, why);
     for (int end = 0; end < 2; end++) {
+        const char *failing = first_error(f, end ? j : i);
+
         *host = end ? j : i;
-        if ((failing = first_error(s, *host)))
+        if (failing)
             return fault_set(why, ML_ERR_DEVICE, "no RDMA device reaches host %s: %s",
-                             s->config.names[end ? i : j], failing);
+                             f->config.names[end ? i : j], failing);
     }
     *host = i;
-    if (s->config.port)
-        snprintf(only, sizeof(only), " by port %d (--rdma-port)", s->config.port);
+    if (f->config.rdma.port)
+        snprintf(only, sizeof(only), " by port %d (--rdma-port)", f->config.rdma.port);
     return fault_set(
         why, ML_ERR_LINK,
         "no RDMA device reaches host %s%s: here %s; there %s: no two are up, in one subnet or "
         "fabric, and let traffic through",
-        s->config.names[j], only, wiring_words_devices(s, mine, i),
-        wiring_words_devices(s, theirs, j));
+        f->config.names[j], only, list_devices(f, i, mine), list_devices(f, j, theirs));
 }
 
-int wiring_sentence_narrow(const struct wiring_survey *s, struct wiring_end a, struct wiring_end b,
+int wiring_sentence_no_port(const struct wiring_facts *f, int host, struct fault *why)
+{
+    const char *failing = first_error(f, host);
+    char list[LIST_TEXT];
+
+    return fault_set(why, ML_ERR_DEVICE, "no RDMA device is up here: %s",
+                     failing ? failing : list_devices(f, host, list));
+}
+
+/* --- MTU ----------------------------------------------------------------------------------------
+ */
+
+int wiring_sentence_narrow(const struct wiring_facts *f, struct wiring_end a, struct wiring_end b,
                            int *host, struct fault *why)
 {
+    const struct wiring_try *try = wiring_end_try(f, a, b);
     char name[WIRING_PORT_TEXT], peer[WIRING_PORT_TEXT];
 
     *host = a.host;
@@ -248,25 +306,16 @@ int wiring_sentence_narrow(const struct wiring_survey *s, struct wiring_end a, s
         "between %s and %s of host %s short packets come through, but none of %d bytes, "
         "which both ports take: something between them has a smaller MTU; raise it there (ip "
         "link set ... mtu), or give a smaller --mtu",
-        wiring_words_port(s, name, a), wiring_words_port(s, peer, b), s->config.names[b.host],
-        wiring_number(wiring_try(s, a, b), "mtu"));
+        wiring_end_words(f, a, name), wiring_end_words(f, b, peer), f->config.names[b.host],
+        try ? try->mtu : 0);
 }
 
-int wiring_sentence_mtu(const struct wiring_survey *s, struct wiring_end e, int *host,
+int wiring_sentence_mtu(const struct wiring_facts *f, struct wiring_end e, int *host,
                         struct fault *why)
 {
     *host = e.host;
     return fault_set(why, ML_ERR_ARGUMENT,
-                     "%.*s port %d has an active MTU of %d, so --mtu %d is too much",
-                     PORT_NAME_DEVICE - 1, e.device, e.port,
-                     wiring_number(wiring_port(s, e), "active_mtu"), s->config.mtu);
-}
-
-int wiring_sentence_no_port(const struct wiring_survey *s, int host, struct fault *why)
-{
-    char list[WIRING_LIST_TEXT];
-
-    return fault_set(why, ML_ERR_DEVICE, "no RDMA device is up here: %s",
-                     first_error(s, host) ? first_error(s, host)
-                                          : wiring_words_devices(s, list, host));
+                     "%s port %d has an active MTU of %d, so --mtu %d is too much",
+                     wiring_end_device(f, e)->name, e.port, wiring_end_port(f, e)->active_mtu,
+                     f->config.rdma.mtu);
 }

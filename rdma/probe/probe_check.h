@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct probe_choice {
-    bool is_check, is_wires;
+    bool is_check, is_trial;
     int port, gid_index; /* 0, -1: any */
 };
 

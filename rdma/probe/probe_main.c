@@ -5,7 +5,7 @@
  */
 #include "rdma/probe/describe.h"
 #include "rdma/probe/probe_check.h"
-#include "rdma/probe/probe_wires.h"
+#include "rdma/probe/probe_trial.h"
 #include "rdma/verbs/device.h"
 
 #include <dirent.h>
@@ -106,7 +106,7 @@ static bool options_read(struct probe_choice *c, int argc, char **argv)
             c->is_check = true;
             break;
         case 'w':
-            c->is_wires = true;
+            c->is_trial = true;
             break;
         case 'p':
             c->port = number(optarg);
@@ -160,8 +160,8 @@ int main(int argc, char **argv)
     }
     named = argv + optind;
     for (; optind < argc && count < DEVICES_MOST; optind++)
-        count = name_add(children, count, argv[optind], c.is_wires);
-    if (c.is_wires || (count == 0 && !c.is_check))
+        count = name_add(children, count, argv[optind], c.is_trial);
+    if (c.is_trial || (count == 0 && !c.is_check))
         count = all_devices(children, count);
-    return c.is_wires ? probe_wires(children, count, named, &c) : look_at_all(children, count, &c);
+    return c.is_trial ? probe_trial(children, count, named, &c) : look_at_all(children, count, &c);
 }

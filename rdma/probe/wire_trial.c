@@ -25,57 +25,57 @@ enum {
     BATCH = 16,
 };
 static const uint32_t queue_key = 0x6d6c;
-static const uint64_t word_magic = 0x6d6c776972657331; /* "mlwires1" */
+static const uint64_t datagram_magic = 0x6d6c776972657331; /* "mlwires1" */
 
-struct word {
+struct wire_trial_datagram {
     uint64_t magic, tag;
     uint32_t from, to, heard[2], is_long;
 };
 
-struct wire_port {
+struct wire_trial_port {
     int number;
     struct ibv_qp *qp;
 };
 
-struct wires {
+struct wire_trial {
     struct ibv_context *context;
     const char *device;
     struct ibv_pd *domain;
     struct ibv_comp_channel *channel;
     struct ibv_cq *queue;
     struct ibv_mr *region;
-    unsigned char *memory; /* receives of all ports, words to be sent, nothing to fill long ones */
-    struct wire_port ports[WIRE_PORTS];
+    unsigned char *memory; /* receives of all ports, datagrams to be sent, zeros to fill long ones */
+    struct wire_trial_port ports[WIRE_TRIAL_PORTS];
     int port_count, sends; /* under way */
-    unsigned next_word, events;
-    struct wire_target *targets;
+    unsigned next_datagram, events;
+    struct wire_trial_target *targets;
     int target_count;
     uint64_t tag;
 };
 
 enum {
-    WORDS_AT = WIRE_PORTS * RECEIVES * RECEIVE_SIZE,
-    FILL_AT = WORDS_AT + SENDS * (int)sizeof(struct word),
+    DATAGRAMS_AT = WIRE_TRIAL_PORTS * RECEIVES * RECEIVE_SIZE,
+    FILL_AT = DATAGRAMS_AT + SENDS * (int)sizeof(struct wire_trial_datagram),
     MEMORY = FILL_AT + LONGEST,
 };
 
-bool wire_is_linked(const struct wire_target *t)
+bool wire_trial_is_linked(const struct wire_trial_target *t)
 {
     return t->heard[0] && t->peer_heard[0];
 }
 
-bool wire_is_whole(const struct wire_target *t)
+bool wire_trial_is_whole(const struct wire_trial_target *t)
 {
-    return wire_is_linked(t) && t->heard[1] && t->peer_heard[1];
+    return wire_trial_is_linked(t) && t->heard[1] && t->peer_heard[1];
 }
 
 /* --- bring-up ----------------------------------------------------------------------------------
  */
 
-static int queues_open(struct wires *w, struct fault *why)
+static int queues_open(struct wire_trial *w, struct fault *why)
 {
     struct explain_place at = {.device = w->device};
-    int depth = SENDS + WIRE_PORTS * RECEIVES;
+    int depth = SENDS + WIRE_TRIAL_PORTS * RECEIVES;
 
     w->domain = ibv_alloc_pd(w->context);
     if (!w->domain)
@@ -93,10 +93,10 @@ static int queues_open(struct wires *w, struct fault *why)
     return 0;
 }
 
-int wires_open(struct wires **out, struct ibv_context *context, const char *device,
-               struct fault *why)
+int wire_trial_open(struct wire_trial **out, struct ibv_context *context, const char *device,
+                    struct fault *why)
 {
-    struct wires *w = calloc(1, sizeof(*w));
+    struct wire_trial *w = calloc(1, sizeof(*w));
     int rc = 0;
 
     if (!w)
@@ -108,14 +108,14 @@ int wires_open(struct wires **out, struct ibv_context *context, const char *devi
         w->memory = NULL;
     rc = w->memory ? queues_open(w, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (rc) {
-        wires_close(w);
+        wire_trial_close(w);
         return rc;
     }
     *out = w;
     return 0;
 }
 
-void wires_close(struct wires *w)
+void wire_trial_close(struct wire_trial *w)
 {
     if (!w)
         return;
@@ -137,7 +137,7 @@ void wires_close(struct wires *w)
 }
 
 /* `id`: which of the receives of all ports; in the completion, too. */
-static int receive_post(struct wires *w, uint64_t id)
+static int receive_post(struct wire_trial *w, uint64_t id)
 {
     struct ibv_sge piece = {.addr = (uintptr_t)(w->memory + id * RECEIVE_SIZE),
                             .length = RECEIVE_SIZE,
@@ -167,7 +167,7 @@ static int pair_start(struct ibv_qp *qp, int port, enum explain_step *step)
     return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-int wires_add_port(struct wires *w, int port, uint32_t *number, struct fault *why)
+int wire_trial_add_port(struct wire_trial *w, int port, uint32_t *number, struct fault *why)
 {
     struct explain_place at = {.device = w->device, .port = port};
     struct ibv_qp_init_attr attr = {.send_cq = w->queue,
@@ -178,13 +178,13 @@ int wires_add_port(struct wires *w, int port, uint32_t *number, struct fault *wh
                                             .max_recv_sge = 1},
                                     .qp_type = IBV_QPT_UD,
                                     .sq_sig_all = 1};
-    struct wire_port *p = &w->ports[w->port_count];
+    struct wire_trial_port *p = &w->ports[w->port_count];
     enum explain_step step = EXPLAIN_PAIR;
     int err = 0;
 
-    if (w->port_count == WIRE_PORTS)
+    if (w->port_count == WIRE_TRIAL_PORTS)
         return fault_set(why, ML_ERR_DEVICE, "%s has more than %d ports that are up", w->device,
-                         WIRE_PORTS);
+                         WIRE_TRIAL_PORTS);
     p->qp = ibv_create_qp(w->domain, &attr);
     if (!p->qp)
         return explain(why, EXPLAIN_PAIR, errno, &at);
@@ -204,7 +204,7 @@ int wires_add_port(struct wires *w, int port, uint32_t *number, struct fault *wh
     return 0;
 }
 
-static struct wire_port *port_find(struct wires *w, int number)
+static struct wire_trial_port *port_find(struct wire_trial *w, int number)
 {
     for (int i = 0; i < w->port_count; i++)
         if (w->ports[i].number == number)
@@ -215,16 +215,16 @@ static struct wire_port *port_find(struct wires *w, int number)
 /* --- saying ------------------------------------------------------------------------------------
  */
 
-struct addressing {
+struct address_request {
     struct ibv_pd *domain;
-    struct wire_target *target;
+    struct wire_trial_target *target;
 };
 
 /* In a thread: the kernel asks the network for the address, for a second if nobody answers. */
 static void *address_find(void *arg)
 {
-    struct addressing *a = arg;
-    struct wire_target *t = a->target;
+    struct address_request *a = arg;
+    struct wire_trial_target *t = a->target;
     struct ibv_ah_attr attr = {
         .dlid = t->lid, .port_num = (uint8_t)t->port, .is_global = t->is_ethernet};
     struct ibv_ah *handle;
@@ -244,9 +244,9 @@ static void *address_find(void *arg)
     return NULL;
 }
 
-static void address_start(struct wires *w, struct wire_target *t)
+static void address_start(struct wire_trial *w, struct wire_trial_target *t)
 {
-    struct addressing *a = malloc(sizeof(*a));
+    struct address_request *a = malloc(sizeof(*a));
     pthread_attr_t detached;
     pthread_t thread;
 
@@ -254,7 +254,7 @@ static void address_start(struct wires *w, struct wire_target *t)
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     if (a)
-        *a = (struct addressing){w->domain, t};
+        *a = (struct address_request){w->domain, t};
     if (!a || pthread_create(&thread, &detached, address_find, a)) {
         t->error = EAGAIN;
         free(a);
@@ -262,15 +262,16 @@ static void address_start(struct wires *w, struct wire_target *t)
     pthread_attr_destroy(&detached);
 }
 
-static void say_one(struct wires *w, struct wire_target *t, bool is_long)
+static void datagram_send(struct wire_trial *w, struct wire_trial_target *t, bool is_long)
 {
-    struct wire_port *p = port_find(w, t->port);
-    struct word *word =
-        (struct word *)(void *)(w->memory + WORDS_AT) + w->next_word++ % (unsigned)SENDS;
+    struct wire_trial_port *p = port_find(w, t->port);
+    struct wire_trial_datagram *d =
+        (struct wire_trial_datagram *)(void *)(w->memory + DATAGRAMS_AT) +
+        w->next_datagram++ % (unsigned)SENDS;
     struct ibv_sge pieces[] = {
-        {.addr = (uintptr_t)word, .length = sizeof(*word), .lkey = w->region->lkey},
+        {.addr = (uintptr_t)d, .length = sizeof(*d), .lkey = w->region->lkey},
         {.addr = (uintptr_t)(w->memory + FILL_AT),
-         .length = (uint32_t)(t->mtu - (int)sizeof(*word)),
+         .length = (uint32_t)(t->mtu - (int)sizeof(*d)),
          .lkey = w->region->lkey}};
     struct ibv_send_wr work = {.wr_id = UINT64_MAX,
                                .sg_list = pieces,
@@ -283,44 +284,45 @@ static void say_one(struct wires *w, struct wire_target *t, bool is_long)
 
     if (!p || w->sends >= SENDS)
         return; /* the next time */
-    *word = (struct word){word_magic, w->tag, t->from, t->to, {t->heard[0], t->heard[1]}, is_long};
+    *d = (struct wire_trial_datagram){
+        datagram_magic, w->tag, t->from, t->to, {t->heard[0], t->heard[1]}, is_long};
     if (ibv_post_send(p->qp, &work, &bad) == 0)
         w->sends++;
 }
 
-static void say(struct wires *w, struct wire_target *t, int64_t now)
+static void target_send(struct wire_trial *w, struct wire_trial_target *t, int64_t now)
 {
     if (!__atomic_load_n(&t->handle, __ATOMIC_ACQUIRE))
         return;
-    t->said_ms = now;
-    say_one(w, t, false);
-    say_one(w, t, true);
+    t->sent_ms = now;
+    datagram_send(w, t, false);
+    datagram_send(w, t, true);
 }
 
 /* --- hearing -----------------------------------------------------------------------------------
  */
 
-static void hear(struct wires *w, const struct word *word, int64_t now)
+static void datagram_take(struct wire_trial *w, const struct wire_trial_datagram *d, int64_t now)
 {
     for (int i = 0; i < w->target_count; i++) {
-        struct wire_target *t = &w->targets[i];
-        int length = word->is_long ? 1 : 0;
+        struct wire_trial_target *t = &w->targets[i];
+        int length = d->is_long ? 1 : 0;
         bool is_new;
 
-        if (t->from != word->to || t->to != word->from)
+        if (t->from != d->to || t->to != d->from)
             continue;
         is_new = !t->heard[length];
         t->heard[length] = true;
-        t->peer_heard[0] |= word->heard[0] != 0;
-        t->peer_heard[1] |= word->heard[1] != 0;
-        if (!t->linked_at_ms && wire_is_linked(t))
+        t->peer_heard[0] |= d->heard[0] != 0;
+        t->peer_heard[1] |= d->heard[1] != 0;
+        if (!t->linked_at_ms && wire_trial_is_linked(t))
             t->linked_at_ms = now;
-        if (is_new || ((!word->heard[0] || !word->heard[1]) && now - t->said_ms >= REPLY_MS))
-            say(w, t, now);
+        if (is_new || ((!d->heard[0] || !d->heard[1]) && now - t->sent_ms >= REPLY_MS))
+            target_send(w, t, now);
     }
 }
 
-static void completions_take(struct wires *w, int64_t now)
+static void completions_take(struct wire_trial *w, int64_t now)
 {
     struct ibv_wc done[BATCH];
     int count;
@@ -328,18 +330,18 @@ static void completions_take(struct wires *w, int64_t now)
     do {
         count = ibv_poll_cq(w->queue, BATCH, done);
         for (int i = 0; i < count; i++) {
-            struct word word;
+            struct wire_trial_datagram datagram;
 
             if (done[i].wr_id == UINT64_MAX) {
                 w->sends--;
                 continue;
             }
             if (done[i].status == IBV_WC_SUCCESS &&
-                done[i].byte_len >= ROUTE_HEADER + sizeof(word)) {
-                memcpy(&word, w->memory + done[i].wr_id * RECEIVE_SIZE + ROUTE_HEADER,
-                       sizeof(word));
-                if (word.magic == word_magic && word.tag == w->tag)
-                    hear(w, &word, now);
+                done[i].byte_len >= ROUTE_HEADER + sizeof(datagram)) {
+                memcpy(&datagram, w->memory + done[i].wr_id * RECEIVE_SIZE + ROUTE_HEADER,
+                       sizeof(datagram));
+                if (datagram.magic == datagram_magic && datagram.tag == w->tag)
+                    datagram_take(w, &datagram, now);
             }
             if (done[i].status == IBV_WC_SUCCESS)
                 receive_post(w, done[i].wr_id);
@@ -348,22 +350,22 @@ static void completions_take(struct wires *w, int64_t now)
 }
 
 /* One of the group is linked, and the others have had their time; or all have been. */
-static bool group_is_settled(const struct wires *w, int group, int64_t now)
+static bool group_is_settled(const struct wire_trial *w, int group, int64_t now)
 {
     bool all = true, enough = false;
 
     for (int i = 0; i < w->target_count; i++) {
-        const struct wire_target *t = &w->targets[i];
+        const struct wire_trial_target *t = &w->targets[i];
 
         if (t->group != group)
             continue;
-        all &= wire_is_whole(t);
+        all &= wire_trial_is_whole(t);
         enough |= t->linked_at_ms && now - t->linked_at_ms >= GRACE_MS;
     }
     return all || enough;
 }
 
-static bool is_settled(const struct wires *w, int64_t now)
+static bool trial_is_settled(const struct wire_trial *w, int64_t now)
 {
     for (int i = 0; i < w->target_count; i++)
         if (w->targets[i].group >= 0 && !group_is_settled(w, w->targets[i].group, now))
@@ -372,24 +374,24 @@ static bool is_settled(const struct wires *w, int64_t now)
 }
 
 /* What stands on the targets' way by now: nobody waits for an address that is not there. */
-static bool is_hopeless(const struct wires *w)
+static bool trial_is_hopeless(const struct wire_trial *w)
 {
     for (int i = 0; i < w->target_count; i++)
-        if (w->targets[i].group >= 0 && !wire_is_whole(&w->targets[i]) &&
+        if (w->targets[i].group >= 0 && !wire_trial_is_whole(&w->targets[i]) &&
             !__atomic_load_n(&w->targets[i].error, __ATOMIC_ACQUIRE))
             return false;
     return true;
 }
 
-static void say_all(struct wires *w, int64_t now)
+static void targets_send(struct wire_trial *w, int64_t now)
 {
     for (int i = 0; i < w->target_count; i++)
-        if (!wire_is_whole(&w->targets[i]) && now - w->targets[i].said_ms >= EVERY_MS)
-            say(w, &w->targets[i], now);
+        if (!wire_trial_is_whole(&w->targets[i]) && now - w->targets[i].sent_ms >= EVERY_MS)
+            target_send(w, &w->targets[i], now);
 }
 
-void wires_run(struct wires *w, struct wire_target *targets, int count, uint64_t tag, int wait_ms,
-               int stop_fd)
+void wire_trial_run(struct wire_trial *w, struct wire_trial_target *targets, int count,
+                    uint64_t tag, int wait_ms, int stop_fd)
 {
     int64_t now = clock_ms(), deadline = wait_ms < 0 ? INT64_MAX : now + wait_ms;
     struct pollfd polls[] = {{.fd = w->channel->fd, .events = POLLIN},
@@ -401,11 +403,12 @@ void wires_run(struct wires *w, struct wire_target *targets, int count, uint64_t
     for (int i = 0; i < count; i++)
         if (!targets[i].is_asked)
             address_start(w, &targets[i]);
-    while (now < deadline && (wait_ms < 0 || (!is_settled(w, now) && !is_hopeless(w)))) {
+    while (now < deadline &&
+           (wait_ms < 0 || (!trial_is_settled(w, now) && !trial_is_hopeless(w)))) {
         struct ibv_cq *queue;
         void *context;
 
-        say_all(w, now);
+        targets_send(w, now);
         ibv_req_notify_cq(w->queue, 0);
         completions_take(w, now);
         if (poll(polls, 2, EVERY_MS / 4) > 0 && polls[1].revents)

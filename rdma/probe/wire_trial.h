@@ -21,10 +21,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WIRE_PORTS = 8 };
+enum { WIRE_TRIAL_PORTS = 8 };
 
 /* A port of another host that may be at the other end. */
-struct wire_target {
+struct wire_trial_target {
     int port;          /* ours, its number */
     uint32_t from, to; /* what the ports are called on all hosts */
     bool is_ethernet;
@@ -40,25 +40,25 @@ struct wire_target {
     struct ibv_ah *handle;
     int error;                     /* errno: no datagram could be sent */
     bool heard[2], peer_heard[2];  /* short ones, long ones */
-    int64_t said_ms, linked_at_ms; /* 0: not yet */
+    int64_t sent_ms, linked_at_ms; /* 0: not yet */
 };
 
-struct wires;
+struct wire_trial;
 
-int wires_open(struct wires **out, struct ibv_context *context, const char *device,
-               struct fault *why);
-void wires_close(struct wires *w); /* takes NULL */
+int wire_trial_open(struct wire_trial **out, struct ibv_context *context, const char *device,
+                    struct fault *why);
+void wire_trial_close(struct wire_trial *w); /* takes NULL */
 
 /* *number: the queue pair's, for the other hosts. */
-int wires_add_port(struct wires *w, int port, uint32_t *number, struct fault *why);
+int wire_trial_add_port(struct wire_trial *w, int port, uint32_t *number, struct fault *why);
 
-bool wire_is_linked(const struct wire_target *t); /* both have heard each other */
-bool wire_is_whole(const struct wire_target *t);  /* with the longest datagrams, too */
+bool wire_trial_is_linked(const struct wire_trial_target *t); /* both have heard each other */
+bool wire_trial_is_whole(const struct wire_trial_target *t);  /* with the longest datagrams, too */
 
 /* Says and hears, until all that is waited for is known or wait_ms have passed; then *targets hold
  * what came of it. May be called again: to help the other ends, which are not through yet. `stop_fd`: readable
  * ends it. */
-void wires_run(struct wires *w, struct wire_target *targets, int count, uint64_t tag, int wait_ms,
-               int stop_fd);
+void wire_trial_run(struct wire_trial *w, struct wire_trial_target *targets, int count,
+                    uint64_t tag, int wait_ms, int stop_fd);
 
 #endif

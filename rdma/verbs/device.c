@@ -29,7 +29,8 @@ static int device_unknown(const char *name, struct ibv_device **list, struct fau
                      name, names);
 }
 
-/* The library tells ENOENT where the device's file is there, but not open to this user. */
+/* The errno to report. libibverbs says ENOENT even if the device's file exists and only this user
+ * may not open it. */
 static int open_error(struct ibv_device *device, int err)
 {
     char path[NAMES];
@@ -47,7 +48,7 @@ int device_open(struct ibv_context **out, const char *name, struct fault *why)
     struct ibv_context *context;
     int i = 0, rc = 0;
 
-    /* Where the kernel copies pinned pages at fork there is nothing to do. */
+    /* Kernels that copy pinned pages at fork need no preparation. */
     if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
         ibv_fork_init();
     list = ibv_get_device_list(NULL);

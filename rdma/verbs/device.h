@@ -7,8 +7,8 @@
 
 #include <infiniband/verbs.h>
 
-/* Opens the device called `name`. ML_ERR_DEVICE; one that does not exist is named together with
- * those that do. */
+/* Opens the device called `name`. ML_ERR_DEVICE; if there is no such device, the sentence lists
+ * those that exist. */
 int device_open(struct ibv_context **out, const char *name, struct fault *why);
 void device_close(struct ibv_context *context); /* takes NULL */
 

@@ -21,7 +21,8 @@ static const char *const steps[EXPLAIN_STEPS] = {
     [EXPLAIN_POST] = "cannot post to the queue pair",
 };
 
-/* What is most often behind it, and what to do. The first row that fits counts; step or err -1: any. */
+/* The most frequent causes and their remedies. The first matching row is used; -1 matches every
+ * step or err. */
 static const struct cause {
     int step, err;
     const char *text;

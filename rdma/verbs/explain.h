@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* explain.h: each step of verbs that can fail, as a sentence: what was tried, where, errno's word,
- * the likely cause and what to do. */
+/* explain.h: a failed call of libibverbs as a sentence: what was tried, where, the system's error,
+ * the likely cause and the remedy. */
 #ifndef RDMA_VERBS_EXPLAIN_H
 #define RDMA_VERBS_EXPLAIN_H
 
@@ -23,7 +23,7 @@ enum explain_step {
     EXPLAIN_STEPS,
 };
 
-/* Where it was; what is not known yet is NULL or 0. */
+/* Where it happened. What is not known yet is NULL or 0. */
 struct explain_place {
     const char *device;
     int port;
@@ -32,15 +32,16 @@ struct explain_place {
     const char *peer; /* "rank 3 on host b" */
 };
 
-/* Sets `why`; returns its code: ML_ERR_LINK where the way to the peer is at fault, ML_ERR_MEMORY, or
- * ML_ERR_DEVICE. */
+/* Sets `why` and returns its code: ML_ERR_LINK if the path to the peer is at fault, else
+ * ML_ERR_MEMORY or ML_ERR_DEVICE. err: an errno. */
 int explain(struct fault *why, enum explain_step step, int err, const struct explain_place *at);
 
-/* As explain, for a completion with an error: `status` is an enum ibv_wc_status, `word` its name. */
+/* The same for a completion with an error: `status` is an enum ibv_wc_status, `word` its name. */
 int explain_completion(struct fault *why, int status, const char *word,
                        const struct explain_place *at);
 
-/* " on mlx5_0 port 1 (GID 3, ::ffff:10.0.0.1) towards rank 3 on host b": for other sentences. */
+/* Writes " on mlx5_0 port 1 (GID 3, ::ffff:10.0.0.1) towards rank 3 on host b" into `text`, for use
+ * in other sentences; returns `text`. */
 enum { EXPLAIN_PLACE = 400 };
 const char *explain_place(const struct explain_place *at, char text[EXPLAIN_PLACE]);
 

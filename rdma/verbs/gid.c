@@ -37,7 +37,7 @@ static bool bits_agree(const uint8_t *a, const uint8_t *b, int bits)
 
 bool gid_is_neighbour(const struct gid *a, const struct gid *b)
 {
-    /* The longer prefix: an address of the wider subnet alone may be out of the other's reach. */
+    /* The longer prefix: an address that is only in the wider subnet may be unreachable. */
     int bits = a->prefix > b->prefix ? a->prefix : b->prefix;
 
     if (gid_is_ipv4(a) != gid_is_ipv4(b) || gid_is_link_local(a) != gid_is_link_local(b))
@@ -56,7 +56,7 @@ const char *gid_format(const struct gid *g, char text[GID_TEXT])
     return text;
 }
 
-static int pair_score(const struct gid *a, const struct gid *b)
+static int gids_score(const struct gid *a, const struct gid *b)
 {
     if (a->type != b->type || gid_is_zero(a) || gid_is_zero(b))
         return 0;
@@ -71,7 +71,7 @@ static int pair_score(const struct gid *a, const struct gid *b)
     return 3;
 }
 
-static int choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at)
+static int gids_best(struct gid_list low, struct gid_list high, int *low_at, int *high_at)
 {
     int best = 0;
 
@@ -83,7 +83,7 @@ static int choose(struct gid_list low, struct gid_list high, int *low_at, int *h
 
             if (high.only >= 0 && high.gids[j].index != high.only)
                 continue;
-            score = pair_score(&low.gids[i], &high.gids[j]);
+            score = gids_score(&low.gids[i], &high.gids[j]);
             if (score > best) {
                 best = score;
                 *low_at = i;
@@ -96,12 +96,12 @@ static int choose(struct gid_list low, struct gid_list high, int *low_at, int *h
 
 bool gid_choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at)
 {
-    return choose(low, high, low_at, high_at) > 0;
+    return gids_best(low, high, low_at, high_at) > 0;
 }
 
 int gid_score(struct gid_list low, struct gid_list high)
 {
     int i, j;
 
-    return choose(low, high, &i, &j);
+    return gids_best(low, high, &i, &j);
 }

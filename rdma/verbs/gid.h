@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gid.h: the addresses of a RoCE port, and which two of them a pair of ports should use. Pure
- * functions: both ends compute the same choice from what both have published.
+ * gid.h: the addresses of a RoCE port, and the choice of the two that a pair of ports uses. These
+ * are pure functions: both ends compute the same choice from what they have published.
  */
 #ifndef RDMA_VERBS_GID_H
 #define RDMA_VERBS_GID_H
@@ -16,29 +16,29 @@ struct gid {
     uint8_t raw[16];
     uint16_t index; /* in the port's table */
     uint8_t type;   /* enum gid_type */
-    uint8_t prefix; /* bits of its network device's subnet; of an IPv4 one counted within its 32.
-                       0: unknown */
+    uint8_t prefix; /* length in bits of its subnet's prefix, for IPv4 at most 32; 0: unknown */
 };
 
 bool gid_is_ipv4(const struct gid *g);       /* ::ffff:a.b.c.d */
 bool gid_is_link_local(const struct gid *g); /* fe80:: */
 bool gid_is_zero(const struct gid *g);
-/* One subnet, going by both ends' prefixes, as far as they are known. */
+/* True if both are in one subnet, according to the prefixes that are known. */
 bool gid_is_neighbour(const struct gid *a, const struct gid *b);
 const char *gid_format(const struct gid *g, char text[GID_TEXT]);
 
 struct gid_list {
     const struct gid *gids;
     int count;
-    int only; /* the index that its user named, or -1 */
+    int only; /* the index that the user chose, or -1 */
 };
 
-/* Which of the lower rank's GIDs and of the higher rank's to use, by their places in the lists: RoCE v2 with IPv4
- * addresses in a shared subnet first, then IPv6 ones, then IPv4 ones that a router may join, then
- * link-local ones, RoCE v1 last. False: there is no such pair. */
+/* Chooses the lower rank's GID and the higher rank's; stores their positions in the lists. The
+ * order of preference: RoCE v2 with IPv4 addresses in one subnet, with IPv6 addresses in one
+ * subnet, with addresses in two subnets, with link-local addresses; then RoCE v1. False: no pair
+ * fits. */
 bool gid_choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at);
 
-/* How well the best pair fits, 0: not at all; GID_SHARED and more: a shared subnet. */
+/* How well the best pair fits. 0: not at all; GID_SHARED or more: in one subnet. */
 enum { GID_SHARED = 4 };
 int gid_score(struct gid_list low, struct gid_list high);
 

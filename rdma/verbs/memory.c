@@ -14,7 +14,7 @@ int memory_create(struct memory *out, struct ibv_pd *domain, const struct explai
     m.bytes = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m.bytes == MAP_FAILED)
         return explain(why, EXPLAIN_MEMORY, errno, at);
-    /* A forked child must not make the parent's pages copies that the device doesn't know. */
+    /* Otherwise a fork could give the parent copied pages that the device does not know. */
     madvise(m.bytes, MEMORY_SIZE, MADV_DONTFORK);
     m.region =
         ibv_reg_mr(domain, m.bytes, MEMORY_SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);

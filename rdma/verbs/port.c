@@ -23,7 +23,7 @@ static uint8_t bits_of(const uint8_t *mask, int size)
     return (uint8_t)bits;
 }
 
-/* The subnet's prefix if this address of the system is that GID, else 0. */
+/* The length of the subnet's prefix if address `a` of the system is GID `g`, else 0. */
 static uint8_t prefix_of(const struct ifaddrs *a, const struct gid *g)
 {
     if (!a->ifa_addr || !a->ifa_netmask)
@@ -96,7 +96,8 @@ static int port_refuse(const struct port *p, struct fault *why)
         p->number, ibv_port_state_str(p->attr.state));
 }
 
-/* The first active one if none was named; with none active, the first one is the one that is refused. */
+/* Uses port `number`, or if that is 0 the first active one. If none is active, the first one is
+ * named in the refusal. */
 static int port_choose(struct port *p, int number, struct fault *why)
 {
     struct explain_place at = {.device = p->device, .port = number};

@@ -14,19 +14,21 @@ enum { PORT_DEVICE = PORT_NAME_DEVICE };
 struct port {
     struct ibv_context *context; /* owned */
     char device[PORT_DEVICE];
-    int number; /* from 1, as verbs counts */
+    int number; /* from 1, as in verbs */
     struct ibv_port_attr attr;
-    struct gid gids[GID_MOST]; /* those that are set */
+    struct gid gids[GID_MOST]; /* the entries that are set */
     int gid_count;
 };
 
-/* `name` may say which port ("mlx5_0:2"); else `number` does; 0: the device's first active one. A port that is not
- * active is refused by name: otherwise it shows up much later, as a queue pair on another rank that never
- * gets an answer. */
+/* Opens a port. `name` may include its number ("mlx5_0:2"); otherwise `number` is used; 0: the
+ * first active port of the device. ML_ERR_LINK if the port is not active: otherwise it would show
+ * up much later, as a queue pair on another rank that gets no answer. ML_ERR_DEVICE,
+ * ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
 int port_open(struct port **out, const char *name, int number, struct fault *why);
 void port_close(struct port *p); /* takes NULL */
 
-/* Reads the entries of a port's GID table that are set, at most `most`; returns how many, or -1 and errno. */
+/* Reads the entries of a port's GID table that are set, at most `most` of them. Returns how many,
+ * or -1 with errno. */
 int port_read_gids(struct ibv_context *context, int number, struct gid *out, int most);
 
 #endif

@@ -5,13 +5,15 @@
 #include <stdbool.h>
 #include <sys/random.h>
 
-/* 2.1 s, and four retries after the first: a silent peer is an error after some 11 s, and never
- * before 10, which a pausing machine may take. Not 7 retries: Soft-RoCE takes that as infinite. */
+/* A time-out of 2.1 s and four retries: a silent peer becomes an error after about 11 s, and never
+ * before 10 s, because a pausing machine may be silent that long. Not 7 retries, which Soft-RoCE
+ * takes as infinite. */
 enum { TIMEOUT = 19, RETRIES = 4, RNR_RETRIES_INFINITE = 7, RNR_TIMER = 12 /* 0.64 ms */ };
 enum { PSN_MASK = 0xffffff, HOPS = 64 };
 
-static struct ibv_qp *create(enum queue_pair_kind kind, struct ibv_pd *domain, struct ibv_cq *sends,
-                             struct ibv_cq *receives, uint32_t max_inline, uint32_t *got_inline)
+static struct ibv_qp *pair_try(enum queue_pair_kind kind, struct ibv_pd *domain,
+                               struct ibv_cq *sends, struct ibv_cq *receives, uint32_t max_inline,
+                               uint32_t *got_inline)
 {
     struct ibv_qp_init_attr attr = {.send_cq = sends,
                                     .recv_cq = receives,
@@ -28,17 +30,17 @@ static struct ibv_qp *create(enum queue_pair_kind kind, struct ibv_pd *domain, s
     return qp;
 }
 
-static bool create_either(struct queue_pair *q, enum queue_pair_kind kind, struct ibv_pd *domain,
-                          struct ibv_cq *sends, struct ibv_cq *receives)
+static bool pair_create(struct queue_pair *q, enum queue_pair_kind kind, struct ibv_pd *domain,
+                        struct ibv_cq *sends, struct ibv_cq *receives)
 {
     q->kind = kind;
-    q->qp = create(kind, domain, sends, receives, QUEUE_PAIR_INLINE, &q->max_inline);
+    q->qp = pair_try(kind, domain, sends, receives, QUEUE_PAIR_INLINE, &q->max_inline);
     if (!q->qp)
-        q->qp = create(kind, domain, sends, receives, 0, &q->max_inline);
+        q->qp = pair_try(kind, domain, sends, receives, 0, &q->max_inline);
     return q->qp != NULL;
 }
 
-/* Out of something: another kind would get no more of it. */
+/* True if a resource has run out, so that a queue pair of another kind would fail as well. */
 static bool is_shortage(int err)
 {
     return err == ENOMEM || err == EAGAIN || err == ENOSPC || err == EBUSY;
@@ -54,12 +56,12 @@ int queue_pair_create(struct queue_pair *out, enum queue_pair_kind kind, const s
     struct queue_pair q = {0};
     int err;
 
-    if (!create_either(&q, kind == QUEUE_PAIR_UC ? QUEUE_PAIR_UC : QUEUE_PAIR_RC, domain, sends,
-                       receives)) {
+    if (!pair_create(&q, kind == QUEUE_PAIR_UC ? QUEUE_PAIR_UC : QUEUE_PAIR_RC, domain, sends,
+                     receives)) {
         int refusal = errno;
 
         if (kind != QUEUE_PAIR_AUTO || is_shortage(refusal) ||
-            !create_either(&q, QUEUE_PAIR_UC, domain, sends, receives))
+            !pair_create(&q, QUEUE_PAIR_UC, domain, sends, receives))
             return explain(why, EXPLAIN_PAIR, refusal, at);
     }
     err = ibv_modify_qp(q.qp, &attr,
@@ -70,14 +72,14 @@ int queue_pair_create(struct queue_pair *out, enum queue_pair_kind kind, const s
         return why ? why->code : ML_ERR_DEVICE;
     }
     if (getrandom(&q.psn, sizeof(q.psn), GRND_NONBLOCK) != sizeof(q.psn))
-        q.psn = q.qp->qp_num * 2654435761U; /* it need only differ from an earlier one's */
+        q.psn = q.qp->qp_num * 2654435761U; /* it only has to differ from earlier ones */
     q.psn &= PSN_MASK;
     *out = q;
     return 0;
 }
 
-static int to_rtr(struct queue_pair *q, const struct port *p, const struct gid *gid,
-                  const struct queue_pair_end *peer)
+static int pair_to_rtr(struct queue_pair *q, const struct port *p, const struct gid *gid,
+                       const struct queue_pair_end *peer)
 {
     bool is_ethernet = p->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     struct ibv_qp_attr attr = {
@@ -114,7 +116,7 @@ int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct 
                                .retry_cnt = RETRIES,
                                .rnr_retry = RNR_RETRIES_INFINITE,
                                .max_rd_atomic = 1};
-    int err = to_rtr(q, p, gid, peer);
+    int err = pair_to_rtr(q, p, gid, peer);
 
     if (err)
         return explain(why, EXPLAIN_TO_RTR, err, at);
@@ -131,7 +133,7 @@ void queue_pair_stop(struct queue_pair *q)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
-    /* Where this fails the device is lost, and nobody expects anything of it. */
+    /* If this fails, the device is lost and moves nothing more anyway. */
     (void)ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_pair.h: a connected queue pair and its way to being connected: reliable (RC), or, where a
- * device doesn't offer that (Thunderbolt), unreliable (UC): what is lost there is not sent again.
+ * queue_pair.h: a queue pair and its way to the connected state. It is reliable (RC), or unreliable
+ * (UC) if the device does not offer RC (Thunderbolt). On UC lost messages are not sent again.
  */
 #ifndef RDMA_VERBS_QUEUE_PAIR_H
 #define RDMA_VERBS_QUEUE_PAIR_H
@@ -11,9 +11,9 @@
 #include "rdma/verbs/port.h"
 
 enum {
-    QUEUE_PAIR_SENDS = 64, /* that may be under way, and receives that may be posted */
+    QUEUE_PAIR_SENDS = 64, /* most sends under way, and most receives posted */
     QUEUE_PAIR_RECEIVES = 64,
-    QUEUE_PAIR_INLINE = 220, /* bytes asked for; less where the device has less */
+    QUEUE_PAIR_INLINE = 220, /* bytes requested; a device may offer less */
 };
 
 enum queue_pair_kind { QUEUE_PAIR_AUTO, QUEUE_PAIR_RC, QUEUE_PAIR_UC };
@@ -25,7 +25,7 @@ struct queue_pair {
     uint32_t max_inline; /* bytes */
 };
 
-/* What each side must know of the other's. */
+/* What each side must know about the other's queue pair. */
 struct queue_pair_end {
     uint32_t number, psn;
     uint16_t lid;
@@ -34,16 +34,17 @@ struct queue_pair_end {
     struct gid gid;
 };
 
-/* Made and initialised: receives may be posted. AUTO: RC, or UC if the device refuses RC. */
+/* Creates and initialises a queue pair; from then on receives may be posted. AUTO: RC, or UC if the
+ * device refuses RC. `at` is for the sentence of a failure. */
 int queue_pair_create(struct queue_pair *out, enum queue_pair_kind kind, const struct port *p,
                       struct ibv_pd *domain, struct ibv_cq *sends, struct ibv_cq *receives,
                       const struct explain_place *at, struct fault *why);
-/* Connects it, ready to send. gid: this side's; `at` names both. */
+/* Connects the queue pair, ready to send. gid: this side's. ML_ERR_LINK or ML_ERR_DEVICE. */
 int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct gid *gid,
                        const struct queue_pair_end *peer, const struct explain_place *at,
                        struct fault *why);
-/* From now on nothing is sent or received; what is posted completes with an error. */
+/* Stops sending and receiving. What is posted completes with an error. */
 void queue_pair_stop(struct queue_pair *q);
-void queue_pair_destroy(struct queue_pair *q); /* takes an empty one */
+void queue_pair_destroy(struct queue_pair *q); /* takes a zeroed one */
 
 #endif

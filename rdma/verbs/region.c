@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/verbs/region.h"
 
+#include "common/ranges.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -15,52 +16,22 @@ struct registration {
 };
 
 struct region {
-    unsigned char *base;
-    size_t size;
+    struct range range;
     struct registration *first;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct region *regions; /* by address */
-static size_t region_count, region_room;
+static struct ranges regions = {.item_size = sizeof(struct region)};
 static bool has_complained;
-
-/* The first one that begins behind `address`. */
-static size_t region_behind(const unsigned char *address)
-{
-    size_t low = 0, high = region_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (regions[middle].base > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
 
 void region_add(void *base, size_t size)
 {
-    size_t at;
+    struct region r = {.range = {.base = base, .size = size}};
 
     pthread_mutex_lock(&lock);
-    if (region_count == region_room) {
-        size_t room = region_room ? 2 * region_room : 16;
-        struct region *grown = realloc(regions, room * sizeof(*grown));
-
-        /* Out of memory: what lies there is copied, as all other memory. */
-        if (!grown)
-            goto out;
-        regions = grown;
-        region_room = room;
-    }
-    at = region_behind(base);
-    memmove(regions + at + 1, regions + at, (region_count - at) * sizeof(*regions));
-    regions[at] = (struct region){.base = base, .size = size};
-    region_count++;
-out:
+    /* If there is no memory for the entry, what lies there is copied, as all other memory. */
+    if (ranges_reserve(&regions))
+        ranges_add(&regions, &r);
     pthread_mutex_unlock(&lock);
 }
 
@@ -73,19 +44,18 @@ static void registration_end(struct registration *r)
 
 void region_drop(void *base)
 {
-    size_t at;
+    struct region *region;
 
     pthread_mutex_lock(&lock);
-    at = region_behind(base);
-    if (at > 0 && regions[at - 1].base == base) {
+    region = ranges_find_base(&regions, base);
+    if (region) {
         struct registration *r, *next;
 
-        for (r = regions[at - 1].first; r; r = next) {
+        for (r = region->first; r; r = next) {
             next = r->next;
             registration_end(r);
         }
-        memmove(regions + at - 1, regions + at, (region_count - at) * sizeof(*regions));
-        region_count--;
+        ranges_remove(&regions, region);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -93,8 +63,8 @@ void region_drop(void *base)
 void region_forget(struct ibv_pd *domain)
 {
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < region_count; i++) {
-        struct registration **r = &regions[i].first;
+    for (size_t i = 0; i < regions.count; i++) {
+        struct registration **r = &((struct region *)ranges_item(&regions, i))->first;
 
         while (*r) {
             struct registration *one = *r;
@@ -121,12 +91,12 @@ static void region_complain(const struct region *r, int err, const struct explai
     has_complained = true;
     explain(&cause, EXPLAIN_MEMORY, err, at);
     if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
-        fault_set(why, cause.code, "%zu KiB of ml_alloc are copied instead: %s", r->size / 1024,
-                  cause.text);
+        fault_set(why, cause.code, "%zu KiB of ml_alloc are copied instead: %s",
+                  r->range.size / 1024, cause.text);
     else
         fault_set(why, cause.code,
                   "%zu KiB of ml_alloc are copied instead: %s (the limit is %llu KiB)",
-                  r->size / 1024, cause.text, (unsigned long long)limit.rlim_cur / 1024);
+                  r->range.size / 1024, cause.text, (unsigned long long)limit.rlim_cur / 1024);
 }
 
 static struct registration *region_register(struct region *r, struct ibv_pd *domain,
@@ -140,9 +110,9 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
     /* Linux before 5.12 makes the parent's pages copies when it forks, and the device would go on with the
      * old ones: there a child has none of this memory. */
     if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED)
-        madvise(r->base, r->size, MADV_DONTFORK);
-    made->region =
-        ibv_reg_mr(domain, r->base, r->size, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        madvise(r->range.base, r->range.size, MADV_DONTFORK);
+    made->region = ibv_reg_mr(domain, r->range.base, r->range.size,
+                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (!made->region)
         region_complain(r, errno, at, why);
     made->next = r->first;
@@ -153,15 +123,12 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
 bool region_find(struct ibv_pd *domain, const void *address, size_t size, struct region_keys *out,
                  const struct explain_place *at, struct fault *why)
 {
-    const unsigned char *from = address;
     struct registration *found = NULL;
     struct region *r;
-    size_t behind;
 
     pthread_mutex_lock(&lock);
-    behind = region_behind(from);
-    r = behind > 0 ? &regions[behind - 1] : NULL;
-    if (r && (size_t)(from - r->base) <= r->size && size <= r->size - (size_t)(from - r->base)) {
+    r = ranges_find(&regions, address, size);
+    if (r) {
         for (found = r->first; found && found->domain != domain; found = found->next)
             ;
         if (!found)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * region.h: memory of ml_alloc as devices know it. A rail's device registers it, whole, when the first
- * long message from it or into it goes over that rail, and keeps it so until ml_free or the rail's end.
- * Each rail has a protection domain of its own, so the key that a peer is told works over that peer's
- * queue pair only.
+ * region.h: registration of memory that ml_alloc allocated. A rail registers a whole allocation
+ * when the first long message from it or into it goes over that rail, and deregisters it at ml_free
+ * or when the rail ends. Each rail has its own protection domain, so a key that a peer learns works
+ * over the queue pair of that peer only. All functions may be called from any thread.
  */
 #ifndef RDMA_VERBS_REGION_H
 #define RDMA_VERBS_REGION_H
@@ -15,7 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Memory that may be registered. region_drop deregisters it everywhere: it may be unmapped then. */
+/* Add an allocation that may be registered; drop it before it is unmapped, which deregisters it in
+ * all domains. */
 void region_add(void *base, size_t size);
 void region_drop(void *base);
 
@@ -23,13 +24,13 @@ struct region_keys {
     uint32_t local, remote;
 };
 
-/* The keys of what lies at `address` in `domain`, registered now if it wasn't. False: it is not all in
- * one piece of memory of ml_alloc, or can't be registered; `why`, if it has no code yet, then gets the
- * process's first such refusal. */
+/* Stores the keys in `domain` of the `size` bytes at `address`; registers them if necessary. False:
+ * they are not all in one allocation of ml_alloc, or cannot be registered. The first failure to
+ * register in this process is then stored in `why`, if that has no code yet. */
 bool region_find(struct ibv_pd *domain, const void *address, size_t size, struct region_keys *out,
                  const struct explain_place *at, struct fault *why);
 
-/* Deregisters all of it in a domain that is about to end. */
+/* Deregisters everything in a domain that is about to end. */
 void region_forget(struct ibv_pd *domain);
 
 #endif

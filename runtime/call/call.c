@@ -4,10 +4,10 @@
 #include "runtime/group/claim.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
-#include "runtime/world.h"
+#include "runtime/group/world.h"
 
-/* From now on every call on g returns this. A rank that fails because another is gone is a
- * consequence: the file lets the agent name the cause first. */
+/* From now on every call on g fails with `why`. The file that claim_mark_broken() writes tells the
+ * agent that this rank fails only because a peer has, so that it reports the cause first. */
 static void call_break(struct group *g, const struct fault *why)
 {
     g->broken = *why;
@@ -43,7 +43,7 @@ int call_end(struct group *g, int code, struct fault *why)
     if (code == 0 || code == ML_ERR_ARGUMENT || g->broken.code)
         return code;
     call_break(g, why);
-    /* Unless it was the others who told us. */
+    /* The coordinator already knows if it was the source of the news. */
     if (!news_broken(g->world->news, g, NULL))
         news_break(g->world->news, g, why);
     return code;

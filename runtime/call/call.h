@@ -5,12 +5,13 @@
 
 #include "runtime/group/group.h"
 
-/* Begins a call: sets g->call (seq counted for collectives), resets stall accounting. Fails with
- * g->broken if the group is broken. */
+/* Begins a call: fills g->call, numbers it if it is collective, and resets the account of how long
+ * it waits. Fails with g->broken if the group is broken, and breaks it if the news (news.h) say so.
+ * Only the thread that the group belongs to, as for call_end. */
 int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
                int op, int root, struct fault *why);
-/* Ends it: takes the call's code and returns it; with any but 0 and ML_ERR_ARGUMENT the group is broken, and the
- * coordinator told. */
+/* Ends a call that has returned `code`, and returns `code`. Any but 0 and ML_ERR_ARGUMENT breaks
+ * the group, and the coordinator is notified unless it had said so itself. */
 int call_end(struct group *g, int code, struct fault *why);
 
 #endif

@@ -26,14 +26,14 @@ int check_blocks(size_t blocks, size_t size, struct fault *why)
 int check_reduction(size_t count, ml_type type, ml_op op, size_t blocks, size_t *size,
                     struct fault *why)
 {
-    size_t element = type_size((int)type);
+    size_t element = reduce_type_size((int)type);
     int rc;
 
     if (!element)
         return fault_set(why, ML_ERR_ARGUMENT, "there is no ml_type %d", (int)type);
-    if (!op_is_valid((int)type, (int)op))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s makes no sense for %s", op_name((int)op),
-                         type_name((int)type));
+    if (!reduce_op_is_valid((int)type, (int)op))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s makes no sense for %s", reduce_op_name((int)op),
+                         reduce_type_name((int)type));
     rc = check_blocks(count, element, why);
     if (!rc)
         rc = check_blocks(blocks, count * element, why);

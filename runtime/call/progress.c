@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/progress.h"
 
+#include "common/quiet_thread.h"
 #include "runtime/call/call.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
@@ -10,46 +12,45 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Requests in order. */
-struct list {
+/* Requests in the order in which they were added. */
+struct request_list {
     struct request *first, **end;
 };
 
 struct progress {
     struct group *group;
     pthread_t thread;
-    int waker[2]; /* a pipe: the thread sleeps in poll() with what is in flight */
+    int waker[2]; /* a pipe that ends the poll() in which the thread sleeps during messages */
 
-    pthread_mutex_t lock; /* over all of the below */
-    pthread_cond_t more;  /* the thread's, while nothing is under way */
-    pthread_cond_t done;  /* the others': something is done */
-    struct list queue;    /* started, but the thread has not come to it */
-    int waiters;          /* threads that wait for what is under way */
-    bool may_sleep;       /* in poll(): the waker must be rung, */
-    bool has_rung;        /* and has been */
+    pthread_mutex_t lock;      /* guards everything down to `ends` */
+    pthread_cond_t more;       /* the thread waits for it while nothing is under way */
+    pthread_cond_t done;       /* the other threads wait for it: something is done */
+    struct request_list queue; /* started; the thread has not taken them yet */
+    int waiters;               /* threads that wait for what is under way */
+    bool may_sleep;            /* the thread is in poll(), or about to be: ring the waker */
+    bool has_rung;             /* the waker was rung and is still readable */
     bool ends;
 
-    struct list flying; /* the thread's own: messages */
+    struct request_list in_flight; /* messages; only the thread uses it */
 };
 
-static void list_clear(struct list *l)
+static void request_list_clear(struct request_list *l)
 {
     l->first = NULL;
     l->end = &l->first;
 }
 
-static void list_add(struct list *l, struct request *r)
+static void request_list_add(struct request_list *l, struct request *r)
 {
     r->next = NULL;
     *l->end = r;
     l->end = &r->next;
 }
 
-static struct request *list_take(struct list *l)
+static struct request *request_list_take(struct request_list *l)
 {
     struct request *r = l->first;
 
@@ -62,14 +63,16 @@ static struct request *list_take(struct list *l)
 /* --- the thread --------------------------------------------------------------------------------
  */
 
-/* After this the group may be another thread's, and the requests gone. */
-static void progress_complete(struct progress *p, struct list *l, const struct fault *result)
+/* Marks the requests of `l` as done, with `result` (NULL: each keeps its own). After this the group
+ * may belong to another thread, and the requests may be gone. */
+static void progress_complete(struct progress *p, struct request_list *l,
+                              const struct fault *result)
 {
     if (!l->first)
         return;
     pthread_mutex_lock(&p->lock);
     while (l->first) {
-        struct request *r = list_take(l);
+        struct request *r = request_list_take(l);
 
         if (result)
             r->result = *result;
@@ -82,15 +85,16 @@ static void progress_complete(struct progress *p, struct list *l, const struct f
 
 static void progress_collective(struct progress *p, struct request *r)
 {
-    struct list one;
+    struct request_list one;
     struct fault why = {0};
 
-    list_clear(&one);
-    list_add(&one, r);
+    request_list_clear(&one);
+    request_list_add(&one, r);
     progress_complete(p, &one, task_run(p->group, &r->task, &why) ? &why : NULL);
 }
 
-/* The next message, unless a collective call comes first; NULL: sleep, the waker will be rung. */
+/* Takes the next message from the queue. NULL: there is none, or a collective call comes first; the
+ * thread may sleep, because the waker will be rung. */
 static struct request *progress_next_message(struct progress *p)
 {
     struct request *r = NULL;
@@ -100,22 +104,22 @@ static struct request *progress_next_message(struct progress *p)
         bell_silence(p->waker[0]);
     p->has_rung = false;
     if (p->queue.first && p->queue.first->task.kind == CALL_SEND)
-        r = list_take(&p->queue);
+        r = request_list_take(&p->queue);
     p->may_sleep = !r;
-    p->group->is_patient = !p->waiters;
+    p->group->waiting.is_patient = !p->waiters;
     pthread_mutex_unlock(&p->lock);
     return r;
 }
 
-static int progress_take_off(struct progress *p, struct request *r, struct fault *why)
+static int progress_start_message(struct progress *p, struct request *r, struct fault *why)
 {
     int rc = call_begin(p->group, CALL_SEND, r->task.name, 0, 0, 0, -1, why);
 
-    list_add(&p->flying, r);
+    request_list_add(&p->in_flight, r);
     return rc ? rc : transfer_start(p->group, r->transfers, r->transfer_count, why);
 }
 
-static bool has_landed(const struct request *r)
+static bool request_is_finished(const struct request *r)
 {
     for (int i = 0; i < r->transfer_count; i++)
         if (!r->transfers[i].done)
@@ -123,54 +127,54 @@ static bool has_landed(const struct request *r)
     return true;
 }
 
-/* Moves those that are done from `flying` to `landed`. */
-static void progress_land(struct progress *p, struct list *landed)
+/* Moves the requests that are finished from `in_flight` to `finished`. */
+static void progress_take_finished(struct progress *p, struct request_list *finished)
 {
-    struct list still;
+    struct request_list still;
 
-    list_clear(&still);
-    while (p->flying.first) {
-        struct request *r = list_take(&p->flying);
+    request_list_clear(&still);
+    while (p->in_flight.first) {
+        struct request *r = request_list_take(&p->in_flight);
 
-        list_add(has_landed(r) ? landed : &still, r);
+        request_list_add(request_is_finished(r) ? finished : &still, r);
     }
-    list_clear(&p->flying);
+    request_list_clear(&p->in_flight);
     while (still.first)
-        list_add(&p->flying, list_take(&still));
+        request_list_add(&p->in_flight, request_list_take(&still));
 }
 
-/* One message and all that come to the queue behind it, until none is in flight. */
+/* Carries out one message and all that follow it in the queue, until none is in flight. */
 static void progress_messages(struct progress *p, struct request *r)
 {
     struct group *g = p->group;
     struct waiting w = {0};
-    struct list landed;
+    struct request_list finished;
     struct fault why = {0};
     int rc = 0;
 
-    list_clear(&landed);
-    g->waker = p->waker[0];
+    request_list_clear(&finished);
+    g->waiting.waker = p->waker[0];
     for (;;) {
         for (; r; r = rc < 0 ? NULL : progress_next_message(p))
-            rc = progress_take_off(p, r, &why);
-        progress_land(p, &landed);
-        if (rc < 0 || !p->flying.first)
+            rc = progress_start_message(p, r, &why);
+        progress_take_finished(p, &finished);
+        if (rc < 0 || !p->in_flight.first)
             break;
-        progress_complete(p, &landed, NULL);
+        progress_complete(p, &finished, NULL);
         rc = transfer_step(g, &w, &why);
         if (rc >= 0)
             r = progress_next_message(p);
     }
-    g->waker = -1;
-    g->is_patient = false;
+    g->waiting.waker = -1;
+    g->waiting.is_patient = false;
     if (rc < 0)
         transfer_drop(g);
     call_end(g, rc < 0 ? rc : 0, &why);
-    progress_complete(p, &landed, NULL);
-    progress_complete(p, &p->flying, &why);
+    progress_complete(p, &finished, NULL);
+    progress_complete(p, &p->in_flight, &why);
 }
 
-/* What comes next; NULL: the end. */
+/* Waits for the next request. NULL: the thread is to end. */
 static struct request *progress_next(struct progress *p)
 {
     struct request *r = NULL;
@@ -180,7 +184,7 @@ static struct request *progress_next(struct progress *p)
     while (!p->queue.first && !p->ends)
         pthread_cond_wait(&p->more, &p->lock);
     if (p->queue.first)
-        r = list_take(&p->queue);
+        r = request_list_take(&p->queue);
     pthread_mutex_unlock(&p->lock);
     return r;
 }
@@ -202,7 +206,7 @@ static void *progress_main(void *arg)
 /* --- its beginning and end ---------------------------------------------------------------------
  */
 
-static void progress_free(struct progress *p)
+static void progress_destroy(struct progress *p)
 {
     fork_guard_close(p->waker[0]);
     fork_guard_close(p->waker[1]);
@@ -212,22 +216,16 @@ static void progress_free(struct progress *p)
     free(p);
 }
 
-/* Signals are the program's affair, and for its threads. */
-static int start_thread(struct progress *p)
+static int progress_start_thread(struct progress *p)
 {
-    sigset_t all, before;
-    int err;
+    int err = quiet_thread_start(&p->thread, 0, progress_main, p);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    err = pthread_create(&p->thread, NULL, progress_main, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!err)
         pthread_setname_np(p->thread, "mlaunch"); /* as ps -T and debuggers show it */
     return err;
 }
 
-static int make_waker(int waker[2])
+static int progress_make_waker(int waker[2])
 {
     int held[STDIO_GUARD], rc;
 
@@ -241,28 +239,28 @@ static int make_waker(int waker[2])
     return 0;
 }
 
-static int progress_begin(struct group *g, struct fault *why)
+static int progress_create(struct group *g, struct fault *why)
 {
     struct progress *p = calloc(1, sizeof(*p));
     int err;
 
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    err = make_waker(p->waker);
+    err = progress_make_waker(p->waker);
     if (err) {
         free(p);
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make a pipe for what is started");
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make a pipe for started calls");
     }
     p->group = g;
-    list_clear(&p->queue);
-    list_clear(&p->flying);
+    request_list_clear(&p->queue);
+    request_list_clear(&p->in_flight);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->more, NULL);
     pthread_cond_init(&p->done, NULL);
-    err = start_thread(p);
+    err = progress_start_thread(p);
     if (err) {
-        progress_free(p);
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for what is started");
+        progress_destroy(p);
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for started calls");
     }
     g->progress = p;
     return 0;
@@ -280,14 +278,14 @@ void progress_stop(struct group *g)
     pthread_cond_signal(&p->more);
     pthread_mutex_unlock(&p->lock);
     pthread_join(p->thread, NULL);
-    progress_free(p);
+    progress_destroy(p);
     g->progress = NULL;
 }
 
 /* --- the other threads -------------------------------------------------------------------------
  */
 
-/* Under the lock: the thread has something new to see. */
+/* Wakes the thread, wherever it waits, because something has changed. Under the lock. */
 static void progress_rouse(struct progress *p)
 {
     if (p->may_sleep && !p->has_rung) {
@@ -300,12 +298,12 @@ static void progress_rouse(struct progress *p)
 int progress_add(struct request *r, struct fault *why)
 {
     struct group *g = r->group;
-    int rc = g->progress ? 0 : progress_begin(g, why);
+    int rc = g->progress ? 0 : progress_create(g, why);
 
     if (rc)
         return rc;
     pthread_mutex_lock(&g->progress->lock);
-    list_add(&g->progress->queue, r);
+    request_list_add(&g->progress->queue, r);
     atomic_fetch_add_explicit(&g->under_way, 1, memory_order_relaxed);
     progress_rouse(g->progress);
     pthread_mutex_unlock(&g->progress->lock);

@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * progress.h: the thread that carries out what was started on a group, in the order in which that
- * was: one collective call after the other; messages that follow each other stand in flight
- * together, also those that are started while others are, so that none waits for another one's
- * peer. A collective call begins when all messages before it are done: as calls match in order,
+ * progress.h: the thread that carries out what was started on a group, in the order in which it was
+ * started. Collective calls run one after the other. Consecutive messages are all in flight at
+ * once, including those that are started meanwhile, so that no message waits for another message's
+ * peer. A collective call begins when all messages before it are done: calls match in order, so
  * none of them needs it.
  *
- * A group has this thread from its first start on. While anything is under way the group is its;
- * at other times it sleeps, and blocking calls are carried out by the thread that makes them.
+ * A group has this thread from its first start on. While anything is under way, the group belongs
+ * to the thread; at other times the thread sleeps, and the thread that makes a blocking call
+ * carries it out.
  */
 #ifndef RUNTIME_CALL_PROGRESS_H
 #define RUNTIME_CALL_PROGRESS_H
 
-#include "runtime/call/request.h"
+#include "runtime/call/task.h"
+#include "runtime/group/link.h"
 
-/* Queues r on its group. In error, ML_ERR_MEMORY or ML_ERR_SYSTEM, r is still the caller's. */
+/* A call that was started: what an ml_request points to. request.c makes and frees it. */
+struct request {
+    struct task task;
+    struct group *group;
+    struct transfer transfers[2]; /* a message's */
+    int transfer_count;
+    void *copy;           /* what a sendrecv in place sends, or NULL; owned */
+    struct request *next; /* in progress.c's lists */
+    struct fault result;  /* of a request that is done; code 0: it succeeded */
+    _Atomic bool is_done; /* progress.c does not look at the request once it is true */
+};
+
+/* Queues r on its group; makes the thread if there is none. Only the thread that makes the group's
+ * calls. In error, ML_ERR_MEMORY or ML_ERR_SYSTEM, r still belongs to the caller. */
 int progress_add(struct request *r, struct fault *why);
 
-/* Returns once r is done; or once all that was started on g is. */
+/* Returns once r is done. Any thread. */
 void progress_await(struct request *r);
+
+/* Returns once everything that was started on g is done. */
 void progress_settle(struct group *g);
 
 /* Settles, and ends the thread if there is one. */

@@ -58,7 +58,7 @@ int request_start(struct request **out, struct group *g, const struct task *t, s
     return rc;
 }
 
-/* In a forked child what the parent's thread does to a request can't be seen. */
+/* A forked child has a copy of the request, in which the parent's thread can't mark it as done. */
 static int request_check(struct fault *why)
 {
     if (!fork_guard_is_child)

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request.h: ml_request: a call that was started. It belongs to the program until it is waited for,
- * also when its group is gone: nobody else looks at it once it is done.
+ * request.h: what ml_test and ml_wait do with a call that was started (struct request in
+ * progress.h). A request belongs to the program until request_wait frees it, even if its group is
+ * gone before.
  */
 #ifndef RUNTIME_CALL_REQUEST_H
 #define RUNTIME_CALL_REQUEST_H
 
-#include "runtime/call/task.h"
+#include "common/fault.h"
 
-struct request {
-    struct task task;
-    struct group *group;
-    struct transfer transfers[2]; /* a message's */
-    int transfer_count;
-    void *copy;           /* of what a sendrecv in place sends */
-    struct request *next; /* in progress.c's lists */
-    struct fault result;  /* of a request that is done; code 0: well */
-    _Atomic bool is_done;
-};
+#include <stdbool.h>
 
-/* `t` has been checked. ML_ERR_MEMORY, ML_ERR_SYSTEM; if the group is known to be broken, that. */
+struct group;
+struct request;
+struct task;
+
+/* Starts `t`, which has been checked, and copies it. ML_ERR_MEMORY, ML_ERR_SYSTEM; if the group is
+ * known to be broken, the error that broke it. */
 int request_start(struct request **out, struct group *g, const struct task *t, struct fault *why);
 
-/* *done; once it is, returns its result. Any thread. */
+/* Stores whether r is done. Returns its result if it is, else 0. ML_ERR_STATE in a forked child.
+ * Any thread. */
 int request_test(const struct request *r, bool *done, struct fault *why);
 
-/* Waits until it is done, frees it and returns its result. Any thread. */
+/* Waits until r is done, frees it and returns its result. In a forked child: ML_ERR_STATE, and
+ * nothing is freed. Any thread, but only one per request. */
 int request_wait(struct request *r, struct fault *why);
 
-/* Both, for a blocking call among those that were started. */
+/* request_start and request_wait: a blocking call in its place among those that were started. */
 int request_run(struct group *g, const struct task *t, struct fault *why);
 
 #endif

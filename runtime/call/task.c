@@ -4,14 +4,15 @@
 #include "runtime/call/call.h"
 #include "runtime/call/check.h"
 #include "runtime/collective/collectives.h"
+#include "runtime/group/transfer.h"
 
 #include <string.h>
 
 /* --- arguments ---------------------------------------------------------------------------------
  */
 
-static int check_in_out(const struct task *t, size_t in_size, size_t out_size, size_t offset,
-                        struct fault *why)
+static int task_check_buffers(const struct task *t, size_t in_size, size_t out_size, size_t offset,
+                              struct fault *why)
 {
     int rc = check_buffer(t->in, in_size, "in", why);
 
@@ -20,7 +21,7 @@ static int check_in_out(const struct task *t, size_t in_size, size_t out_size, s
     return rc ? rc : check_overlap(t->in, in_size, t->out, out_size, offset, why);
 }
 
-static int check_reducing(const struct group *g, const struct task *t, struct fault *why)
+static int task_check_reducing(const struct group *g, const struct task *t, struct fault *why)
 {
     bool scatters = t->kind == CALL_REDUCE_SCATTER;
     size_t size, blocks = scatters ? (size_t)g->size : 1;
@@ -31,11 +32,11 @@ static int check_reducing(const struct group *g, const struct task *t, struct fa
     if (rc)
         return rc;
     if (t->kind == CALL_REDUCE && g->rank != t->root)
-        return check_in_out(t, size, 0, SIZE_MAX, why);
-    return check_in_out(t, size * blocks, size, SIZE_MAX, why);
+        return task_check_buffers(t, size, 0, SIZE_MAX, why);
+    return task_check_buffers(t, size * blocks, size, SIZE_MAX, why);
 }
 
-static int check_moving(const struct group *g, const struct task *t, struct fault *why)
+static int task_check_moving(const struct group *g, const struct task *t, struct fault *why)
 {
     size_t ranks = (size_t)g->size, mine = t->count * (size_t)g->rank;
     int rc = check_blocks(ranks, t->count, why);
@@ -43,11 +44,11 @@ static int check_moving(const struct group *g, const struct task *t, struct faul
     if (rc)
         return rc;
     if (t->kind == CALL_ALL_GATHER)
-        return check_in_out(t, t->count, t->count * ranks, mine, why);
-    return check_in_out(t, t->count * ranks, t->count * ranks, SIZE_MAX, why);
+        return task_check_buffers(t, t->count, t->count * ranks, mine, why);
+    return task_check_buffers(t, t->count * ranks, t->count * ranks, SIZE_MAX, why);
 }
 
-static int check_rooted(const struct group *g, const struct task *t, struct fault *why)
+static int task_check_rooted(const struct group *g, const struct task *t, struct fault *why)
 {
     bool is_root = g->rank == t->root;
     size_t all = is_root ? t->count * (size_t)g->size : 0;
@@ -60,12 +61,12 @@ static int check_rooted(const struct group *g, const struct task *t, struct faul
     if (t->kind == CALL_BROADCAST)
         return check_buffer(t->out, t->count, "buf", why);
     if (t->kind == CALL_GATHER)
-        return check_in_out(t, t->count, all, t->count * (size_t)g->rank, why);
-    return check_in_out(t, all, t->count, SIZE_MAX, why);
+        return task_check_buffers(t, t->count, all, t->count * (size_t)g->rank, why);
+    return task_check_buffers(t, all, t->count, SIZE_MAX, why);
 }
 
-static int check_peer(const struct group *g, int peer, const void *buf, size_t size,
-                      const char *what, struct fault *why)
+static int task_check_peer(const struct group *g, int peer, const void *buf, size_t size,
+                           const char *what, struct fault *why)
 {
     int rc;
 
@@ -77,12 +78,12 @@ static int check_peer(const struct group *g, int peer, const void *buf, size_t s
     return rc ? rc : check_buffer(buf, size, what, why);
 }
 
-static int check_message(const struct group *g, const struct task *t, struct fault *why)
+static int task_check_message(const struct group *g, const struct task *t, struct fault *why)
 {
-    int rc = check_peer(g, t->to, t->in, t->count, "to", why);
+    int rc = task_check_peer(g, t->to, t->in, t->count, "to", why);
 
     if (!rc)
-        rc = check_peer(g, t->from, t->out, t->out_size, "from", why);
+        rc = task_check_peer(g, t->from, t->out, t->out_size, "from", why);
     if (!rc && t->to != ML_NOBODY && t->from != ML_NOBODY)
         rc = check_overlap(t->in, t->count, t->out, t->out_size, SIZE_MAX, why);
     return rc;
@@ -98,16 +99,16 @@ int task_check(const struct group *g, const struct task *t, struct fault *why)
     case CALL_ALL_REDUCE:
     case CALL_REDUCE_SCATTER:
     case CALL_REDUCE:
-        return check_reducing(g, t, why);
+        return task_check_reducing(g, t, why);
     case CALL_ALL_GATHER:
     case CALL_ALL_TO_ALL:
-        return check_moving(g, t, why);
+        return task_check_moving(g, t, why);
     case CALL_BROADCAST:
     case CALL_GATHER:
     case CALL_SCATTER:
-        return check_rooted(g, t, why);
+        return task_check_rooted(g, t, why);
     case CALL_SEND:
-        return check_message(g, t, why);
+        return task_check_message(g, t, why);
     default:
         return 0;
     }
@@ -116,7 +117,7 @@ int task_check(const struct group *g, const struct task *t, struct fault *why)
 /* --- running -----------------------------------------------------------------------------------
  */
 
-int task_transfers(const struct task *t, const void *in, struct transfer transfers[2])
+int task_transfers(const struct task *t, const void *in, struct transfer *transfers)
 {
     int n = 0;
 
@@ -129,7 +130,7 @@ int task_transfers(const struct task *t, const void *in, struct transfer transfe
     return n;
 }
 
-static int exchange_messages(struct group *g, const struct task *t, struct fault *why)
+static int task_exchange(struct group *g, const struct task *t, struct fault *why)
 {
     struct transfer transfers[2];
     const void *in = t->in;
@@ -148,25 +149,25 @@ static int task_carry_out(struct group *g, const struct task *t, struct fault *w
 {
     switch (t->kind) {
     case CALL_ALL_REDUCE:
-        return all_reduce(g, t->in, t->out, t->count, t->type, t->op, why);
+        return all_reduce_run(g, t->in, t->out, t->count, t->type, t->op, why);
     case CALL_REDUCE_SCATTER:
-        return reduce_scatter(g, t->in, t->out, t->count, t->type, t->op, why);
+        return reduce_scatter_run(g, t->in, t->out, t->count, t->type, t->op, why);
     case CALL_REDUCE:
-        return reduce(g, t->in, t->out, t->count, t->type, t->op, t->root, why);
+        return reduce_run(g, t->in, t->out, t->count, t->type, t->op, t->root, why);
     case CALL_ALL_GATHER:
-        return all_gather(g, t->in, t->out, t->count, why);
+        return all_gather_run(g, t->in, t->out, t->count, why);
     case CALL_ALL_TO_ALL:
-        return all_to_all(g, t->in, t->out, t->count, why);
+        return all_to_all_run(g, t->in, t->out, t->count, why);
     case CALL_BROADCAST:
-        return broadcast(g, t->out, t->count, t->root, why);
+        return broadcast_run(g, t->out, t->count, t->root, why);
     case CALL_GATHER:
-        return gather(g, t->in, t->out, t->count, t->root, why);
+        return gather_run(g, t->in, t->out, t->count, t->root, why);
     case CALL_SCATTER:
-        return scatter(g, t->in, t->out, t->count, t->root, why);
+        return scatter_run(g, t->in, t->out, t->count, t->root, why);
     case CALL_SEND:
-        return exchange_messages(g, t, why);
+        return task_exchange(g, t, why);
     default:
-        return barrier(g, why);
+        return barrier_run(g, why);
     }
 }
 

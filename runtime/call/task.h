@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task.h: a call of mlaunch.h on a group as data: checked once, then carried out at once by the
- * thread that makes it, or later by the one that progresses what was started (progress.h).
+ * task.h: a call of mlaunch.h on a group, as data: the shim makes it from the arguments, task_check
+ * checks it once, and it is carried out at once by the calling thread, or later by the thread that
+ * works on what was started (progress.h).
  */
 #ifndef RUNTIME_CALL_TASK_H
 #define RUNTIME_CALL_TASK_H
 
 #include "runtime/group/group.h"
 
+struct transfer;
+
 struct task {
     enum call_kind kind;
-    const char *name; /* "all_reduce", as wait.c tells the coordinator */
-    const void *in;   /* what is read, */
-    void *out;        /* and what is written; a broadcast's buffer */
+    const char *name; /* "all_reduce", for sentences; a literal */
+    const void *in;   /* what is read */
+    void *out;        /* what is written; a broadcast's buffer */
     size_t count;     /* elements, or bytes of a share */
     ml_type type;
     ml_op op;
-    int root;
-    /* CALL_SEND, that is send, recv and sendrecv: `count` bytes of in to rank `to`, */
+    int root; /* or -1 */
+    /* CALL_SEND, which is send, recv and sendrecv: sends `count` bytes of `in` to rank `to`, and
+     * receives `out_size` bytes from rank `from`. ML_NOBODY: does not. */
     int to;
-    int from; /* and from there `out_size` bytes; ML_NOBODY: not */
+    int from;
     size_t out_size;
 };
 
-/* What can be wrong with the arguments, before anything has been sent: ML_ERR_ARGUMENT, ML_ERR_STATE. */
+/* Checks the arguments before anything is sent. ML_ERR_ARGUMENT, or ML_ERR_STATE in a forked child;
+ * the group is unharmed. g may be NULL, which is such an error. */
 int task_check(const struct group *g, const struct task *t, struct fault *why);
 
-/* Carries it out; the group is this thread's. */
+/* Carries out a task that was checked. Only the thread that the group belongs to. Any error but
+ * ML_ERR_ARGUMENT breaks the group. */
 int task_run(struct group *g, const struct task *t, struct fault *why);
 
-/* The transfers of a CALL_SEND, which reads its bytes from `in`. Returns how many, up to 2. */
-int task_transfers(const struct task *t, const void *in, struct transfer transfers[2]);
+/* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`. Returns how many. */
+int task_transfers(const struct task *t, const void *in, struct transfer *transfers);
 
-/* Whether that needs a copy: what comes would overwrite what is still to be sent. */
+/* True if a CALL_SEND must send a copy: what it receives would overwrite what it has still to
+ * send. */
 static inline bool task_is_in_place(const struct task *t)
 {
     return t->to != ML_NOBODY && t->from != ML_NOBODY && t->in == t->out && t->count;

@@ -1,19 +1,70 @@
 /* SPDX-License-Identifier: MIT */
+/* all_reduce.c: chooses the algorithm, and has the short ones. */
 #include "runtime/collective/all_reduce.h"
 
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/leaders.h"
+#include "runtime/steps/reduce_flat.h"
 
 #include <string.h>
 
-int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-               struct fault *why)
+/* --- flat --------------------------------------------------------------------------------------
+ * Two rounds, whatever the number of ranks: every rank receives its block from all others and
+ * reduces it, then all exchange their results. The fewest bytes, as all_reduce_direct.c has, and
+ * the fewest rounds; for vectors that fit in a cache, with as many messages at once as there are
+ * ranks.
+ */
+
+static int all_reduce_flat(struct group *g, const void *in, void *out, size_t size,
+                           struct fault *why)
 {
-    size_t size = count * type_size(type);
+    const struct team all = {.size = g->size, .place = g->rank};
+    struct blocks b;
+    struct pipeline p;
+    void *work;
+    int rc;
+
+    blocks_cut(&b, size, g->size);
+    rc = reduce_flat_open(&p, g, &b, &work, why);
+    if (!rc)
+        rc = reduce_flat_run(&p, &all, &b, in, buffer_at(out, blocks_block(&b, g->rank).offset),
+                             work, why);
+    return rc ? rc : reduce_flat_share(&p, &all, &b, out, why);
+}
+
+/* --- leaders -----------------------------------------------------------------------------------
+ * The ranks of a host send their vectors to its leader, the leaders run the doubling and hand out
+ * the result. For short vectors, whose messages between hosts cost more than their bytes. Only
+ * where g->hierarchy is set. Thakur et al. 2005 for the doubling; H. Zhu et al., "Hierarchical
+ * Collectives in MPICH2", 2009, for one rank per node.
+ */
+
+static int all_reduce_leaders(struct group *g, const void *in, void *out, size_t size,
+                              struct fault *why)
+{
+    const struct hierarchy *h = g->hierarchy;
+    int head = leaders_head(h, h->leaders.place, -1), rc;
+    struct pipeline p;
+    void *work;
+
+    rc = pipeline_open(&p, g, h->local.size, &work,
+                       (size_t)(h->local.size > 2 ? h->local.size : 2) * size, why);
+    if (!rc)
+        rc = leaders_reduce(&p, head, in, out, size, work, why);
+    if (!rc && g->rank == head)
+        rc = all_reduce_doubling_team(g, &h->leaders, out, out, size, work, why);
+    return rc ? rc : leaders_spread(&p, head, out, size, why);
+}
+
+int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+                   struct fault *why)
+{
+    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 
-    (void)op; /* the links know it from the call */
+    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_direct.c: reduce-scatter and all-gather over the full mesh (reduce_direct.h), run into
- * each other: as soon as a chunk is reduced it goes to everybody. R. Rabenseifner, "A new optimized
- * MPI reduce algorithm", 1997, for the idea of the two halves.
+ * all_reduce_direct.c: a reduce-scatter over the full mesh (reduce_direct.h) and an all-gather,
+ * which overlap: as soon as a chunk is reduced, it goes to all ranks. R. Rabenseifner, "A new
+ * optimized MPI reduce algorithm", 1997, for the idea of the two halves.
  *
- * In place is safe: a peer's finished chunk arrives only after it has read ours.
+ * In place is safe: a peer's finished chunk arrives only after that peer has received ours.
  */
 #include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/reduce_direct.h"
 
-/* Chunk `chunk` of every block goes from its owner to all. */
-static int share_chunk(const struct reduce_direct *r, size_t chunk, char *out, struct transfer *t)
+/* The transfers that bring a chunk of every block from its owner to all ranks. Returns how many. */
+static int direct_share_chunk(const struct reduce_direct *r, size_t chunk, char *out,
+                              struct transfer *t)
 {
     const struct group *g = r->group;
     struct piece mine = blocks_chunk(&r->blocks, g->rank, chunk);
@@ -20,8 +21,8 @@ static int share_chunk(const struct reduce_direct *r, size_t chunk, char *out, s
     for (int j = 1; j < g->size; j++) {
         struct piece theirs = blocks_chunk(&r->blocks, rank_after(g, j), chunk);
 
-        t[n++] = send_to(rank_after(g, -j), at(out, mine.offset), mine.size);
-        t[n++] = recv_from(rank_after(g, j), at(out, theirs.offset), theirs.size);
+        t[n++] = send_to(rank_after(g, -j), buffer_at(out, mine.offset), mine.size);
+        t[n++] = recv_from(rank_after(g, j), buffer_at(out, theirs.offset), theirs.size);
     }
     return n;
 }
@@ -34,12 +35,12 @@ int all_reduce_direct(struct group *g, const void *in, void *out, size_t size, s
     int rc = pipeline_open(&p, g, 4 * (g->size - 1), NULL, 0, why);
 
     blocks_cut(&r.blocks, size, g->size);
-    r.sum = at(out, blocks_block(&r.blocks, g->rank).offset);
+    r.sum = buffer_at(out, blocks_block(&r.blocks, g->rank).offset);
     for (size_t step = 0; !rc && step < r.blocks.chunks + lag; step++) {
         int n = reduce_direct_step(&r, step, p.t);
 
         if (step >= lag)
-            n += share_chunk(&r, step - lag, out, p.t + n);
+            n += direct_share_chunk(&r, step - lag, out, p.t + n);
         rc = pipeline_step(&p, n, why);
     }
     return rc ? rc : pipeline_close(&p, why);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_doubling.c: recursive doubling: in round k partners whose ranks differ in bit k
- * exchange what they have and both reduce it. log2(size) rounds of the whole vector: best for short
- * ones. R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations
- * in MPICH", 2005, §4.5; its fold for sizes that aren't powers of two: of the first 2 * rest ranks
- * the odd ones hand theirs to the even ones before, and get the result afterwards.
+ * all_reduce_doubling.c: recursive doubling. In round k, ranks that differ in bit k exchange what
+ * they have, and both reduce it. log2(size) rounds of the whole vector, best for short ones. R.
+ * Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in
+ * MPICH", 2005, §4.5. Sizes that aren't powers of two are folded as there: of the first 2 * rest
+ * ranks, each odd one sends its vector to the even one before it, and receives the result
+ * afterwards.
  *
  * Both partners compute lower rank op higher rank, so all ranks end with the same bits.
  */
@@ -29,7 +30,7 @@ static struct fold fold_of(int size)
     return f;
 }
 
-/* Which place has number `i` among those that take part. */
+/* The place that has number `i` among those that take part in the doubling; and the reverse. */
 static int fold_rank(struct fold f, int i)
 {
     return i < f.rest ? 2 * i : i + f.rest;
@@ -40,9 +41,9 @@ static int fold_number(struct fold f, int place)
     return place < 2 * f.rest ? place / 2 : place - f.rest;
 }
 
-/* An odd one of the first: hands over its vector and waits for the result. */
-static int stand_aside(struct group *g, int peer, const void *in, void *out, size_t size,
-                       struct fault *why)
+/* What an odd rank of the first 2 * rest does: sends its vector and waits for the result. */
+static int fold_stand_aside(struct group *g, int peer, const void *in, void *out, size_t size,
+                            struct fault *why)
 {
     struct transfer give = send_to(peer, in, size);
     struct transfer take = recv_from(peer, out, size);
@@ -51,17 +52,17 @@ static int stand_aside(struct group *g, int peer, const void *in, void *out, siz
     return rc ? rc : transfer_run(g, &take, 1, why);
 }
 
-int doubling_run(struct group *g, const struct team *m, const void *in, void *out, size_t size,
-                 void *work, struct fault *why)
+int all_reduce_doubling_team(struct group *g, const struct team *m, const void *in, void *out,
+                             size_t size, void *work, struct fault *why)
 {
     struct fold f = fold_of(m->size);
-    bool has_ward = m->place < 2 * f.rest; /* the one behind stands aside */
+    bool has_ward = m->place < 2 * f.rest; /* the next place stands aside */
     int number = fold_number(f, m->place), rc = 0;
     const void *mine = in;
 
     if (has_ward && m->place % 2)
-        return stand_aside(g, team_rank(m, m->place - 1), in, out, size, why);
-    /* Two buffers in turn: what is sent must not change before it has gone. */
+        return fold_stand_aside(g, team_rank(m, m->place - 1), in, out, size, why);
+    /* Two buffers in turn: what is being sent must not change before it has left. */
     if (has_ward) {
         struct transfer take =
             reduce_from(g, team_rank(m, m->place + 1), (char *)work + size, in, size);
@@ -96,7 +97,7 @@ int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size,
 {
     const struct team all = {.size = g->size, .place = g->rank};
     void *work;
-    int rc = scratch_take(g, &work, 2 * size, why);
+    int rc = steps_scratch(g, &work, 2 * size, why);
 
-    return rc ? rc : doubling_run(g, &all, in, out, size, work, why);
+    return rc ? rc : all_reduce_doubling_team(g, &all, in, out, size, work, why);
 }

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_hierarchical.c: the ranks of a host reduce-scatter in shared memory, each one's block is
- * all-reduced between the ranks of the same place on all hosts, and gathered on the host again. So what
- * crosses the network is what one rank a host would send, and all ranks carry it. (M. Bayatpour et al., "Scalable
- * reduction collectives with data partitioning-based multi-leader design", SC 2017, with a leader for each rank.)
+ * all_reduce_hierarchical.c: the ranks of a host reduce-scatter in shared memory, each block is
+ * all-reduced between the ranks in the same place on all hosts, and the blocks are gathered on each
+ * host again. So as many bytes cross the network as if there were one rank per host, and all ranks
+ * carry them. (M. Bayatpour et al., "Scalable reduction collectives with data partitioning-based
+ * multi-leader design", SC 2017, with every rank as a leader.)
  */
 #include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/hierarchy.h"
 #include "runtime/steps/reduce_flat.h"
 
-enum {
-    SEGMENT =
-        1
-        << 20 /* bytes that go through all levels at a time: what was reduced is still in a cache */
-};
+/* Bytes that pass through all levels at a time: what one level has reduced is still in a cache. */
+enum { SEGMENT = 1 << 20 };
 
-static size_t larger(size_t a, size_t b)
+static size_t larger_size(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-/* Room for the largest segment on either level. */
-static int work_open(struct pipeline *p, struct group *g, size_t size, void **work,
-                     struct fault *why)
+/* Opens the pipeline with room for the largest segment on either level. */
+static int hierarchical_open(struct pipeline *p, struct group *g, size_t size, void **work,
+                             struct fault *why)
 {
     const struct hierarchy *h = g->hierarchy;
     struct blocks local, across;
@@ -31,8 +29,9 @@ static int work_open(struct pipeline *p, struct group *g, size_t size, void **wo
     blocks_cut(&local, size, h->local.size);
     blocks_cut(&across, local.block, h->across.size);
     return pipeline_open(
-        p, g, 2 * (int)larger((size_t)h->local.size, (size_t)h->across.size), work,
-        larger((size_t)h->local.size * local.block, (size_t)h->across.size * across.block), why);
+        p, g, 2 * (int)larger_size((size_t)h->local.size, (size_t)h->across.size), work,
+        larger_size((size_t)h->local.size * local.block, (size_t)h->across.size * across.block),
+        why);
 }
 
 static int segment_reduce(struct pipeline *p, const char *in, char *out, size_t size, void *work,
@@ -44,16 +43,17 @@ static int segment_reduce(struct pipeline *p, const char *in, char *out, size_t 
     int rc;
 
     blocks_cut(&local, size, h->local.size);
-    block = at(out, blocks_block(&local, h->local.place).offset);
+    block = buffer_at(out, blocks_block(&local, h->local.place).offset);
     blocks_cut(&across, blocks_block(&local, h->local.place).size, h->across.size);
 
-    rc = reduce_flat(p, &h->local, &local, in, block, work, why);
+    rc = reduce_flat_run(p, &h->local, &local, in, block, work, why);
     if (!rc)
-        rc = reduce_flat(p, &h->across, &across, block,
-                         at(block, blocks_block(&across, h->across.place).offset), work, why);
+        rc = reduce_flat_run(p, &h->across, &across, block,
+                             buffer_at(block, blocks_block(&across, h->across.place).offset), work,
+                             why);
     if (!rc)
-        rc = share_flat(p, &h->across, &across, block, why);
-    return rc ? rc : share_flat(p, &h->local, &local, out, why);
+        rc = reduce_flat_share(p, &h->across, &across, block, why);
+    return rc ? rc : reduce_flat_share(p, &h->local, &local, out, why);
 }
 
 int all_reduce_hierarchical(struct group *g, const void *in, void *out, size_t size,
@@ -62,13 +62,13 @@ int all_reduce_hierarchical(struct group *g, const void *in, void *out, size_t s
     struct pipeline p;
     size_t offset = 0;
     void *work;
-    int rc = work_open(&p, g, size < SEGMENT ? size : SEGMENT, &work, why);
+    int rc = hierarchical_open(&p, g, size < SEGMENT ? size : SEGMENT, &work, why);
 
-    do { /* without bytes too: calls that differ must meet */
+    do { /* once at least: empty messages show calls that differ, too */
         size_t part = size - offset < SEGMENT ? size - offset : SEGMENT;
 
         if (!rc)
-            rc = segment_reduce(&p, at(in, offset), at(out, offset), part, work, why);
+            rc = segment_reduce(&p, buffer_at(in, offset), buffer_at(out, offset), part, work, why);
         offset += part;
     } while (!rc && offset < size);
     return rc;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_mapped.c: every member reduces its piece of each chunk from where the operands lie into its own vector,
- * and takes the other pieces from the others' vectors as long as they are in a cache. Nobody writes another one's memory.
+ * all_reduce_mapped.c: every member reduces its piece of each chunk, reading the operands where
+ * they lie, into its own vector, and copies the other pieces from the others' vectors while they
+ * are in a cache. No member writes another one's memory.
  *
  *     round n: reduce my piece of chunk n, post, take the others' of chunk n - 1, wait for all
  *
- * In place, too: what a member overwrites, its own piece or what it takes, has been read by all who need it.
- * Operands meet in the order of ranks, as everywhere: the same bits.
+ * This works in place too: what a member overwrites, its own piece or what it takes, has been read
+ * by all who need it. Operands meet in the order of ranks, as everywhere, which gives the same
+ * bits.
  */
 #include "runtime/collective/all_reduce_mapped.h"
 
@@ -18,20 +20,22 @@
 #include <string.h>
 
 enum {
-    LEAST = 64 << 10,  /* bytes: below, the round more is not worth it */
-    CHUNK = 128 << 10, /* of each rank's piece: a second-level cache has its operands, too */
+    SIZE_LEAST = 64 << 10, /* bytes; for less, the additional round is not worth it */
+    CHUNK =
+        128
+        << 10, /* bytes of each rank's piece, which a second-level cache holds with its operands */
 };
 
 /* --- agreeing ----------------------------------------------------------------------------------
  */
 
-/* Where a member's vectors are, on its line of the board. */
+/* Where a member's vectors are; it says so on its line of the board. */
 struct offer {
     uint32_t is_made;
     struct alloc_file file;
     struct alloc_place in, out;
 };
-_Static_assert(sizeof(struct offer) <= BOARD_PAYLOAD, "goes with the call's first post");
+_Static_assert(sizeof(struct offer) <= BOARD_PAYLOAD, "it goes with the call's first post");
 
 static struct offer offer_make(const void *in, const void *out, size_t size)
 {
@@ -49,7 +53,7 @@ static struct offer offer_of(const struct group *g, int rank)
     return o;
 }
 
-/* Whether all members' vectors can be read here. */
+/* Maps all members' vectors. True if that worked. */
 static bool mapped_look(struct mapped *m)
 {
     struct group *g = m->group;
@@ -69,13 +73,14 @@ static bool mapped_look(struct mapped *m)
     return g->peers;
 }
 
-/* 1 if all of them can, else 0: the same at all members, by a round. */
+/* Asks all members, in a round, whether they could map the others' vectors. Returns 1 if all could,
+ * else 0, which is the same on all of them; or an error. */
 static int mapped_agree(struct mapped *m, const void *in, struct fault *why)
 {
     struct group *g = m->group;
     uint32_t good;
     void *work;
-    int rc = scratch_take(g, &work, 2 * (size_t)g->size * sizeof(*m->in), why), all = 1;
+    int rc = steps_scratch(g, &work, 2 * (size_t)g->size * sizeof(*m->in), why), all = 1;
 
     if (rc)
         return rc;
@@ -92,13 +97,14 @@ static int mapped_agree(struct mapped *m, const void *in, struct fault *why)
     return rc ? rc : all;
 }
 
-int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, size_t size,
-                 void (*give)(const void *context), const void *context, struct fault *why)
+int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, void *out,
+                            size_t size, void (*give)(const void *context), const void *context,
+                            struct fault *why)
 {
     struct offer mine;
     int made = 0, rc;
 
-    if (size < LEAST) {
+    if (size < SIZE_LEAST) {
         shm_board_turn(g->board);
         give(context);
         return shm_board_begin(g->board, NULL, 0, why);
@@ -119,7 +125,7 @@ int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, s
         rc = mapped_agree(m, in, why);
     if (rc)
         return rc;
-    /* Who had hoped has given nothing yet. */
+    /* Members that have offered their vectors have not filled their cells yet. */
     if (mine.is_made)
         give(context);
     return shm_board_round(g->board, why);
@@ -128,17 +134,17 @@ int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, s
 /* --- reducing ----------------------------------------------------------------------------------
  */
 
-static size_t chunk_size(const struct mapped *m)
+static size_t mapped_chunk_size(const struct mapped *m)
 {
     return (size_t)CHUNK * (size_t)m->group->size;
 }
 
-/* Of chunk `n`: where its bytes stand in the vector, and which piece of them is whose. */
-static size_t chunk_cut(const struct mapped *m, size_t n, struct blocks *pieces)
+/* Returns the offset of chunk `n` in the vector, and cuts it into the ranks' pieces. */
+static size_t mapped_cut(const struct mapped *m, size_t n, struct blocks *pieces)
 {
-    size_t offset = n * chunk_size(m), left = m->size - offset;
+    size_t offset = n * mapped_chunk_size(m), left = m->size - offset;
 
-    blocks_cut(pieces, left < chunk_size(m) ? left : chunk_size(m), m->group->size);
+    blocks_cut(pieces, left < mapped_chunk_size(m) ? left : mapped_chunk_size(m), m->group->size);
     return offset;
 }
 
@@ -155,26 +161,27 @@ static const char *view_find(const struct operands *o, int i, size_t offset)
     return v->mapped->in[i] + v->from + offset;
 }
 
-/* The sum may lie over this member's own operand. */
-static void reduce_piece(const struct mapped *m, size_t n)
+/* Reduces this member's piece of chunk `n`. The sum may lie over its own operand. */
+static void mapped_reduce(const struct mapped *m, size_t n)
 {
     const struct group *g = m->group;
     struct views v = {{view_find, g->size}, m, 0};
     struct blocks pieces;
     struct piece mine;
 
-    v.from = chunk_cut(m, n, &pieces);
+    v.from = mapped_cut(m, n, &pieces);
     mine = blocks_block(&pieces, g->rank);
     v.from += mine.offset;
-    reduce_in_order(&v.all, &g->call, m->mine + v.from, mine.size);
+    reduce_order_run(&v.all, &g->call, m->mine + v.from, mine.size);
 }
 
-/* Not all from the same member at once. */
-static void take(const struct mapped *m, size_t n)
+/* Copies the others' pieces of chunk `n`, each member in another order, so that they don't all read
+ * from one member at once. */
+static void mapped_take(const struct mapped *m, size_t n)
 {
     const struct group *g = m->group;
     struct blocks pieces;
-    size_t offset = chunk_cut(m, n, &pieces);
+    size_t offset = mapped_cut(m, n, &pieces);
 
     for (int j = 1; j < g->size; j++) {
         int from = rank_after(g, j);
@@ -186,21 +193,21 @@ static void take(const struct mapped *m, size_t n)
     }
 }
 
-int all_reduce_mapped(const struct mapped *m, struct fault *why)
+int all_reduce_mapped_run(const struct mapped *m, struct fault *why)
 {
     struct shm_board *b = m->group->board;
-    size_t chunks = (m->size - 1) / chunk_size(m) + 1;
+    size_t chunks = (m->size - 1) / mapped_chunk_size(m) + 1;
     int rc = 0;
 
     for (size_t n = 0; n < chunks && !rc; n++) {
-        reduce_piece(m, n);
+        mapped_reduce(m, n);
         shm_board_post(b);
         if (n)
-            take(m, n - 1);
+            mapped_take(m, n - 1);
         rc = shm_board_wait(b, why);
     }
     if (rc)
         return rc;
-    take(m, chunks - 1);
-    return shm_board_round(b, why); /* until the others have taken */
+    mapped_take(m, chunks - 1);
+    return shm_board_round(b, why); /* until the others have taken theirs */
 }

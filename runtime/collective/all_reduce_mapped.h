@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_mapped.h: all_reduce of long vectors that lie in memory of ml_alloc at all members of a group which share
- * memory. Each maps the others' and reads there, so that nothing is copied for others. It takes all of them: what each has
- * is told in a call's first round, and whether it could map the others' in a second.
+ * all_reduce_mapped.h: all_reduce of long vectors that lie in memory of ml_alloc on all members of
+ * a group that share memory. Each member maps the others' vectors and reads there, so nothing is
+ * copied for the others. All members must be able to: in the first round of a call they exchange
+ * where their vectors are, and in a second one whether they could map them.
  */
 #ifndef RUNTIME_COLLECTIVE_ALL_REDUCE_MAPPED_H
 #define RUNTIME_COLLECTIVE_ALL_REDUCE_MAPPED_H
 
 #include "runtime/group/group.h"
 
-/* A call in which all have agreed. */
+/* A call in which all members have agreed to do so. */
 struct mapped {
     struct group *group;
-    const char **in, **out; /* by member; in the group's scratch */
+    const char **in, **out; /* by member; in the group's scratch memory */
     char *mine;             /* out, to be written */
     size_t size;
 };
 
-/* Begins a call on the board, as shm_board_begin and with a turn of the cells. 1: all have agreed, and all_reduce_mapped does the
- * rest. 0: all go on with cells, after a round before which each has put into its own what `give` does. Or an error. */
-int mapped_begin(struct mapped *m, struct group *g, const void *in, void *out, size_t size,
-                 void (*give)(const void *context), const void *context, struct fault *why);
+/* Begins a call on the board, as shm_board_begin, with a turn of the cells. Returns 1 if all
+ * members have agreed: then all_reduce_mapped_run does the rest. Returns 0 if all go on with cells:
+ * a round is over, before which each member has called `give` to fill its own cell. Or returns an
+ * error. */
+int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, void *out,
+                            size_t size, void (*give)(const void *context), const void *context,
+                            struct fault *why);
 
-/* Returns once nobody reads this member's vectors any more. */
-int all_reduce_mapped(const struct mapped *m, struct fault *why);
+/* Reduces. Returns once no other member reads this one's vectors any more. */
+int all_reduce_mapped_run(const struct mapped *m, struct fault *why);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_ring.c: each rank talks to its two neighbours only: a block goes once around and is
- * reduced on the way, then once more as the result. The same bytes as all_reduce_direct, but every
- * link is a neighbour's: for large groups, where n - 1 streams into one host would collide.
- * Patarasuk and Yuan 2009.
+ * all_reduce_ring.c: each rank exchanges messages with its two neighbours only. A block goes around
+ * the ring once and is reduced on the way, then once more as the result. The same bytes as
+ * all_reduce_direct.c, but only between neighbours: for large groups, where n - 1 streams into one
+ * host would collide. Patarasuk and Yuan 2009.
  *
- * Block b starts at rank b and meets the ranks in ring order, on one path: the same bits
- * everywhere.
+ * Block b starts at rank b and meets the ranks in the order of the ring, on one path, which gives
+ * the same bits everywhere.
  */
 #include "runtime/collective/all_reduce.h"
 
@@ -19,7 +19,7 @@ struct ring {
     char *out;
 };
 
-/* What happens to chunk `chunk` in turn `turn`: turns 0 … n - 2 reduce, n - 1 … 2n - 3 hand results
+/* The two transfers of a chunk in a turn: turns 0 … n - 2 reduce, turns n - 1 … 2n - 3 pass results
  * on. */
 static void ring_step(const struct ring *r, int turn, size_t chunk, struct transfer *t)
 {
@@ -29,12 +29,13 @@ static void ring_step(const struct ring *r, int turn, size_t chunk, struct trans
     struct piece s = blocks_chunk(&r->blocks, sent, chunk);
     struct piece d = blocks_chunk(&r->blocks, got, chunk);
 
-    t[0] = send_to(next, at(turn == 0 ? r->in : r->out, s.offset), s.size);
+    t[0] = send_to(next, buffer_at(turn == 0 ? r->in : r->out, s.offset), s.size);
     if (turn < n - 1) {
-        t[1] = reduce_from(g, before, at(r->out, d.offset), at(r->in, d.offset), d.size);
-        t[1].incoming_first = true; /* it was there first: ring order */
+        t[1] =
+            reduce_from(g, before, buffer_at(r->out, d.offset), buffer_at(r->in, d.offset), d.size);
+        t[1].incoming_first = true; /* the order of the ring */
     } else {
-        t[1] = recv_from(before, at(r->out, d.offset), d.size);
+        t[1] = recv_from(before, buffer_at(r->out, d.offset), d.size);
     }
 }
 
@@ -50,8 +51,8 @@ int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, str
             ring_step(&r, turn, chunk, p.t);
             rc = pipeline_step(&p, 2, why);
         }
-        /* What this turn got is sent in the next one: with fewer chunks than the pipeline is deep
-         * it would not have come yet. */
+        /* The next turn sends what this one receives, which with fewer chunks than the pipeline is
+         * deep would not have arrived yet. */
         if (!rc && r.blocks.chunks < PIPELINE_DEPTH)
             rc = pipeline_close(&p, why);
     }

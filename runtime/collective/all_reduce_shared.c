@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_shared.c: all_reduce where all members share memory (shm_board.h). Every operand is copied
- * once, into its rank's cell, and read there by whoever reduces it.
+ * all_reduce_shared.c: all_reduce where all members share memory (shm_board.h). Each operand is
+ * copied once, into its rank's cell, and the ranks that reduce it read it there.
  *
- * Short: everyone reduces everything itself: one round. Long: everyone reduces its piece of each cell,
- * then takes the others' results, the fewest bytes. R. Rabenseifner's two halves again
- * (all_reduce_direct.c), with one copy where links make one for each peer. Cells fit in a second-level
- * cache, so that a vector of any length goes through memory once in and once out.
+ * For short vectors every rank reduces everything itself, in one round. For long ones every rank
+ * reduces its piece of each cell, then copies the others' results: the fewest bytes. These are R.
+ * Rabenseifner's two halves again (all_reduce_direct.c), with one copy where links make one for
+ * each peer. Cells fit in a second-level cache, so a vector of any length passes through memory
+ * once on the way in and once on the way out.
  *
- * Three cells are under way, so that a round serves them all and nobody waits for a rank that is late
- * by less than a cell's work:
+ * Three cells are under way at a time, so that one round serves all of them and no rank waits for
+ * another one that is late by less than a cell's work:
  *
  *     round n: give cell n, reduce my piece of cell n - 1, post, take cell n - 2, wait for all
  *
- * Long vectors that all members can read in each other's memory need no cells (all_reduce_mapped.h).
+ * Long vectors that all members can read in each other's memory need no cells
+ * (all_reduce_mapped.h).
  *
- * Operands meet in the order of ranks everywhere: the same bits.
+ * Operands meet in the order of ranks everywhere, which gives the same bits.
  */
 #include "runtime/collective/all_reduce.h"
 
@@ -27,13 +29,14 @@
 
 #include <string.h>
 
-/* The ranks' cells, but this rank's own vector: a cell that others read just then is slower to read. */
+/* The ranks' cells, but for this rank its vector instead: a cell that others are reading is slower
+ * to read. */
 struct cells {
     struct operands all;
     const struct shm_board *board;
-    unsigned back;    /* turns since the cells were this turn's */
-    size_t offset;    /* in them */
-    const char *mine; /* of this rank's, from there on */
+    unsigned back;    /* how many turns ago the cells were filled */
+    size_t offset;    /* in the cells */
+    const char *mine; /* this rank's operand from there on */
 };
 
 static const char *cells_find(const struct operands *o, int i, size_t offset)
@@ -48,13 +51,15 @@ static const char *cells_find(const struct operands *o, int i, size_t offset)
 /* --- short -------------------------------------------------------------------------------------
  */
 
-/* A line that others read just then is slower to read than the vector itself, which may be written
- * before this rank's turn if `out` is `in` and there are more than two. */
-static int reduce_lines(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+/* Reads its own operand from the caller's vector, which is faster than a line that other ranks are
+ * reading; unless in == out with more than two ranks, where it may already have been
+ * overwritten. */
+static int shared_reduce_lines(struct group *g, const void *in, void *out, size_t size,
+                               struct fault *why)
 {
     struct shm_board *b = g->board;
     reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
-    size_t count = size / type_size(g->call.type);
+    size_t count = size / reduce_type_size(g->call.type);
     const void *own = in != out || g->size == 2 ? in : NULL, *left = NULL;
     int rc = shm_board_begin(b, in, size, why);
 
@@ -68,14 +73,14 @@ static int reduce_lines(struct group *g, const void *in, void *out, size_t size,
     return rc;
 }
 
-/* A vector of which this rank's next cell is to be filled. */
+/* A vector from which this rank's next cell is to be filled. */
 struct whole {
     const struct shm_board *board;
     const char *in;
     size_t size;
 };
 
-static void give_whole(const void *context)
+static void whole_give(const void *context)
 {
     const struct whole *w = context;
 
@@ -83,25 +88,26 @@ static void give_whole(const void *context)
            w->size < w->board->cell_size ? w->size : w->board->cell_size);
 }
 
-static int reduce_cells(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+static int shared_reduce_cells(struct group *g, const void *in, void *out, size_t size,
+                               struct fault *why)
 {
     struct shm_board *b = g->board;
     struct cells cells = {.all = {cells_find, g->size}, .board = b};
     struct whole rest = {b, in, size};
     struct mapped m;
-    int rc = mapped_begin(&m, g, in, out, size, give_whole, &rest, why);
+    int rc = all_reduce_mapped_begin(&m, g, in, out, size, whole_give, &rest, why);
 
     if (rc > 0)
-        return all_reduce_mapped(&m, why);
+        return all_reduce_mapped_run(&m, why);
     for (size_t done = 0, n; !rc; done += n) {
-        cells.mine = at(in, done);
+        cells.mine = buffer_at(in, done);
         n = size - done < b->cell_size ? size - done : b->cell_size;
-        reduce_in_order(&cells.all, &g->call, at(out, done), n);
+        reduce_order_run(&cells.all, &g->call, buffer_at(out, done), n);
         if (done + n == size)
             break;
         rest = (struct whole){b, rest.in + n, rest.size - n};
         shm_board_turn(b);
-        give_whole(&rest);
+        whole_give(&rest);
         rc = shm_board_round(b, why);
     }
     return rc;
@@ -110,22 +116,22 @@ static int reduce_cells(struct group *g, const void *in, void *out, size_t size,
 int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t size,
                            struct fault *why)
 {
-    return size <= BOARD_PAYLOAD ? reduce_lines(g, in, out, size, why)
-                                 : reduce_cells(g, in, out, size, why);
+    return size <= BOARD_PAYLOAD ? shared_reduce_lines(g, in, out, size, why)
+                                 : shared_reduce_cells(g, in, out, size, why);
 }
 
 /* --- long --------------------------------------------------------------------------------------
  */
 
-/* A vector on its way through the cells. */
+/* A vector that passes through the cells. */
 struct passage {
     struct shm_board *board;
     const char *in;
     char *out;
-    size_t size, cells; /* bytes; cells that they fill */
+    size_t size, cells; /* in bytes; in cells that they fill */
 };
 
-/* Of cell `n`: where its bytes stand in the vector, and which piece of them is whose. */
+/* Returns the offset of cell `n` in the vector, and cuts it into the ranks' pieces. */
 static size_t passage_cut(const struct passage *p, size_t n, struct blocks *pieces)
 {
     size_t offset = n * p->board->cell_size, left = p->size - offset;
@@ -135,12 +141,12 @@ static size_t passage_cut(const struct passage *p, size_t n, struct blocks *piec
     return offset;
 }
 
-/* The operands of the others' pieces, which is all that they will look at. */
-static void give(const struct passage *p, size_t n)
+/* Fills this rank's cell with its operands of the others' pieces, which are all that they read. */
+static void passage_give(const struct passage *p, size_t n)
 {
     const struct shm_board *b = p->board;
     struct blocks pieces;
-    const char *in = at(p->in, passage_cut(p, n, &pieces));
+    const char *in = buffer_at(p->in, passage_cut(p, n, &pieces));
     struct piece mine = blocks_block(&pieces, b->group->rank);
     unsigned char *cell = shm_board_cell(b, b->group->rank, 0);
     size_t behind = mine.offset + mine.size;
@@ -151,8 +157,9 @@ static void give(const struct passage *p, size_t n)
         memcpy(cell + behind, in + behind, pieces.size - behind);
 }
 
-/* This rank's piece, for the others and for itself; `back` turns ago its cells were given. */
-static void reduce_piece(const struct passage *p, size_t n, unsigned back)
+/* Reduces this rank's piece of cell `n`, which was filled `back` turns ago, for the others (in the
+ * cell) and for itself (in `out`). */
+static void passage_reduce(const struct passage *p, size_t n, unsigned back)
 {
     const struct shm_board *b = p->board;
     struct blocks pieces;
@@ -160,20 +167,21 @@ static void reduce_piece(const struct passage *p, size_t n, unsigned back)
     struct piece mine = blocks_block(&pieces, b->group->rank);
     char *sum = (char *)shm_board_cell(b, b->group->rank, back) + mine.offset;
     struct cells cells = {
-        {cells_find, b->group->size}, b, back, mine.offset, at(p->in, offset + mine.offset)};
+        {cells_find, b->group->size}, b, back, mine.offset, buffer_at(p->in, offset + mine.offset)};
 
     if (!mine.size)
         return;
-    reduce_in_order(&cells.all, &b->group->call, sum, mine.size);
-    memcpy(at(p->out, offset + mine.offset), sum, mine.size);
+    reduce_order_run(&cells.all, &b->group->call, sum, mine.size);
+    memcpy(buffer_at(p->out, offset + mine.offset), sum, mine.size);
 }
 
-/* The others' results. Not all from the same rank at once. */
-static void take(const struct passage *p, size_t n, unsigned back)
+/* Copies the others' results, each rank in another order, so that they don't all read one rank's
+ * cell at once. */
+static void passage_take(const struct passage *p, size_t n, unsigned back)
 {
     const struct group *g = p->board->group;
     struct blocks pieces;
-    char *out = at(p->out, passage_cut(p, n, &pieces));
+    char *out = buffer_at(p->out, passage_cut(p, n, &pieces));
 
     for (int j = 1; j < g->size; j++) {
         int from = rank_after(g, j);
@@ -185,7 +193,7 @@ static void take(const struct passage *p, size_t n, unsigned back)
     }
 }
 
-/* Round n, as drawn above. In the last two nothing is given any more: the turn stays where it was. */
+/* Round n, as drawn above. The last two rounds fill no cell, so the turn stays what it was. */
 static int passage_round(const struct passage *p, size_t n, struct fault *why)
 {
     unsigned late = n < p->cells ? 0 : (unsigned)(n - p->cells + 1);
@@ -193,22 +201,22 @@ static int passage_round(const struct passage *p, size_t n, struct fault *why)
 
     if (n < p->cells) {
         shm_board_turn(p->board);
-        give(p, n);
+        passage_give(p, n);
     }
     if (n <= p->cells) {
-        reduce_piece(p, n - 1, 1 - late);
+        passage_reduce(p, n - 1, 1 - late);
         shm_board_post(p->board);
     }
     if (n >= 2)
-        take(p, n - 2, 2 - late);
+        passage_take(p, n - 2, 2 - late);
     if (n <= p->cells)
         rc = shm_board_wait(p->board, why);
     return rc;
 }
 
-static void give_first(const void *context)
+static void passage_give_first(const void *context)
 {
-    give(context, 0);
+    passage_give(context, 0);
 }
 
 int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why)
@@ -220,9 +228,9 @@ int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, s
     if (!size)
         return shm_board_begin(g->board, NULL, 0, why);
     p.cells = size / p.board->cell_size + (size % p.board->cell_size != 0);
-    rc = mapped_begin(&m, g, in, out, size, give_first, &p, why);
+    rc = all_reduce_mapped_begin(&m, g, in, out, size, passage_give_first, &p, why);
     if (rc > 0)
-        return all_reduce_mapped(&m, why);
+        return all_reduce_mapped_run(&m, why);
     for (size_t n = 1; n < p.cells + 2 && !rc; n++)
         rc = passage_round(&p, n, why);
     return rc;

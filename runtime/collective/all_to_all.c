@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_to_all.c: with all peers at once, a chunk of every block at a time. The chunks are the same
- * whether a rank works in place or not, because that is each rank's own affair and its peers don't
- * know. In place, what is sent is copied aside first, since the peer's block arrives over it.
+ * all_to_all.c: exchanges with all peers at once, one chunk of every block at a time. The chunks
+ * are the same whether or not a rank works in place, because its peers don't know which. In place,
+ * what is sent is copied first, since the peer's block arrives over it.
  */
 #include "runtime/collective/collectives.h"
 
@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-enum { CHUNK = 256 << 10 };
+enum { CHUNK = 256 << 10 /* bytes */ };
 
-/* One chunk, `skip` bytes into every block, `part` bytes long. */
+/* Exchanges the chunk of `part` bytes that begins `skip` bytes into every block. aside: room for
+ * the copies, or NULL. */
 static int chunk_exchange(struct group *g, const char *in, char *out, size_t size, size_t skip,
                           size_t part, struct transfer *t, char *aside, struct fault *why)
 {
@@ -20,22 +21,22 @@ static int chunk_exchange(struct group *g, const char *in, char *out, size_t siz
 
     for (int j = 1; j < g->size; j++) {
         int to = rank_after(g, -j), from = rank_after(g, j);
-        const char *source = at(in, (size_t)to * size + skip);
+        const char *source = buffer_at(in, (size_t)to * size + skip);
 
         if (aside) {
-            char *copy = at(aside, (size_t)(j - 1) * CHUNK);
+            char *copy = buffer_at(aside, (size_t)(j - 1) * CHUNK);
 
             if (part)
                 memcpy(copy, source, part);
             source = copy;
         }
         t[n++] = send_to(to, source, part);
-        t[n++] = recv_from(from, at(out, (size_t)from * size + skip), part);
+        t[n++] = recv_from(from, buffer_at(out, (size_t)from * size + skip), part);
     }
     return transfer_run(g, t, n, why);
 }
 
-int all_to_all(struct group *g, const void *in, void *out, size_t size, struct fault *why)
+int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     size_t others = (size_t)(g->size - 1), mine = (size_t)g->rank * size, done = 0;
     bool in_place = in == out;
@@ -50,7 +51,7 @@ int all_to_all(struct group *g, const void *in, void *out, size_t size, struct f
     rc = pipeline_open(&p, g, 2 * g->size, &aside, in_place ? others * CHUNK : 0, why);
     if (rc)
         return rc;
-    do { /* once at least: empty messages show a mismatch too */
+    do { /* once at least: empty messages show calls that differ, too */
         size_t part = size - done < CHUNK ? size - done : CHUNK;
 
         rc = chunk_exchange(g, in, out, size, done, part, p.t, in_place ? aside : NULL, why);

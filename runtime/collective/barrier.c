@@ -1,11 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier.c: where all share memory, one round on the board (shm_board.h); else by messages. */
-#include "runtime/collective/barrier.h"
+/* barrier.c: one round on the board (shm_board.h) where all members share memory, else messages. */
+#include "runtime/collective/collectives.h"
 
 #include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/leaders.h"
+#include "runtime/steps/steps.h"
 #include "runtime/transport/shm_board.h"
 
-int barrier(struct group *g, struct fault *why)
+/* --- dissemination -----------------------------------------------------------------------------
+ * In round k every rank signals the one 2^k behind it and waits for the one 2^k before it. After
+ * log2(size) rounds each has heard from all others, most of them indirectly. D. Hensgen, R. Finkel,
+ * U. Manber, "Two Algorithms for Barrier Synchronization", 1988.
+ */
+
+static int barrier_dissemination(struct group *g, const struct team *m, struct fault *why)
+{
+    int rc = 0;
+
+    for (int distance = 1; !rc && distance < m->size; distance *= 2) {
+        struct transfer t[] = {
+            send_to(team_rank(m, team_after(m, distance)), NULL, 0),
+            recv_from(team_rank(m, team_after(m, -distance)), NULL, 0),
+        };
+
+        rc = transfer_run(g, t, 2, why);
+    }
+    return rc;
+}
+
+/* --- leaders -----------------------------------------------------------------------------------
+ * The ranks of a host report to its leader, the leaders hold a barrier among themselves, and each
+ * releases the ranks of its host. Only where g->hierarchy is set. R. Graham et al., "Cheetah: A
+ * Framework for Scalable Hierarchical Collective Operations", 2011, build barriers so.
+ */
+
+static int barrier_leaders(struct group *g, struct fault *why)
+{
+    const struct hierarchy *h = g->hierarchy;
+    int head = leaders_head(h, h->leaders.place, -1), n = 0, rc;
+    struct pipeline p;
+
+    rc = pipeline_open(&p, g, h->local.size + 1, NULL, 0, why);
+    if (rc)
+        return rc;
+    if (g->rank != head) {
+        p.t[n++] = send_to(head, NULL, 0);
+        p.t[n++] = recv_from(head, NULL, 0);
+        return transfer_run(g, p.t, n, why);
+    }
+    for (int i = 1; i < h->local.size; i++)
+        p.t[n++] = recv_from(h->local.ranks[i], NULL, 0);
+    rc = transfer_run(g, p.t, n, why);
+    if (!rc)
+        rc = barrier_dissemination(g, &h->leaders, why);
+    return rc ? rc : leaders_spread(&p, head, NULL, 0, why);
+}
+
+int barrier_run(struct group *g, struct fault *why)
 {
     const struct team all = {.size = g->size, .place = g->rank};
     enum algorithm algorithm;

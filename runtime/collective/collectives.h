@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives.h: the collective algorithms, on top of link.h. Arguments have been checked by api.c and
- * call_begin has been called; in and out are equal or don't overlap, but for all_gather's and gather's
- * in == out + rank * size. size == 1 groups and count == 0 come here too, and work.
+ * collectives.h: the collective calls. task.c has checked the arguments and called call_begin; in
+ * and out are equal or don't overlap, except that all_gather and gather allow in == out + rank *
+ * size. Groups of one rank and empty buffers come here too, and work.
+ *
+ * Each function sends and receives with transfer.h and returns 0 or an error of it, or
+ * ML_ERR_MEMORY; then the caller breaks the group. Only the thread that the group belongs to may
+ * call them. `size` is in bytes, of one rank's share where there are shares.
  */
 #ifndef RUNTIME_COLLECTIVE_COLLECTIVES_H
 #define RUNTIME_COLLECTIVE_COLLECTIVES_H
 
 #include "runtime/group/group.h"
 
-int all_reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-               struct fault *why);
-int reduce_scatter(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
                    struct fault *why);
-int reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-           int root, struct fault *why);
-int all_gather(struct group *g, const void *in, void *out, size_t size, struct fault *why);
-int all_to_all(struct group *g, const void *in, void *out, size_t size, struct fault *why);
-int broadcast(struct group *g, void *buf, size_t size, int root, struct fault *why);
-int gather(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why);
-int scatter(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why);
-int barrier(struct group *g, struct fault *why);
+int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
+                       ml_op op, struct fault *why);
+int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+               int root, struct fault *why);
+int all_gather_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int broadcast_run(struct group *g, void *buf, size_t size, int root, struct fault *why);
+int gather_run(struct group *g, const void *in, void *out, size_t size, int root,
+               struct fault *why);
+int scatter_run(struct group *g, const void *in, void *out, size_t size, int root,
+                struct fault *why);
+int barrier_run(struct group *g, struct fault *why);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gather.c: every rank's share goes to the root directly, all at once: the mesh has the links. */
+/* gather.c: every rank sends its share to the root directly, all at once, since every pair of ranks
+ * has a link. */
 #include "runtime/collective/collectives.h"
 
 #include "runtime/steps/steps.h"
@@ -8,21 +9,21 @@
 
 static int gather_all(struct group *g, const void *in, char *out, size_t size, struct fault *why)
 {
-    char *mine = at(out, (size_t)g->rank * size);
+    char *mine = buffer_at(out, (size_t)g->rank * size);
     struct pipeline p;
     int rc = pipeline_open(&p, g, g->size, NULL, 0, why), n = 0;
 
     if (rc)
         return rc;
-    if (in != mine && size) /* first: in may be out, where rank 0's share arrives */
+    if (in != mine && size) /* before the receives: if in == out, rank 0's share arrives there */
         memcpy(mine, in, size);
     for (int r = 0; r < g->size; r++)
         if (r != g->rank)
-            p.t[n++] = recv_from(r, at(out, (size_t)r * size), size);
+            p.t[n++] = recv_from(r, buffer_at(out, (size_t)r * size), size);
     return n ? transfer_run(g, p.t, n, why) : 0;
 }
 
-int gather(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why)
+int gather_run(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why)
 {
     struct transfer give;
 

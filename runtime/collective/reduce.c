@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce.c: short vectors up a tree (reduce_binomial.c, reduce_leaders.c); long ones by a direct reduce-scatter whose
- * chunks go to the root as they are done (R. Rabenseifner, "A new optimized MPI reduce algorithm", 1997).
+ * reduce.c: short vectors go up a tree; long ones are reduced by a direct reduce-scatter whose
+ * chunks go to the root as soon as they are done (R. Rabenseifner, "A new optimized MPI reduce
+ * algorithm", 1997).
  */
-#include "runtime/collective/reduce.h"
+#include "runtime/collective/collectives.h"
 
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/leaders.h"
 #include "runtime/steps/reduce_direct.h"
+#include "runtime/steps/steps.h"
 
 #include <string.h>
 
-/* The transfers that bring chunk `chunk` of every block to the root. */
-static int bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,
-                       struct transfer *t)
+/* The transfers that bring a chunk of every block to the root. Returns how many. */
+static int scatter_bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,
+                               struct transfer *t)
 {
     const struct group *g = r->group;
     int n = 0;
@@ -28,7 +31,7 @@ static int bring_chunk(const struct reduce_direct *r, size_t chunk, int root, ch
     for (int j = 1; j < g->size; j++) {
         struct piece p = blocks_chunk(&r->blocks, rank_after(g, j), chunk);
 
-        t[n++] = recv_from(rank_after(g, j), at(out, p.offset), p.size);
+        t[n++] = recv_from(rank_after(g, j), buffer_at(out, p.offset), p.size);
     }
     return n;
 }
@@ -49,25 +52,96 @@ static int reduce_by_scatter(struct group *g, const void *in, void *out, size_t 
                        why);
     if (rc)
         return rc;
-    r.sum = g->rank == root ? at(out, blocks_block(&r.blocks, root).offset) : work;
+    r.sum = g->rank == root ? buffer_at(out, blocks_block(&r.blocks, root).offset) : work;
     for (size_t step = 0; !rc && step < r.blocks.chunks + lag; step++) {
         int n = reduce_direct_step(&r, step, p.t);
 
         if (step >= lag)
-            n += bring_chunk(&r, step - lag, root, out, p.t + n);
+            n += scatter_bring_chunk(&r, step - lag, root, out, p.t + n);
         rc = pipeline_step(&p, n, why);
     }
     return rc ? rc : pipeline_close(&p, why);
 }
 
-int reduce(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-           int root, struct fault *why)
+/* --- binomial ----------------------------------------------------------------------------------
+ * The whole vector goes up a binomial tree in log2(size) steps.
+ */
+
+/* Reduces between the ranks of a team. `root` is a place in the team, and places are counted from
+ * it. In round k the ranks with bit k set send what they have and are done; the others reduce it.
+ * Only the root writes to `out`; the others need `size` bytes at `work`. */
+static int reduce_tree(struct group *g, const struct team *m, const void *in, void *out,
+                       size_t size, int root, void *work, struct fault *why)
 {
-    size_t size = count * type_size(type);
+    int n = m->size, me = (m->place - root + n) % n, bit, rc = 0;
+    const void *mine = in;
+    void *sum = me ? work : out;
+
+    for (bit = 1; !rc && bit < n && !(me & bit); bit *= 2) {
+        struct transfer take;
+
+        if (me + bit >= n)
+            continue;
+        take = reduce_from(g, team_rank(m, (me + bit + root) % n), sum, mine, size);
+        rc = transfer_run(g, &take, 1, why);
+        mine = sum;
+    }
+    if (!rc && me) {
+        struct transfer give = send_to(team_rank(m, (me - bit + root) % n), mine, size);
+
+        rc = transfer_run(g, &give, 1, why);
+    }
+    return rc;
+}
+
+static int reduce_binomial(struct group *g, const void *in, void *out, size_t size, int root,
+                           struct fault *why)
+{
+    const struct team all = {.size = g->size, .place = g->rank};
+    void *work = NULL;
+    int rc = g->rank == root ? 0 : steps_scratch(g, &work, size, why);
+
+    return rc ? rc : reduce_tree(g, &all, in, out, size, root, work, why);
+}
+
+/* --- leaders -----------------------------------------------------------------------------------
+ * Each host's head reduces the vectors of its host; then the heads reduce theirs up a binomial tree
+ * to the root, which is the head of its own host. So there are as few messages between hosts as
+ * possible. For short vectors, and only where g->hierarchy is set.
+ */
+
+static int reduce_leaders(struct group *g, const void *in, void *out, size_t size, int root,
+                          struct fault *why)
+{
+    const struct hierarchy *h = g->hierarchy;
+    int head = leaders_head(h, h->leaders.place, root), rc;
+    size_t room = ((size_t)g->size * sizeof(int) + 63) & ~(size_t)63; /* for the heads */
+    struct pipeline p;
+    struct team heads;
+    char *work, *sum;
+    void *all;
+
+    /* In order: the heads, what comes from this host's ranks and up the tree, this host's sum. */
+    rc = pipeline_open(&p, g, h->local.size, &all, room + (size_t)(h->local.size + 1) * size, why);
+    if (rc)
+        return rc;
+    heads = leaders_team(h, root, all);
+    work = buffer_at(all, room);
+    sum = g->rank == root ? out : work + (size_t)h->local.size * size;
+    rc = leaders_reduce(&p, head, in, sum, size, work, why);
+    if (!rc && g->rank == head)
+        rc = reduce_tree(g, &heads, sum, out, size, h->host_of[root], work, why);
+    return rc;
+}
+
+int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+               int root, struct fault *why)
+{
+    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 
-    (void)op;
+    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);

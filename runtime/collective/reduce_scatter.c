@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_scatter.c: short shares all at once into scratch, reduced there in rank order; long ones
- * chunk by chunk (reduce_direct.h).
+ * reduce_scatter.c: short shares are all sent at once into scratch memory and reduced there in the
+ * order of ranks; long ones are reduced chunk by chunk (reduce_direct.h).
  *
- * In place, out lies over the share that rank 0 is sent. So nothing is written there before the
- * chunk over it has gone.
+ * In place, out lies over the share that is sent to rank 0. So no byte is written there before the
+ * chunk that lies under it has left.
  */
 #include "runtime/collective/collectives.h"
 
@@ -26,11 +26,12 @@ static int reduce_scatter_flat(struct group *g, const void *in, void *out, size_
 
     blocks_cut_equal(&b, (size_t)g->size * size, g->size);
     rc = reduce_flat_open(&p, g, &b, &work, why);
-    return rc ? rc : reduce_flat(&p, &all, &b, in, out, work, why);
+    return rc ? rc : reduce_flat_run(&p, &all, &b, in, out, work, why);
 }
 
-/* Completed chunks wait in scratch: chunk step - lag is in nobody's way any more. */
-static void chunk_to_out(const struct reduce_direct *r, size_t step, char *out)
+/* Copies a completed chunk from scratch to `out`; the chunk of `in` there was sent step - lag steps
+ * ago. */
+static void direct_copy_out(const struct reduce_direct *r, size_t step, char *out)
 {
     size_t lag = reduce_direct_lag(r->group), size;
     void *sum;
@@ -61,20 +62,20 @@ static int reduce_scatter_direct(struct group *g, const void *in, void *out, siz
         r.sum = work;
     for (size_t step = 0; !rc && step < r.blocks.chunks + reduce_direct_lag(g); step++) {
         if (in_place)
-            chunk_to_out(&r, step, out);
+            direct_copy_out(&r, step, out);
         rc = pipeline_step(&p, reduce_direct_step(&r, step, p.t), why);
     }
     return rc ? rc : pipeline_close(&p, why);
 }
 
-int reduce_scatter(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-                   struct fault *why)
+int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
+                       ml_op op, struct fault *why)
 {
-    size_t size = count * type_size(type);
+    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 
-    (void)op; /* the links know it from the call */
+    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);

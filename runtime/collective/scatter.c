@@ -8,7 +8,7 @@
 
 static int scatter_all(struct group *g, const char *in, void *out, size_t size, struct fault *why)
 {
-    const char *mine = at(in, (size_t)g->rank * size);
+    const char *mine = buffer_at(in, (size_t)g->rank * size);
     struct pipeline p;
     int rc = pipeline_open(&p, g, g->size, NULL, 0, why), n = 0;
 
@@ -16,15 +16,16 @@ static int scatter_all(struct group *g, const char *in, void *out, size_t size, 
         return rc;
     for (int r = 0; r < g->size; r++)
         if (r != g->rank)
-            p.t[n++] = send_to(r, at(in, (size_t)r * size), size);
+            p.t[n++] = send_to(r, buffer_at(in, (size_t)r * size), size);
     if (n)
         rc = transfer_run(g, p.t, n, why);
-    if (!rc && out != mine && size) /* last: out may lie over rank 0's share */
+    if (!rc && out != mine && size) /* after the sends: out may lie over rank 0's share */
         memcpy(out, mine, size);
     return rc;
 }
 
-int scatter(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why)
+int scatter_run(struct group *g, const void *in, void *out, size_t size, int root,
+                struct fault *why)
 {
     struct transfer take;
 

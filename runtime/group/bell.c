@@ -17,8 +17,8 @@ static void bell_path(char path[PATH_MAX], const char *dir, uint32_t generation,
     snprintf(path, PATH_MAX, "%s/rank.%d.bell.%u.%u", dir, rank, generation, group);
 }
 
-/* Read and write on either side: opening never waits for the other, and ringing the bell of a
- * process that has just died raises no SIGPIPE. */
+/* Both sides open it for reading and writing, so that opening never waits for the other side and
+ * ringing the bell of a process that has just died raises no SIGPIPE. */
 enum { BELL_FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW };
 
 int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
@@ -73,7 +73,7 @@ void bell_ring(int fd)
     do
         n = write(fd, "", 1);
     while (n < 0 && errno == EINTR);
-    /* A full FIFO has rung often enough. */
+    /* A full FIFO wakes its owner just as well. */
 }
 
 void bell_silence(int fd)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bell.h: a FIFO in the job's directory by which a sleeper in poll() is woken: by the ranks of its
- * host that share memory with it, and by threads of its own process that read news meant for it.
+ * bell.h: a FIFO in the job's directory that wakes a rank from poll(). It is rung by the ranks of
+ * its host that share memory with it, and by threads of its own process that read news meant for
+ * it. Any thread may ring; one thread at a time waits for a bell and silences it.
  */
 #ifndef RUNTIME_GROUP_BELL_H
 #define RUNTIME_GROUP_BELL_H
@@ -10,15 +11,17 @@
 
 #include <stdint.h>
 
-/* Makes the bell of world rank `rank` for group `group` of that generation of the job in `dir`. */
+/* Makes the bell of world rank `rank` for group `group` in that generation of the job in `dir`.
+ * ML_ERR_SYSTEM. bell_remove removes its name and closes it; `fd` may be -1. */
 int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
               struct fault *why);
 void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, int rank);
 
-/* Somebody else's: the descriptor to ring it by, or -1 if there is no such bell (any more). */
+/* Another rank's bell: a descriptor to ring it by, to be closed with fork_guard_close. -1: there is
+ * no such bell, or no longer. */
 int bell_find(const char *dir, uint32_t generation, uint32_t group, int rank);
 
-void bell_ring(int fd);    /* wakes its owner, now or when it sleeps next */
-void bell_silence(int fd); /* the owner: forgets all rings so far */
+void bell_ring(int fd);    /* wakes its owner, now or from its next sleep */
+void bell_silence(int fd); /* for the owner: forgets all rings so far */
 
 #endif

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A POSIX record lock: it belongs to the process, so a fork doesn't pass it on. The price is that
- * closing any descriptor of the file drops it: only this file opens it, once, under world.c's lock.
- */
+/* A POSIX record lock belongs to the process, so a fork does not pass it on. In return, closing any
+ * descriptor of the file drops the lock: only this file opens it, once, under world_join.c's
+ * lock. */
 struct claim {
     int fd;
 };
@@ -35,7 +35,7 @@ static int claim_lock(int fd, int rank, struct fault *why)
     return fault_set(why, ML_ERR_STATE, "rank %d was held by a process that has just ended", rank);
 }
 
-/* Reads the counter, counts, and writes it back with this process's pid. */
+/* Reads the counter, adds 1, and writes it back with this process's pid. */
 static int claim_count(int fd, int rank, uint32_t *generation, struct fault *why)
 {
     char text[64] = "";
@@ -107,7 +107,7 @@ void claim_mark_broken(const char *dir, int rank, const char *text)
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return;
-    /* That the file is there is what counts; its text is for people. */
+    /* The agent looks only whether the file exists; its text is for people. */
     if (write(fd, text, strlen(text)) < 0)
         errno = 0;
     close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claim.h: which process of a host is rank N. JOB_DIR/rank.N.claim is locked by the process that
- * is, and holds its pid and how often the rank has been claimed: the generation in which it meets
- * the others.
+ * claim.h: which process of a host is rank N. That process holds a lock on JOB_DIR/rank.N.claim,
+ * which contains its pid and how often the rank has been claimed: the generation in which it meets
+ * the other ranks. Not thread-safe: world_join.c has a lock.
  */
 #ifndef RUNTIME_GROUP_CLAIM_H
 #define RUNTIME_GROUP_CLAIM_H
@@ -13,14 +13,16 @@
 
 struct claim;
 
-/* ML_ERR_STATE naming the pid if another process holds the rank. The lock is the kernel's: it ends
- * with the process, however it ends, and forked children don't have it. */
+/* ML_ERR_STATE names the pid if another process holds the rank; ML_ERR_SYSTEM, ML_ERR_MEMORY. The
+ * kernel holds the lock: it ends with the process, however that ends, and forked children don't
+ * have it. */
 int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generation,
                struct fault *why);
 void claim_release(struct claim *c); /* takes NULL */
 
-/* Leaves JOB_DIR/rank.N.broken: this rank was told that a peer is gone, so if it fails now, it is
- * not the first to. claim_take removes what an earlier generation left. */
+/* Leaves JOB_DIR/rank.N.broken, by which the agent knows that this rank has been told that a peer
+ * is gone: if the rank fails now, it was not the first to fail. claim_take removes the file of an
+ * earlier generation. */
 void claim_mark_broken(const char *dir, int rank, const char *text);
 
 #endif

@@ -3,14 +3,14 @@
 
 #include "coordinator/protocol.h"
 #include "runtime/group/news.h"
-#include "runtime/world.h"
+#include "runtime/group/world.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct exchange {
-    void *payload; /* the frame's */
+    void *payload; /* of the frame; owned */
     struct blob blobs[];
 };
 
@@ -46,7 +46,8 @@ static int exchange_tell(struct group *g, const struct blob *mine, int count, st
     return rc;
 }
 
-/* Layout as in doc/protocol.md, EXCHANGED: three words, then a length and bytes for each member. */
+/* The layout is EXCHANGED in doc/protocol.md: three words, then a length and bytes for each
+ * member. */
 static int exchange_parse(struct exchange *x, int count, const unsigned char *at, size_t left,
                           struct fault *why)
 {

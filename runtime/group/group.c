@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/group.h"
 
-#include "runtime/world.h"
+#include "runtime/group/world.h"
+#include "runtime/process/fork_guard.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { SCRATCH_ALIGN = 64 /* a cache line, and the widest vector register */ };
 
 const char *group_describe(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT])
 {
@@ -25,8 +29,12 @@ static int group_allocate(struct group *g, const int *members, struct fault *why
     g->host_of = calloc(n, sizeof(*g->host_of));
     g->links = calloc(n, sizeof(*g->links));
     g->active = calloc(n, sizeof(*g->active));
-    g->polls = calloc(2 * n + 3, sizeof(*g->polls));
-    if (!g->members || !g->host_of || !g->links || !g->active || !g->polls)
+    g->waiting.polls = calloc(2 * n + 3, sizeof(*g->waiting.polls));
+    g->peer_bells = calloc(n, sizeof(*g->peer_bells));
+    for (int i = 0; i < g->size && g->peer_bells; i++)
+        g->peer_bells[i] = -1;
+    if (!g->members || !g->host_of || !g->links || !g->active || !g->waiting.polls ||
+        !g->peer_bells)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size; i++) {
         g->members[i] = members[i];
@@ -48,8 +56,8 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     g->world = w;
     g->id = id;
     g->size = size;
-    g->bell = -1;
-    g->waker = -1;
+    g->waiting.bell = -1;
+    g->waiting.waker = -1;
     rc = group_allocate(g, members, why);
     if (rc) {
         group_destroy(g);
@@ -63,12 +71,33 @@ void group_destroy(struct group *g)
 {
     if (!g)
         return;
+    for (int i = 0; i < g->size && g->peer_bells; i++)
+        fork_guard_close(g->peer_bells[i]);
+    free(g->peer_bells);
     free(g->scratch);
-    free(g->polls);
+    free(g->waiting.polls);
     free(g->active);
     free(g->links);
     free(g->hierarchy);
     free(g->host_of);
     free(g->members);
     free(g);
+}
+
+void *group_scratch(struct group *g, size_t size)
+{
+    size_t rounded = (size + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1);
+    void *fresh;
+
+    if (size <= g->scratch_size && g->scratch)
+        return g->scratch;
+    if (rounded < size)
+        return NULL;
+    fresh = aligned_alloc(SCRATCH_ALIGN, rounded ? rounded : SCRATCH_ALIGN);
+    if (!fresh)
+        return NULL;
+    free(g->scratch);
+    g->scratch = fresh;
+    g->scratch_size = rounded ? rounded : SCRATCH_ALIGN;
+    return fresh;
 }

@@ -41,12 +41,12 @@ void link_take(const struct link *l, struct transfer *t, const void *from, size_
     unsigned char *to = (unsigned char *)t->buf + t->moved;
 
     if (!size)
-        return; /* the buffers may be NULL */
+        return; /* an empty message's buffers may be NULL */
     if (t->what == TRANSFER_REDUCE) {
         const struct call *c = &l->group->call;
         const unsigned char *with = (const unsigned char *)t->with + t->moved;
         reduce_fn *reduce_them = reduce_op(c->type, c->op);
-        size_t count = size / type_size(c->type);
+        size_t count = size / reduce_type_size(c->type);
 
         if (t->incoming_first)
             reduce_them(to, from, with, count);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/message.h"
 
-#include "runtime/group/group.h"
 #include "runtime/kernel/reduce_op.h"
 
 #include <inttypes.h>
@@ -31,11 +30,11 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
     case CALL_ALL_REDUCE:
     case CALL_REDUCE_SCATTER:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s)", name, m->count,
-                 type_name(m->type), op_name(m->op));
+                 reduce_type_name(m->type), reduce_op_name(m->op));
         break;
     case CALL_REDUCE:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s) to rank %d", name, m->count,
-                 type_name(m->type), op_name(m->op), (int)m->root);
+                 reduce_type_name(m->type), reduce_op_name(m->op), (int)m->root);
         break;
     case CALL_BROADCAST:
     case CALL_SCATTER:

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_GROUP_MESSAGE_H
 #define RUNTIME_GROUP_MESSAGE_H
 
+#include "runtime/group/group.h"
 #include "runtime/group/link.h"
 
 struct message {
@@ -34,8 +35,8 @@ static inline void message_fill(struct message *m, const struct call *c, const s
     m->size = t->size;
 }
 
-/* Compares what came from `peer` with what its receiver `t` expects: 0 or ML_ERR_MISMATCH naming
- * both calls (ML_ERR_LINK if it is no header at all). */
+/* Compares the header that came from t->peer with what its receiver `t` expects. Returns 0,
+ * ML_ERR_MISMATCH naming both calls, or ML_ERR_LINK if the bytes are no header at all. */
 int message_check(const struct group *g, const struct message *came, const struct transfer *t,
                   struct fault *why);
 

@@ -17,7 +17,7 @@
 
 struct peer {
     enum peer_state state;
-    char *text; /* of a dead one: who, where, how */
+    char *text; /* if it is dead: who, where, how */
 };
 
 struct mail {
@@ -27,15 +27,15 @@ struct mail {
 };
 
 struct news {
-    pthread_mutex_t lock; /* over all of the below and the groups' `reported` and `reply` */
+    pthread_mutex_t lock; /* over all of the below and the groups' inboxes */
     struct client *client;
     struct fault lost;    /* code != 0: the connection is gone */
-    _Atomic bool is_lost; /* the same, for those who do not hold the lock */
+    _Atomic bool is_lost; /* the same, for threads without the lock */
     struct group *groups;
     struct peer *peers; /* per world rank */
     int size;
     json_t *welcome;
-    struct fault failed; /* the join's */
+    struct fault failed; /* why the coordinator refused this rank */
     _Atomic uint32_t serial;
 };
 
@@ -74,7 +74,7 @@ void news_close(struct news *n)
     free(n);
 }
 
-/* Once the connection is lost its descriptor would be readable for ever. */
+/* A lost connection would be readable for ever. */
 int news_fd(const struct news *n)
 {
     return n->client && !atomic_load(&n->is_lost) ? client_fd(n->client) : -1;
@@ -88,7 +88,7 @@ uint32_t news_serial(const struct news *n)
 void news_add(struct news *n, struct group *g)
 {
     pthread_mutex_lock(&n->lock);
-    g->next = n->groups;
+    g->inbox.next = n->groups;
     n->groups = g;
     pthread_mutex_unlock(&n->lock);
 }
@@ -98,20 +98,20 @@ void news_remove(struct news *n, struct group *g)
     struct group **at;
 
     pthread_mutex_lock(&n->lock);
-    for (at = &n->groups; *at; at = &(*at)->next) {
+    for (at = &n->groups; *at; at = &(*at)->inbox.next) {
         if (*at == g) {
-            *at = g->next;
+            *at = g->inbox.next;
             break;
         }
     }
-    free(g->reply.payload);
-    g->reply.payload = NULL;
-    for (struct mail *m = g->mail, *after; m; m = after) {
+    free(g->inbox.reply.payload);
+    g->inbox.reply.payload = NULL;
+    for (struct mail *m = g->inbox.mail, *after; m; m = after) {
         after = m->next;
         json_decref(m->word);
         free(m);
     }
-    g->mail = NULL;
+    g->inbox.mail = NULL;
     pthread_mutex_unlock(&n->lock);
 }
 
@@ -120,7 +120,7 @@ struct group *news_other_group(struct news *n, const struct group *than)
     struct group *g;
 
     pthread_mutex_lock(&n->lock);
-    for (g = n->groups; g && g == than; g = g->next)
+    for (g = n->groups; g && g == than; g = g->inbox.next)
         continue;
     pthread_mutex_unlock(&n->lock);
     return g;
@@ -131,7 +131,7 @@ struct group *news_busy_group(struct news *n)
     struct group *g;
 
     pthread_mutex_lock(&n->lock);
-    for (g = n->groups; g && !group_is_busy(g); g = g->next)
+    for (g = n->groups; g && !group_is_busy(g); g = g->inbox.next)
         continue;
     pthread_mutex_unlock(&n->lock);
     return g;
@@ -142,7 +142,7 @@ static struct group *news_group(struct news *n, uint32_t id)
     struct group *g = n->groups;
 
     while (g && g->id != id)
-        g = g->next;
+        g = g->inbox.next;
     return g;
 }
 
@@ -155,14 +155,14 @@ static void news_keep_reply(struct news *n, uint32_t group, uint32_t seq, const 
         return;
     copy = malloc((size_t)f->size + 1);
     if (!copy) {
-        fault_set(&g->reported, ML_ERR_MEMORY, "out of memory for the coordinator's answer");
+        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for the coordinator's answer");
         return;
     }
     memcpy(copy, f->payload, f->size);
     ((char *)copy)[f->size] = '\0';
-    free(g->reply.payload);
-    g->reply = (struct reply){true, seq, f->type, copy, f->size};
-    /* cppcheck-suppress memleak ; g->reply owns it */
+    free(g->inbox.reply.payload);
+    g->inbox.reply = (struct reply){true, seq, f->type, copy, f->size};
+    /* cppcheck-suppress memleak ; g->inbox.reply owns it */
 }
 
 static void news_on_exchanged(struct news *n, const struct frame *f)
@@ -196,8 +196,8 @@ static void news_on_broken(struct news *n, json_t *j)
     if (json_unpack(j, "{s:i, s:i, s:s}", "group", &group, "code", &code, "text", &text) != 0)
         return;
     g = news_group(n, (uint32_t)group);
-    if (g && !g->reported.code)
-        fault_set(&g->reported, code < 0 ? code : ML_ERR_PEER, "%s", text);
+    if (g && !g->inbox.broken.code)
+        fault_set(&g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s", text);
 }
 
 static void news_on_failed(struct news *n, json_t *j)
@@ -231,18 +231,19 @@ static void news_on_relayed(struct news *n, json_t *j)
         return;
     m = calloc(1, sizeof(*m));
     if (!m) {
-        fault_set(&g->reported, ML_ERR_MEMORY, "out of memory for rank %d's word", from);
+        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for a message from rank %d",
+                  from);
         return;
     }
     m->from = from;
     m->word = json_incref(word);
-    for (end = &g->mail; *end; end = &(*end)->next)
+    for (end = &g->inbox.mail; *end; end = &(*end)->next)
         continue;
     *end = m;
 }
 
-/* What doesn't parse is dropped: whoever waits for it is then told by the coordinator's next word
- * or its end. Types that a later build may add are none of ours. */
+/* A frame that does not parse is dropped: a thread that waits for it ends by the coordinator's next
+ * frame, or by its end. Types that this build does not know are ignored. */
 static void news_take_frame(struct news *n, const struct frame *f)
 {
     json_t *j;
@@ -302,9 +303,9 @@ static void news_read_locked(struct news *n, const struct group *reader)
     if (!any)
         return;
     atomic_fetch_add_explicit(&n->serial, 1, memory_order_release);
-    for (struct group *g = n->groups; g; g = g->next)
-        if (g != reader && g->bell >= 0)
-            bell_ring(g->bell);
+    for (struct group *g = n->groups; g; g = g->inbox.next)
+        if (g != reader && g->waiting.bell >= 0)
+            bell_ring(g->waiting.bell);
 }
 
 void news_read(struct news *n, const struct group *reader)
@@ -316,7 +317,7 @@ void news_read(struct news *n, const struct group *reader)
 
 static int news_broken_locked(const struct news *n, const struct group *g, struct fault *why)
 {
-    const struct fault *f = g->reported.code ? &g->reported : &n->lost;
+    const struct fault *f = g->inbox.broken.code ? &g->inbox.broken : &n->lost;
 
     if (f->code && why)
         *why = *f;
@@ -364,11 +365,11 @@ json_t *news_mail(struct news *n, struct group *g, int *from)
     json_t *word = NULL;
 
     pthread_mutex_lock(&n->lock);
-    m = g->mail;
+    m = g->inbox.mail;
     if (m) {
         word = m->word;
         *from = m->from;
-        g->mail = m->next;
+        g->inbox.mail = m->next;
     }
     pthread_mutex_unlock(&n->lock);
     free(m);
@@ -416,23 +417,24 @@ void news_break(struct news *n, const struct group *g, const struct fault *why)
                   NULL);
 }
 
-/* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: none). */
+/* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: without
+ * end). */
 static int news_sleep(struct news *n, const struct group *g, int64_t deadline_ms, struct fault *why)
 {
     struct pollfd p[2] = {{.fd = news_fd(n), .events = POLLIN},
-                          {.fd = g ? g->bell : -1, .events = POLLIN}};
+                          {.fd = g ? g->waiting.bell : -1, .events = POLLIN}};
     int rc = poll(p, 2, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
 
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     if (g && p[1].revents)
-        bell_silence(g->bell);
+        bell_silence(g->waiting.bell);
     if (rc == 0)
         return fault_set(why, ML_ERR_TIMEOUT, "no answer from the coordinator in time");
     return 0;
 }
 
-/* 1: out is filled; 0: not yet; else why it will never come. */
+/* 1: out is filled; 0: not yet; otherwise the code for which it will never come. */
 static int news_take_reply(struct news *n, struct group *g, struct reply *out, struct fault *why)
 {
     int rc;
@@ -440,14 +442,14 @@ static int news_take_reply(struct news *n, struct group *g, struct reply *out, s
     pthread_mutex_lock(&n->lock);
     news_read_locked(n, g);
     rc = 0;
-    if (g->reply.is_there && g->reply.seq == g->exchanges) {
-        *out = g->reply;
-        g->reply = (struct reply){0};
+    if (g->inbox.reply.is_there && g->inbox.reply.seq == g->exchanges) {
+        *out = g->inbox.reply;
+        g->inbox.reply = (struct reply){0};
         rc = 1;
     }
     if (!rc)
         rc = news_broken_locked(n, g, why);
-    /* The coordinator sends in order: had the answer been complete before that member went, it
+    /* The coordinator sends in order: if the answer had been complete before that member went, it
      * would be here. */
     for (int i = 0; i < g->size && !rc; i++)
         if (news_peer_locked(n, g->members[i], why) != PEER_PRESENT)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* transfer.c: starting transfers and waiting for them (link.h). */
+#include "runtime/group/transfer.h"
+
 #include "runtime/group/group.h"
 #include "runtime/group/wait.h"
 
@@ -108,20 +109,6 @@ int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)
         if (rc < 0)
             return transfer_cancel(g, rc);
     }
-}
-
-int transfer_test(struct group *g, struct transfer *t, int n, bool *all_done, struct fault *why)
-{
-    int rc = transfer_progress(g, why);
-
-    if (rc == 0)
-        rc = wait_look(g, why);
-    if (rc < 0)
-        return transfer_cancel(g, rc);
-    *all_done = true;
-    for (int i = 0; i < n && *all_done; i++)
-        *all_done = t[i].done;
-    return 0;
 }
 
 int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)

@@ -4,12 +4,13 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/link.h"
 #include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/wait_spread_linux.h"
+#include "runtime/group/world.h"
 #include "runtime/process/processor.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,16 +19,16 @@
 
 enum {
     SPIN_PAUSES = 40,         /* some us; then the processor is offered to others at each step */
-    SPIN_PAUSES_CROWDED = 10, /* more ranks than processors: whoever is awaited needs this one */
-    SPIN_NS = 50 * 1000,      /* then sleep: a wake-up costs some 5 us, a spinning core more */
-    SHORT = 4096,             /* bytes of a message that will be here soon, if at all */
-    LONG_LOST_MOST = 16,      /* waits that spun long in vain; then they don't */
-    LONG_WON = 2,             /* of those, one that did not makes up for */
-    LONG_SKIPS = 64,          /* and after as many, one tries again */
-    ENDED_MS = 1000,          /* how long the coordinator's word on a closed link is awaited */
-    LEFT_DRAINS = 10,         /* times drain_ms: one who left in good order may have sent a lot */
-    STALL_MS = 1000,          /* then the coordinator hears of it, and compares */
-    LOOK_MS = 10,             /* how old news may be when a call begins */
+    SPIN_PAUSES_CROWDED = 10, /* more ranks than processors: the awaited rank may need this one */
+    SPIN_NS = 50 * 1000,      /* then sleep: waking up costs some 5 us, spinning a whole core */
+    SHORT = 4096,             /* bytes: such a message arrives soon, if at all */
+    LONG_LOST_MOST = 16,      /* waits that spun long in vain, after which it is given up */
+    LONG_WON = 2,             /* how many of those a successful one makes up for */
+    LONG_SKIPS = 64,          /* waits without it, after which it is tried again */
+    ENDED_MS = 1000,          /* for the coordinator to say why a link was closed */
+    LEFT_DRAINS = 10, /* times drain_ms: a rank that left in good order may have sent a lot */
+    STALL_MS = 1000,  /* then the call is reported, and the coordinator compares the ranks' calls */
+    LOOK_MS = 10,     /* how old news may be when a call begins */
 };
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -35,10 +36,10 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* --- death -------------------------------------------------------------------------------------
- */
+/* --- death ------------------------------------------------------------------------------------ */
 
-/* When `l`, on which nothing moves, must be given up: INT64_MAX: not as things are. */
+/* When to give up `l`, on which nothing moves, in clock_ms; INT64_MAX: not as long as it is neither
+ * ended nor gone. */
 static int64_t wait_link_deadline(const struct link *l)
 {
     if (l->gone && (l->ended || l->ops->drain_ms == 0))
@@ -63,9 +64,9 @@ static int wait_give_up(const struct group *g, const struct link *l, struct faul
                      group_describe(g, l->peer, who), l->ops->name, g->members[g->rank]);
 }
 
-/* Fails if a link that is needed has had its time; else *deadline is when the next one will have.
- * What had arrived before the peer's end has been taken by now: progress ran since it was noticed.
- */
+/* Fails if the time of an active link is over; otherwise *deadline is when the next one's will be.
+ * What had arrived before the peer's end has been taken by now, since progress ran after the end
+ * was noticed. */
 static int wait_check_links(struct group *g, int64_t *deadline, struct fault *why)
 {
     int64_t now = 0;
@@ -88,7 +89,7 @@ static int wait_check_links(struct group *g, int64_t *deadline, struct fault *wh
     return 0;
 }
 
-/* What members had relayed, to the links to them. */
+/* Gives the links what their peers sent through the coordinator. */
 static int wait_take_mail(struct group *g, struct fault *why)
 {
     json_t *word;
@@ -109,9 +110,9 @@ int wait_hear(struct group *g, struct fault *why)
     uint32_t serial = news_serial(n);
     int rc;
 
-    if (serial == g->news_seen)
+    if (serial == g->waiting.news_seen)
         return 0;
-    g->news_seen = serial;
+    g->waiting.news_seen = serial;
     rc = news_broken(n, g, why);
     if (rc)
         return rc;
@@ -134,22 +135,21 @@ int wait_look(struct group *g, struct fault *why)
 
     if (!g->world->is_launched)
         return 0;
-    /* The coarse clock costs a few ns, and a tick is as exact as this needs to be. */
+    /* The coarse clock costs a few ns, and a tick is precise enough here. */
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-    if (now - g->looked_ms >= LOOK_MS) {
-        g->looked_ms = now;
+    if (now - g->waiting.looked_ms >= LOOK_MS) {
+        g->waiting.looked_ms = now;
         news_read(g->world->news, g);
     }
     return wait_hear(g, why);
 }
 
-/* --- stalls ------------------------------------------------------------------------------------
- */
+/* --- stalls ----------------------------------------------------------------------------------- */
 
 static bool wait_may_stall(const struct group *g)
 {
-    return g->world->is_launched && !g->stall_told && !g->is_patient;
+    return g->world->is_launched && !g->waiting.is_stall_told && !g->waiting.is_patient;
 }
 
 static void wait_report_stall(struct group *g)
@@ -163,29 +163,28 @@ static void wait_report_stall(struct group *g)
         json_array_append_new(peers, json_integer(g->members[g->active[i]->peer]));
     message_fill(&m, &g->call, &any);
     message_describe(&m, signature);
-    /* If this can't be sent, the coordinator is lost, which the wait itself will notice. */
+    /* If sending fails, the coordinator is lost, which the wait itself will notice. */
     news_tell(g->world->news, COORD_WAITING,
               json_pack("{s:I, s:I, s:s, s:s, s:o}", "group", (json_int_t)g->id, "seq",
                         (json_int_t)g->call.seq, "call", g->call_name, "signature", signature,
                         "peers", peers),
               NULL);
     wait_note_leave(g, signature);
-    g->stall_told = true;
+    g->waiting.is_stall_told = true;
 }
 
 void wait_over(struct group *g)
 {
-    if (!g->stall_told)
+    if (!g->waiting.is_stall_told)
         return;
-    g->stall_told = false;
+    g->waiting.is_stall_told = false;
     wait_note_remove(g);
     news_tell(g->world->news, COORD_MOVING, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
 }
 
-/* --- sleep -------------------------------------------------------------------------------------
- */
+/* --- sleep ------------------------------------------------------------------------------------ */
 
-/* Milliseconds for poll(): to the moment the stall is due or `deadline`, whichever comes first. */
+/* Milliseconds for poll(): until the stall is due or `deadline`, whichever comes first. */
 static int wait_timeout(const struct group *g, const struct waiting *w, int64_t deadline)
 {
     if (wait_may_stall(g))
@@ -193,11 +192,12 @@ static int wait_timeout(const struct group *g, const struct waiting *w, int64_t 
     return deadline == INT64_MAX ? -1 : clock_left_ms(deadline);
 }
 
-/* Asks each active link what to poll. -1: one is ready now. */
+/* Asks each active link what to poll. Returns how many entries there are; -1: one link is ready
+ * now. */
 static int wait_gather(struct group *g, int count)
 {
     for (int i = 0; i < g->active_count; i++) {
-        int n = g->active[i]->ops->sleep(g->active[i], g->polls + count);
+        int n = g->active[i]->ops->sleep(g->active[i], g->waiting.polls + count);
 
         if (n < 0)
             return -1;
@@ -211,44 +211,44 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
     struct news *n = g->world->news;
     int count, rc = 0;
 
-    g->polls[0] = (struct pollfd){.fd = g->bell, .events = POLLIN};
-    g->polls[1] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
-    g->polls[2] = (struct pollfd){.fd = g->waker, .events = POLLIN};
+    g->waiting.polls[0] = (struct pollfd){.fd = g->waiting.bell, .events = POLLIN};
+    g->waiting.polls[1] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
+    g->waiting.polls[2] = (struct pollfd){.fd = g->waiting.waker, .events = POLLIN};
     count = wait_gather(g, 3);
-    if (count > 0 && news_serial(n) == g->news_seen)
-        rc = poll(g->polls, (nfds_t)count, timeout_ms);
+    if (count > 0 && news_serial(n) == g->waiting.news_seen)
+        rc = poll(g->waiting.polls, (nfds_t)count, timeout_ms);
     else
-        g->polls[0].revents = g->polls[1].revents = 0;
+        g->waiting.polls[0].revents = g->waiting.polls[1].revents = 0;
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     for (int i = 0; i < g->active_count; i++)
         g->active[i]->ops->wake(g->active[i]);
-    if (rc > 0 && g->polls[0].revents)
-        bell_silence(g->bell);
-    if (rc > 0 && g->polls[1].revents)
+    if (rc > 0 && g->waiting.polls[0].revents)
+        bell_silence(g->waiting.bell);
+    if (rc > 0 && g->waiting.polls[1].revents)
         news_read(n, g);
     return 0;
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
-/* To spin long pays while what is awaited mostly comes in time. It doesn't where more hosts' worth of
- * work shares a processor (virtual machines), or the peers have other work between two calls: then it
- * is left, and tried again now and then. */
+/* Long spinning pays while messages usually arrive within it. It does not when several virtual
+ * hosts share a processor, or when peers compute between calls; then it is switched off and retried
+ * occasionally. */
 static bool wait_may_spin_long(struct group *g)
 {
-    if (g->long_lost < LONG_LOST_MOST)
+    if (g->waiting.long_lost < LONG_LOST_MOST)
         return true;
-    if (++g->long_skipped < LONG_SKIPS)
+    if (++g->waiting.long_skipped < LONG_SKIPS)
         return false;
-    g->long_skipped = 0;
-    g->long_lost--;
+    g->waiting.long_skipped = 0;
+    g->waiting.long_lost--;
     return true;
 }
 
-/* How long to spin: a link whose wake-ups are dear asks for more where a short message is awaited; one that
- * asks the kernel does for any, because it yields meanwhile. Neither gets it where it is mostly in vain. */
+/* Sets how long to spin: for longer than usual where waking up is expensive for a link and a short
+ * message is awaited, or any message if the link's progress is a system call, since the thread
+ * yields meanwhile; and not where that was mostly in vain. */
 static void wait_choose_spin(struct group *g, struct waiting *w)
 {
     int64_t longer = 0;
@@ -266,8 +266,9 @@ static void wait_choose_spin(struct group *g, struct waiting *w)
         w->spin_ns = longer;
 }
 
-/* How many times to look again at once. Ranks of several "hosts" may share a processor and can't know it: where a
- * look is a system call, whoever is awaited had better run instead, and if nobody wants to, it costs no more. */
+/* How many times to look again before yielding. Ranks of several "hosts" may share a processor
+ * without knowing it: if a look is a system call, the awaited rank had better run instead, and if
+ * no other thread wants the processor, yielding costs no more than the look. */
 static unsigned wait_pauses(const struct group *g)
 {
     for (int i = 0; i < g->active_count; i++)
@@ -291,7 +292,7 @@ bool wait_spin(struct group *g, struct waiting *w)
         wait_choose_spin(g, w);
     }
     if (now - w->since_ns >= w->spin_ns) {
-        g->long_lost += w->is_long && g->long_lost < LONG_LOST_MOST;
+        g->waiting.long_lost += w->is_long && g->waiting.long_lost < LONG_LOST_MOST;
         w->is_long = false;
         return false;
     }
@@ -307,8 +308,8 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
 
     if (wait_spin(g, w))
         return 0;
-    /* What was said is heard before the sleep and not after it: a call whose messages have come
-     * while this rank slept ends well, whoever has broken the group since. */
+    /* News are taken before the sleep and not after it: a call whose messages have come while this
+     * rank slept succeeds, even if the group has been broken since. */
     rc = wait_hear(g, why);
     if (!rc)
         rc = wait_check_links(g, &deadline, why);
@@ -322,7 +323,8 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
 void wait_moved(struct group *g, struct waiting *w)
 {
     if (w->is_long)
-        g->long_lost = g->long_lost > LONG_WON ? g->long_lost - LONG_WON : 0;
+        g->waiting.long_lost =
+            g->waiting.long_lost > LONG_WON ? g->waiting.long_lost - LONG_WON : 0;
     *w = (struct waiting){0};
     wait_over(g);
 }

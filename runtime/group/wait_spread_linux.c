@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two ranks that take turns on one processor by yielding never look to the scheduler like two that need a processor each:
- * both have run just now, and what is in a cache isn't moved. It leaves them there, at a tenth of the speed, most of all where
- * a stranger keeps another processor busy. To sleep doesn't part them but brings them together: who is woken through a
- * pipe is put beside the waker (measured: doc/performance.md). So every waiting rank notes where it waits, and of two on one
- * processor the one with the higher rank goes: by an affinity without it, which lasts for a moment.
+ * Two ranks that take turns on one processor by yielding never look to the scheduler like two that
+ * need a processor each: both have just run, and a task whose data are in the cache is not moved.
+ * They stay there, at a tenth of the speed, above all where another program keeps a processor busy.
+ * Sleeping does not part them but brings them together: a task that is woken through a pipe is put
+ * beside the one that woke it (measured: doc/performance.md). So each waiting rank notes where it
+ * waits, and of two on one processor the one with the higher rank moves, by setting an affinity
+ * without that processor for a moment.
  */
 #include "runtime/group/wait_spread_linux.h"
 
-#include "runtime/transport/shm_segment.h"
-#include "runtime/world.h"
+#include "runtime/group/sleeper.h"
+#include "runtime/group/world.h"
 
 #include <sched.h>
 
@@ -17,15 +19,13 @@ enum { SPREAD_NS = 10 * 1000 * 1000 /* from one move to the next: each costs som
 
 static void spread_note(struct group *g, int processor)
 {
-    atomic_store_explicit(&shm_segment_slot(g->segment, g->rank)->processor, processor + 1,
-                          memory_order_relaxed);
+    atomic_store_explicit(&g->slots[g->rank].processor, processor + 1, memory_order_relaxed);
 }
 
 static bool spread_is_shared(struct group *g, int processor)
 {
     for (int i = 0; i < g->rank; i++)
-        if (atomic_load_explicit(&shm_segment_slot(g->segment, i)->processor,
-                                 memory_order_relaxed) == processor + 1)
+        if (atomic_load_explicit(&g->slots[i].processor, memory_order_relaxed) == processor + 1)
             return true;
     return false;
 }
@@ -47,16 +47,15 @@ void wait_spread(struct group *g, int64_t now_ns)
 {
     int processor;
 
-    /* Only there is a member's slot known by its rank. */
-    if (!g->board || g->world->is_crowded)
+    if (!g->slots || g->world->is_crowded)
         return;
     processor = sched_getcpu();
     if (processor < 0)
         return;
     spread_note(g, processor);
-    if (now_ns - g->spread_ns < SPREAD_NS || !spread_is_shared(g, processor))
+    if (now_ns - g->waiting.spread_ns < SPREAD_NS || !spread_is_shared(g, processor))
         return;
-    g->spread_ns = now_ns;
+    g->waiting.spread_ns = now_ns;
     spread_leave(processor);
     spread_note(g, sched_getcpu());
 }

@@ -1,40 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_kernels.h: what the files behind reduce_op.h share: how a loop is written once and
- * compiled for three kinds of CPU, and the tables that each file gives.
+ * reduce_kernels.h: what the files of kernels share: macros that write a loop once and compile it
+ * for three kinds of CPU, and the arithmetic of float32.
  *
  * The same operands must give the same bits on every rank, wherever an element falls: in a vector
- * or in the loop's rest, on this CPU or an older one. So: no fused multiply-add
- * (-ffp-contract=off), no reassociation, and no reliance on which NaN an instruction prefers,
- * because compilers swap the operands of + and *: the left operand's NaN wins by an explicit choice
- * (nan_first).
+ * or in the rest of the loop, on this CPU or an older one. So there is no fused multiply-add
+ * (-ffp-contract=off) and no reassociation. Nor may a result depend on which NaN an instruction
+ * prefers, because compilers swap the operands of + and *: nan_first() makes the left operand's NaN
+ * win explicitly.
  */
 #ifndef RUNTIME_KERNEL_REDUCE_KERNELS_H
 #define RUNTIME_KERNEL_REDUCE_KERNELS_H
 
-#include "runtime/kernel/reduce_op.h"
+#include "runtime/kernel/reduce_table.h"
 
 #include <stdint.h>
 #include <string.h>
 
-enum { REDUCE_TYPES = ML_COMPLEX64 + 1, REDUCE_OPS = ML_XOR + 1 };
-
-/* CPU_ANY: what the compiler may assume anyway. On x86, CPU_AVX2: and F16C; CPU_AVX512: F, BW, DQ, VL. */
-enum reduce_cpu { CPU_ANY, CPU_AVX2, CPU_AVX512, REDUCE_CPUS };
-
-typedef reduce_fn *reduce_table[REDUCE_CPUS][REDUCE_OPS];
-
-extern const reduce_table reduce_bool;
-extern const reduce_table reduce_int8, reduce_int16, reduce_int32, reduce_int64;
-extern const reduce_table reduce_uint8, reduce_uint16, reduce_uint32, reduce_uint64;
-extern const reduce_table reduce_float16, reduce_bfloat16;
-extern const reduce_table reduce_float32, reduce_float64, reduce_complex64;
-
-/* The kernel for one kind of CPU, so that tests reach those that this machine wouldn't choose.
- * NULL: an invalid pair, or this machine can't run it. */
-reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op);
-
-/* A file's table, of its KERNELS(type, cpu). */
+/* The table of a type (reduce_table.h), from the file's own macro KERNELS(type, cpu). */
 #if defined(__x86_64__)
 #define REDUCE_TABLE(type)                                                                         \
     {                                                                                              \
@@ -54,8 +37,8 @@ reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op);
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-/* Elements as they lie in a user's buffer: at any address, of whatever type the program calls them.
- */
+/* Elements as they lie in a user's buffer: at any address, and of any type in the program's
+ * eyes. */
 #define ANYWHERE __attribute__((aligned(1), may_alias))
 typedef uint8_t ANYWHERE any_u8;
 typedef uint16_t ANYWHERE any_u16;
@@ -68,15 +51,15 @@ typedef int64_t ANYWHERE any_i64;
 typedef float ANYWHERE any_f32;
 typedef double ANYWHERE any_f64;
 
-/* Defines name_any, name_avx2 and name_avx512. `omp simd` (-fopenmp-simd, no OpenMP library) tells gcc
- * and clang at any level of optimisation that the iterations are independent, which holds for out == a
- * and out == b too. */
+/* Defines name_any, name_avx2 and name_avx512. `omp simd` (-fopenmp-simd, without the OpenMP
+ * library) tells gcc and clang at any level of optimisation that the iterations are independent.
+ * That holds for out == a and out == b, too. */
 #if defined(__x86_64__)
 #define REDUCE_LOOP(name, element, combine)                                                        \
     REDUCE_LOOP_FOR(, name##_any, element, combine)                                                \
     REDUCE_LOOP_FOR(TARGET_AVX2, name##_avx2, element, combine)                                    \
     REDUCE_LOOP_FOR(TARGET_AVX512, name##_avx512, element, combine)
-/* One that is faster in AVX2's code where there is AVX-512. */
+/* For a loop that is faster in AVX2's code even on a CPU with AVX-512. */
 #define REDUCE_LOOP_NARROW(name, element, combine)                                                 \
     REDUCE_LOOP_FOR(, name##_any, element, combine)                                                \
     REDUCE_LOOP_FOR(TARGET_AVX2, name##_avx2, element, combine)                                    \
@@ -93,7 +76,7 @@ typedef double ANYWHERE any_f64;
         _Pragma("omp simd") for (size_t i = 0; i < count; i++) o[i] = combine(x[i], y[i]);         \
     }
 
-/* A float32 as its bits and back. */
+/* The bits of a float32, and back. */
 INLINE uint32_t bits_of_float(float f)
 {
     uint32_t u;
@@ -110,8 +93,8 @@ INLINE float float_of_bits(uint32_t u)
     return f;
 }
 
-/* a's NaN, made quiet, if a is one; else `result`. By masks, not by ?:, which would keep loops from
- * being vectorised (a branch around an operation that may trap). */
+/* a's NaN, made quiet, if a is one; else `result`. It uses masks instead of ?:, which would keep
+ * loops from being vectorised (a branch around an operation that may trap). */
 INLINE float nan_first(float a, float result)
 {
     uint32_t mask = -(uint32_t)(a != a);
@@ -120,7 +103,7 @@ INLINE float nan_first(float a, float result)
                          (bits_of_float(result) & ~mask));
 }
 
-/* The arithmetic of float32, which float16, bfloat16 and complex64 are computed in. */
+/* The arithmetic of float32, in which float16, bfloat16 and complex64 are computed, too. */
 INLINE float float_sum(float a, float b)
 {
     return nan_first(a, a + b);
@@ -136,7 +119,7 @@ INLINE float float_prod(float a, float b)
     return nan_first(a, a * b);
 }
 
-/* Of equals (0 and -0) the left one. */
+/* Of equal operands (0 and -0) the left one. */
 INLINE float float_min(float a, float b)
 {
     uint32_t mask = -(uint32_t)(b < a);

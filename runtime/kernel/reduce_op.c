@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/kernel/reduce_op.h"
 
-#include "runtime/kernel/reduce_kernels.h"
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -33,28 +31,29 @@ static const char *const ops[REDUCE_OPS] = {
     [ML_AND] = "and", [ML_OR] = "or",     [ML_XOR] = "xor",
 };
 
-size_t type_size(int type)
+size_t reduce_type_size(int type)
 {
     return type >= 0 && type < REDUCE_TYPES ? types[type].size : 0;
 }
 
-const char *type_name(int type)
+const char *reduce_type_name(int type)
 {
     return type >= 0 && type < REDUCE_TYPES ? types[type].name : "?";
 }
 
-const char *op_name(int op)
+const char *reduce_op_name(int op)
 {
     return op >= 0 && op < REDUCE_OPS ? ops[op] : "?";
 }
 
-bool op_is_valid(int type, int op)
+bool reduce_op_is_valid(int type, int op)
 {
-    return type_size(type) && op >= 0 && op < REDUCE_OPS && (*types[type].kernels)[CPU_ANY][op];
+    return reduce_type_size(type) && op >= 0 && op < REDUCE_OPS &&
+           (*types[type].kernels)[CPU_ANY][op];
 }
 
 #if defined(__x86_64__)
-/* The builtins also ask whether the system saves the wide registers; they don't know f16c on clang 14. */
+/* The builtins also check that the system saves the wide registers. clang 14's don't know f16c. */
 static bool cpu_has(enum reduce_cpu cpu)
 {
     unsigned a, b, c, d;
@@ -76,15 +75,15 @@ static bool cpu_has(enum reduce_cpu cpu)
 
 reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op)
 {
-    if (!op_is_valid(type, op) || !cpu_has(cpu))
+    if (!reduce_op_is_valid(type, op) || !cpu_has(cpu))
         return NULL;
     return (*types[type].kernels)[cpu][op];
 }
 
 reduce_fn *reduce_op(int type, int op)
 {
-    /* cpuid is slow under a hypervisor (it exits to it): once. Threads may race; all find the same.
-     */
+    /* Asked once, because cpuid is slow in a virtual machine (it exits to the hypervisor). Threads
+     * may race, and all find the same. */
     static int cpu = -1;
     int best = __atomic_load_n(&cpu, __ATOMIC_RELAXED);
 
@@ -93,5 +92,5 @@ reduce_fn *reduce_op(int type, int op)
             ;
         __atomic_store_n(&cpu, best, __ATOMIC_RELAXED);
     }
-    return op_is_valid(type, op) ? (*types[type].kernels)[best][op] : NULL;
+    return reduce_op_is_valid(type, op) ? (*types[type].kernels)[best][op] : NULL;
 }

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_op.h: out[i] = a[i] op b[i] for every type and op of mlaunch.h. */
+/* reduce_op.h: the types and operations of mlaunch.h, and the kernel for each valid pair. Any
+ * thread may call these functions. */
 #ifndef RUNTIME_KERNEL_REDUCE_OP_H
 #define RUNTIME_KERNEL_REDUCE_OP_H
 
-#include "common/mlaunch.h"
+#include "runtime/kernel/reduce_table.h"
 
 #include <stdbool.h>
 
 /* Bytes of one element; 0 for a type that doesn't exist. */
-size_t type_size(int type);
-const char *type_name(int type); /* "float32"; "?" */
-const char *op_name(int op);
+size_t reduce_type_size(int type);
 
-/* Whether the pair makes sense (mlaunch.h). */
-bool op_is_valid(int type, int op);
+/* "float32", "sum"; "?" for one that doesn't exist. */
+const char *reduce_type_name(int type);
+const char *reduce_op_name(int op);
 
-/* out may equal a or b, no other overlap; pointers aligned to the element's alignment, or not: any
- * address works. Same bits for the same operands whatever count and alignment (no reassociation). */
-typedef void reduce_fn(void *out, const void *a, const void *b, size_t count);
+/* True if both exist and the operation makes sense for the type (mlaunch.h). */
+bool reduce_op_is_valid(int type, int op);
 
-/* The kernel for a valid pair, the fastest for this CPU (chosen at run time); NULL otherwise. */
+/* The fastest kernel for a valid pair on this CPU, chosen at run time; NULL: the pair is not
+ * valid. */
 reduce_fn *reduce_op(int type, int op);
+
+/* The kernel for one kind of CPU, for tests of those that reduce_op would not choose here. NULL:
+ * the pair is not valid, or this CPU can't run it. */
+reduce_fn *reduce_op_for(enum reduce_cpu cpu, int type, int op);
 
 #endif

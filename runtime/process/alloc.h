@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc.h: the memory of ml_alloc, whole pages of its own. RDMA devices register it when they first
- * use it (rdma/verbs/region.h) and keep it so. Where the system allows it, it lies in a file without a name
- * (alloc_file_linux.h), so that other processes of the job can read it (peer_memory_linux.h).
+ * alloc.h: the memory of ml_alloc, in whole pages. An RDMA device registers it at its first use
+ * (rdma/verbs/region.h) and keeps it registered. If the system allows it, the memory lies in a file
+ * without a name (alloc_file_linux.h), so that other processes of the job can read it
+ * (peer_memory_linux.h). All functions are thread-safe.
  */
 #ifndef RUNTIME_PROCESS_ALLOC_H
 #define RUNTIME_PROCESS_ALLOC_H
@@ -14,26 +15,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Thread-safe. *out: `size` bytes of zeros, page-aligned, never NULL. ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
+/* *out: `size` bytes of zeros, page-aligned, never NULL, to be given back by alloc_give.
+ * ML_ERR_ARGUMENT if `out` is NULL, ML_ERR_MEMORY. */
 int alloc_take(size_t size, void **out, struct fault *why);
 void alloc_give(void *memory); /* takes NULL */
 
-/* Where something lies: which piece of memory (its place in the file, never used twice), and where in that. */
+/* Where a piece of memory lies: the block of ml_alloc by its place in the file (never used twice),
+ * and the offset in that block. In bytes. */
 struct alloc_place {
     uint64_t block, block_size, offset;
 };
 
-/* Where `size` bytes lie, in which file. False: other processes can't read them there. Thread-safe. */
+/* Stores in *file and *place where the `size` bytes at `memory` lie. False, and nothing is stored:
+ * they are not all in one block in the file, so other processes can't read them there. */
 bool alloc_find(const void *memory, size_t size, struct alloc_file *file,
                 struct alloc_place *place);
 
-/* Who must know of all of it from now on: `add` is called for what is there, and for what comes; `drop`
- * before it is unmapped. Neither is in a forked child of the process that holds a rank: it uses no device, and a
- * thread that it doesn't have may hold the watcher's lock. Once a process. */
+/* Callbacks about all of the memory: alloc_watch calls `add` for every block that exists,
+ * alloc_take for each new one, and alloc_give calls `drop` before the block is unmapped. They run
+ * in the calling thread under alloc.c's lock, so they must not call alloc.h. Neither is called in a
+ * forked child of the process that holds a rank: the child uses no device, and the lock of a
+ * watcher may be held by a thread that the child doesn't have. */
 struct alloc_watcher {
     void (*add)(void *memory, size_t size);
     void (*drop)(void *memory);
 };
+/* At most once a process; *w is copied. */
 void alloc_watch(const struct alloc_watcher *w);
 
 #endif

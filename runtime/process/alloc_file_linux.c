@@ -19,8 +19,8 @@ static bool is_tried; /* to make it */
 static struct alloc_file file = {.fd = -1};
 static off_t used;
 
-/* Where memory is promised to those only who can have it all (2), a page of a file may be refused when it is first
- * touched, by SIGBUS. */
+/* Where memory is promised to those only who can have it all (2), a page of a file may be refused
+ * when it is first touched, by SIGBUS. */
 static bool is_commit_strict(void)
 {
     char mode = '2';
@@ -42,7 +42,7 @@ static bool is_limited(void)
     return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < (rlim_t)file_size;
 }
 
-static int file_open(void)
+static int alloc_file_open(void)
 {
     int held[STDIO_GUARD], fd;
 
@@ -54,7 +54,7 @@ static int file_open(void)
     return fd;
 }
 
-static void file_make(void)
+static void alloc_file_make(void)
 {
     struct stat st;
     int fd;
@@ -62,7 +62,7 @@ static void file_make(void)
     is_tried = true;
     if (is_commit_strict() || is_limited())
         return;
-    fd = file_open();
+    fd = alloc_file_open();
     if (fd < 0)
         return;
     if (ftruncate(fd, file_size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) ||
@@ -74,8 +74,9 @@ static void file_make(void)
         .pid = (int32_t)getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino};
 }
 
-/* A program may close descriptors that it doesn't know, and the number may be another file's now. */
-static bool is_ours(int fd)
+/* A program may close descriptors that it doesn't know, and the number may be another file's
+ * now. */
+static bool alloc_file_is_ours(int fd)
 {
     struct stat st;
 
@@ -87,8 +88,8 @@ void *alloc_file_map(size_t size, uint64_t *offset)
     void *at;
 
     if (!is_tried)
-        file_make();
-    if (!is_ours(file.fd) || size > (size_t)(file_size - used))
+        alloc_file_make();
+    if (!alloc_file_is_ours(file.fd) || size > (size_t)(file_size - used))
         return NULL;
     at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, used);
     if (at == MAP_FAILED)
@@ -98,7 +99,8 @@ void *alloc_file_map(size_t size, uint64_t *offset)
     return at;
 }
 
-/* Refused for what the program has locked, maybe with all of its memory (mlockall), or made read-only. */
+/* Refused for what the program has locked, maybe with all of its memory (mlockall), or made
+ * read-only. */
 void alloc_file_unmap(void *memory, size_t size)
 {
     if (madvise(memory, size, MADV_REMOVE)) {
@@ -116,7 +118,7 @@ struct alloc_file alloc_file_name(void)
 
 void alloc_file_leave(void)
 {
-    if (is_ours(file.fd))
+    if (alloc_file_is_ours(file.fd))
         close(file.fd);
     file.fd = -1;
     is_tried = false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_file_linux.h: the file without a name in which the memory of ml_alloc lies, one a process. It is larger than
- * will ever be used, and sealed against shrinking: no access to a mapping of it can be beyond its end (SIGBUS). A
- * piece of it is used once only; when it is given back, its pages are freed, and who still has it mapped finds zeros.
+ * alloc_file_linux.h: the file without a name in which the memory of ml_alloc lies, one a process.
+ * It is larger than will ever be used, and sealed against shrinking: no access to a mapping of it
+ * can be beyond its end (SIGBUS). A piece of it is used once only; when it is given back, its pages
+ * are freed, and who still has it mapped finds zeros.
  *
  * Not thread-safe: alloc.c has a lock.
  */
@@ -19,7 +20,8 @@ struct alloc_file {
     uint64_t device, inode;
 };
 
-/* Maps the next `size` bytes, whole pages of zeros. NULL: there is no such file, and the memory must come from elsewhere. */
+/* Maps the next `size` bytes, whole pages of zeros. NULL: there is no such file, and the memory
+ * must come from elsewhere. */
 void *alloc_file_map(size_t size, uint64_t *offset);
 
 /* Frees the pages and unmaps them. */
@@ -27,7 +29,8 @@ void alloc_file_unmap(void *memory, size_t size);
 
 struct alloc_file alloc_file_name(void);
 
-/* In a forked child: what it allocates comes from a file of its own. Makes only calls that are safe there. */
+/* In a forked child: what it allocates comes from a file of its own. Makes only calls that are safe
+ * there. */
 void alloc_file_leave(void);
 
 #endif

@@ -84,7 +84,7 @@ out:
     pthread_mutex_unlock(&guard_lock);
 }
 
-static void guard_forget(int fd)
+static void fork_guard_forget_locked(int fd)
 {
     size_t word = (size_t)fd / WORD_BITS;
 
@@ -97,7 +97,7 @@ void fork_guard_forget(int fd)
     if (fd < 0)
         return;
     pthread_mutex_lock(&guard_lock);
-    guard_forget(fd);
+    fork_guard_forget_locked(fd);
     pthread_mutex_unlock(&guard_lock);
 }
 
@@ -106,7 +106,7 @@ void fork_guard_close(int fd)
     if (fd < 0)
         return;
     pthread_mutex_lock(&guard_lock);
-    guard_forget(fd);
+    fork_guard_forget_locked(fd);
     close(fd);
     pthread_mutex_unlock(&guard_lock);
 }

@@ -10,7 +10,7 @@
 
 enum { VIEWS = 32 /* pieces of a member's memory that stay mapped */ };
 
-struct view {
+struct peer_view {
     uint64_t block;
     size_t size; /* 0: none */
     void *at;
@@ -20,7 +20,7 @@ struct view {
 struct peer_memory {
     int members;
     uint64_t uses;
-    struct view (*of)[VIEWS]; /* by member */
+    struct peer_view (*of)[VIEWS]; /* by member */
 };
 
 struct peer_memory *peer_memory_open(int members)
@@ -37,7 +37,7 @@ struct peer_memory *peer_memory_open(int members)
     return NULL;
 }
 
-static void view_close(struct view *v)
+static void peer_view_close(struct peer_view *v)
 {
     if (v->size)
         munmap(v->at, v->size);
@@ -50,52 +50,52 @@ void peer_memory_close(struct peer_memory *m)
         return;
     for (int i = 0; i < m->members; i++)
         for (int k = 0; k < VIEWS; k++)
-            view_close(&m->of[i][k]);
+            peer_view_close(&m->of[i][k]);
     free(m->of);
     free(m);
 }
 
-/* --- mapping -----------------------------------------------------------------------------------
- */
+/* --- mapping ---------------------------------------------------------------------------------- */
 
-static bool is_file(const struct stat *st, const struct alloc_file *file)
+static bool peer_file_is(const struct stat *st, const struct alloc_file *file)
 {
     return S_ISREG(st->st_mode) && st->st_dev == file->device && st->st_ino == file->inode;
 }
 
 /* Looked at before it is opened: to open another kind of file may wait, or do something. */
-static int file_open(const struct alloc_file *file)
+static int peer_file_open(const struct alloc_file *file)
 {
     char path[64];
     struct stat st;
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)file->pid, (int)file->fd);
-    if (stat(path, &st) || !is_file(&st, file))
+    if (stat(path, &st) || !peer_file_is(&st, file))
         return -1;
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Whether this is the file and has all of that, for ever, so that reading it can't be SIGBUS: its size is asked for once it is
- * known to be sealed. */
-static bool is_in_file(int fd, const struct alloc_file *file, const struct alloc_place *place)
+/* Whether this is the file and has all of that, for ever, so that reading it can't be SIGBUS: its
+ * size is asked for once it is known to be sealed. */
+static bool peer_file_contains(int fd, const struct alloc_file *file,
+                               const struct alloc_place *place)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
 
-    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 && is_file(&st, file) &&
-           st.st_size >= 0 && place->block <= (uint64_t)st.st_size &&
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 &&
+           peer_file_is(&st, file) && st.st_size >= 0 && place->block <= (uint64_t)st.st_size &&
            place->block_size <= (uint64_t)st.st_size - place->block;
 }
 
-static bool view_open(struct view *out, const struct alloc_file *file,
-                      const struct alloc_place *place)
+static bool peer_view_open(struct peer_view *out, const struct alloc_file *file,
+                           const struct alloc_place *place)
 {
-    int fd = file_open(file);
+    int fd = peer_file_open(file);
     void *at = MAP_FAILED;
 
     if (fd < 0)
         return false;
-    if (is_in_file(fd, file, place))
+    if (peer_file_contains(fd, file, place))
         at = mmap(NULL, place->block_size, PROT_READ, MAP_SHARED, fd, (off_t)place->block);
     close(fd);
     if (at == MAP_FAILED)
@@ -103,28 +103,27 @@ static bool view_open(struct view *out, const struct alloc_file *file,
     /* A child and a core file have no use for it. */
     madvise(at, place->block_size, MADV_DONTFORK);
     madvise(at, place->block_size, MADV_DONTDUMP);
-    *out = (struct view){.block = place->block, .size = place->block_size, .at = at};
+    *out = (struct peer_view){.block = place->block, .size = place->block_size, .at = at};
     return true;
 }
 
-/* --- finding -----------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 /* The one that has not been used for longest makes room. */
-static struct view *view_find(struct view *views, const struct alloc_file *file,
-                              const struct alloc_place *place)
+static struct peer_view *peer_view_find(struct peer_view *views, const struct alloc_file *file,
+                                        const struct alloc_place *place)
 {
-    struct view *oldest = views, fresh;
+    struct peer_view *oldest = views, fresh;
 
-    for (struct view *v = views; v < views + VIEWS; v++) {
+    for (struct peer_view *v = views; v < views + VIEWS; v++) {
         if (v->size == place->block_size && v->block == place->block)
             return v;
         if (v->used < oldest->used)
             oldest = v;
     }
-    if (!view_open(&fresh, file, place))
+    if (!peer_view_open(&fresh, file, place))
         return NULL;
-    view_close(oldest);
+    peer_view_close(oldest);
     *oldest = fresh;
     return oldest;
 }
@@ -132,12 +131,12 @@ static struct view *view_find(struct view *views, const struct alloc_file *file,
 const char *peer_memory_find(struct peer_memory *m, int member, const struct alloc_file *file,
                              const struct alloc_place *place, size_t size)
 {
-    struct view *v;
+    struct peer_view *v;
 
     if (!place->block_size || place->offset > place->block_size ||
         size > place->block_size - place->offset)
         return NULL;
-    v = view_find(m->of[member], file, place);
+    v = peer_view_find(m->of[member], file, place);
     if (!v)
         return NULL;
     v->used = ++m->uses;

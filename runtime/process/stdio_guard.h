@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stdio_guard.h: a program may have closed its standard input or output. A descriptor that we open must not
- * take such a place: what the program then prints would go to another rank.
+ * stdio_guard.h: a program may have closed its standard input or output. A descriptor that we open
+ * must not take such a place: what the program then prints would go to another rank.
  */
 #ifndef RUNTIME_PROCESS_STDIO_GUARD_H
 #define RUNTIME_PROCESS_STDIO_GUARD_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/steps/algorithm_table.h"
 
-#include "runtime/group/group.h"
 #include "runtime/steps/hierarchy.h"
 
 #include <pthread.h>
@@ -15,62 +14,66 @@
 
 enum { ANY_RANKS = 1 << 30 };
 
-/* What a group has, as bits; a row asks for one of its own. */
+/* What connects a group's ranks, as bits. A row names those it is for, and fits a group that has
+ * one of them. */
 enum medium {
     SHM = 1,   /* all members share memory */
-    TCP = 2,   /* not all of them do, and the others are reached over TCP */
-    RDMA = 4,  /* or over RDMA */
-    HOSTS = 8, /* several hosts, some with several ranks: hierarchy.h */
-    EVEN = 16, /* equally many on each */
+    TCP = 2,   /* some members reach each other over TCP */
+    RDMA = 4,  /* some over RDMA, and none over TCP */
+    HOSTS = 8, /* several hosts, some of them with several ranks (hierarchy.h) */
+    EVEN = 16, /* HOSTS, with equally many ranks on each */
     ANY = SHM | TCP | RDMA,
 };
 
-/* The first row that fits counts. Calls with one algorithm only (all_to_all, gather, scatter) don't ask. */
+/* The first row that fits decides. Calls that have only one algorithm (all_to_all, gather, scatter)
+ * are not in the table. */
 static const struct {
     enum call_kind kind;
-    unsigned media; /* one of these */
-    size_t bytes;   /* up to */
-    int ranks;      /* up to */
+    unsigned media; /* any of these */
+    size_t bytes;   /* at most */
+    int ranks;      /* at most */
     enum algorithm algorithm;
 } table[] = {
     /* --- all_reduce --- */
-    /* One round for everything; or three rounds, but each byte reduced once and not by everyone, which with two
-     * ranks only counts once there are several cells. */
+    /* One round, in which each rank reduces everything; or three rounds, in which each byte is
+     * reduced once. With two ranks, the latter pays only once the vector fills several cells. */
     {CALL_ALL_REDUCE, SHM, 256 * KIB, 2, ALGORITHM_SHARED_FLAT},
     {CALL_ALL_REDUCE, SHM, 4 * KIB, ANY_RANKS, ALGORITHM_SHARED_FLAT},
     {CALL_ALL_REDUCE, SHM, ANY_SIZE, ANY_RANKS, ALGORITHM_SHARED},
 
-    /* As few messages between hosts as there are; or half the bytes between hosts of two ranks and more, carried by
-     * all of them. */
+    /* The fewest messages between hosts; or, for long vectors, half the bytes between hosts of two
+     * and more ranks, and all ranks carry them. */
     {CALL_ALL_REDUCE, HOSTS, 64 * KIB, ANY_RANKS, ALGORITHM_LEADERS},
     {CALL_ALL_REDUCE, EVEN, ANY_SIZE, ANY_RANKS, ALGORITHM_HIERARCHICAL},
 
-    /* Over TCP a message costs microseconds of processor time at both ends, and one look for many bytes
-     * little: fewer messages win until some 64 KiB, and chunks until some MiB cost more than they hide.
-     * Measured with 2, 4 and 8 ranks (doc/performance.md). */
+    /* Over TCP a message costs microseconds of processor time at both ends, but a single read moves
+     * many bytes cheaply. So fewer messages win up to some 64 KiB, and up to some MiB chunks cost
+     * more than they hide. Measured with 2, 4 and 8 ranks (doc/performance.md). */
     {CALL_ALL_REDUCE, TCP, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, TCP, 1 * MIB, 2, ALGORITHM_FLAT},
     {CALL_ALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_DIRECT},
     {CALL_ALL_REDUCE, TCP, 4 * MIB, 16, ALGORITHM_FLAT},
 
-    /* Two ranks send as many bytes either way, and doubling needs one round instead of two
+    /* Two ranks send the same bytes with either, and doubling needs one round instead of two
      * (doc/performance-rdma.md). */
     {CALL_ALL_REDUCE, RDMA, 32 * KIB, 2, ALGORITHM_DOUBLING},
-    /* Thakur et al. 2005 (MPICH) switch at 2 KiB, from fewer rounds to fewer bytes; with few ranks and a full mesh
-     * the flat and the direct exchange have the fewest bytes, flat in two rounds, direct in chunks. */
+    /* Thakur et al. 2005 (MPICH) switch at 2 KiB from fewer rounds to fewer bytes. With few ranks
+     * and a full mesh, the flat and the direct exchange have the fewest bytes: flat in two rounds,
+     * direct in chunks. */
     {CALL_ALL_REDUCE, RDMA, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, RDMA, 256 * KIB, 16, ALGORITHM_FLAT},
     {CALL_ALL_REDUCE, ANY, ANY_SIZE, 16, ALGORITHM_DIRECT},
-    /* Many ranks: 2 (n - 1) rounds with neighbours only pay once the blocks are long. */
+    /* With many ranks, 2 (n - 1) rounds between neighbours pay only once the blocks are long. */
     {CALL_ALL_REDUCE, ANY, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
-    /* --- reduce_scatter --- Flat: all messages at once, and n shares in scratch. */
+    /* --- reduce_scatter --- Flat sends all messages at once and needs room for n shares. */
     {CALL_REDUCE_SCATTER, TCP, 128 * KIB, 16, ALGORITHM_FLAT},
     {CALL_REDUCE_SCATTER, ANY, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT},
     {CALL_REDUCE_SCATTER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
 
-    /* --- reduce --- Rabenseifner 1997: reduce-scatter and gather, when bytes count more than rounds. */
+    /* --- reduce --- */
+    /* Rabenseifner 1997: a reduce-scatter and a gather, when bytes matter more than rounds. */
     {CALL_REDUCE, HOSTS, 1 * MIB, ANY_RANKS, ALGORITHM_LEADERS},
     {CALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
     {CALL_REDUCE, TCP, 1 * MIB, 16, ALGORITHM_BINOMIAL},
@@ -86,8 +89,9 @@ static const struct {
     {CALL_ALL_GATHER, ANY, ANY_SIZE, 16, ALGORITHM_DIRECT},
     {CALL_ALL_GATHER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
-    /* --- broadcast --- Van de Geijn's scatter + all-gather for long ones; MPICH switches at 12 KiB. With one
-     * receiver there is nothing to share. */
+    /* --- broadcast --- */
+    /* Van de Geijn's scatter and all-gather for long messages; MPICH switches at 12 KiB. With one
+     * receiver there is nothing to share out. */
     {CALL_BROADCAST, HOSTS, ANY_SIZE, ANY_RANKS, ALGORITHM_LEADERS},
     {CALL_BROADCAST, ANY, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
     {CALL_BROADCAST, TCP, 256 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
@@ -126,16 +130,16 @@ static const struct {
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int overrides[CALL_SPLIT]; /* by kind: 1 + algorithm, 0: the table's */
-static struct fault refusal;      /* code != 0: MLAUNCH_ALGO makes no sense */
+static int overrides[CALL_SPLIT]; /* by call_kind: 1 + algorithm; 0: the table decides */
+static struct fault refusal;      /* code != 0: MLAUNCH_ALGO is not valid */
 
-static bool is_name(const char *name, const char *text, size_t length)
+static bool name_is(const char *name, const char *text, size_t length)
 {
     return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
-/* The table's row for it, or -1. */
-static int row_of(enum call_kind kind, int algorithm)
+/* The first row of the table with this algorithm for this call, or -1. */
+static int table_row(enum call_kind kind, int algorithm)
 {
     for (int row = 0; row < ROWS; row++)
         if (table[row].kind == kind && (int)table[row].algorithm == algorithm)
@@ -143,27 +147,27 @@ static int row_of(enum call_kind kind, int algorithm)
     return -1;
 }
 
-static void refuse_algorithm(const char *call, enum call_kind kind, const char *text, size_t length)
+static void override_refuse(const char *call, enum call_kind kind, const char *text, size_t length)
 {
     char known[128] = "";
     size_t used = 0;
 
     for (int a = 0; a < ALGORITHMS && used < sizeof(known); a++)
-        if (row_of(kind, a) >= 0)
+        if (table_row(kind, a) >= 0)
             used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
                                      names[a]);
     fault_set(&refusal, ML_ERR_ARGUMENT, "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s",
               call, (int)length, text, known);
 }
 
-/* One "call:algorithm". */
+/* Parses one "call:algorithm". */
 static void override_parse(const char *text, size_t length)
 {
     const char *colon = memchr(text, ':', length);
     size_t before = colon ? (size_t)(colon - text) : length, after;
     int call, a;
 
-    for (call = 0; call < CALLS && !is_name(calls[call].name, text, before); call++)
+    for (call = 0; call < CALLS && !name_is(calls[call].name, text, before); call++)
         ;
     if (!colon || call == CALLS) {
         fault_set(&refusal, ML_ERR_ARGUMENT,
@@ -173,10 +177,10 @@ static void override_parse(const char *text, size_t length)
         return;
     }
     after = length - before - 1;
-    for (a = 0; a < ALGORITHMS && !is_name(names[a], colon + 1, after); a++)
+    for (a = 0; a < ALGORITHMS && !name_is(names[a], colon + 1, after); a++)
         ;
-    if (a == ALGORITHMS || row_of(calls[call].kind, a) < 0)
-        refuse_algorithm(calls[call].name, calls[call].kind, colon + 1, after < 64 ? after : 64);
+    if (a == ALGORITHMS || table_row(calls[call].kind, a) < 0)
+        override_refuse(calls[call].name, calls[call].kind, colon + 1, after < 64 ? after : 64);
     else
         overrides[calls[call].kind] = 1 + a;
 }
@@ -211,7 +215,7 @@ int algorithm_read(struct fault *why)
     return overrides_check(why);
 }
 
-static unsigned media_of(const struct group *g)
+static unsigned group_media(const struct group *g)
 {
     const struct hierarchy *h = g->hierarchy;
     unsigned media = g->board ? SHM : g->uses_tcp ? TCP : RDMA;
@@ -219,8 +223,8 @@ static unsigned media_of(const struct group *g)
     return media | (h ? HOSTS : 0) | (h && h->is_even ? EVEN : 0);
 }
 
-/* Whether g has what the algorithm needs. */
-static bool is_possible(int algorithm, unsigned media)
+/* True if a group with these media has what the algorithm needs. */
+static bool algorithm_is_possible(int algorithm, unsigned media)
 {
     if (algorithm == ALGORITHM_SHARED || algorithm == ALGORITHM_SHARED_FLAT)
         return media & SHM;
@@ -229,7 +233,7 @@ static bool is_possible(int algorithm, unsigned media)
     return algorithm != ALGORITHM_HIERARCHICAL || media & EVEN;
 }
 
-static bool fits(int row, enum call_kind kind, size_t bytes, int ranks, unsigned media)
+static bool row_fits(int row, enum call_kind kind, size_t bytes, int ranks, unsigned media)
 {
     return table[row].kind == kind && bytes <= table[row].bytes && ranks <= table[row].ranks &&
            table[row].media & media;
@@ -238,19 +242,19 @@ static bool fits(int row, enum call_kind kind, size_t bytes, int ranks, unsigned
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why)
 {
-    unsigned media = media_of(g);
+    unsigned media = group_media(g);
     int row = 0, rc;
 
     pthread_once(&once, overrides_read);
     rc = overrides_check(why);
     if (rc)
         return rc;
-    if (overrides[kind] && is_possible(overrides[kind] - 1, media)) {
+    if (overrides[kind] && algorithm_is_possible(overrides[kind] - 1, media)) {
         *out = (enum algorithm)(overrides[kind] - 1);
         return 0;
     }
-    while (!fits(row, kind, bytes, g->size, media))
-        row++; /* each call's last row fits all */
+    while (!row_fits(row, kind, bytes, g->size, media))
+        row++; /* the last row of each call fits every group */
     *out = table[row].algorithm;
     return 0;
 }

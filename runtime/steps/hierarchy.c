@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers the hosts in the order of their first ranks, into host_of; returns how many there are. number: room for each
- * value of g->host_of, and zero. */
+/* Stores each rank's host in host_of, and numbers hosts in the order of their first ranks. Returns
+ * how many there are. number: one for each value of g->host_of, all 0. */
 static int hosts_number(const struct group *g, int *host_of, int *number)
 {
     int hosts = 0;
@@ -22,7 +22,7 @@ static int hosts_number(const struct group *g, int *host_of, int *number)
     return hosts;
 }
 
-/* first and by_host, by counting; next: room for each host. */
+/* Fills in first and by_host by a counting sort. next: room for one number a host. */
 static void ranks_sort(int size, int hosts, const int *host_of, int *first, int *by_host, int *next)
 {
     memset(first, 0, ((size_t)hosts + 1) * sizeof(*first));
@@ -67,7 +67,7 @@ int hierarchy_find(struct hierarchy **out, const struct group *g, struct fault *
     *out = NULL;
     for (int i = 0; i < g->size; i++)
         numbers = g->host_of[i] >= numbers ? g->host_of[i] + 1 : numbers;
-    /* host_of, by_host, first; leaders and across lie where the numbering was. */
+    /* In one block: host_of, by_host, first; then `number`, whose place leaders and across take. */
     h = calloc(1, sizeof(*h) + (size_t)(5 * g->size + 1 + numbers) * sizeof(h->ranks[0]));
     if (!h)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hierarchy.h: teams of a group's ranks. Where a host has several, each rank is in the team of its host, whose first
- * one is its leader; the leaders are a team, and where equally many ranks lie on each host, those that have the same
- * place on each are one, too.
+ * hierarchy.h: teams of a group's ranks. If some hosts have several ranks, the ranks of each host
+ * are a team, whose first rank is its leader; the leaders are a team; and if every host has equally
+ * many ranks, those in the same place on each host are a team too.
  */
 #ifndef RUNTIME_STEPS_HIERARCHY_H
 #define RUNTIME_STEPS_HIERARCHY_H
@@ -13,32 +13,35 @@
 
 struct group;
 
-/* Some of the group's ranks, in an order that all of them share; this one is ranks[place]. */
+/* Some of the group's ranks, in the same order on each; this rank is ranks[place]. */
 struct team {
-    const int *ranks; /* NULL: all of them */
+    const int *ranks; /* NULL: all ranks of the group */
     int size, place;
 };
 
 struct hierarchy {
-    struct team local;   /* this host's */
-    struct team leaders; /* a host each; place: this host's, also of a rank that is no leader */
-    struct team across;  /* of the same place on each host, by host; if is_even */
-    bool is_even;        /* equally many ranks on each host */
-    const int *host_of;  /* of each rank: its host's place in `leaders` */
-    const int *by_host;  /* all ranks, host by host; if is_even, of local.size each */
-    const int *first;    /* of each host: where it begins in by_host; then one more, the end */
+    struct team local; /* the ranks of this host */
+    struct team
+        leaders; /* one for each host; place is this host's, even if this rank is no leader */
+    struct team across; /* the ranks in this rank's place on each host, by host; only if is_even */
+    bool is_even;       /* equally many ranks on each host */
+    const int *host_of; /* for each rank its host's place in `leaders` */
+    const int *by_host; /* all ranks, host by host; local.size of each if is_even */
+    const int *first;   /* for each host where it begins in by_host; one more is the end */
     int ranks[];
 };
 
-/* *out: to be freed; NULL if there is one host, or one rank on each. The same on all ranks but for places. ML_ERR_MEMORY. */
+/* Stores g's hierarchy, which the caller frees with free(), or NULL if there is one host, or one
+ * rank on each. It is the same on all ranks but for the places. ML_ERR_MEMORY. */
 int hierarchy_find(struct hierarchy **out, const struct group *g, struct fault *why);
 
+/* The group's rank at `place`. */
 static inline int team_rank(const struct team *m, int place)
 {
     return m->ranks ? m->ranks[place] : place;
 }
 
-/* The place `distance` (>= -size) behind this rank's, around the ring. */
+/* The place `distance` (>= -size) after this rank's, around the ring. */
 static inline int team_after(const struct team *m, int distance)
 {
     return (m->place + distance + m->size) % m->size;

@@ -24,10 +24,10 @@ int leaders_reduce(struct pipeline *p, int head, const void *in, void *sum, size
     }
     for (int i = 0; i < local->size; i++)
         if (i != local->place)
-            p->t[n++] = recv_from(local->ranks[i], at(work, (size_t)i * size), size);
+            p->t[n++] = recv_from(local->ranks[i], buffer_at(work, (size_t)i * size), size);
     rc = transfer_run(p->group, p->t, n, why);
     if (!rc && n)
-        reduce_what_came(&p->group->call, local, size, size, in, sum, work);
+        reduce_flat_received(&p->group->call, local, size, size, in, sum, work);
     else if (!rc && in != sum && size)
         memcpy(sum, in, size);
     return rc;

@@ -16,7 +16,7 @@ void *reduce_direct_chunk(const struct reduce_direct *r, size_t chunk, size_t *s
     struct piece p = blocks_chunk(&r->blocks, r->group->rank, chunk);
 
     *size = p.size;
-    return at(r->sum, chunk % r->window * r->blocks.chunk);
+    return buffer_at(r->sum, chunk % r->window * r->blocks.chunk);
 }
 
 int reduce_direct_step(const struct reduce_direct *r, size_t step, struct transfer *t)
@@ -35,8 +35,8 @@ int reduce_direct_step(const struct reduce_direct *r, size_t step, struct transf
         theirs = blocks_chunk(&r->blocks, to, chunk);
         mine = blocks_chunk(&r->blocks, g->rank, chunk);
         into = reduce_direct_chunk(r, chunk, &size);
-        t[n++] = send_to(to, at(r->in, theirs.offset), theirs.size);
-        t[n++] = reduce_from(g, from, into, j == 1 ? at(r->in, mine.offset) : into, size);
+        t[n++] = send_to(to, buffer_at(r->in, theirs.offset), theirs.size);
+        t[n++] = reduce_from(g, from, into, j == 1 ? buffer_at(r->in, mine.offset) : into, size);
     }
     return n;
 }

@@ -9,30 +9,30 @@ int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b
     return pipeline_open(p, g, 2 * g->size, work, (size_t)g->size * b->block, why);
 }
 
-struct came {
+struct received {
     struct operands all;
     int place; /* this rank's */
     const char *mine, *work;
     size_t step;
 };
 
-static const char *came_find(const struct operands *o, int i, size_t offset)
+static const char *received_find(const struct operands *o, int i, size_t offset)
 {
-    const struct came *c = (const struct came *)o;
+    const struct received *c = (const struct received *)o;
 
     return (i == c->place ? c->mine : c->work + (size_t)i * c->step) + offset;
 }
 
-void reduce_what_came(const struct call *call, const struct team *m, size_t size, size_t step,
-                      const void *mine, void *sum, const char *work)
+void reduce_flat_received(const struct call *call, const struct team *m, size_t size, size_t step,
+                          const void *mine, void *sum, const char *work)
 {
-    struct came c = {{came_find, m->size}, m->place, mine, work, step};
+    struct received c = {{received_find, m->size}, m->place, mine, work, step};
 
-    reduce_in_order(&c.all, call, sum, size);
+    reduce_order_run(&c.all, call, sum, size);
 }
 
-int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b, const void *in,
-                void *sum, void *work, struct fault *why)
+int reduce_flat_run(struct pipeline *p, const struct team *m, const struct blocks *b,
+                    const void *in, void *sum, void *work, struct fault *why)
 {
     struct piece mine = blocks_block(b, m->place);
     int n = 0, rc;
@@ -41,17 +41,19 @@ int reduce_flat(struct pipeline *p, const struct team *m, const struct blocks *b
         int to = team_after(m, -j), from = team_after(m, j);
         struct piece theirs = blocks_block(b, to);
 
-        p->t[n++] = send_to(team_rank(m, to), at(in, theirs.offset), theirs.size);
-        p->t[n++] = recv_from(team_rank(m, from), at(work, (size_t)from * b->block), mine.size);
+        p->t[n++] = send_to(team_rank(m, to), buffer_at(in, theirs.offset), theirs.size);
+        p->t[n++] =
+            recv_from(team_rank(m, from), buffer_at(work, (size_t)from * b->block), mine.size);
     }
     rc = transfer_run(p->group, p->t, n, why);
     if (!rc)
-        reduce_what_came(&p->group->call, m, mine.size, b->block, at(in, mine.offset), sum, work);
+        reduce_flat_received(&p->group->call, m, mine.size, b->block, buffer_at(in, mine.offset),
+                             sum, work);
     return rc;
 }
 
-int share_flat(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,
-               struct fault *why)
+int reduce_flat_share(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,
+                      struct fault *why)
 {
     struct piece mine = blocks_block(b, m->place);
     int n = 0;
@@ -60,8 +62,8 @@ int share_flat(struct pipeline *p, const struct team *m, const struct blocks *b,
         int to = team_after(m, -j), from = team_after(m, j);
         struct piece theirs = blocks_block(b, from);
 
-        p->t[n++] = send_to(team_rank(m, to), at(out, mine.offset), mine.size);
-        p->t[n++] = recv_from(team_rank(m, from), at(out, theirs.offset), theirs.size);
+        p->t[n++] = send_to(team_rank(m, to), buffer_at(out, mine.offset), mine.size);
+        p->t[n++] = recv_from(team_rank(m, from), buffer_at(out, theirs.offset), theirs.size);
     }
     return transfer_run(p->group, p->t, n, why);
 }

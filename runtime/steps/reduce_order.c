@@ -3,12 +3,12 @@
 
 #include "runtime/kernel/reduce_op.h"
 
-enum { GRAIN = 8192 /* bytes that are reduced by all operands before the next: L1 */ };
+enum { GRAIN = 8192 /* bytes reduced at a time: a first-level cache holds them */ };
 
-void reduce_in_order(const struct operands *o, const struct call *call, char *sum, size_t size)
+void reduce_order_run(const struct operands *o, const struct call *call, char *sum, size_t size)
 {
     reduce_fn *reduce_them = reduce_op(call->type, call->op);
-    size_t element = type_size(call->type);
+    size_t element = reduce_type_size(call->type);
     _Alignas(64) char partial[GRAIN];
 
     for (size_t done = 0, n; done < size; done += n) {

@@ -5,9 +5,9 @@
 
 enum {
     LINE = 64,
-    CHUNK_LEAST = 16 << 10, /* below, a message's cost outweighs its bytes' */
-    CHUNK_MOST = 256 << 10, /* two operands and a result in a second-level cache */
-    CHUNKS_WANTED = 8,      /* per block, so that a pipeline fills */
+    CHUNK_LEAST = 16 << 10, /* a shorter message costs more than its bytes do */
+    CHUNK_MOST = 256 << 10, /* a second-level cache holds two operands and a result */
+    CHUNKS_WANTED = 8,      /* per block, which keep a pipeline full */
 };
 
 static size_t round_up(size_t size, size_t unit)
@@ -64,7 +64,7 @@ struct piece blocks_chunk(const struct blocks *b, int block, size_t chunk)
     return p;
 }
 
-int scratch_take(struct group *g, void **work, size_t size, struct fault *why)
+int steps_scratch(struct group *g, void **work, size_t size, struct fault *why)
 {
     *work = group_scratch(g, size);
     if (!*work)
@@ -79,7 +79,7 @@ int pipeline_open(struct pipeline *p, struct group *g, int most, void **work, si
     size_t step = (size_t)most * sizeof(struct transfer);
     size_t transfers = round_up(PIPELINE_DEPTH * step, LINE);
     void *all;
-    int rc = scratch_take(g, &all, transfers + size, why);
+    int rc = steps_scratch(g, &all, transfers + size, why);
 
     if (rc)
         return rc;

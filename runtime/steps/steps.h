@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * steps.h: how the collective algorithms are written: transfers as expressions, blocks and chunks
- * of a buffer, and a pipeline of steps.
+ * steps.h: what the collective algorithms are written with: transfers as expressions, a buffer's
+ * blocks and chunks, and a pipeline of steps.
  *
- * Deadlock can't arise, because a step's sends and receives are started together and no algorithm
- * relies on a send that ends before its receiver has come.
+ * Deadlock can't arise, because the sends and receives of a step are started together and no
+ * algorithm relies on a send that ends before its receiver has called.
  */
 #ifndef RUNTIME_STEPS_STEPS_H
 #define RUNTIME_STEPS_STEPS_H
 
 #include "runtime/group/group.h"
+#include "runtime/group/transfer.h"
 
-/* buf + offset, where NULL + 0 is NULL: a buffer of no bytes may be NULL, and C leaves NULL + 0 open. */
-static inline char *at(const void *buf, size_t offset)
+/* buf + offset; NULL + 0 is NULL. A buffer of no bytes may be NULL, and C leaves NULL + 0
+ * undefined. */
+static inline char *buffer_at(const void *buf, size_t offset)
 {
     return offset ? (char *)(uintptr_t)buf + offset : (char *)(uintptr_t)buf;
 }
@@ -28,7 +30,8 @@ static inline struct transfer recv_from(int peer, void *buf, size_t size)
     return (struct transfer){.what = TRANSFER_RECV, .peer = peer, .buf = buf, .size = size};
 }
 
-/* into = with op what comes; if the peer's rank is the lower one, what comes stands left. */
+/* into = with op what arrives; if the peer's rank is the lower one, what arrives is the left
+ * operand. */
 static inline struct transfer reduce_from(const struct group *g, int peer, void *into,
                                           const void *with, size_t size)
 {
@@ -40,15 +43,16 @@ static inline struct transfer reduce_from(const struct group *g, int peer, void 
                              .size = size};
 }
 
-/* The rank `distance` (>= -size) behind this one, around the ring. */
+/* The rank `distance` (>= -size) after this one, around the ring. */
 static inline int rank_after(const struct group *g, int distance)
 {
     return (g->rank + distance + g->size) % g->size;
 }
 
 /*
- * A buffer cut into one block a rank, and each block into chunks that fit in a cache and are whole
- * cache lines; the last blocks and chunks may be shorter or empty. All ranks of a call cut alike.
+ * A buffer cut into one block for each rank, and each block into chunks that fit in a cache and are
+ * whole cache lines; the last blocks and chunks may be shorter or empty. All ranks of a call cut
+ * alike.
  */
 struct blocks {
     size_t size;   /* bytes in all */
@@ -60,18 +64,19 @@ struct piece {
     size_t offset, size; /* bytes, from the buffer's start */
 };
 
-/* Cuts `size` bytes into n blocks; equal ones of exactly size / n bytes, or as lines fall. */
+/* Cut `size` bytes into n blocks: blocks_cut into whole cache lines, blocks_cut_equal into exactly
+ * size / n bytes each. */
 void blocks_cut(struct blocks *b, size_t size, int n);
 void blocks_cut_equal(struct blocks *b, size_t size, int n);
 
+/* Where a block is, and a chunk of a block. A chunk beyond the last one is empty. */
 struct piece blocks_block(const struct blocks *b, int block);
-/* A chunk beyond the last is empty. */
 struct piece blocks_chunk(const struct blocks *b, int block, size_t chunk);
 
 /*
- * Steps of transfers, of which up to PIPELINE_DEPTH are in flight: while one is waited for, the
- * peers already find the next. So a step may use only what is complete PIPELINE_DEPTH steps
- * earlier.
+ * Steps of transfers, of which up to PIPELINE_DEPTH are in flight: while this rank waits for one
+ * step, its peers can already work on the next. So a step may use only what PIPELINE_DEPTH steps
+ * before it have completed.
  */
 enum { PIPELINE_DEPTH = 2 };
 struct pipeline {
@@ -82,15 +87,19 @@ struct pipeline {
     int next;
 };
 
-/* With room for `most` transfers a step. It lives in the group's scratch, and so do `size` bytes
- * for the caller: *work, 64-byte aligned; work may be NULL. ML_ERR_MEMORY. */
+/* Opens a pipeline with room for `most` transfers a step. It lies in the group's scratch memory, as
+ * do `size` bytes for the caller at *work, 64-byte aligned; work may be NULL. Nothing is to be
+ * freed. ML_ERR_MEMORY. */
 int pipeline_open(struct pipeline *p, struct group *g, int most, void **work, size_t size,
                   struct fault *why);
-/* Starts the n transfers in p->t and completes the step PIPELINE_DEPTH - 1 before it. */
+/* Starts the n transfers in p->t, and waits for the step PIPELINE_DEPTH - 1 before it. Errors as
+ * from transfer_wait. */
 int pipeline_step(struct pipeline *p, int n, struct fault *why);
-int pipeline_close(struct pipeline *p, struct fault *why); /* completes the rest */
+/* Waits for the steps that are still in flight. */
+int pipeline_close(struct pipeline *p, struct fault *why);
 
-/* *work: the group's scratch, or ML_ERR_MEMORY with its sentence. */
-int scratch_take(struct group *g, void **work, size_t size, struct fault *why);
+/* Stores `size` bytes of the group's scratch memory in *work (group_scratch), or fails with
+ * ML_ERR_MEMORY and a sentence. */
+int steps_scratch(struct group *g, void **work, size_t size, struct fault *why);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rdma_link.c: messages over chunks (rdma/endpoint.h). A message starts in a chunk of its own with
- * its header and fills as many as it takes. It is reduced straight out of the slot that the peer's
- * device wrote it to.
+ * rdma_link.c: messages over chunks (rdma/endpoint.h). A message begins with its header in a chunk
+ * of its own and fills as many chunks as it needs. It is reduced straight out of the slot that the
+ * peer's device wrote it to.
  */
 #include "runtime/transport/rdma_link.h"
 
@@ -12,8 +12,8 @@
 #include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/world.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -21,10 +21,10 @@
 #include <string.h>
 
 enum {
-    FLUSH_MS = 3000, /* at most, for what was sent last to reach a peer that is still there */
+    FLUSH_MS = 3000, /* at most, for the last messages to reach a peer that is still there */
     FLUSH_STEP_MS = 50,
     DESCRIPTORS = 32,
-    /* To arm, sleep and wake takes six system calls, and an interrupt on the way. */
+    /* Arming, sleeping and waking up take six system calls, and an interrupt. */
     SPIN_NS = 1000 * 1000,
     UNREAD_MOST = 8,
 };
@@ -33,16 +33,18 @@ struct rdma_link {
     struct link base;
     const struct endpoint_table *verbs;
     struct endpoint *endpoint;
-    /* Zero-copy: messages of this side are counted as they begin, those of the peer as they are through. */
+    /* Zero-copy. Messages of this side are counted when they begin, those of the peer when they are
+     * complete. */
     uint32_t begun, received;
-    uint32_t looked;        /* up to here it has been looked at whether to announce them */
-    uint32_t announced_end; /* behind the last one that was */
-    /* Sends at the head of the queue that have gone, but may still be read by the device: behind each. */
+    uint32_t looked;        /* whether to announce messages has been decided up to here */
+    uint32_t announced_end; /* behind the last one that was announced */
+    /* Where the sends at the head of the queue end that have gone, but that the device may still be
+     * reading. */
     uint64_t marks[UNREAD_MOST];
     int unread;
 };
 
-static struct rdma_link *rdma_of(struct link *l)
+static struct rdma_link *rdma_link_of(struct link *l)
 {
     return (struct rdma_link *)l;
 }
@@ -52,8 +54,9 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The first chunk of a message: its header, and what has room beside it; false: there is no room now. */
-static bool rdma_begin(struct rdma_link *s, struct transfer *t)
+/* Sends the first chunk of a message: its header, and what else has room there. False: no slot is
+ * free. */
+static bool rdma_link_begin(struct rdma_link *s, struct transfer *t)
 {
     size_t room, size = 0;
     unsigned char *slot = s->verbs->slot(s->endpoint, &room);
@@ -73,13 +76,13 @@ static bool rdma_begin(struct rdma_link *s, struct transfer *t)
     return true;
 }
 
-static bool has_gone(const struct transfer *t)
+static bool rdma_link_has_gone(const struct transfer *t)
 {
     return t->header_moved && t->moved == t->size;
 }
 
-/* The first send that has not all gone, or NULL. */
-static struct transfer *rdma_to_send(const struct rdma_link *s)
+/* The first send that has not gone entirely, or NULL. */
+static struct transfer *rdma_link_to_send(const struct rdma_link *s)
 {
     struct transfer *t = s->base.sends;
 
@@ -88,13 +91,13 @@ static struct transfer *rdma_to_send(const struct rdma_link *s)
     return s->unread < UNREAD_MOST ? t : NULL;
 }
 
-/* 1 if a chunk has gone, 0 if there is no room. */
-static int rdma_send(struct rdma_link *s, struct transfer *t)
+/* 1 if a chunk has gone, 0 if no slot is free. */
+static int rdma_link_send(struct rdma_link *s, struct transfer *t)
 {
     size_t part;
 
     if (!t->header_moved) {
-        if (!rdma_begin(s, t))
+        if (!rdma_link_begin(s, t))
             return 0;
     } else {
         part = s->verbs->part(s->endpoint, t->moved);
@@ -102,13 +105,13 @@ static int rdma_send(struct rdma_link *s, struct transfer *t)
             return 0;
         t->moved += part;
     }
-    if (has_gone(t))
+    if (rdma_link_has_gone(t))
         s->marks[s->unread++] = s->verbs->mark(s->endpoint);
     return 1;
 }
 
-/* Sends are done once the devices need their memory no more. */
-static int rdma_end_sends(struct rdma_link *s)
+/* Sends are done once the devices no longer need their memory. */
+static int rdma_link_end_sends(struct rdma_link *s)
 {
     int ended = 0;
 
@@ -121,8 +124,9 @@ static int rdma_end_sends(struct rdma_link *s)
     return ended > 0;
 }
 
-/* So that the peer's device can write what is to come where it belongs. */
-static void rdma_announce(struct rdma_link *s)
+/* Announces receives, so that the peer's device can write the next messages straight to where they
+ * belong. */
+static void rdma_link_announce(struct rdma_link *s)
 {
     uint32_t message = s->received;
 
@@ -141,8 +145,8 @@ static void rdma_announce(struct rdma_link *s)
     }
 }
 
-/* 1 if a chunk was taken, 0 if none is there, ML_ERR_*. */
-static int rdma_receive(struct rdma_link *s, struct fault *why)
+/* 1 if a chunk was taken, 0 if there is none, ML_ERR_*. */
+static int rdma_link_receive(struct rdma_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
     size_t size, used = 0;
@@ -183,17 +187,16 @@ static int rdma_receive(struct rdma_link *s, struct fault *why)
     return 1;
 }
 
-/* --- words about rails ------------------------------------------------------------------------
- */
+/* --- words about rails ------------------------------------------------------------------------ */
 
-static int rdma_say(struct rdma_link *s, struct fault *why)
+static int rdma_link_say(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
-    struct rail_word w;
+    struct rail_control w;
     const struct fault *dropped, *trouble;
     int left, rc = 0;
 
-    while (!rc && s->verbs->say(s->endpoint, &w))
+    while (!rc && s->verbs->control_next(s->endpoint, &w))
         rc = news_tell(g->world->news, COORD_RELAY,
                        json_pack("{s:I, s:i, s:{s:i, s:i, s:I, s:I}}", "group", (json_int_t)g->id,
                                  "to", g->members[s->base.peer], "word", "kind", w.kind, "rail",
@@ -208,26 +211,27 @@ static int rdma_say(struct rdma_link *s, struct fault *why)
     return rc;
 }
 
-static int rdma_hear(struct link *l, json_t *word, struct fault *why)
+static int rdma_link_hear(struct link *l, json_t *word, struct fault *why)
 {
-    struct rdma_link *s = rdma_of(l);
-    struct rail_word w;
+    struct rdma_link *s = rdma_link_of(l);
+    struct rail_control w;
     json_int_t count, out;
     int rc;
 
     if (json_unpack(word, "{s:i, s:i, s:I, s:I}", "kind", &w.kind, "rail", &w.rail, "count", &count,
                     "out", &out) ||
-        w.kind < RAIL_WORD_DROPPED || w.kind > RAIL_WORD_SENT || count < 0 || out < 0)
+        w.kind < RAIL_CONTROL_DROPPED || w.kind > RAIL_CONTROL_SENT || count < 0 || out < 0)
         return fault_set(why, ML_ERR_REFUSED, "what rank %d says of a rail is damaged",
                          l->group->members[l->peer]);
     w.count = (uint64_t)count;
     w.out = (uint64_t)out;
-    rc = s->verbs->hear(s->endpoint, &w, why);
-    return rc ? rc : rdma_say(s, why);
+    rc = s->verbs->control_take(s->endpoint, &w, why);
+    return rc ? rc : rdma_link_say(s, why);
 }
 
-/* A failure of this side is one at once; for any other, the coordinator may know of a death. */
-static int rdma_look(struct rdma_link *s, struct fault *why)
+/* A failure of this side's device ends the link at once; after any other, the coordinator may know
+ * of a death. */
+static int rdma_link_look(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
     const struct fault *failed = s->verbs->failed(s->endpoint);
@@ -240,63 +244,63 @@ static int rdma_look(struct rdma_link *s, struct fault *why)
     return fault_wrap(why, "%s", group_describe(g, g->rank, who));
 }
 
-static int rdma_progress(struct link *l, struct fault *why)
+static int rdma_link_progress(struct link *l, struct fault *why)
 {
-    struct rdma_link *s = rdma_of(l);
+    struct rdma_link *s = rdma_link_of(l);
     struct transfer *t;
     int moved, rc = 1;
 
     moved = s->verbs->poll(s->endpoint) > 0;
-    rc = rdma_say(s, why);
+    rc = rdma_link_say(s, why);
     if (rc)
         return rc;
     rc = 1;
     if (l->recvs)
-        rdma_announce(s);
-    while ((t = rdma_to_send(s)) && rdma_send(s, t)) {
+        rdma_link_announce(s);
+    while ((t = rdma_link_to_send(s)) && rdma_link_send(s, t)) {
         moved = 1;
-        rdma_end_sends(s);
+        rdma_link_end_sends(s);
     }
-    moved |= rdma_end_sends(s);
+    moved |= rdma_link_end_sends(s);
     while (l->recvs && rc > 0) {
-        rc = rdma_receive(s, why);
+        rc = rdma_link_receive(s, why);
         if (rc < 0)
             return rc;
         moved |= rc;
     }
-    /* What had arrived before the failure counts. */
-    return moved ? moved : rdma_look(s, why);
+    /* What had arrived before the failure is still used. */
+    return moved ? moved : rdma_link_look(s, why);
 }
 
-static int rdma_sleep(struct link *l, struct pollfd *p)
+static int rdma_link_sleep(struct link *l, struct pollfd *p)
 {
-    struct rdma_link *s = rdma_of(l);
+    struct rdma_link *s = rdma_link_of(l);
 
     if (l->ended)
         return 0;
-    if (s->verbs->sleep(s->endpoint, rdma_to_send(s) != NULL, s->unread ? s->marks[0] : 0) < 0)
+    if (s->verbs->sleep(s->endpoint, rdma_link_to_send(s) != NULL, s->unread ? s->marks[0] : 0) < 0)
         return -1;
     *p = (struct pollfd){.fd = s->verbs->fd(s->endpoint), .events = POLLIN};
     return 1;
 }
 
-static void rdma_wake(struct link *l)
+static void rdma_link_wake(struct link *l)
 {
-    struct rdma_link *s = rdma_of(l);
+    struct rdma_link *s = rdma_link_of(l);
 
     s->verbs->wake(s->endpoint);
 }
 
-static void rdma_cancel(struct link *l)
+static void rdma_link_cancel(struct link *l)
 {
-    struct rdma_link *s = rdma_of(l);
+    struct rdma_link *s = rdma_link_of(l);
 
     if ((int32_t)(s->announced_end - s->received) > 0 ||
         !s->verbs->has_read(s->endpoint, s->verbs->mark(s->endpoint)))
         s->verbs->stop(s->endpoint);
 }
 
-static const struct fault *rdma_reason(const struct link *l)
+static const struct fault *rdma_link_reason(const struct link *l)
 {
     const struct rdma_link *s = (const struct rdma_link *)l;
 
@@ -304,7 +308,7 @@ static const struct fault *rdma_reason(const struct link *l)
 }
 
 /* A send is done when it is in the ring: the queue pair must live until it has arrived. */
-static void rdma_flush(struct rdma_link *s)
+static void rdma_link_flush(struct rdma_link *s)
 {
     struct group *g = s->base.group;
     int64_t deadline = clock_ms() + FLUSH_MS;
@@ -313,37 +317,37 @@ static void rdma_flush(struct rdma_link *s)
     while (!g->broken.code && !s->verbs->flush(s->endpoint, FLUSH_STEP_MS) &&
            clock_ms() < deadline) {
         news_read(g->world->news, g);
-        if (wait_hear(g, &why) || rdma_say(s, &why))
+        if (wait_hear(g, &why) || rdma_link_say(s, &why))
             return;
         if (news_peer(g->world->news, g->members[s->base.peer], NULL) != PEER_PRESENT)
             return; /* it has got what it needed */
     }
 }
 
-static void rdma_close(struct link *l)
+static void rdma_link_close(struct link *l)
 {
-    struct rdma_link *s = rdma_of(l);
+    struct rdma_link *s = rdma_link_of(l);
     int fds[DESCRIPTORS];
     int count = s->verbs->descriptors(s->endpoint, fds, DESCRIPTORS);
 
-    rdma_flush(s);
+    rdma_link_flush(s);
     for (int i = 0; i < count; i++)
         fork_guard_forget(fds[i]);
     s->verbs->close(s->endpoint);
     free(s);
 }
 
-static const struct link_ops rdma_ops = {
+static const struct link_ops rdma_link_ops = {
     .name = "rdma",
     .spin_ns = SPIN_NS,
     .drain_ms = 300,
-    .progress = rdma_progress,
-    .sleep = rdma_sleep,
-    .wake = rdma_wake,
-    .cancel = rdma_cancel,
-    .hear = rdma_hear,
-    .reason = rdma_reason,
-    .close = rdma_close,
+    .progress = rdma_link_progress,
+    .sleep = rdma_link_sleep,
+    .wake = rdma_link_wake,
+    .cancel = rdma_link_cancel,
+    .hear = rdma_link_hear,
+    .reason = rdma_link_reason,
+    .close = rdma_link_close,
 };
 
 int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *verbs,
@@ -356,7 +360,7 @@ int rdma_link_open(struct link **out, struct group *g, int peer, const struct en
         verbs->close(e);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    link_init(&s->base, &rdma_ops, g, peer);
+    link_init(&s->base, &rdma_link_ops, g, peer);
     s->verbs = verbs;
     s->endpoint = e;
     count = verbs->descriptors(e, fds, DESCRIPTORS);

@@ -6,7 +6,8 @@
 #include "rdma/rdma_table.h"
 #include "runtime/group/link.h"
 
-/* Takes over `e` (also in error), which is connected and checked. */
+/* Makes a link to `peer` over `e`, which is connected and checked, and which it takes over (also in
+ * error). ML_ERR_MEMORY. */
 int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *verbs,
                    struct endpoint *e, struct fault *why);
 

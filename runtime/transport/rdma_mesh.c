@@ -4,10 +4,10 @@
 #include "common/clock.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/transport/rdma_link.h"
 #include "runtime/transport/rdma_module.h"
 #include "runtime/transport/rdma_wiring.h"
-#include "runtime/world.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 struct rdma_mesh {
     struct group *group;
     const struct endpoint_table *verbs;
-    struct wiring *wiring;
+    struct rdma_wiring *wiring;
     struct endpoint **endpoints; /* per rank of the group; NULL: not needed */
     bool *checked;
 };
 
-static uint64_t mesh_tag(const struct group *g)
+static uint64_t rdma_mesh_tag(const struct group *g)
 {
     uint64_t tag = 1469598103934665603U; /* FNV-1a of job, generation and group */
 
@@ -29,20 +29,17 @@ static uint64_t mesh_tag(const struct group *g)
     return ((tag ^ g->world->generation) * 1099511628211U ^ g->id) * 1099511628211U;
 }
 
-static int mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
+static int rdma_mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
 {
     struct group *g = m->group;
     char who[GROUP_MEMBER_TEXT];
-    struct endpoint_config c = {.port = wiring_choice(m->wiring, "port", 0),
-                                .gid_index = wiring_choice(m->wiring, "gid_index", -1),
-                                .mtu = wiring_choice(m->wiring, "mtu", 0),
-                                .kind = wiring_choice(m->wiring, "qp", 0),
-                                .tag = mesh_tag(g),
+    struct endpoint_config c = {.choice = rdma_wiring_choice(m->wiring),
+                                .tag = rdma_mesh_tag(g),
                                 .rank = g->members[g->rank],
                                 .peer = g->members[rank],
                                 .peer_name = group_describe(g, rank, who)};
-    int rc = wiring_devices(m->wiring, g->host_of[g->rank], g->host_of[rank], &c.devices,
-                            &c.device_count, why);
+    int rc = rdma_wiring_devices(m->wiring, g->host_of[g->rank], g->host_of[rank], &c.devices,
+                                 &c.device_count, why);
 
     return rc ? rc : m->verbs->open(&m->endpoints[rank], &c, why);
 }
@@ -60,10 +57,10 @@ int rdma_mesh_open(struct rdma_mesh **out, struct group *g, const bool *needed, 
     rc = m->endpoints && m->checked ? rdma_module_open(&m->verbs, why)
                                     : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
-        rc = wiring_read(&m->wiring, g->world->dir, why);
+        rc = rdma_wiring_read(&m->wiring, g->world->dir, why);
     for (int i = 0; i < g->size && !rc; i++)
         if (needed[i])
-            rc = mesh_open_one(m, i, why);
+            rc = rdma_mesh_open_one(m, i, why);
     if (rc) {
         rdma_mesh_close(m);
         return rc;
@@ -81,11 +78,11 @@ void rdma_mesh_close(struct rdma_mesh *m)
             m->verbs->close(m->endpoints[i]);
     free(m->endpoints);
     free(m->checked);
-    wiring_destroy(m->wiring);
+    rdma_wiring_destroy(m->wiring);
     free(m);
 }
 
-static int mesh_connect(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
+static int rdma_mesh_connect(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     struct group *g = m->group;
     struct blob *mine = calloc((size_t)g->size, sizeof(*mine));
@@ -114,8 +111,8 @@ static int mesh_connect(struct rdma_mesh *m, int64_t deadline_ms, struct fault *
     return rc;
 }
 
-/* One look at each; *left: those that have not heard from their peer. */
-static int mesh_check_all(struct rdma_mesh *m, int *left, struct fault *why)
+/* Looks once at each endpoint; *left: how many have not heard from their peer. */
+static int rdma_mesh_check_all(struct rdma_mesh *m, int *left, struct fault *why)
 {
     struct group *g = m->group;
     char who[GROUP_MEMBER_TEXT];
@@ -131,7 +128,7 @@ static int mesh_check_all(struct rdma_mesh *m, int *left, struct fault *why)
     return 0;
 }
 
-static int mesh_check_late(struct rdma_mesh *m, struct fault *why)
+static int rdma_mesh_check_late(struct rdma_mesh *m, struct fault *why)
 {
     struct group *g = m->group;
     char who[GROUP_MEMBER_TEXT];
@@ -143,8 +140,8 @@ static int mesh_check_late(struct rdma_mesh *m, struct fault *why)
     return fault_wrap(why, "%s", group_describe(g, g->rank, who));
 }
 
-/* Sleeps until one of the unchecked may have heard something. */
-static void mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadline_ms)
+/* Sleeps until one of the unchecked endpoints may have received something. */
+static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadline_ms)
 {
     struct news *n = m->group->world->news;
     int count = 0;
@@ -166,8 +163,8 @@ static void mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadli
         news_read(n, m->group);
 }
 
-/* What the coordinator has said: somebody failed, or is gone. */
-static int mesh_hear(struct rdma_mesh *m, struct fault *why)
+/* Fails if the coordinator has said that a member failed or is gone. */
+static int rdma_mesh_hear(struct rdma_mesh *m, struct fault *why)
 {
     struct group *g = m->group;
     int rc = news_broken(g->world->news, g, why);
@@ -179,20 +176,20 @@ static int mesh_hear(struct rdma_mesh *m, struct fault *why)
     return rc;
 }
 
-static int mesh_check(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
+static int rdma_mesh_check(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     struct group *g = m->group;
     struct pollfd *polls = calloc((size_t)g->size + 1, sizeof(*polls));
     int rc = polls ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory"), left = 1;
 
     while (!rc && left > 0) {
-        rc = mesh_check_all(m, &left, why);
+        rc = rdma_mesh_check_all(m, &left, why);
         if (!rc && left > 0 && clock_ms() >= deadline_ms)
-            rc = mesh_check_late(m, why);
+            rc = rdma_mesh_check_late(m, why);
         if (!rc && left > 0)
-            rc = mesh_hear(m, why);
+            rc = rdma_mesh_hear(m, why);
         if (!rc && left > 0)
-            mesh_sleep(m, polls, deadline_ms);
+            rdma_mesh_sleep(m, polls, deadline_ms);
     }
     free(polls);
     return rc;
@@ -202,14 +199,15 @@ int rdma_mesh_run(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     struct group *g = m->group;
     struct exchange *x = NULL;
-    int rc = mesh_connect(m, deadline_ms, why);
+    int rc = rdma_mesh_connect(m, deadline_ms, why);
 
-    /* A packet to a queue pair that isn't connected yet would be lost, and sent again seconds later. */
+    /* A packet to a queue pair that isn't connected yet would be lost, and sent again seconds
+     * later. */
     if (!rc)
         rc = exchange_run(&x, g, (struct blob){NULL, 0}, deadline_ms, why);
     exchange_destroy(x);
     if (!rc)
-        rc = mesh_check(m, deadline_ms, why);
+        rc = rdma_mesh_check(m, deadline_ms, why);
     for (int i = 0; i < g->size && !rc; i++) {
         struct endpoint *e = m->endpoints[i];
 

@@ -17,7 +17,7 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct endpoint_table *table;
 
 /* Beside this module (an installation, a copy in a cache), or in the build tree. */
-static int module_find(char path[PATH_MAX], struct fault *why)
+static int rdma_module_find(char path[PATH_MAX], struct fault *why)
 {
     static const char *const places[] = {"", "../../rdma/.libs/"};
     const char *slash;
@@ -38,13 +38,13 @@ static int module_find(char path[PATH_MAX], struct fault *why)
                      "--backend tcp");
 }
 
-static int module_load(struct fault *why)
+static int rdma_module_load(struct fault *why)
 {
     char path[PATH_MAX];
     struct alloc_watcher watcher;
     endpoint_table_fn *get;
     const struct endpoint_table *found;
-    int rc = module_find(path, why);
+    int rc = rdma_module_find(path, why);
     void *module;
 
     if (rc)
@@ -74,7 +74,7 @@ int rdma_module_open(const struct endpoint_table **out, struct fault *why)
 
     pthread_mutex_lock(&open_lock);
     if (!table)
-        rc = module_load(why);
+        rc = rdma_module_load(why);
     *out = table;
     pthread_mutex_unlock(&open_lock);
     return rc;

@@ -8,14 +8,14 @@
 
 enum { RAILS_MOST = 8 };
 
-struct wiring {
+struct rdma_wiring {
     json_t *root;                      /* owns the names */
-    const char *names[RAILS_MOST + 1]; /* the last wiring_devices' */
+    const char *names[RAILS_MOST + 1]; /* what rdma_wiring_devices returned last */
 };
 
-int wiring_read(struct wiring **out, const char *job_dir, struct fault *why)
+int rdma_wiring_read(struct rdma_wiring **out, const char *job_dir, struct fault *why)
 {
-    struct wiring *w = calloc(1, sizeof(*w));
+    struct rdma_wiring *w = calloc(1, sizeof(*w));
     char path[PATH_MAX];
     json_error_t error;
 
@@ -26,14 +26,14 @@ int wiring_read(struct wiring **out, const char *job_dir, struct fault *why)
     if (!json_is_array(json_object_get(w->root, "wiring"))) {
         fault_set(why, ML_ERR_SYSTEM, "cannot read the RDMA wiring from %s: %s", path,
                   w->root ? "it has none" : error.text);
-        wiring_destroy(w);
+        rdma_wiring_destroy(w);
         return ML_ERR_SYSTEM;
     }
     *out = w;
     return 0;
 }
 
-void wiring_destroy(struct wiring *w)
+void rdma_wiring_destroy(struct rdma_wiring *w)
 {
     if (!w)
         return;
@@ -41,8 +41,8 @@ void wiring_destroy(struct wiring *w)
     free(w);
 }
 
-int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
-                   struct fault *why)
+int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *const **out,
+                        int *count, struct fault *why)
 {
     json_t *row = json_array_get(json_object_get(w->root, "wiring"), (size_t)from);
     json_t *entry = json_array_get(row, (size_t)to), *device;
@@ -62,9 +62,17 @@ int wiring_devices(struct wiring *w, int from, int to, const char *const **out, 
                      "the hostfile's wiring has no RDMA device from host %d to host %d", from, to);
 }
 
-int wiring_choice(const struct wiring *w, const char *name, int otherwise)
+static int choice_read(const struct rdma_wiring *w, const char *name, int otherwise)
 {
     const json_t *value = json_object_get(w->root, name);
 
     return json_is_integer(value) ? (int)json_integer_value(value) : otherwise;
+}
+
+struct rdma_choice rdma_wiring_choice(const struct rdma_wiring *w)
+{
+    return (struct rdma_choice){.port = choice_read(w, "port", 0),
+                                .gid_index = choice_read(w, "gid_index", -1),
+                                .mtu = choice_read(w, "mtu", 0),
+                                .qp = choice_read(w, "qp", 0)};
 }

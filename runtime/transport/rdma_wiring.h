@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* rdma_wiring.h: JOB_DIR/rdma.json: which devices lead from host to host, and what the user has chosen
- * for all of them. */
+/* rdma_wiring.h: JOB_DIR/rdma.json, which says what devices connect each host with each other one,
+ * and what the user has chosen for all of them. */
 #ifndef RUNTIME_TRANSPORT_RDMA_WIRING_H
 #define RUNTIME_TRANSPORT_RDMA_WIRING_H
 
 #include "common/fault.h"
+#include "common/rdma_choice.h"
 
-struct wiring;
+struct rdma_wiring;
 
-int wiring_read(struct wiring **out, const char *job_dir, struct fault *why);
-void wiring_destroy(struct wiring *w); /* takes NULL */
+/* ML_ERR_SYSTEM if the file can't be read or is no wiring; ML_ERR_MEMORY. */
+int rdma_wiring_read(struct rdma_wiring **out, const char *job_dir, struct fault *why);
+void rdma_wiring_destroy(struct rdma_wiring *w); /* takes NULL */
 
-/* The devices by which host `from` reaches host `to`, NULL-terminated, owned by the wiring until
- * the next call. *count of them. ML_ERR_ARGUMENT if there is none. */
-int wiring_devices(struct wiring *w, int from, int to, const char *const **out, int *count,
-                   struct fault *why);
+/* The names of the devices by which host `from` reaches host `to`: *count of them, then NULL; owned
+ * by the wiring and valid until the next call. ML_ERR_ARGUMENT if there is none. */
+int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *const **out,
+                        int *count, struct fault *why);
 
-/* "port", "gid_index", "mtu", "qp": `otherwise` where the user has not chosen. */
-int wiring_choice(const struct wiring *w, const char *name, int otherwise);
+/* The user's choice, the same for all of these devices. */
+struct rdma_choice rdma_wiring_choice(const struct rdma_wiring *w);
 
 #endif

@@ -7,26 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message that was sent before anything wanted to receive it. */
-struct mail {
-    struct mail *next;
+/* A message that was sent before it was to be received. */
+struct kept_message {
+    struct kept_message *next;
     struct message header;
     unsigned char payload[];
 };
 
 struct self_link {
     struct link base;
-    struct mail *first, **end;
+    struct kept_message *first, **end;
 };
 
-static struct self_link *self_of(struct link *l)
+static struct self_link *self_link_of(struct link *l)
 {
     return (struct self_link *)l;
 }
 
-static int self_receive_mail(struct self_link *s, struct fault *why)
+static int self_link_receive_kept(struct self_link *s, struct fault *why)
 {
-    struct mail *m = s->first;
+    struct kept_message *m = s->first;
     int rc = message_check(s->base.group, &m->header, s->base.recvs, why);
 
     if (rc)
@@ -40,10 +40,10 @@ static int self_receive_mail(struct self_link *s, struct fault *why)
     return 1;
 }
 
-static int self_keep(struct self_link *s, struct fault *why)
+static int self_link_keep(struct self_link *s, struct fault *why)
 {
     struct transfer *t = s->base.sends;
-    struct mail *m = NULL;
+    struct kept_message *m = NULL;
 
     if (t->size <= SIZE_MAX - sizeof(*m))
         m = malloc(sizeof(*m) + t->size);
@@ -61,7 +61,7 @@ static int self_keep(struct self_link *s, struct fault *why)
     return 1;
 }
 
-static int self_match(struct self_link *s, struct fault *why)
+static int self_link_match(struct self_link *s, struct fault *why)
 {
     struct message header;
     int rc;
@@ -76,18 +76,18 @@ static int self_match(struct self_link *s, struct fault *why)
     return 1;
 }
 
-static int self_progress(struct link *l, struct fault *why)
+static int self_link_progress(struct link *l, struct fault *why)
 {
-    struct self_link *s = self_of(l);
+    struct self_link *s = self_link_of(l);
     int moved = 0, rc;
 
     for (;;) {
         if (l->recvs && s->first)
-            rc = self_receive_mail(s, why);
+            rc = self_link_receive_kept(s, why);
         else if (l->recvs && l->sends)
-            rc = self_match(s, why);
+            rc = self_link_match(s, why);
         else if (l->sends)
-            rc = self_keep(s, why);
+            rc = self_link_keep(s, why);
         else
             return moved;
         if (rc < 0)
@@ -96,23 +96,23 @@ static int self_progress(struct link *l, struct fault *why)
     }
 }
 
-static int self_sleep(struct link *l, struct pollfd *p)
+static int self_link_sleep(struct link *l, struct pollfd *p)
 {
     (void)l, (void)p;
     return 0;
 }
 
-static void self_wake(struct link *l)
+static void self_link_wake(struct link *l)
 {
     (void)l;
 }
 
-static void self_close(struct link *l)
+static void self_link_close(struct link *l)
 {
-    struct self_link *s = self_of(l);
+    struct self_link *s = self_link_of(l);
 
     while (s->first) {
-        struct mail *m = s->first;
+        struct kept_message *m = s->first;
 
         s->first = m->next;
         free(m);
@@ -120,12 +120,12 @@ static void self_close(struct link *l)
     free(s);
 }
 
-static const struct link_ops self_ops = {
+static const struct link_ops self_link_ops = {
     .name = "self",
-    .progress = self_progress,
-    .sleep = self_sleep,
-    .wake = self_wake,
-    .close = self_close,
+    .progress = self_link_progress,
+    .sleep = self_link_sleep,
+    .wake = self_link_wake,
+    .close = self_link_close,
 };
 
 int self_link_open(struct link **out, struct group *g, struct fault *why)
@@ -134,7 +134,7 @@ int self_link_open(struct link **out, struct group *g, struct fault *why)
 
     if (!s)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    link_init(&s->base, &self_ops, g, g->rank);
+    link_init(&s->base, &self_link_ops, g, g->rank);
     s->end = &s->first;
     *out = &s->base;
     return 0;

@@ -1,69 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shm_link.c: messages over rings in shared memory. Positions in a ring only grow. Each message
- * starts on a pair of cache lines of its own; header and the first 32 bytes of payload share a line: so a
- * small message costs the receiver two misses, the ring's head and that line. A pair, because processors fetch
- * the other line of a pair unasked: the receiver would take away the one that the sender is writing.
+ * starts on a pair of cache lines of its own, and its header and the first 32 bytes of payload
+ * share a line: so a small message costs the receiver two misses, the ring's head and that line. It
+ * is a pair because processors fetch the other line of a pair unasked, so the receiver would take
+ * away the line that the sender is writing.
  *
- * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes through the
- * ring, and nothing is sent behind it until the offer has been answered.
+ * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes
+ * through the ring, and nothing is sent after it until the receiver has answered the offer.
  *
- * Waking: a sleeper sets its slot's is_asleep, then looks at the rings once more; whoever moves a
- * head or a tail stores it, then looks at is_asleep. Both stores and loads are sequentially
- * consistent, so one of the two sees the other.
+ * Heads, tails and answers are stored with sequential consistency, as sleeper.h requires.
  */
 #include "runtime/transport/shm_link.h"
 
-#include "runtime/group/bell.h"
 #include "runtime/group/group.h"
 #include "runtime/group/message.h"
-#include "runtime/process/fork_guard.h"
+#include "runtime/group/world.h"
 #include "runtime/transport/shm_board.h"
-#include "runtime/world.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     LINE = PROCESSOR_LINE, /* messages start at its multiples */
-    GRAIN = 16,            /* pieces of a payload are its multiples; no element is larger */
+    GRAIN = 16,            /* pieces of a payload are multiples of it; no element is larger */
     CHUNK = 32 * 1024,     /* bytes after which the other side may begin with its part */
 
-    OFFER_LEAST =
-        8 * 1024, /* bytes: below, the ring's two copies cost less than the kernel's one */
-    OFFER_ALWAYS = 32 * 1024, /* below, only if nobody would be kept waiting */
-    OFFER_MOST_ONE_WAY =
-        1024 * 1024,           /* beyond, two processors with a copy each are faster than one */
-    OFFER_CHUNK = 1024 * 1024, /* then other links get their turn */
+    OFFER_LEAST = 8 * 1024,           /* bytes: below, two copies through the ring cost less */
+    OFFER_ALWAYS = 32 * 1024,         /* below, only if that keeps no rank waiting */
+    OFFER_MOST_ONE_WAY = 1024 * 1024, /* beyond, two processors with a copy each are faster */
+    OFFER_CHUNK = 1024 * 1024,        /* after which other links get their turn */
 };
 
 struct shm_link {
     struct link base;
     struct shm_ring *out, *in;
     size_t ring_size;
-    /* CHUNK, or the ring's size: no more is copied at once, whatever position the other side may have written. */
+    /* CHUNK, or the ring's size if that is less: no more is copied at once, whatever position the
+     * other side may have written. */
     size_t chunk;
-    /* Own positions, and the last that was seen of the other's: its cache line is only touched when
-     * there seems to be nothing. */
+    /* Own positions, and the other side's when last read: its cache line is only touched when there
+     * seems to be nothing to do. */
     uint64_t out_head, out_tail;
     uint64_t in_tail, in_head;
-    uint64_t in_tail_told; /* what the sender knows of in_tail */
-    struct shm_slot *my_slot, *peer_slot;
-    int peer_bell;    /* -1: not found yet */
-    bool has_sent;    /* a message since the last one that came */
-    bool is_offering; /* the first send */
-    bool is_taking;   /* the first receive */
+    uint64_t in_tail_told; /* as the sender knows it */
+    struct sleeper_slot *my_slot, *peer_slot;
+    bool has_sent;    /* a message has gone since the last one came */
+    bool is_offering; /* the first send is offered */
+    bool is_taking;   /* the first receive is an offer */
     bool was_refused; /* the peer can't read this process's memory */
 };
 
-static struct shm_link *shm_of(struct link *l)
+static struct shm_link *shm_link_of(struct link *l)
 {
     return (struct shm_link *)l;
 }
 
-static uint64_t round_up(uint64_t n, uint64_t multiple)
+/* Where the next message starts, behind one that ends at `position`. */
+static uint64_t shm_link_next_line(uint64_t position)
 {
-    return (n + multiple - 1) & ~(multiple - 1);
+    return (position + LINE - 1) & ~(uint64_t)(LINE - 1);
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -71,46 +67,27 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* --- bells -------------------------------------------------------------------------------------
- */
+/* --- waking ----------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void shm_ring_bell(struct shm_link *s)
+static inline void shm_link_wake_peer(struct shm_link *s)
 {
-    const struct group *g = s->base.group;
-
-    /* Whoever is first rings; the sleeper announces its next sleep anew. */
-    if (!atomic_exchange(&s->peer_slot->is_asleep, 0))
-        return;
-    if (s->peer_bell < 0)
-        s->peer_bell =
-            bell_find(g->world->dir, g->world->generation, g->id, g->members[s->base.peer]);
-    if (s->peer_bell >= 0)
-        bell_ring(s->peer_bell);
+    sleeper_wake(s->peer_slot, s->base.group, s->base.peer);
 }
 
-void shm_link_rouse(struct link *l)
-{
-    struct shm_link *s = shm_of(l);
-
-    if (__builtin_expect(atomic_load(&s->peer_slot->is_asleep), 0))
-        shm_ring_bell(s);
-}
-
-static inline void shm_publish(struct shm_link *s, _Atomic uint64_t *position, uint64_t value)
+static inline void shm_link_publish(struct shm_link *s, _Atomic uint64_t *position, uint64_t value)
 {
     atomic_store(position, value);
-    shm_link_rouse(&s->base);
+    shm_link_wake_peer(s);
 }
 
-/* --- sending -----------------------------------------------------------------------------------
- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
-static size_t shm_room(struct shm_link *s)
+static size_t shm_link_room(struct shm_link *s)
 {
     return s->ring_size - (size_t)(s->out_head - s->out_tail);
 }
 
-static void shm_copy_in(struct shm_link *s, const void *from, size_t size)
+static void shm_link_copy_in(struct shm_link *s, const void *from, size_t size)
 {
     size_t at = (size_t)s->out_head & (s->ring_size - 1);
     size_t first = smaller(size, s->ring_size - at);
@@ -121,40 +98,42 @@ static void shm_copy_in(struct shm_link *s, const void *from, size_t size)
     s->out_head += size;
 }
 
-/* An offer takes until the receiver has come and read it, while the ring holds a few of the shorter messages: there whoever
- * sends one after the other had better go on, and two that share a processor don't change places for each. */
-static bool shm_is_in_haste(const struct shm_link *s)
+/* An offer blocks the sender until the receiver has read it; the ring buffers several short
+ * messages. So a rank that streams short messages uses the ring, and two ranks on one processor
+ * need not switch for every message. */
+static bool shm_link_prefers_ring(const struct shm_link *s)
 {
     const struct group *g = s->base.group;
 
     return g->world->is_crowded || (g->call.kind == CALL_SEND && s->has_sent && !s->base.recvs);
 }
 
-/* With one way only and processors for both, the ring is faster for the longest ones. */
-static bool shm_would_offer(const struct shm_link *s, const struct transfer *t)
+/* In one direction only, and with a processor for each side, the ring is faster for the longest
+ * messages. */
+static bool shm_link_would_offer(const struct shm_link *s, const struct transfer *t)
 {
     const struct group *g = s->base.group;
 
     if (t->size < OFFER_LEAST || s->was_refused || g->call.kind == CALL_ALL_REDUCE ||
         g->call.kind == CALL_REDUCE_SCATTER || g->call.kind == CALL_REDUCE)
         return false;
-    if (t->size < OFFER_ALWAYS && shm_is_in_haste(s))
+    if (t->size < OFFER_ALWAYS && shm_link_prefers_ring(s))
         return false;
     return t->size <= OFFER_MOST_ONE_WAY || s->base.recvs || g->world->is_crowded;
 }
 
-/* The header has just been written. */
-static void shm_offer(struct shm_link *s, const struct transfer *t)
+/* Offers the payload of the message whose header has just been written. */
+static void shm_link_offer(struct shm_link *s, const struct transfer *t)
 {
-    shm_offer_make(&s->out->offer, &s->base.group->world->giver,
+    shm_offer_make(&s->out->offer, s->base.group->world->giver,
                    s->out_head - sizeof(struct message), t->buf);
     s->is_offering = true;
-    s->out_head = round_up(s->out_head, LINE);
-    shm_publish(s, &s->out->head, s->out_head);
+    s->out_head = shm_link_next_line(s->out_head);
+    shm_link_publish(s, &s->out->head, s->out_head);
 }
 
-/* As shm_send, of a message that was offered. */
-static int shm_hear_answer(struct shm_link *s)
+/* As shm_link_send, for a message that was offered. */
+static int shm_link_take_answer(struct shm_link *s)
 {
     struct transfer *t = s->base.sends;
     enum shm_offer_state state = shm_offer_look(&s->out->offer);
@@ -166,22 +145,22 @@ static int shm_hear_answer(struct shm_link *s)
         t->moved = t->size;
         link_pop_send(&s->base);
     } else {
-        s->was_refused = true; /* goes through the ring, from the start */
+        s->was_refused = true; /* then the message goes through the ring, from its start */
     }
     return 1;
 }
 
-/* 1 if something of the first send was moved, 0 if there is no room. */
-static int shm_send(struct shm_link *s)
+/* 1 if some of the first send was moved, 0 if there is no room. */
+static int shm_link_send(struct shm_link *s)
 {
     struct transfer *t = s->base.sends;
-    size_t room = shm_room(s), size;
+    size_t room = shm_link_room(s), size;
 
     if (s->is_offering)
-        return shm_hear_answer(s);
+        return shm_link_take_answer(s);
     if (room < LINE) {
         s->out_tail = atomic_load_explicit(&s->out->tail, memory_order_acquire);
-        room = shm_room(s);
+        room = shm_link_room(s);
         if (room < LINE)
             return 0;
     }
@@ -193,28 +172,27 @@ static int shm_send(struct shm_link *s)
         s->out_head += sizeof(m);
         room -= sizeof(m);
         t->header_moved = true;
-        if (shm_would_offer(s, t))
-            shm_offer(s, t);
+        if (shm_link_would_offer(s, t))
+            shm_link_offer(s, t);
         s->has_sent = true;
         if (s->is_offering)
             return 1;
     }
     size = smaller(t->size - t->moved, smaller(room & ~(size_t)(GRAIN - 1), s->chunk));
     if (size)
-        shm_copy_in(s, (const unsigned char *)t->buf + t->moved, size);
+        shm_link_copy_in(s, (const unsigned char *)t->buf + t->moved, size);
     t->moved += size;
     if (t->moved == t->size) {
-        s->out_head = round_up(s->out_head, LINE);
+        s->out_head = shm_link_next_line(s->out_head);
         link_pop_send(&s->base);
     }
-    shm_publish(s, &s->out->head, s->out_head);
+    shm_link_publish(s, &s->out->head, s->out_head);
     return 1;
 }
 
-/* --- receiving ---------------------------------------------------------------------------------
- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
-static void shm_copy_out(struct shm_link *s, struct transfer *t, size_t size)
+static void shm_link_copy_out(struct shm_link *s, struct transfer *t, size_t size)
 {
     size_t at = (size_t)s->in_tail & (s->ring_size - 1);
     size_t first = smaller(size, s->ring_size - at);
@@ -225,40 +203,40 @@ static void shm_copy_out(struct shm_link *s, struct transfer *t, size_t size)
     s->in_tail += size;
 }
 
-/* The sender hears of free room by the quarter of a ring, not by the message: it always has the
- * rest. In whole lines, so that the end of a message may be rounded up into what it sees as free.
- */
-static void shm_free_room(struct shm_link *s)
+/* Tells the sender of free room in steps of a quarter of the ring, not at each message: it always
+ * has the rest. In whole lines, so that the end of a message may be rounded up into what the sender
+ * sees as free. */
+static void shm_link_free_room(struct shm_link *s)
 {
     if (s->in_tail - s->in_tail_told < s->ring_size / 4)
         return;
     s->in_tail_told = s->in_tail & ~(uint64_t)(LINE - 1);
-    shm_publish(s, &s->in->tail, s->in_tail_told);
+    shm_link_publish(s, &s->in->tail, s->in_tail_told);
 }
 
-/* Whether the message whose header stands at in_tail is in the ring or offered. */
-static bool shm_is_offered(const struct shm_link *s, const struct message *m)
+/* True if the message whose header is at in_tail is offered; false if it is in the ring. */
+static bool shm_link_is_offered(const struct shm_link *s, const struct message *m)
 {
     return m->size >= OFFER_LEAST && shm_offer_look(&s->in->offer) != OFFER_NONE &&
            s->in->offer.position == s->in_tail;
 }
 
-static void shm_answer(struct shm_link *s, enum shm_offer_state answer)
+static void shm_link_answer(struct shm_link *s, enum shm_offer_state answer)
 {
     struct transfer *t = s->base.recvs;
 
     if (!shm_offer_end(&s->in->offer, answer))
-        return; /* withdrawn: the sender has broken the group, as this rank is about to hear */
+        return; /* withdrawn: the sender has broken the group, as this rank is about to learn */
     s->is_taking = false;
     if (answer == OFFER_TAKEN)
         link_pop_recv(&s->base);
     else
         t->moved = 0;
-    shm_link_rouse(&s->base);
+    shm_link_wake_peer(s);
 }
 
-/* As shm_receive, of a message that is offered. */
-static int shm_take_offered(struct shm_link *s)
+/* As shm_link_receive, for a message that is offered. */
+static int shm_link_take_offered(struct shm_link *s)
 {
     struct transfer *t = s->base.recvs;
     size_t size = smaller(t->size - t->moved, OFFER_CHUNK);
@@ -267,22 +245,22 @@ static int shm_take_offered(struct shm_link *s)
         return 0;
     if (t->what == TRANSFER_REDUCE ||
         !shm_offer_read(&s->in->offer, (unsigned char *)t->buf + t->moved, t->moved, size)) {
-        shm_answer(s, OFFER_REFUSED);
+        shm_link_answer(s, OFFER_REFUSED);
         return 1;
     }
     t->moved += size;
     if (t->moved == t->size)
-        shm_answer(s, OFFER_TAKEN);
+        shm_link_answer(s, OFFER_TAKEN);
     return 1;
 }
 
-static int shm_receive(struct shm_link *s, struct fault *why)
+static int shm_link_receive(struct shm_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
     size_t size;
 
     if (s->is_taking)
-        return shm_take_offered(s);
+        return shm_link_take_offered(s);
     if (s->in_head == s->in_tail) {
         s->in_head = atomic_load_explicit(&s->in->head, memory_order_acquire);
         if (s->in_head == s->in_tail)
@@ -296,29 +274,29 @@ static int shm_receive(struct shm_link *s, struct fault *why)
         rc = message_check(s->base.group, &m, t, why);
         if (rc)
             return rc;
-        s->is_taking = shm_is_offered(s, &m);
+        s->is_taking = shm_link_is_offered(s, &m);
         s->in_tail += s->is_taking ? LINE : sizeof(m);
         s->has_sent = false;
         t->header_moved = true;
         if (s->is_taking) {
-            shm_free_room(s);
+            shm_link_free_room(s);
             return 1;
         }
     }
     size = smaller(t->size - t->moved, smaller((size_t)(s->in_head - s->in_tail), s->chunk));
     if (size)
-        shm_copy_out(s, t, size);
+        shm_link_copy_out(s, t, size);
     if (t->moved == t->size) {
-        s->in_tail = round_up(s->in_tail, LINE);
+        s->in_tail = shm_link_next_line(s->in_tail);
         link_pop_recv(&s->base);
     }
-    shm_free_room(s);
+    shm_link_free_room(s);
     return 1;
 }
 
-/* The peer waits for this rank on the board, and this rank for the peer in its link: they will never meet.
- */
-static bool shm_is_missed(const struct shm_link *s, struct message *call)
+/* True if the peer waits for this rank on the board while this rank waits for the peer in its link:
+ * they would never meet. */
+static bool shm_link_is_missed(const struct shm_link *s, struct message *call)
 {
     const struct link *l = &s->base;
     const struct shm_board *b = l->group->board;
@@ -326,47 +304,47 @@ static bool shm_is_missed(const struct shm_link *s, struct message *call)
     return b && (l->recvs || l->sends) && shm_board_is_ahead(b, l->peer, call);
 }
 
-/* When idle, and after the ring: what was sent before counts. */
-static int shm_look_up(struct shm_link *s, struct fault *why)
+/* Called when nothing moved, after the ring was read: what was sent before the peer's end is still
+ * used. */
+static int shm_link_look_up(struct shm_link *s, struct fault *why)
 {
     struct link *l = &s->base;
     struct message call;
 
     if (atomic_load_explicit(&s->peer_slot->is_closed, memory_order_acquire))
         l->ended = true;
-    if (!shm_is_missed(s, &call) || atomic_load(&s->in->head) != s->in_tail)
+    if (!shm_link_is_missed(s, &call) || atomic_load(&s->in->head) != s->in_tail)
         return 0;
     if (s->is_offering && shm_offer_look(&s->out->offer) != OFFER_OPEN)
-        return 0; /* taken just before */
+        return 0; /* answered just now */
     return message_check(l->group, &call, l->recvs ? l->recvs : l->sends, why);
 }
 
-static int shm_progress(struct link *l, struct fault *why)
+static int shm_link_progress(struct link *l, struct fault *why)
 {
-    struct shm_link *s = shm_of(l);
+    struct shm_link *s = shm_link_of(l);
     int moved = 0, rc = 1;
 
     if (l->sends)
-        while (l->sends && shm_send(s))
+        while (l->sends && shm_link_send(s))
             moved = 1;
     while (l->recvs && rc > 0) {
-        rc = shm_receive(s, why);
+        rc = shm_link_receive(s, why);
         if (rc < 0)
             return rc;
         moved |= rc;
     }
-    return moved ? moved : shm_look_up(s, why);
+    return moved ? moved : shm_link_look_up(s, why);
 }
 
-/* --- sleeping ----------------------------------------------------------------------------------
- */
+/* --- sleeping --------------------------------------------------------------------------------- */
 
-static int shm_sleep(struct link *l, struct pollfd *p)
+static int shm_link_sleep(struct link *l, struct pollfd *p)
 {
-    struct shm_link *s = shm_of(l);
+    struct shm_link *s = shm_link_of(l);
     struct message call;
 
-    (void)p; /* the group's bell wakes us */
+    (void)p; /* the group's bell ends the sleep */
     atomic_store(&s->my_slot->is_asleep, 1);
     if (l->recvs && atomic_load(&s->in->head) != s->in_tail)
         return -1;
@@ -381,44 +359,43 @@ static int shm_sleep(struct link *l, struct pollfd *p)
         return -1;
     if (l->group->board && shm_board_has_come(l->group->board, l->peer))
         return -1;
-    return shm_is_missed(s, &call) ? -1 : 0;
+    return shm_link_is_missed(s, &call) ? -1 : 0;
 }
 
-static void shm_wake(struct link *l)
+static void shm_link_wake(struct link *l)
 {
-    atomic_store_explicit(&shm_of(l)->my_slot->is_asleep, 0, memory_order_relaxed);
+    atomic_store_explicit(&shm_link_of(l)->my_slot->is_asleep, 0, memory_order_relaxed);
 }
 
-/* The peer may read the buffer of an open offer at any time; what it has read so far no longer counts. */
-static void shm_cancel(struct link *l)
+/* The peer may read the buffer of an open offer at any time; after this, what it has read is
+ * discarded. */
+static void shm_link_cancel(struct link *l)
 {
-    struct shm_link *s = shm_of(l);
+    struct shm_link *s = shm_link_of(l);
 
     if (s->is_offering)
         shm_offer_end(&s->out->offer, OFFER_WITHDRAWN);
     s->is_offering = s->is_taking = false;
 }
 
-static void shm_close(struct link *l)
+static void shm_link_close(struct link *l)
 {
-    struct shm_link *s = shm_of(l);
+    struct shm_link *s = shm_link_of(l);
 
-    shm_cancel(l);
+    shm_link_cancel(l);
     atomic_store(&s->my_slot->is_closed, 1);
-    if (atomic_load(&s->peer_slot->is_asleep))
-        shm_ring_bell(s);
-    fork_guard_close(s->peer_bell);
+    shm_link_wake_peer(s);
     free(s);
 }
 
-static const struct link_ops shm_ops = {
+static const struct link_ops shm_link_ops = {
     .name = "shared memory",
-    .drain_ms = 0, /* what a peer wrote before its end is in the ring already */
-    .progress = shm_progress,
-    .sleep = shm_sleep,
-    .wake = shm_wake,
-    .cancel = shm_cancel,
-    .close = shm_close,
+    .drain_ms = 0, /* what a peer wrote before its end is already in the ring */
+    .progress = shm_link_progress,
+    .sleep = shm_link_sleep,
+    .wake = shm_link_wake,
+    .cancel = shm_link_cancel,
+    .close = shm_link_close,
 };
 
 int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segment *s, int me,
@@ -428,14 +405,13 @@ int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segme
 
     if (!l)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    link_init(&l->base, &shm_ops, g, peer);
+    link_init(&l->base, &shm_link_ops, g, peer);
     l->out = shm_segment_ring(s, me, them);
     l->in = shm_segment_ring(s, them, me);
     l->ring_size = shm_segment_ring_size(s);
     l->chunk = smaller(CHUNK, l->ring_size);
     l->my_slot = shm_segment_slot(s, me);
     l->peer_slot = shm_segment_slot(s, them);
-    l->peer_bell = -1;
     *out = &l->base;
     return 0;
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* shm_link.h: a link over two rings in shared memory, one each way. */
+/* shm_link.h: a link over two rings in shared memory, one in each direction. */
 #ifndef RUNTIME_TRANSPORT_SHM_LINK_H
 #define RUNTIME_TRANSPORT_SHM_LINK_H
 
 #include "runtime/group/link.h"
 #include "runtime/transport/shm_segment.h"
 
-/* To `peer`; me and them: the indices of this process and the peer in the segment, which outlives
- * the link. */
+/* Makes a link to `peer`. me, them: the indices of this process and of the peer in the segment,
+ * which must outlive the link. ML_ERR_MEMORY. */
 int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segment *s, int me,
                   int them, struct fault *why);
-
-/* Rings the peer's bell if it sleeps. For whoever has written what it may wait for, with a sequentially
- * consistent store. */
-void shm_link_rouse(struct link *l);
 
 #endif

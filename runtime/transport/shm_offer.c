@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/shm_offer.h"
 
+#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-void shm_giver_init(struct shm_giver *me)
+struct shm_giver *shm_offer_giver_create(void)
 {
+    struct shm_giver *me = malloc(sizeof(*me));
+
+    if (!me)
+        return NULL;
     me->pid = (int32_t)getpid();
     /* Not a secret: any number that other processes don't have in the same place. */
     if (getrandom(&me->cookie, sizeof(me->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(me->cookie))
         me->cookie = (uint64_t)(uintptr_t)me ^ (uint64_t)me->pid << 48;
+    return me;
 }
 
 void shm_offer_make(struct shm_offer *o, const struct shm_giver *me, uint64_t position,
@@ -29,8 +35,8 @@ enum shm_offer_state shm_offer_look(const struct shm_offer *o)
     return atomic_load(&o->state);
 }
 
-/* The cookie comes last and by the same call: the kernel looks the process up once, so the payload is of whoever has the
- * cookie, and not of a process that got the number since. */
+/* The cookie is read last and by the same call: the kernel looks the process up once, so the
+ * payload belongs to the process that has the cookie, and not to one that got its number since. */
 bool shm_offer_read(const struct shm_offer *o, void *to, size_t offset, size_t size)
 {
     uint64_t cookie = 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_offer.h: a long message that its receiver reads straight from the sender's memory (process_vm_readv), one copy
- * instead of two. Its header goes through the ring (shm_link.c) as any other; beside the ring stands where the payload is.
- * Where the kernel doesn't allow it (Yama's ptrace_scope, seccomp, another user), the receiver says so and the payload
+ * shm_offer.h: a long message that its receiver reads straight from the sender's memory
+ * (process_vm_readv), one copy instead of two. Its header goes through the ring (shm_link.c) as any
+ * other; the offer beside the ring says where the payload is. If the kernel doesn't allow this
+ * (Yama's ptrace_scope, seccomp, another user), the receiver refuses the offer and the payload
  * follows through the ring.
  *
- * A sender whose call fails may have its buffer back at once: it withdraws the offer, and what was read then doesn't
- * count. So each offer ends by one atomic step of one side.
+ * A sender whose call fails may have its buffer back at once: it withdraws the offer, and what was
+ * read of it then is discarded. So each offer ends by one atomic step of one side.
  */
 #ifndef RUNTIME_TRANSPORT_SHM_OFFER_H
 #define RUNTIME_TRANSPORT_SHM_OFFER_H
@@ -21,34 +22,36 @@
 
 enum shm_offer_state { OFFER_NONE, OFFER_OPEN, OFFER_TAKEN, OFFER_REFUSED, OFFER_WITHDRAWN };
 
-/* In the segment, beside each ring: written by its sender while it is not open. */
+/* In the segment, beside each ring. The sender writes it while it is not open. */
 struct shm_offer {
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t state;
     int32_t pid;
-    uint64_t position; /* in the ring, of the header that it belongs to */
-    uint64_t address;  /* of the payload, in the sender's memory; of the cookie */
+    uint64_t position; /* of its header in the ring */
+    uint64_t address;  /* of the payload, and of the cookie, in the sender's memory */
     uint64_t cookie_address;
     uint64_t cookie;
 };
 
-/* What a sender's offers have in common: the cookie, in its own memory, tells that a process is still the same. */
+/* What all offers of a process have in common. The cookie, read from the sender's memory, shows
+ * that the process is still the same one. */
 struct shm_giver {
     uint64_t cookie;
     int32_t pid;
 };
 
-void shm_giver_init(struct shm_giver *me);
+/* To be freed with free(). NULL: out of memory. */
+struct shm_giver *shm_offer_giver_create(void);
 
-/* The sender's. The offer is open once the ring's head has passed `position`. */
+/* For the sender. The offer is open for the receiver once the ring's head has passed `position`. */
 void shm_offer_make(struct shm_offer *o, const struct shm_giver *me, uint64_t position,
                     const void *payload);
 
 enum shm_offer_state shm_offer_look(const struct shm_offer *o);
 
-/* The receiver's: copies `size` bytes from `offset` of the payload. False: it can't be read. */
+/* For the receiver: copies `size` bytes from `offset` of the payload. False: it can't be read. */
 bool shm_offer_read(const struct shm_offer *o, void *to, size_t offset, size_t size);
 
-/* Ends it. False: the other side has. */
+/* Ends the offer. False: the other side has already ended it. */
 bool shm_offer_end(struct shm_offer *o, enum shm_offer_state how);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,12 +14,12 @@
 #include <unistd.h>
 
 enum {
-    RING_MAX = 1 << 20, /* bytes: no faster beyond that */
-    RING_MIN = 1024, /* with hundreds of ranks; longer messages don't go through it (shm_offer.h) */
-    SEGMENT_AIM = 32 << 20, /* bytes that all rings together should stay below */
-    CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads are in a second-level cache */
+    RING_MAX = 1 << 20,     /* bytes: no faster beyond that */
+    RING_MIN = 1024,        /* with hundreds of ranks; longer messages are offered (shm_offer.h) */
+    SEGMENT_AIM = 32 << 20, /* bytes, which all rings together should not exceed */
+    CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads fit in a second-level cache */
     CELL_MIN = 4096,
-    CELLS_AIM = 8 << 20, /* bytes, of all */
+    CELLS_AIM = 8 << 20, /* bytes, for all cells together */
     SEGMENT_MAGIC = 0x4d4c5332,
 };
 
@@ -30,14 +31,14 @@ struct shm_head {
 
 struct shm_segment {
     char name[NAME_MAX];
-    bool is_named; /* made here, and still to be unlinked */
+    bool is_named; /* made by this process, and not unlinked yet */
     int count;
     size_t ring_size, cell_size;
     size_t head_size, part_size, size; /* of the head with its slots, of each part, of all */
     unsigned char *memory;
 };
 
-static size_t ring_size_for(int count)
+static size_t shm_segment_ring_size_for(int count)
 {
     size_t pairs = (size_t)count * (size_t)(count - 1), size = RING_MAX;
 
@@ -46,7 +47,7 @@ static size_t ring_size_for(int count)
     return size;
 }
 
-static size_t cell_size_for(int count)
+static size_t shm_segment_cell_size_for(int count)
 {
     size_t size = CELL_MAX;
 
@@ -55,20 +56,20 @@ static size_t cell_size_for(int count)
     return size;
 }
 
-static size_t ring_stride(size_t ring_size)
+static size_t shm_segment_ring_stride(size_t ring_size)
 {
     return sizeof(struct shm_ring) + ring_size;
 }
 
-/* Of a part: cells first, as they are whole pages, then lines, then rings. */
-static size_t lines_offset(const struct shm_segment *s)
+/* Offsets in a part: cells first, as they are whole pages, then lines, then rings. */
+static size_t shm_segment_lines_offset(const struct shm_segment *s)
 {
     return BOARD_CELLS * s->cell_size;
 }
 
-static size_t rings_offset(const struct shm_segment *s)
+static size_t shm_segment_rings_offset(const struct shm_segment *s)
 {
-    return lines_offset(s) + BOARD_LINES * sizeof(struct board_line);
+    return shm_segment_lines_offset(s) + BOARD_LINES * sizeof(struct board_line);
 }
 
 static size_t whole_pages(size_t size)
@@ -78,12 +79,12 @@ static size_t whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-static unsigned char *part_of(const struct shm_segment *s, int index)
+static unsigned char *shm_segment_part(const struct shm_segment *s, int index)
 {
     return s->memory + s->head_size + (size_t)index * s->part_size;
 }
 
-static int segment_new(struct shm_segment **out, const char *name, int count, struct fault *why)
+static int shm_segment_new(struct shm_segment **out, const char *name, int count, struct fault *why)
 {
     struct shm_segment *s = calloc(1, sizeof(*s));
 
@@ -93,18 +94,21 @@ static int segment_new(struct shm_segment **out, const char *name, int count, st
     }
     strcpy(s->name, name);
     s->count = count;
-    s->ring_size = ring_size_for(count);
-    s->cell_size = cell_size_for(count);
-    s->head_size = whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct shm_slot));
-    s->part_size = whole_pages(rings_offset(s) + (size_t)(count - 1) * ring_stride(s->ring_size));
+    s->ring_size = shm_segment_ring_size_for(count);
+    s->cell_size = shm_segment_cell_size_for(count);
+    s->head_size =
+        whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct sleeper_slot));
+    s->part_size = whole_pages(shm_segment_rings_offset(s) +
+                               (size_t)(count - 1) * shm_segment_ring_stride(s->ring_size));
     s->size = s->head_size + (size_t)count * s->part_size;
     *out = s;
     return 0;
 }
 
-/* The kernel takes the pages from the memory node of the processor that asks: the caller's own. */
-static int segment_allocate(const struct shm_segment *s, int fd, size_t offset, size_t size,
-                            struct fault *why)
+/* The kernel takes the pages from the memory node of the processor that allocates them: the
+ * caller's own. */
+static int shm_segment_allocate(const struct shm_segment *s, int fd, size_t offset, size_t size,
+                                struct fault *why)
 {
     int err;
 
@@ -119,7 +123,7 @@ static int segment_allocate(const struct shm_segment *s, int fd, size_t offset, 
                     s->size / 1024, s->count);
 }
 
-static int segment_map(struct shm_segment *s, int fd, int index, struct fault *why)
+static int shm_segment_map(struct shm_segment *s, int fd, int index, struct fault *why)
 {
     void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -131,11 +135,22 @@ static int segment_map(struct shm_segment *s, int fd, int index, struct fault *w
     return 0;
 }
 
+/* Allocates this process's part, with the head if it is the first one, and maps all of the
+ * segment. */
+static int shm_segment_take_part(struct shm_segment *s, int fd, int index, struct fault *why)
+{
+    size_t offset = index == 0 ? 0 : s->head_size + (size_t)index * s->part_size;
+    size_t size = s->part_size + (index == 0 ? s->head_size : 0);
+    int rc = shm_segment_allocate(s, fd, offset, size, why);
+
+    return rc ? rc : shm_segment_map(s, fd, index, why);
+}
+
 int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why)
 {
     struct shm_segment *s;
     struct shm_head *head;
-    int fd, rc = segment_new(&s, name, count, why);
+    int fd, rc = shm_segment_new(&s, name, count, why);
 
     if (rc)
         return rc;
@@ -150,10 +165,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
                       name, s->size / 1024);
         goto fail;
     }
-    rc = segment_allocate(s, fd, 0, s->head_size + s->part_size, why);
-    if (rc)
-        goto fail;
-    rc = segment_map(s, fd, 0, why);
+    rc = shm_segment_take_part(s, fd, 0, why);
     if (rc)
         goto fail;
     close(fd);
@@ -176,7 +188,7 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
     struct shm_segment *s;
     const struct shm_head *head;
     struct stat st;
-    int fd, rc = segment_new(&s, name, count, why);
+    int fd, rc = shm_segment_new(&s, name, count, why);
 
     if (rc)
         return rc;
@@ -189,10 +201,7 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
         rc = fault_set(why, ML_ERR_SYSTEM, "the shared memory %s is not this job's", name);
         goto fail;
     }
-    rc = segment_allocate(s, fd, s->head_size + (size_t)index * s->part_size, s->part_size, why);
-    if (rc)
-        goto fail;
-    rc = segment_map(s, fd, index, why);
+    rc = shm_segment_take_part(s, fd, index, why);
     if (rc)
         goto fail;
     head = (const struct shm_head *)s->memory;
@@ -247,9 +256,9 @@ bool shm_segment_is_crowded(struct shm_segment *s, int index)
     return members > CPU_COUNT(&all);
 }
 
-struct shm_slot *shm_segment_slot(struct shm_segment *s, int index)
+struct sleeper_slot *shm_segment_slot(struct shm_segment *s, int index)
 {
-    return (struct shm_slot *)(s->memory + sizeof(struct shm_head)) + index;
+    return (struct sleeper_slot *)(s->memory + sizeof(struct shm_head)) + index;
 }
 
 struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)
@@ -257,8 +266,8 @@ struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)
     /* Each sender has count - 1 rings: none to itself. */
     size_t number = (size_t)(to > from ? to - 1 : to);
 
-    return (struct shm_ring *)(part_of(s, from) + rings_offset(s) +
-                               number * ring_stride(s->ring_size));
+    return (struct shm_ring *)(shm_segment_part(s, from) + shm_segment_rings_offset(s) +
+                               number * shm_segment_ring_stride(s->ring_size));
 }
 
 size_t shm_segment_ring_size(const struct shm_segment *s)
@@ -274,8 +283,8 @@ int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct grou
     if (!b)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     b->group = g;
-    b->cells = part_of(s, 0);
-    b->lines = part_of(s, 0) + lines_offset(s);
+    b->cells = shm_segment_part(s, 0);
+    b->lines = shm_segment_part(s, 0) + shm_segment_lines_offset(s);
     b->stride = s->part_size;
     b->cell_size = s->cell_size;
     *out = b;

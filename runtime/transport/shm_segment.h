@@ -1,66 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm_segment.h: the memory that a group's members on one host share: a head with a slot for each, and a part for each
- * with its cells and lines on the board (shm_board.h) and its rings, one to each other member.
+ * shm_segment.h: the memory that a group's members on one host share: a head with a slot for each
+ * member, and a part for each with its cells and lines on the board (shm_board.h) and its rings,
+ * one to each other member.
  *
- *     ├ head, slot 0, slot 1 … ┼ part 0: cells, lines, ring 0→1, ring 0→2 … ┼ part 1: cells, lines, ring 1→0 … ┼ …
+ *     ├ head, slot 0 … ┼ part 0: cells, lines, ring 0→1, ring 0→2 … ┼ part 1: … ring 1→0 … ┼
  *
- * A part is whole pages, which its member itself allocates: so they lie on the memory node where it runs (--bind-to). All in
- * a part is written by its member and read by others. A write first fetches its line from where it lies, and in the end
- * puts it back there; what is written close by goes from node to node once, when it is read. Rings beside their
- * readers would cross twice. (A ring's tail and an offer's answer are its reader's: a line each.)
+ * A part consists of whole pages, which its member itself allocates, so that they lie on the memory
+ * node where it runs (--bind-to). All of a part is written by its member and read by others. A
+ * write first fetches its line from where it lies, and in the end puts it back there, so data that
+ * is written nearby crosses from node to node once, when it is read. Rings beside their readers
+ * would cross twice. (A ring's tail and the answer to an offer are written by the reader: a line
+ * each.)
  *
- * The lowest member makes the segment, with the head and its own part; then the others allocate theirs. Until all have said
- * that they have (group_join.c's second exchange), nobody touches a part but its member: a page that nobody could
- * allocate is SIGBUS. Then the name is removed, so that nothing is left however the processes end.
+ * The lowest member makes the segment, with the head and its own part; then the others allocate
+ * theirs. Until all have said that they have (group_join.c's second exchange), no process touches
+ * another one's part: touching a page that could not be allocated is SIGBUS. Then the name is
+ * removed, so that nothing is left however the processes end.
  */
 #ifndef RUNTIME_TRANSPORT_SHM_SEGMENT_H
 #define RUNTIME_TRANSPORT_SHM_SEGMENT_H
 
 #include "common/fault.h"
+#include "runtime/group/sleeper.h"
 #include "runtime/process/processor.h"
 #include "runtime/transport/shm_offer.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* One process's. */
-struct shm_slot {
-    _Alignas(PROCESSOR_LINE) _Atomic uint32_t is_asleep; /* about to poll: ring its bell */
-    _Atomic uint32_t is_closed;                          /* it has freed the group */
-    _Atomic int32_t processor; /* on which it waited last, from 1; 0: not known */
-    cpu_set_t processors;      /* that it may use, as it was when it mapped the segment */
-};
-
 /* A queue of bytes from one process to one other; positions only grow. */
 struct shm_ring {
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t head; /* written up to here, by the sender */
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t tail; /* read up to here, by the receiver */
-    struct shm_offer offer;                         /* the message under way that isn't in it */
+    struct shm_offer offer; /* the message under way that isn't in the ring */
     _Alignas(PROCESSOR_LINE) unsigned char bytes[];
 };
 
 struct shm_segment;
 
-/* Makes the segment `name` for `count` processes, as the one of index 0; or maps the one that it made, as
- * the one of `index`. Each allocates its part: ML_ERR_SYSTEM with the sizes if /dev/shm is too small. */
+/* shm_segment_create makes the segment `name` for `count` processes, as the process of index 0;
+ * shm_segment_open maps it, as the process of `index`. Each allocates its part. ML_ERR_SYSTEM, with
+ * the sizes if /dev/shm is too small; ML_ERR_MEMORY. */
 int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why);
 int shm_segment_open(struct shm_segment **out, const char *name, int count, int index,
                      struct fault *why);
-void shm_segment_unlink(struct shm_segment *s); /* the maker's; takes NULL, and may be repeated */
+void shm_segment_unlink(struct shm_segment *s); /* for its maker; takes NULL, and may be repeated */
 void shm_segment_close(struct shm_segment *s);  /* takes NULL */
 
-/* Whether member `index` and those that may use the same processors are more than these. Once all have mapped s. */
+/* True if the members that may use the same processors as member `index` are more than those
+ * processors. Only once all have mapped s. */
 bool shm_segment_is_crowded(struct shm_segment *s, int index);
 
-struct shm_slot *shm_segment_slot(struct shm_segment *s, int index);
+struct sleeper_slot *shm_segment_slot(struct shm_segment *s, int index);
 struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to);
 size_t shm_segment_ring_size(const struct shm_segment *s); /* bytes; a power of two */
 
-/* The board of g, all of whose members share s and have the same indices in both. To be freed. */
+/* The board of g, whose members all share s and have the same indices in both; to be freed with
+ * free(). ML_ERR_MEMORY. */
 struct group;
 struct shm_board;
 int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct group *g,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tcp_link.c: messages over a TCP connection. Header and payload go in one system call each way,
- * straight from and to the caller's memory. The sockets' buffers are left to the kernel, which
- * grows them to megabytes; setting them would stop that at net.core.wmem_max, a fraction.
+ * tcp_link.c: messages over a TCP connection. Header and payload are sent and received by one
+ * system call, straight from and to the caller's memory. The sizes of the socket's buffers are left
+ * to the kernel, which lets them grow to megabytes; setting them would limit that to
+ * net.core.wmem_max, a fraction.
  */
 #include "runtime/transport/tcp_link.h"
 
@@ -19,10 +20,8 @@
 #include <unistd.h>
 
 enum {
-    BOUNCE = 256 * 1024, /* bytes: what is to be reduced comes through here, in the L2 cache */
-    PART =
-        512 *
-        1024, /* bytes a system call: it holds the socket's lock, and acknowledgements wait for it */
+    BOUNCE = 256 * 1024, /* bytes: what is reduced comes through here, in the L2 cache */
+    PART = 512 * 1024,   /* bytes per system call: acknowledgements wait for its lock */
 };
 
 struct tcp_link {
@@ -31,17 +30,18 @@ struct tcp_link {
     struct message out_header, in_header;
     size_t out_header_moved, in_header_moved; /* bytes */
     unsigned char *bounce;
-    size_t bounce_have; /* bytes of an element whose rest is still to come */
+    size_t bounce_have; /* bytes of an element whose rest has not come yet */
 };
 
-static struct tcp_link *tcp_of(struct link *l)
+static struct tcp_link *tcp_link_of(struct link *l)
 {
     return (struct tcp_link *)l;
 }
 
-/* What may go next of header and payload, which may be empty. Returns the number of parts. */
-static int tcp_parts(struct iovec part[2], struct message *header, size_t header_moved,
-                     void *payload, size_t size)
+/* Fills `part` with what is next of header and payload, which may be empty. Returns the number of
+ * parts. */
+static int tcp_link_parts(struct iovec part[2], struct message *header, size_t header_moved,
+                          void *payload, size_t size)
 {
     int n = 0;
 
@@ -52,16 +52,16 @@ static int tcp_parts(struct iovec part[2], struct message *header, size_t header
     return n;
 }
 
-/* 0: try again later; the link is marked if there will be no later. */
-static int tcp_failed(struct tcp_link *s)
+/* Returns 0: try again later. If there will be no later, marks the link as ended. */
+static int tcp_link_failed(struct tcp_link *s)
 {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         s->base.ended = true;
     return 0;
 }
 
-/* > 0: something was sent and the socket may take more. */
-static int tcp_send(struct tcp_link *s)
+/* > 0: something was sent, and the socket may take more. */
+static int tcp_link_send(struct tcp_link *s)
 {
     struct transfer *t = s->base.sends;
     struct iovec part[2];
@@ -74,11 +74,11 @@ static int tcp_send(struct tcp_link *s)
         s->out_header_moved = 0;
         t->header_moved = true;
     }
-    m.msg_iovlen = (size_t)tcp_parts(part, &s->out_header, s->out_header_moved,
-                                     (char *)t->buf + t->moved, t->size - t->moved);
+    m.msg_iovlen = (size_t)tcp_link_parts(part, &s->out_header, s->out_header_moved,
+                                          (char *)t->buf + t->moved, t->size - t->moved);
     sent = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0)
-        return tcp_failed(s);
+        return tcp_link_failed(s);
     n = (size_t)sent;
     header = sizeof(s->out_header) - s->out_header_moved;
     header = header < n ? header : n;
@@ -91,9 +91,9 @@ static int tcp_send(struct tcp_link *s)
 
 /* Reduces the whole elements among the `size` bytes at the start of the bounce buffer; keeps the
  * rest. */
-static void tcp_reduce(struct tcp_link *s, struct transfer *t, size_t size)
+static void tcp_link_reduce(struct tcp_link *s, struct transfer *t, size_t size)
 {
-    size_t whole = size - size % type_size(s->base.group->call.type);
+    size_t whole = size - size % reduce_type_size(s->base.group->call.type);
 
     if (whole) {
         link_take(&s->base, t, s->bounce, whole);
@@ -102,8 +102,8 @@ static void tcp_reduce(struct tcp_link *s, struct transfer *t, size_t size)
     s->bounce_have = size - whole;
 }
 
-/* Where the payload's next bytes go, and how many at most. */
-static void *tcp_target(struct tcp_link *s, const struct transfer *t, size_t *size)
+/* Where the next bytes of the payload go, and how many at most. */
+static void *tcp_link_target(struct tcp_link *s, const struct transfer *t, size_t *size)
 {
     *size = t->size - t->moved;
     if (t->what != TRANSFER_REDUCE)
@@ -114,8 +114,8 @@ static void *tcp_target(struct tcp_link *s, const struct transfer *t, size_t *si
     return s->bounce + s->bounce_have;
 }
 
-/* Takes in `n` bytes that arrived: first of the header, then of the payload. */
-static int tcp_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why)
+/* Handles `n` bytes that have arrived: first of the header, then of the payload. */
+static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why)
 {
     size_t header = sizeof(s->in_header) - s->in_header_moved;
     int rc;
@@ -132,7 +132,7 @@ static int tcp_take(struct tcp_link *s, struct transfer *t, size_t n, struct fau
         t->header_moved = true;
     }
     if (t->what == TRANSFER_REDUCE)
-        tcp_reduce(s, t, s->bounce_have + n);
+        tcp_link_reduce(s, t, s->bounce_have + n);
     else
         t->moved += n;
     if (t->moved == t->size) {
@@ -143,8 +143,8 @@ static int tcp_take(struct tcp_link *s, struct transfer *t, size_t n, struct fau
 }
 
 /* > 0: something came, and there may be more; ML_ERR_*. A payload is never read past its expected
- * size, so that what belongs to the next message stays in the socket. */
-static int tcp_receive(struct tcp_link *s, struct fault *why)
+ * size, so that the next message stays in the socket. */
+static int tcp_link_receive(struct tcp_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
     struct iovec part[2];
@@ -158,27 +158,27 @@ static int tcp_receive(struct tcp_link *s, struct fault *why)
         if (!s->bounce)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    target = tcp_target(s, t, &size);
-    m.msg_iovlen = (size_t)tcp_parts(part, &s->in_header, s->in_header_moved, target, size);
+    target = tcp_link_target(s, t, &size);
+    m.msg_iovlen = (size_t)tcp_link_parts(part, &s->in_header, s->in_header_moved, target, size);
     came = recvmsg(s->fd, &m, MSG_DONTWAIT);
     if (came < 0)
-        return tcp_failed(s);
+        return tcp_link_failed(s);
     if (came == 0) {
         s->base.ended = true;
         return 0;
     }
-    return tcp_take(s, t, (size_t)came, why) < 0 ? why->code : 1;
+    return tcp_link_take(s, t, (size_t)came, why) < 0 ? why->code : 1;
 }
 
-static int tcp_progress(struct link *l, struct fault *why)
+static int tcp_link_progress(struct link *l, struct fault *why)
 {
-    struct tcp_link *s = tcp_of(l);
+    struct tcp_link *s = tcp_link_of(l);
     int moved = 0, rc = 1;
 
-    while (l->sends && tcp_send(s) > 0)
+    while (l->sends && tcp_link_send(s) > 0)
         moved = 1;
     while (l->recvs && rc > 0) {
-        rc = tcp_receive(s, why);
+        rc = tcp_link_receive(s, why);
         if (rc < 0)
             return rc;
         moved |= rc;
@@ -186,27 +186,27 @@ static int tcp_progress(struct link *l, struct fault *why)
     return moved;
 }
 
-static int tcp_sleep(struct link *l, struct pollfd *p)
+static int tcp_link_sleep(struct link *l, struct pollfd *p)
 {
-    /* An ended connection would be readable for ever; what ends the wait is the coordinator's word,
-     * or the time that it has. */
+    /* An ended connection would be readable for ever; the coordinator's message ends the wait, or
+     * the time allowed for it. */
     if (l->ended)
         return 0;
-    *p = (struct pollfd){.fd = tcp_of(l)->fd,
+    *p = (struct pollfd){.fd = tcp_link_of(l)->fd,
                          .events = (short)((l->recvs ? POLLIN : 0) | (l->sends ? POLLOUT : 0))};
     return 1;
 }
 
-static void tcp_wake(struct link *l)
+static void tcp_link_wake(struct link *l)
 {
     (void)l;
 }
 
-static void tcp_close(struct link *l)
+static void tcp_link_close(struct link *l)
 {
-    struct tcp_link *s = tcp_of(l);
+    struct tcp_link *s = tcp_link_of(l);
 
-    /* The end of the stream goes behind the data; a close alone, with something unread, would reset
+    /* The end of the stream is queued behind the data; a close alone, with unread data, would reset
      * the connection and might lose what is still under way. */
     shutdown(s->fd, SHUT_WR);
     fork_guard_close(s->fd);
@@ -214,15 +214,15 @@ static void tcp_close(struct link *l)
     free(s);
 }
 
-static const struct link_ops tcp_ops = {
+static const struct link_ops tcp_link_ops = {
     .name = "tcp",
     .spin_ns = 500 * 1000,
     .asks_kernel = true,
     .drain_ms = 300,
-    .progress = tcp_progress,
-    .sleep = tcp_sleep,
-    .wake = tcp_wake,
-    .close = tcp_close,
+    .progress = tcp_link_progress,
+    .sleep = tcp_link_sleep,
+    .wake = tcp_link_wake,
+    .close = tcp_link_close,
 };
 
 int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct fault *why)
@@ -233,7 +233,7 @@ int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct f
         close(fd);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    link_init(&s->base, &tcp_ops, g, peer);
+    link_init(&s->base, &tcp_link_ops, g, peer);
     s->fd = fd;
     fork_guard_add(fd);
     *out = &s->base;

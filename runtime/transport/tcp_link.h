@@ -5,7 +5,8 @@
 
 #include "runtime/group/link.h"
 
-/* Takes over `fd`: connected, handshake over, non-blocking, TCP_NODELAY (also in error). */
+/* Makes a link to `peer` over `fd`, which it takes over (also in error): connected, handshake
+ * completed, non-blocking, TCP_NODELAY. ML_ERR_MEMORY. */
 int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct fault *why);
 
 #endif

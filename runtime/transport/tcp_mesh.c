@@ -5,10 +5,10 @@
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/tcp_link.h"
 #include "runtime/transport/tcp_wire.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 enum {
-    BACKLOG = 1024,  /* all lower ranks may come at once */
-    STRANGERS = 64,  /* connections that have proved nothing, beyond one a peer */
-    NEWS_MS = 1000,  /* for the coordinator to say that a peer has ended */
+    BACKLOG = 1024,  /* all lower ranks may connect at once */
+    STRANGERS = 64,  /* accepted connections without a proof yet, besides one a peer */
+    NEWS_MS = 1000,  /* for the coordinator to report that a peer has ended */
     POLLS_FIXED = 3, /* listener, coordinator, bell */
 };
 
@@ -31,12 +31,12 @@ struct tcp_mesh {
     int missing;
     int listener;
     char where[ADDRESS_TEXT];
-    struct wire *wires;
+    struct tcp_wire *wires;
     int wire_count;
     struct pollfd *polls;
 };
 
-static int mesh_listen(struct tcp_mesh *m, struct fault *why)
+static int tcp_mesh_listen(struct tcp_mesh *m, struct fault *why)
 {
     const struct world *w = m->group->world;
     const char *ip = w->job.bind_ip[0] ? w->job.bind_ip : "127.0.0.1";
@@ -44,7 +44,7 @@ static int mesh_listen(struct tcp_mesh *m, struct fault *why)
     struct address bound;
     int rc = address_listen(ip, (uint16_t)port, BACKLOG, &m->listener, &bound, why);
 
-    /* Another thread may be splitting another group just now. */
+    /* Another thread may be splitting another group at this moment. */
     if (rc && port && m->group->id != COORD_WORLD)
         rc = address_listen(ip, 0, BACKLOG, &m->listener, &bound, why);
     if (rc)
@@ -74,14 +74,14 @@ int tcp_mesh_open(struct tcp_mesh **out, struct group *g, const bool *needed,
         goto fail;
     }
     for (int i = 0; i < m->wire_count; i++)
-        m->wires[i] = (struct wire){.fd = -1, .peer = -1};
+        m->wires[i] = (struct tcp_wire){.fd = -1, .peer = -1};
     for (int i = 0; i < g->size; i++) {
         m->needed[i] = needed[i];
         m->missing += needed[i];
         is_awaited |= i < g->rank && needed[i];
     }
     if (is_awaited) {
-        rc = mesh_listen(m, why);
+        rc = tcp_mesh_listen(m, why);
         if (rc)
             goto fail;
     }
@@ -98,7 +98,7 @@ void tcp_mesh_close(struct tcp_mesh *m)
     if (!m)
         return;
     for (int i = 0; i < m->wire_count && m->wires; i++)
-        wire_drop(&m->wires[i]);
+        tcp_wire_drop(&m->wires[i]);
     fork_guard_close(m->listener);
     free(m->polls);
     free(m->wires);
@@ -106,16 +106,16 @@ void tcp_mesh_close(struct tcp_mesh *m)
     free(m);
 }
 
-static struct wire *mesh_free_wire(struct tcp_mesh *m)
+static struct tcp_wire *tcp_mesh_free_wire(struct tcp_mesh *m)
 {
     for (int i = 0; i < m->wire_count; i++)
-        if (m->wires[i].state == WIRE_FREE)
+        if (m->wires[i].state == TCP_WIRE_FREE)
             return &m->wires[i];
     return NULL;
 }
 
 /* Every failure of a wire to a known peer ends here: it is named, with what it was doing. */
-static int mesh_wrap(const struct tcp_mesh *m, int peer, struct fault *why)
+static int tcp_mesh_wrap(const struct tcp_mesh *m, int peer, struct fault *why)
 {
     char who[GROUP_MEMBER_TEXT];
 
@@ -126,62 +126,63 @@ static int mesh_wrap(const struct tcp_mesh *m, int peer, struct fault *why)
 
 int tcp_mesh_found(struct tcp_mesh *m, int rank, const char *where, struct fault *why)
 {
-    struct wire *w;
+    struct tcp_wire *w;
     int rc;
 
     if (!m->needed[rank] || rank < m->group->rank)
         return 0;
-    w = mesh_free_wire(m); /* there is one for each peer, and nothing has been accepted yet */
+    w = tcp_mesh_free_wire(m); /* there is one for each peer, and nothing has been accepted yet */
     w->peer = rank;
     rc = address_parse(&w->to, where, why);
     if (!rc)
-        rc = wire_connect(w, m->group, why);
-    return rc ? mesh_wrap(m, rank, why) : 0;
+        rc = tcp_wire_connect(w, m->group, why);
+    return rc ? tcp_mesh_wrap(m, rank, why) : 0;
 }
 
-/* Strangers may be so many that the peer drops those it can't tell from them: once more. */
-static int mesh_connect_again(struct tcp_mesh *m, struct wire *w, struct fault *why)
+/* The peer may have dropped the connection because too many strangers connect to it: tries
+ * again. */
+static int tcp_mesh_connect_again(struct tcp_mesh *m, struct tcp_wire *w, struct fault *why)
 {
     struct address to = w->to;
     int peer = w->peer, rc;
 
-    wire_drop(w);
+    tcp_wire_drop(w);
     w->to = to;
     w->peer = peer;
-    rc = wire_connect(w, m->group, why);
-    return rc ? mesh_wrap(m, peer, why) : 0;
+    rc = tcp_wire_connect(w, m->group, why);
+    return rc ? tcp_mesh_wrap(m, peer, why) : 0;
 }
 
-static bool goes_before(const struct wire *a, const struct wire *b)
+static bool tcp_mesh_drops_before(const struct tcp_wire *a, const struct tcp_wire *b)
 {
     return a->has_spoken != b->has_spoken ? b->has_spoken : a->deadline_ms < b->deadline_ms;
 }
 
-/* A free wire, or that of the stranger who has been silent for longest. */
-static struct wire *mesh_wire_to_accept(struct tcp_mesh *m)
+/* A free wire, or that of the stranger that has been silent for longest, which is dropped. */
+static struct tcp_wire *tcp_mesh_wire_to_accept(struct tcp_mesh *m)
 {
-    struct wire *w = mesh_free_wire(m);
+    struct tcp_wire *w = tcp_mesh_free_wire(m);
 
     if (w)
         return w;
     for (int i = 0; i < m->wire_count; i++)
-        if (m->wires[i].peer < 0 && (!w || goes_before(&m->wires[i], w)))
+        if (m->wires[i].peer < 0 && (!w || tcp_mesh_drops_before(&m->wires[i], w)))
             w = &m->wires[i];
-    wire_drop(w);
+    tcp_wire_drop(w);
     return w;
 }
 
-static int mesh_accept(struct tcp_mesh *m, struct fault *why)
+static int tcp_mesh_accept(struct tcp_mesh *m, struct fault *why)
 {
     const struct world *world = m->group->world;
     int fd = -1;
 
-    /* Not all there are: those that are known should not wait for a flood. */
+    /* Not all that are waiting: known peers should not wait for a flood of strangers. */
     for (int i = 0; i < STRANGERS && (fd = address_accept(m->listener)) >= 0; i++) {
-        struct wire *w = mesh_wire_to_accept(m);
+        struct tcp_wire *w = tcp_mesh_wire_to_accept(m);
 
-        if (wire_accept(w, m->group, fd, NULL) != 0)
-            wire_drop(w);
+        if (tcp_wire_accept(w, m->group, fd, NULL) != 0)
+            tcp_wire_drop(w);
     }
     if (fd >= 0 || !address_is_exhausted(errno))
         return 0;
@@ -190,8 +191,8 @@ static int mesh_accept(struct tcp_mesh *m, struct fault *why)
                     world->job.host, m->where);
 }
 
-/* Which member an accepted wire belongs to: its rank in the group, or -1: nobody who is awaited. */
-static int mesh_whose(const struct tcp_mesh *m, const struct wire *w)
+/* Which member an accepted wire belongs to: its rank in the group; -1: not one that is expected. */
+static int tcp_mesh_whose(const struct tcp_mesh *m, const struct tcp_wire *w)
 {
     const struct auth_identity *id = auth_peer(w->auth);
     const struct group *g = m->group;
@@ -205,9 +206,9 @@ static int mesh_whose(const struct tcp_mesh *m, const struct wire *w)
     return -1;
 }
 
-static int mesh_link(struct tcp_mesh *m, struct wire *w, struct fault *why)
+static int tcp_mesh_link(struct tcp_mesh *m, struct tcp_wire *w, struct fault *why)
 {
-    int peer = w->peer >= 0 ? w->peer : mesh_whose(m, w), rc = 0;
+    int peer = w->peer >= 0 ? w->peer : tcp_mesh_whose(m, w), rc = 0;
 
     if (peer >= 0) {
         fork_guard_forget(w->fd);
@@ -216,11 +217,11 @@ static int mesh_link(struct tcp_mesh *m, struct wire *w, struct fault *why)
         m->needed[peer] = false;
         m->missing--;
     }
-    wire_drop(w);
+    tcp_wire_drop(w);
     return rc;
 }
 
-static int mesh_check_news(struct tcp_mesh *m, struct fault *why)
+static int tcp_mesh_check_news(struct tcp_mesh *m, struct fault *why)
 {
     struct group *g = m->group;
     struct news *n = g->world->news;
@@ -234,54 +235,54 @@ static int mesh_check_news(struct tcp_mesh *m, struct fault *why)
     return rc;
 }
 
-/* The wire to a known peer failed, as `mine` says. If that is because the peer has ended, the coordinator
- * says so in a moment. */
-static int mesh_failed(struct tcp_mesh *m, const struct wire *w, const struct fault *mine,
-                       struct fault *why)
+/* The wire to a known peer failed with `mine`. If that is because the peer has ended, the
+ * coordinator will say so in a moment. */
+static int tcp_mesh_failed(struct tcp_mesh *m, const struct tcp_wire *w, const struct fault *mine,
+                           struct fault *why)
 {
     int64_t deadline_ms = clock_ms() + NEWS_MS;
     int left;
 
     do {
         struct pollfd p[2] = {{.fd = news_fd(m->group->world->news), .events = POLLIN},
-                              {.fd = m->group->bell, .events = POLLIN}};
-        int rc = mesh_check_news(m, why);
+                              {.fd = m->group->waiting.bell, .events = POLLIN}};
+        int rc = tcp_mesh_check_news(m, why);
 
         if (rc)
             return rc;
         left = clock_left_ms(deadline_ms);
         if (poll(p, 2, left) > 0 && p[1].revents)
-            bell_silence(m->group->bell);
+            bell_silence(m->group->waiting.bell);
     } while (left > 0);
     *why = *mine;
-    return mesh_wrap(m, w->peer, why);
+    return tcp_mesh_wrap(m, w->peer, why);
 }
 
-/* Fails for wires to a known peer only. */
-static int mesh_step(struct tcp_mesh *m, struct wire *w, short revents, struct fault *why)
+/* Fails only for wires to a known peer. */
+static int tcp_mesh_step(struct tcp_mesh *m, struct tcp_wire *w, short revents, struct fault *why)
 {
-    bool was_connected = w->state == WIRE_SHAKING;
+    bool was_connected = w->state == TCP_WIRE_SHAKING;
     struct fault mine = {0};
     int rc;
 
-    if (w->state == WIRE_FREE)
+    if (w->state == TCP_WIRE_FREE)
         return 0;
-    rc = wire_step(w, revents, &mine);
+    rc = tcp_wire_step(w, revents, &mine);
     if (!rc && w->is_proved && w->out_size == 0)
-        return mesh_link(m, w, why);
+        return tcp_mesh_link(m, w, why);
     if (!rc && w->peer < 0 && clock_ms() > w->deadline_ms)
         rc = ML_ERR_TIMEOUT;
     if (!rc)
         return 0;
     if (w->peer >= 0 && was_connected && rc == ML_ERR_LINK)
-        return mesh_connect_again(m, w, why);
+        return tcp_mesh_connect_again(m, w, why);
     if (w->peer >= 0)
-        return mesh_failed(m, w, &mine, why);
-    wire_drop(w);
+        return tcp_mesh_failed(m, w, &mine, why);
+    tcp_wire_drop(w);
     return 0;
 }
 
-static int mesh_timed_out(const struct tcp_mesh *m, struct fault *why)
+static int tcp_mesh_timed_out(const struct tcp_mesh *m, struct fault *why)
 {
     const struct group *g = m->group;
     char who[GROUP_MEMBER_TEXT], others[32] = "";
@@ -303,28 +304,28 @@ static int mesh_timed_out(const struct tcp_mesh *m, struct fault *why)
                      g->members[g->rank], g->world->job.host, who, others);
 }
 
-static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
+static int tcp_mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     struct pollfd *p = m->polls;
     int rc, count = POLLS_FIXED;
 
     p[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
     p[1] = (struct pollfd){.fd = news_fd(m->group->world->news), .events = POLLIN};
-    p[2] = (struct pollfd){.fd = m->group->bell, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = m->group->waiting.bell, .events = POLLIN};
     for (int i = 0; i < m->wire_count; i++) {
-        const struct wire *w = &m->wires[i];
-        bool wants_out = w->state == WIRE_CONNECTING || w->out_size;
+        const struct tcp_wire *w = &m->wires[i];
+        bool wants_out = w->state == TCP_WIRE_CONNECTING || w->out_size;
 
         p[POLLS_FIXED + i] =
             (struct pollfd){.fd = w->fd, .events = (short)(POLLIN | (wants_out ? POLLOUT : 0))};
-        if (w->fd >= 0) /* poll() takes no more than the process may have descriptors */
+        if (w->fd >= 0) /* poll() takes no more entries than the process may have descriptors */
             count = POLLS_FIXED + i + 1;
     }
     rc = poll(p, (nfds_t)count, clock_left_ms(deadline_ms));
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     if (rc == 0 || clock_left_ms(deadline_ms) == 0)
-        return mesh_timed_out(m, why);
+        return tcp_mesh_timed_out(m, why);
     for (int i = 0; i < count && rc < 0; i++)
         p[i].revents = 0;
     return 0;
@@ -333,23 +334,23 @@ static int mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
 int tcp_mesh_run(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     while (m->missing) {
-        int rc = mesh_poll(m, deadline_ms, why);
+        int rc = tcp_mesh_poll(m, deadline_ms, why);
 
         if (rc)
             return rc;
         if (m->polls[2].revents)
-            bell_silence(m->group->bell);
+            bell_silence(m->group->waiting.bell);
         if (m->polls[1].revents || m->polls[2].revents) {
-            rc = mesh_check_news(m, why);
+            rc = tcp_mesh_check_news(m, why);
             if (rc)
                 return rc;
         }
         for (int i = 0; i < m->wire_count; i++) {
-            rc = mesh_step(m, &m->wires[i], m->polls[POLLS_FIXED + i].revents, why);
+            rc = tcp_mesh_step(m, &m->wires[i], m->polls[POLLS_FIXED + i].revents, why);
             if (rc)
                 return rc;
         }
-        rc = m->polls[0].revents ? mesh_accept(m, why) : 0;
+        rc = m->polls[0].revents ? tcp_mesh_accept(m, why) : 0;
         if (rc)
             return rc;
     }

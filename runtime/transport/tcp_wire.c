@@ -2,8 +2,8 @@
 #include "runtime/transport/tcp_wire.h"
 
 #include "common/clock.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/world.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,15 +11,15 @@
 
 enum { STRANGER_MS = 10000 /* for the handshake of an accepted connection */ };
 
-void wire_drop(struct wire *w)
+void tcp_wire_drop(struct tcp_wire *w)
 {
     fork_guard_close(w->fd);
     auth_destroy(w->auth);
     frame_reader_destroy(w->reader);
-    *w = (struct wire){.fd = -1, .peer = -1};
+    *w = (struct tcp_wire){.fd = -1, .peer = -1};
 }
 
-int wire_connect(struct wire *w, const struct group *g, struct fault *why)
+int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *why)
 {
     const struct world *world = g->world;
     struct auth_identity me = {
@@ -35,11 +35,11 @@ int wire_connect(struct wire *w, const struct group *g, struct fault *why)
     if (rc)
         return rc;
     w->out = auth_output(w->auth, &w->out_size);
-    w->state = WIRE_CONNECTING;
+    w->state = TCP_WIRE_CONNECTING;
     return 0;
 }
 
-int wire_accept(struct wire *w, const struct group *g, int fd, struct fault *why)
+int tcp_wire_accept(struct tcp_wire *w, const struct group *g, int fd, struct fault *why)
 {
     const struct world *world = g->world;
     int rc;
@@ -51,12 +51,12 @@ int wire_accept(struct wire *w, const struct group *g, int fd, struct fault *why
         rc = frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, why);
     if (rc)
         return rc;
-    w->state = WIRE_SHAKING;
+    w->state = TCP_WIRE_SHAKING;
     w->deadline_ms = clock_ms() + STRANGER_MS;
     return 0;
 }
 
-static int wire_finish_connect(struct wire *w, struct fault *why)
+static int tcp_wire_finish_connect(struct tcp_wire *w, struct fault *why)
 {
     int err = 0;
     socklen_t size = sizeof(err);
@@ -65,11 +65,11 @@ static int wire_finish_connect(struct wire *w, struct fault *why)
         err = errno;
     if (err)
         return fault_os(why, ML_ERR_LINK, err, "connect");
-    w->state = WIRE_SHAKING;
+    w->state = TCP_WIRE_SHAKING;
     return 0;
 }
 
-static int wire_write(struct wire *w, struct fault *why)
+static int tcp_wire_write(struct tcp_wire *w, struct fault *why)
 {
     while (w->out_size) {
         ssize_t n = send(w->fd, w->out, w->out_size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -86,9 +86,9 @@ static int wire_write(struct wire *w, struct fault *why)
     return 0;
 }
 
-/* Reads no further than the handshake: what follows on the stream are the peer's first messages,
- * but it sends none before all members are connected. */
-static int wire_read(struct wire *w, struct fault *why)
+/* Reads no further than the handshake: the peer's first messages follow on the stream, but it sends
+ * none before all members are connected. */
+static int tcp_wire_read(struct tcp_wire *w, struct fault *why)
 {
     unsigned char bytes[4096];
     ssize_t n = recv(w->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -110,23 +110,23 @@ static int wire_read(struct wire *w, struct fault *why)
         w->has_spoken |= rc == 0;
     }
     if (rc < 0) {
-        wire_write(w, NULL); /* tells the peer why, if it is still there */
+        tcp_wire_write(w, NULL); /* tells the peer why, if it is still there */
         return rc;
     }
-    return wire_write(w, why);
+    return tcp_wire_write(w, why);
 }
 
-int wire_step(struct wire *w, short revents, struct fault *why)
+int tcp_wire_step(struct tcp_wire *w, short revents, struct fault *why)
 {
     int rc = 0;
 
     if (!revents)
         return 0;
-    if (w->state == WIRE_CONNECTING)
-        rc = wire_finish_connect(w, why);
+    if (w->state == TCP_WIRE_CONNECTING)
+        rc = tcp_wire_finish_connect(w, why);
     if (!rc)
-        rc = wire_write(w, why);
+        rc = tcp_wire_write(w, why);
     if (!rc && (revents & (POLLIN | POLLHUP | POLLERR)))
-        rc = wire_read(w, why);
+        rc = tcp_wire_read(w, why);
     return rc;
 }

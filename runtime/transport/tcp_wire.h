@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tcp_wire.h: one connection of a mesh that is being made (tcp_mesh.h), up to the proof of who is there. */
+/* tcp_wire.h: one connection that a mesh is making (tcp_mesh.h), until both sides have proved who
+ * they are. */
 #ifndef RUNTIME_TRANSPORT_TCP_WIRE_H
 #define RUNTIME_TRANSPORT_TCP_WIRE_H
 
@@ -12,29 +13,31 @@
  * accepting:                  SHAKING ──proved, expected──▶ a link
  *                                └──anything else──▶ dropped; a stranger may not disturb
  */
-enum wire_state { WIRE_FREE, WIRE_CONNECTING, WIRE_SHAKING };
+enum tcp_wire_state { TCP_WIRE_FREE, TCP_WIRE_CONNECTING, TCP_WIRE_SHAKING };
 
-struct wire {
-    enum wire_state state;
+struct tcp_wire {
+    enum tcp_wire_state state;
     int fd;
     int peer; /* rank in the group; -1: accepted, not known yet */
     struct auth *auth;
     struct frame_reader *reader;
-    const unsigned char *out; /* what auth_output gave and the socket hasn't taken yet */
+    const unsigned char *out; /* of auth_output, not taken by the socket yet */
     size_t out_size;
-    bool has_spoken;     /* something that makes sense: strangers who haven't go first */
-    bool is_proved;      /* the peer has; a last output may be left */
-    int64_t deadline_ms; /* accepted ones */
-    struct address to;   /* connecting ones */
+    bool has_spoken;     /* it has sent a valid frame; strangers that have not are dropped first */
+    bool is_proved;      /* the peer has proved who it is; a last output may be left */
+    int64_t deadline_ms; /* clock_ms; of accepted ones */
+    struct address to;   /* of connecting ones */
 };
 
-/* Begins; *w is free, but for w->peer and w->to of a connecting one. wire_accept takes over `fd`. In error
- * wire_drop is still due. */
-int wire_connect(struct wire *w, const struct group *g, struct fault *why);
-int wire_accept(struct wire *w, const struct group *g, int fd, struct fault *why);
-void wire_drop(struct wire *w); /* closes whatever there is; *w is free then */
+/* Begin a connection; *w is free, except for w->peer and w->to of a connecting one. tcp_wire_accept
+ * takes over `fd`. In error tcp_wire_drop is still due. ML_ERR_LINK, ML_ERR_SYSTEM,
+ * ML_ERR_MEMORY. */
+int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *why);
+int tcp_wire_accept(struct tcp_wire *w, const struct group *g, int fd, struct fault *why);
+void tcp_wire_drop(struct tcp_wire *w); /* closes what there is; *w is free afterwards */
 
-/* Goes on after poll() gave `revents`. Over once is_proved and out_size is 0. ML_ERR_LINK, ML_ERR_REFUSED. */
-int wire_step(struct wire *w, short revents, struct fault *why);
+/* Goes on after poll() gave `revents`. The handshake is complete once is_proved is true and
+ * out_size is 0. ML_ERR_LINK, ML_ERR_REFUSED. */
+int tcp_wire_step(struct tcp_wire *w, short revents, struct fault *why);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The environments that batch systems give their jobs, in data/*.env: each tells in its first line what mlaunch makes
-# of it, or refuses. @DIR@ is the folder of the node files.
+# The environments that batch systems give their jobs, in data/*.env. The first line of each says
+# what mlaunch makes of it, or how it refuses. @DIR@ is the folder of the node files.
 . "${0%/*}/../lib/test.sh"
 here=$SOURCE/tests/batch/data
 
@@ -9,8 +9,10 @@ here=$SOURCE/tests/batch/data
 planned() {
     local -a set
     mapfile -t set < <(grep -v '^#' "$1" | sed "s|@DIR@|$here|")
-    if env "${set[@]}" "$MLAUNCH" --dry-run --agent-launcher ssh -- true > "$T/plan" 2> "$T/errors"; then
-        sed -n 's/^host [0-9]*: \([^ ]*\) (.*, \([0-9]*\) slots*).*/\1:\2/p' "$T/plan" | paste -sd' ' -
+    if env "${set[@]}" "$MLAUNCH" --dry-run --agent-launcher ssh -- true > "$T/plan" \
+        2> "$T/errors"; then
+        sed -n 's/^host [0-9]*: \([^ ]*\) (.*, \([0-9]*\) slots*).*/\1:\2/p' "$T/plan" |
+            paste -sd' ' -
     else
         echo "$? $(sed "s|$here|@DIR@|" "$T/errors")"
     fi
@@ -20,7 +22,7 @@ for file in "$here"/*.env; do
     check_output "$(sed -n '1s/^# //p' "$file")" "$(basename "$file" .env)" planned "$file"
 done
 
-# An explicit list wins; what is outside is used with a warning.
+# An explicit list wins; a host outside the allocation is used, with a warning.
 export SLURM_JOB_NODELIST='n[1-2]' SLURM_TASKS_PER_NODE='2(x2)' SLURM_JOB_ID=7
 check_error 0 '^mlaunch: warning: --hosts: host x is not in the allocation \(Slurm job 7\): it is used all the same' \
     "a host outside" "$MLAUNCH" --dry-run -H n1,x -- true
@@ -32,9 +34,12 @@ check_error 0 '^mlaunch: warning: .*hostfile: host y is not in the allocation \(
 check_match '^host 0: y ' "$OUT" "is used too"
 check "hosts inside" "$MLAUNCH" --dry-run -H n2 -- true
 check_output "" "need no warning" cat "$ERR"
-check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent "$MLAUNCH" --dry-run -- true
+check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent \
+    "$MLAUNCH" --dry-run -- true
 check_match '^host 0: n1 \(SSH, 2 slots\)' "$OUT" "the plan says so"
-check_error 125 'SLURM_JOB_NODELIST: .n\[1-. is not understood' "a list that makes no sense" env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
-check_error 0 'SLURM_JOB_NODELIST: .n\[1-. is not understood; the hosts of --hosts are used' "does not stop hosts that are named" \
+check_error 125 'SLURM_JOB_NODELIST: .n\[1-. is not understood' \
+    "a list that makes no sense" env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
+check_error 0 'SLURM_JOB_NODELIST: .n\[1-. is not understood; the hosts of --hosts are used' \
+    "does not stop hosts that are named" \
     env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" --dry-run -H a -- true
 done_testing

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Slurm accounts for every rank: the processes of each, daemons too, belong to the job's step on their node, whose
-# memory and CPU time sstat tells. Slurm knows a step's processes by descent here, in slurm-cgroup.t by cgroups.
+# Slurm accounts for every rank: the processes of each, daemons too, belong to the job's step on
+# their node, whose memory and CPU time sstat tells. Slurm knows a step's processes by descent here,
+# in slurm-cgroup.t by cgroups.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
@@ -16,18 +17,22 @@ fi
 slurm_up 2
 cd "$T" || exit 1
 
-# Four ranks tell where they are and start a daemon; one of each node uses 64 MiB and a processor. What a user sets for
-# steps of their own is not for the step of an agent, which stands for two ranks: its size would be wrong, its output labelled.
+# Four ranks print where they are and start a daemon; one on each node uses 64 MiB and a processor.
+# The user's settings for steps are not passed to an agent's step, which stands for two ranks: its
+# size would be wrong and its output labelled.
 fresh_mark
 export SRUN_CPUS_PER_TASK=1 SLURM_EXACT=1 SLURM_LABELIO=1
-batch --nodes 2 --ntasks-per-node 2 --extra --cpus-per-task=2 -x "$mark" run --output raw -- sh -c 'setsid sleep 1001 &
+batch --nodes 2 --ntasks-per-node 2 --extra --cpus-per-task=2 -x "$mark" run --output raw -- sh -c \
+    'setsid sleep 1001 &
     echo "$SLURMD_NODENAME $$ $! $SLURM_CPUS_PER_TASK"
     [ "$MLAUNCH_LOCAL_RANK" = 0 ] || exec sleep 1002
     exec dd if=/dev/zero of=/dev/null bs=64M 2> /dev/null'
-wait_for '[ "$(cat "$out" 2> /dev/null | wc -l)" = 4 ] && running "sleep 1002" 2' 30 || fail "ranks start" "$(cat "$out")"
+wait_for '[ "$(cat "$out" 2> /dev/null | wc -l)" = 4 ] && running "sleep 1002" 2' 30 ||
+    fail "ranks start" "$(cat "$out")"
 
-# step_of NODE PID: the number of the step to which Slurm counts it.
-step_of() { netns exec "$1" scontrol listpids "$job" | awk -v pid="$2" -v job="$job" '$1 == pid && $2 == job && $3 ~ /^[0-9]+$/ { print $3 }'; }
+# step_of NODE PID: the number of the step to which Slurm assigns the process.
+step_of() { netns exec "$1" scontrol listpids "$job" | awk -v pid="$2" -v job="$job" \
+    '$1 == pid && $2 == job && $3 ~ /^[0-9]+$/ { print $3 }'; }
 unset SRUN_CPUS_PER_TASK SLURM_EXACT SLURM_LABELIO
 while read -r node rank daemon processors; do
     check_output 2 "a rank on $node knows how many processors are for it" echo "$processors"
@@ -35,15 +40,19 @@ while read -r node rank daemon processors; do
     check_match '^[01]$' <(echo "$step") "a rank on $node belongs to a step of the job"
     check_output "$step" "its daemon to the same" step_of "$node" "$daemon"
     [ -z "${with_cgroups:-}" ] || for controller in freezer memory cpuacct; do
-        check_match ":$controller:.*/job_$job/step_$step(/|\$)" <(netns exec "$node" cat "/proc/$daemon/cgroup") "the $controller cgroup is the step's"
+        check_match ":$controller:.*/job_$job/step_$step(/|\$)" <(netns exec "$node" cat \
+            "/proc/$daemon/cgroup") "the $controller cgroup is the step's"
     done
 done < "$out"
 for step in 0 1; do
-    check_match ' CPUs=4 Tasks=1 ' <(on_login scontrol -o show step "$job.$step") "step $step has all of the job's processors on its node"
+    check_match ' CPUs=4 Tasks=1 ' <(on_login scontrol -o show step "$job.$step") \
+        "step $step has all of the job's processors on its node"
 done
-check_output "$N1 $N2" "there is a step a node" sh -c 'cut -d" " -f1 "$1" | sort -u | paste -sd" " -' sh "$out"
+check_output "$N1 $N2" "there is a step a node" sh -c \
+    'cut -d" " -f1 "$1" | sort -u | paste -sd" " -' sh "$out"
 
-# used: the steps of ranks that have used 64 MiB and at least a second, a line each. sstat's units: 65536K, 64.50M.
+# used: the steps of ranks that have used 64 MiB and at least a second, a line each. sstat's units:
+# 65536K, 64.50M.
 used() {
     on_login sstat -a -n -P -j "$job" --format=JobID,Nodelist,MaxRSS,AveCPU | awk -F'|' '
         $1 !~ /\.[0-9]+$/ { next }

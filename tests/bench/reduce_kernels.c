@@ -4,10 +4,11 @@
  * one operand a second. A table: a row for each type and operation, with the kernels for any CPU,
  * for AVX2 and for AVX-512 (runtime/kernel/reduce_op.h).
  */
-#include "runtime/kernel/reduce_kernels.h"
+#include "runtime/kernel/reduce_op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { ROUNDS = 7, ROUND_BYTES = 64 << 20 };
@@ -30,7 +31,7 @@ static double rate_GBps(reduce_fn *f, void *out, const void *a, const void *b, s
         double begin = now_s(), rate;
 
         for (size_t i = 0; i < times; i++)
-            f(out, a, b, size / type_size(type));
+            f(out, a, b, size / reduce_type_size(type));
         rate = (double)(times * size) / (now_s() - begin) / 1e9;
         best = rate > best ? rate : best;
     }
@@ -54,9 +55,9 @@ int main(int argc, char **argv)
     printf("| type | op | any x86-64 | AVX2 | AVX-512 |\n|---|---|---|---|---|\n");
     for (int type = 0; type < REDUCE_TYPES; type++)
         for (int op = 0; op < REDUCE_OPS; op++) {
-            if (!op_is_valid(type, op))
+            if (!reduce_op_is_valid(type, op))
                 continue;
-            printf("| %s | %s |", type_name(type), op_name(op));
+            printf("| %s | %s |", reduce_type_name(type), reduce_op_name(op));
             for (int cpu = 0; cpu < REDUCE_CPUS; cpu++) {
                 reduce_fn *f = reduce_op_for(cpu, type, op);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --agent-command: whatever gives a pipe to a program over there starts an agent. Here it is nsenter, by netns-hosts.
+# --agent-command: any command that gives a pipe to a program on a host starts an agent there. Here
+# it is nsenter, run by netns-hosts.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -9,15 +10,17 @@ export NETNS=$TEST_LIB/netns-hosts TMPDIR=$T
 enter="'$NETNS' exec {host}"
 ml() { "$MLAUNCH" --agent-command "$enter" -H "$H1,$H2" "$@"; }
 
-# Two hosts that SSH has no part in.
+# Two hosts, without SSH.
 check "two hosts" ml -n 4 --ppn 2 --output raw -- sh -c 'echo $(hostname)/$MLAUNCH_LOCAL_RANK'
 cp "$OUT" "$T/lines"
 check_output "$(printf '%s\n' "$H1/0" "$H1/1" "$H2/0" "$H2/1")" "each host has its ranks" \
     sort "$T/lines"
 "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv" > "$T/one" 2>&1
-check "they work together over their own network" ml -n 4 --ppn 2 --output raw -- "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv"
+check "they work together over their own network" ml -n 4 --ppn 2 --output raw -- \
+    "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv"
 cp "$OUT" "$T/lines"
-check_output "$(grep -o 'checksum.*' "$T/one")" "and find what one rank finds" grep -o 'checksum.*' "$T/lines"
+check_output "$(grep -o 'checksum.*' "$T/one")" "and find what one rank finds" grep -o \
+    'checksum.*' "$T/lines"
 check_output 300000 "bytes pass unchanged" sh -c 'head -c 300000 /dev/urandom > "$1/in"
     "$2" --agent-command "$3" -H "$4" --output raw -- cat < "$1/in" > "$1/out" && cmp "$1/in" "$1/out" && wc -c < "$1/out"' \
     sh "$T" "$MLAUNCH" "$enter" "$H1"
@@ -26,7 +29,7 @@ check_match "^mlaunch: rank 1 on host $H2 .*exited with status 7" "$ERR" "and it
 check "the plan tells" ml --dry-run -- true
 check_match "^host 0: $H1 \(--agent-command\)" "$OUT" "how the agents are started"
 
-# No shell has a hand in it.
+# No shell interprets the command.
 check_error 125 'netns-hosts: (PREFIX|there is no host)' "words stay words" \
     "$MLAUNCH" --agent-command "'$NETNS' exec '\$(touch $T/shell)' {host}" -H "$H1" -- true
 check_status 1 "nothing was expanded" test -e "$T/shell"
@@ -35,15 +38,19 @@ check_status 1 "nothing was expanded" test -e "$T/shell"
 check_error 125 "^mlaunch: host $H1: netns-hosts ended with status [0-9]+ and started no agent; it said: .*No such file.*; it needs /no/agent of this build there" \
     "an agent that is not there" ml --agent /no/agent -- true
 check_match '^mlaunch: 2 of 2 hosts failed; nothing was started' "$ERR" "for each host"
-check_error 125 "host $H1: there is no program no-such-command in PATH here" "a command that is not there" \
+check_error 125 "host $H1: there is no program no-such-command in PATH here" \
+    "a command that is not there" \
     "$MLAUNCH" --agent-command 'no-such-command {host}' -H "$H1" -- true
-check_error 125 "host $H1: .*/echo writes to its standard output, where only the agent may: '$H1 " "a command that prints" \
+check_error 125 "host $H1: .*/echo writes to its standard output, where only the agent may: '$H1 " \
+    "a command that prints" \
     "$MLAUNCH" --agent-command 'echo {host}' -H "$H1" -- true
-check_error 125 "host $H1: true ended with status 0 and started no agent" "a command that does nothing" \
+check_error 125 "host $H1: true ended with status 0 and started no agent" \
+    "a command that does nothing" \
     "$MLAUNCH" --agent-command 'true {host}' -H "$H1" -- true
 check_error 125 "another build than this mlaunch" "an agent of another build" "$MLAUNCH" \
     --agent-command "sh -c 'exec \"\$1\" --build 0123456789abcdef' sh" -H "$H1" -- true
-check_error 125 "^mlaunch: error: --agent-command: .host. is not in it, so all 2 hosts" "a command for one place only" \
+check_error 125 "^mlaunch: error: --agent-command: .host. is not in it, so all 2 hosts" \
+    "a command for one place only" \
     "$MLAUNCH" --agent-command 'cat' -H "$H1,$H2" -- true
 check_error 125 "^mlaunch: error: --agent-command: .* ends inside a quotation" "an open quote" \
     "$MLAUNCH" --agent-command "cat 'a" -H "$H1" -- true
@@ -56,9 +63,11 @@ check_error 125 "^mlaunch: error: --agent-launcher srun: this is no Slurm job" "
 # begin NAME: a job of two ranks on two hosts in the background; sets $mark and $pid.
 begin() {
     mark=$(new_mark "$1")
-    "$MLAUNCH" --agent-command "$enter" -H "$H1,$H2" -n 2 --ppn 1 -x "$mark" -- sleep 1000 > "$T/$1.out" 2> "$T/$1.err" &
+    "$MLAUNCH" --agent-command "$enter" -H "$H1,$H2" -n 2 --ppn 1 -x "$mark" -- sleep 1000 \
+        > "$T/$1.out" 2> "$T/$1.err" &
     pid=$!
-    wait_for "[ \$(survivors '$mark' | grep -c 'sleep 1000') -eq 2 ]" 20 || fail "$1: ranks start" "$(cat "$T/$1.err")"
+    wait_for "[ \$(survivors '$mark' | grep -c 'sleep 1000') -eq 2 ]" 20 ||
+        fail "$1: ranks start" "$(cat "$T/$1.err")"
 }
 begin killed
 kill -KILL "$pid"
@@ -77,7 +86,7 @@ check_status 125 "a host dies: the job fails" wait "$pid"
 check_match "^mlaunch: .*host $H2 was lost" "$T/host.err" "naming the host"
 no_survivors "and nothing is left" "$mark" 3
 
-# The pipes of other tools. Network namespaces with names, as in the manual.
+# Other tools that give a pipe. Named network namespaces, as in the manual.
 net1=mlt$$a net2=mlt$$b
 for net in "$net1" "$net2"; do
     at_exit ip netns del "$net"
@@ -91,10 +100,12 @@ for net in "$net1 10.87.0.1/24" "$net2 10.87.0.2/24"; do
     ip -n "$1" link set lo up
     ip -n "$1" link set eth0 up
 done
-check "ip netns exec" "$MLAUNCH" --agent-command 'ip netns exec {host}' -H "$net1,$net2" -n 4 --ppn 2 --output raw \
+check "ip netns exec" "$MLAUNCH" --agent-command 'ip netns exec {host}' -H "$net1,$net2" -n 4 \
+    --ppn 2 --output raw \
     -- "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv"
 cp "$OUT" "$T/lines"
-check_output "$(grep -o 'checksum.*' "$T/one")" "its ranks work together" grep -o 'checksum.*' "$T/lines"
+check_output "$(grep -o 'checksum.*' "$T/one")" "its ranks work together" grep -o 'checksum.*' \
+    "$T/lines"
 
 # Containers: a root, processes, /tmp and a name of their own. The caller's directory is not there.
 mkdir "$T/root" "$T/outside"
@@ -116,12 +127,16 @@ exec unshare --mount --uts --ipc --pid --fork --kill-child sh -ec '
 EOF
 chmod +x "$T/enter"
 cd "$T/outside" || exit 1
-check "containers" "$MLAUNCH" --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 --output raw -- sh -c \
+check "containers" "$MLAUNCH" --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 \
+    --output raw -- sh -c \
     'echo "$(hostname) $(pwd) $(cd "$MLAUNCH_JOB_DIR" && cd ../.. && pwd) $(ls -d /etc 2>&1 | grep -c "No such")"'
-check_match "host c2: there is no directory $T/outside: its ranks start in /" "$ERR" "the caller's directory is not there"
+check_match "host c2: there is no directory $T/outside: its ranks start in /" "$ERR" \
+    "the caller's directory is not there"
 cp "$OUT" "$T/lines"
-check_output "$(printf '%s\n' 'c1 / /tmp 1' 'c1 / /tmp 1' 'c2 / /tmp 1' 'c2 / /tmp 1')" "but the ranks are within" sort "$T/lines"
-check "their ranks" "$MLAUNCH" -q --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 --output raw \
+check_output "$(printf '%s\n' 'c1 / /tmp 1' 'c1 / /tmp 1' 'c2 / /tmp 1' 'c2 / /tmp 1')" \
+    "but the ranks are within" sort "$T/lines"
+check "their ranks" "$MLAUNCH" -q --agent-command "'$T/enter' {host}" -H c1,c2 -n 4 --ppn 2 \
+    --output raw \
     -- "$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv"
 cp "$OUT" "$T/lines"
 check_output "$(grep -o 'checksum.*' "$T/one")" "work together" grep -o 'checksum.*' "$T/lines"

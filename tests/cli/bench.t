@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch bench: every operation is right and is reported in the table, as CSV and as JSON; bandwidths are NCCL's; nonsense
-# is refused before anything starts.
+# mlaunch bench: every operation is right and is reported in the table, as CSV and as JSON;
+# bandwidths are NCCL's; nonsense is refused before anything starts.
 TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 
@@ -13,7 +13,8 @@ bench() {
 # shellcheck disable=SC2154 # status: test.sh's
 # ends STATUS NAME: of the last bench.
 ends() {
-    if [ "$status" -eq "$1" ]; then pass "$2"; else fail "$2" "expected status $1" && diag_run bench; fi
+    if [ "$status" -eq "$1" ]; then pass "$2"; else fail "$2" "expected status $1" &&
+        diag_run bench; fi
 }
 header=op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,busbw_GBps,errors
 
@@ -26,7 +27,8 @@ csv_is_sound() {
         $11 != 0 { print "errors:", $0 }
         !($6 <= $7 && $7 <= $8) { print "times:", $0 }
         { d = $2 / $7 / 1000 - $9; if (d * d > 1e-4 * $9 * $9 + 1e-10) print "algbw:", $0 }
-        { d = factor * $9 - $10; if (d * d > 1e-4 * $10 * $10 + 1e-10) print "busbw:", $0 }' "$T/result"
+        { d = factor * $9 - $10; if (d * d > 1e-4 * $10 * $10 + 1e-10) print "busbw:", $0 }' \
+            "$T/result"
 }
 while read -r op factor; do
     bench "$op" -n 3 --sizes 5,3K,300K --check --csv
@@ -46,7 +48,8 @@ bw 1
 OPS
 bench barrier -n 3 --csv
 ends 0 "barrier runs"
-check_match '^barrier,0,0,,3,[0-9.]+,[0-9.]+,[0-9.]+,0.000000,0.000000,$' "$T/result" "it has times and no bandwidth, and nothing was checked"
+check_match '^barrier,0,0,,3,[0-9.]+,[0-9.]+,[0-9.]+,0.000000,0.000000,$' "$T/result" \
+    "it has times and no bandwidth, and nothing was checked"
 
 for type in bool int8 uint16 int64 float16 bfloat16 float64; do
     for op in sum prod min max; do
@@ -81,14 +84,16 @@ check_match '^# +4096 \|#' "$T/result" "and a bar"
 bench -n 2 --sizes 64 --stress 7
 check_output 7 "--stress prints every round" grep -c '^  round [1-7]: [0-9.]* us' "$T/result"
 bench -n 2 --sizes 8,64 --stress 5 --csv
-check_output 10 "as CSV a line a round" grep -cE '^all_reduce,(8|64),[0-9]+,float32,2,[1-5],[0-9.]+,[01]$' "$T/result"
+check_output 10 "as CSV a line a round" grep -cE \
+    '^all_reduce,(8|64),[0-9]+,float32,2,[1-5],[0-9.]+,[01]$' "$T/result"
 bench -n 2 --sizes 64 --stress 5 --json
 check_output 5 "as JSON too" python3 -c '
 import json, sys
 r = json.load(open(sys.argv[1]))["results"][0]
 print(len([us for us in r["rounds_us"] if us > 0]) if all(1 <= n <= 5 for n in r["outliers"]) else "outliers")' "$T/result"
 
-# Of every operation and backend every algorithm: none is refused by the library, and each has its times.
+# Of every operation and backend every algorithm: none is refused by the library, and each has its
+# times.
 for op in all_reduce all_gather reduce_scatter reduce broadcast; do
     for backend in shm tcp; do
         # over TCP --local net: else all would share memory
@@ -96,12 +101,14 @@ for op in all_reduce all_gather reduce_scatter reduce broadcast; do
         [ $backend = shm ] || way+=(--local net)
         bench $op -n 3 "${way[@]}" --sizes 64,16K --tune
         ends 0 "--tune $op, $backend"
-        check_output "2 rows, as wide as the head" "a row a size, times for every algorithm that can be used" awk -v backend="$backend" '
+        check_output "2 rows, as wide as the head" \
+            "a row a size, times for every algorithm that can be used" awk -v backend="$backend" '
             backend == "tcp" && /shared/ { print "needs shared memory:", $0 }
             /^# *bytes/ { head = NF - 4 } # without "#" and "table / fastest"
             /^ *[0-9]/ { n += NF - 1 == head && $2 > 0 && $3 > 0 && $NF > 0 }
             END { print n " rows, as wide as the head" }' "$T/result"
-        check_match "^#   MLAUNCH_ALGO=$op:[a-z-]+   from 6[0-9]+ to " "$T/result" "and what chooses the fastest"
+        check_match "^#   MLAUNCH_ALGO=$op:[a-z-]+   from 6[0-9]+ to " "$T/result" \
+            "and what chooses the fastest"
     done
 done
 bench -n 2 --sizes 0,64,4K,1M --plot "$T/times.svg"
@@ -109,7 +116,8 @@ ends 0 "--plot"
 check_output "3 3" "draws a point a size in each curve" python3 -c '
 import sys, xml.etree.ElementTree as tree
 paths = {p.get("class"): p.get("d") for p in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}path")}
-print(*[len(paths[name].replace("L", "M").split("M")) - 1 for name in ("time", "bandwidth")])' "$T/times.svg"
+print(*[len(paths[name].replace("L", "M").split("M")) - 1 for name in ("time", "bandwidth")])' \
+    "$T/times.svg"
 bench -n 2 --sizes 64 --plot "$T/nowhere/times.svg"
 ends 2 "--plot into a directory that isn't there"
 check_match "cannot make a file in $T/nowhere: No such file or directory" "$ERR" "says so"

@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# RDMA devices with several ports, from the hosts' answers to what the ranks find. Such devices are made up
-# (probe-stand-in); that a rank opens the port it is told is tests/unit/test_port's and test_rails'.
+# RDMA devices with several ports, from the hosts' answers to what the ranks find. Such devices are
+# made up (probe-stand-in); that a rank opens the port it is told is tests/unit/test_port's and
+# test_rails'.
 . "${0%/*}/../lib/test.sh"
 grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
 
 # An installation of its own, in which the stand-in is mlaunch-probe.
 mkdir "$T/inst"
 cp "$AGENT" "$T/inst/"
-ln -s "$BUILD"/runtime/.libs/{libmlaunch.so.0,mlaunch-runtime.so} "$BUILD/rdma/.libs/mlaunch-rdma.so" "$SOURCE/runtime/python/mlaunch.py" "$T/inst/"
+ln -s "$BUILD"/runtime/.libs/{libmlaunch.so.0,mlaunch-runtime.so} \
+    "$BUILD/rdma/.libs/mlaunch-rdma.so" "$SOURCE/runtime/python/mlaunch.py" "$T/inst/"
 cp "$TEST_LIB/probe-stand-in" "$T/inst/mlaunch-probe"
 export PROBE_FABRIC=$T/fabric.json
 # shellcheck disable=SC2016
-hosts=(--agent "$T/inst/mlaunch-agent" --agent-command 'sh -c '\''PROBE_HOST=${0#h} exec "$@"'\'' {host}')
+hosts=(--agent "$T/inst/mlaunch-agent" --agent-command \
+    'sh -c '\''PROBE_HOST=${0#h} exec "$@"'\'' {host}')
 probe() { "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1,h2 "$@"; }
 # Each rank tells what the runtime will read, or what MLX would.
 # shellcheck disable=SC2016
-job() { "$MLAUNCH" "${hosts[@]}" --backend rdma --output raw "$@" -- sh -c '[ $MLAUNCH_RANK != 0 ] || cat "$MLAUNCH_JOB_DIR/rdma.json" "$MLX_IBV_DEVICES"'; }
+job() { "$MLAUNCH" "${hosts[@]}" --backend rdma --output raw "$@" -- sh -c \
+    '[ $MLAUNCH_RANK != 0 ] || cat "$MLAUNCH_JOB_DIR/rdma.json" "$MLX_IBV_DEVICES"'; }
 rows() { # rows FILE ROW…: a hostfile
     python3 -c 'import json, sys
 json.dump([{"ssh": "h%d" % i, "ips": ["127.0.0.1"], "rdma": json.loads(r)} for i, r in enumerate(sys.argv[2:])], open(sys.argv[1], "w"))' "$@"
@@ -33,12 +37,14 @@ check_match '^h0 +m +2 +active +Ethernet +4096 +10.2.0.1/24' "$OUT" "… shows e
 check_match '^h1 +x +- +y:1,y:2' "$OUT" "… and the matrix"
 check_output '[{"ssh": "h0", "rdma": [null, "m:1", "m:2"]},
  {"ssh": "h1", "rdma": ["x", null, ["y:1", "y:2"]]},
- {"ssh": "h2", "rdma": ["x", ["y:1", "y:2"], null]}]' "… is written with ports where there are several" cat "$T/found.json"
+ {"ssh": "h2", "rdma": ["x", ["y:1", "y:2"], null]}]' \
+     "… is written with ports where there are several" cat "$T/found.json"
 sed -i 's/"ssh": "h[0-9]",/& "ips": ["127.0.0.1"],/' "$T/found.json"
 check "a job takes that" job --hostfile "$T/found.json"
 wiring='"wiring": ?\[\[null, ?\["m:1"\], ?\["m:2"\]\], ?\[\["x"\], ?null, ?\["y:1", ?"y:2"\]\], ?\[\["x"\], ?\["y:1", ?"y:2"\], ?null\]\]'
 check_match "$wiring" "$OUT" "… and its ranks get the ports"
-check_match '^.*\[\[null,"m","m"\],\["x",null,"y"\],\["x","y",null\]\]' "$OUT" "… but MLX, which opens devices, the devices"
+check_match '^.*\[\[null,"m","m"\],\["x",null,"y"\],\["x","y",null\]\]' "$OUT" \
+    "… but MLX, which opens devices, the devices"
 rows "$T/plain.json" '[null, "m", "m"]' '["x", null, ["y:2", "y:1"]]' '["x", ["y:1", "y:2"], null]'
 check "devices without ports" job -v --hostfile "$T/plain.json"
 check_match '"wiring": ?\[\[null, ?\["m:1"\], ?\["m:2"\]\], ?\[\["x"\], ?null, ?\["y:2", ?"y:1"\]\], ?\[\["x"\], ?\["y:2", ?"y:1"\], ?null\]\]' \
@@ -57,15 +63,19 @@ refused() {
     check_output "" "… before a rank starts" cat "$OUT"
 }
 x='["x", null, "y:1"]' y='["x", "y:1", null]'
-refused "a port that does not exist" '^mlaunch: host h0: m has no port 3, only 1 to 2' '[null, "m:1", "m:3"]' "$x" "$y"
+refused "a port that does not exist" '^mlaunch: host h0: m has no port 3, only 1 to 2' \
+    '[null, "m:1", "m:3"]' "$x" "$y"
 refused "a port that leads elsewhere" \
     'host h0: .*bad.json says that m port 2 leads to host h1, but it is on one cable with x of host h2' '[null, "m:2", "m:1"]' "$x" "$y"
 refused "no port" "bad.json: hosts\[0\] \(h0\): rdma\[2\]: 'm:y' is not an RDMA device's name: behind the colon stands its port" \
     '[null, "m:1", "m:y"]' "$x" "$y"
-refused "with and without a port" 'rdma\[1\]: names m and m:2: give both a port' '[null, ["m", "m:2"], "m:1"]' "$x" "$y"
-check_error 125 "^mlaunch: error: --rdma-device: 'm:0' is not" "--rdma-device with no port" job -H h0,h1 --rdma-device m:0
+refused "with and without a port" 'rdma\[1\]: names m and m:2: give both a port' \
+    '[null, ["m", "m:2"], "m:1"]' "$x" "$y"
+check_error 125 "^mlaunch: error: --rdma-device: 'm:0' is not" "--rdma-device with no port" job \
+    -H h0,h1 --rdma-device m:0
 sed -i 's/"10.2.0.1"/null/' "$PROBE_FABRIC"
-refused "a port that is down" 'host h0: m port 2 is down: check its cable' '[null, "m:1", "m:2"]' "$x" "$y"
+refused "a port that is down" 'host h0: m port 2 is down: check its cable' '[null, "m:1", "m:2"]' \
+    "$x" "$y"
 check_error 125 'host h0: no RDMA device reaches host h2: here m port 1 .10.1.0.1/24., m port 2 .down.; there x .10.2.0.3/24.' \
     "… also where nothing is stated" probe
 check "the other port, which is the only one that is up" probe -H h0,h1 -o "$T/one.json"

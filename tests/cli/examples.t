@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The examples: results that are known from elsewhere, and the same for any number of ranks, bit for bit.
+# The examples: results that are known from elsewhere, and the same for any number of ranks, bit for
+# bit.
 . "${0%/*}/../lib/test.sh"
 
 EXAMPLES=$BUILD/examples
@@ -20,14 +21,17 @@ check "kmeans, one rank" job 1 -- "$EXAMPLES/kmeans" "$DATA/iris.csv"
 cp "$OUT" "$T/kmeans"
 check_match '^cluster 0: 50 flowers, centre 5.0060 3.4280 1.4620 0.2460 cm; 50 setosa, 0 versicolor, 0 virginica$' "$T/kmeans" \
     "cluster 0 is the setosas"
-check_match '^cluster 1: 62 flowers, .* 48 versicolor, 14 virginica$' "$T/kmeans" "cluster 1 is as R finds it"
+check_match '^cluster 1: 62 flowers, .* 48 versicolor, 14 virginica$' "$T/kmeans" \
+    "cluster 1 is as R finds it"
 check_match '^cluster 2: 38 flowers, .* 2 versicolor, 36 virginica$' "$T/kmeans" "cluster 2 too"
 check_match '^sum of squares: 78.851 cm.2$' "$T/kmeans" "and the sum of squares"
 check_match '^checksum: [0-9a-f]{16}$' "$T/kmeans" "there is a checksum"
 for n in 2 3 4 7; do
-    check_output "$(cat "$T/kmeans")" "kmeans, $n ranks: the same, bit for bit" job $n -- "$EXAMPLES/kmeans" "$DATA/iris.csv"
+    check_output "$(cat "$T/kmeans")" "kmeans, $n ranks: the same, bit for bit" job $n -- \
+        "$EXAMPLES/kmeans" "$DATA/iris.csv"
 done
-check_output "$(cat "$T/kmeans")" "kmeans over TCP" job 4 --backend tcp --local net -- "$EXAMPLES/kmeans" "$DATA/iris.csv"
+check_output "$(cat "$T/kmeans")" "kmeans over TCP" job 4 --backend tcp --local net -- \
+    "$EXAMPLES/kmeans" "$DATA/iris.csv"
 check_error 1 'cannot read /nowhere: No such file or directory' "kmeans says what it can't read" \
     job 2 -- "$EXAMPLES/kmeans" /nowhere
 head -n 5 "$DATA/iris.csv" > "$T/broken.csv"
@@ -37,9 +41,11 @@ check_error 1 'broken.csv line 6 is no flower: 5.1,3.5,rose' "and what is no flo
 
 check "heat, one rank" job 1 -- "$EXAMPLES/heat"
 cp "$OUT" "$T/heat"
-check_match '^63 x 63 cells after 10000 steps: (24.99|25.00)[0-9]* in the middle' "$T/heat" "the middle is as warm as it must be"
+check_match '^63 x 63 cells after 10000 steps: (24.99|25.00)[0-9]* in the middle' "$T/heat" \
+    "the middle is as warm as it must be"
 for n in 2 3 4; do
-    check_output "$(cat "$T/heat")" "heat, $n ranks: the same, bit for bit" job $n -- "$EXAMPLES/heat"
+    check_output "$(cat "$T/heat")" "heat, $n ranks: the same, bit for bit" job $n -- \
+        "$EXAMPLES/heat"
 done
 check_error 1 'usage: heat' "more ranks than rows" job 3 -- "$EXAMPLES/heat" 2 1
 
@@ -53,7 +59,8 @@ check_error 2 'usage: overlap' "no buckets" job 1 -- "$EXAMPLES/overlap" 0
 if command -v python3 > /dev/null; then
     export PYTHONDONTWRITEBYTECODE=1
     for n in 1 4; do
-        check_output "150 flowers: petal width = -0.3631 + 0.4158 * petal length (cm)" "regression.py, $n ranks" \
+        check_output "150 flowers: petal width = -0.3631 + 0.4158 * petal length (cm)" \
+            "regression.py, $n ranks" \
             job $n "${STRANGER[@]}" -- python3 "$DATA/regression.py"
     done
 else

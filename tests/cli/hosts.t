@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch hosts: the hosts as a table and as a hostfile that says the same again. What --probe finds is
-# tests/rdma/wiring.t's.
+# mlaunch hosts: the hosts as a table and as a hostfile that says the same again. What --probe finds
+# is tests/rdma/wiring.t's.
 . "${0%/*}/../lib/test.sh"
 
 check_output "HOST       SLOTS  ADDRESSES
@@ -16,20 +16,25 @@ expected='{"backend": "rdma", "hosts":
  {"ssh": "[fd00::2]", "rdma": [["m1", "m0"], null], "env": ["A=1"], "cwd": "/w"}]}'
 check_output "$expected" "a hostfile" "$MLAUNCH" hosts --hostfile "$T/in.json" --json
 check "… is written" "$MLAUNCH" hosts --hostfile "$T/in.json" -o "$T/out.json"
-check_output "$expected" "… and says the same again" "$MLAUNCH" hosts --hostfile "$T/out.json" --json
-check_match '^a +2 +10.0.0.1 fd00::1$' <("$MLAUNCH" hosts --hostfile "$T/in.json") "… and is a table"
+check_output "$expected" "… and says the same again" "$MLAUNCH" hosts --hostfile "$T/out.json" \
+    --json
+check_match '^a +2 +10.0.0.1 fd00::1$' <("$MLAUNCH" hosts --hostfile "$T/in.json") \
+    "… and is a table"
 check "-H as a hostfile" "$MLAUNCH" hosts -H a:3,b -o"$T/list.json"
 check_output '[{"ssh": "a", "slots": 3},
  {"ssh": "b"}]' "… with its slots" cat "$T/list.json"
 (umask 027 && "$MLAUNCH" hosts -H a -o "$T/private.json" > "$OUT")
 check_output 640 "… as private as the user wants it" stat -c %a "$T/private.json"
-check_error 125 'cannot write /nowhere/x.json: No such file' "a file that can't be written" "$MLAUNCH" hosts -o /nowhere/x.json
+check_error 125 'cannot write /nowhere/x.json: No such file' "a file that can't be written" \
+    "$MLAUNCH" hosts -o /nowhere/x.json
 check_error 125 '-o lacks its value: -o FILE' "no file" "$MLAUNCH" hosts -o
 check_error 125 "mlaunch hosts: 'x' is one word too many" "a word" "$MLAUNCH" hosts x
-check_error 125 'has no option --prob; the nearest that it has: --probe' "a slip" "$MLAUNCH" hosts --prob
+check_error 125 'has no option --prob; the nearest that it has: --probe' "a slip" "$MLAUNCH" hosts \
+    --prob
 if grep -q '^#define HAVE_RDMA' "$BUILD/config.h"; then
     check_match '^RDMA: devices: found at the start; port: 2; GID index: what fits each pair best; MTU: 1024; queue pairs: UC$' \
-        <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 --qp uc -- true) "a wiring that is not stated is not missing"
+        <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 --qp uc -- true) \
+        "a wiring that is not stated is not missing"
     check "--probe of a host alone" "$MLAUNCH" hosts --probe -o "$T/alone.json"
     check_output '[{"ssh": "localhost", "rdma": [null]}]' "… has no wires" cat "$T/alone.json"
 else

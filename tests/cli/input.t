@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Standard input: to rank 0, to one, to all, to nobody; its end; slow and absent readers; on a terminal.
+# Standard input: to rank 0, to one rank, to all, to none; end of file; slow and absent readers; a
+# terminal.
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -14,10 +15,11 @@ check_output "[1] 1
 [1] 3" "--stdin 1" job_reads -n 2 --stdin 1 -- cat
 check_output "" "--stdin none" job_reads -n 2 --stdin none -- cat
 keep job_reads -n 3 --stdin all -- cat
-check_output "$(for r in 0 1 2; do printf '[%d] 1\n[%d] 2\n[%d] 3\n' $r $r $r; done)" "--stdin all" sort "$T/out"
+check_output "$(for r in 0 1 2; do printf '[%d] 1\n[%d] 2\n[%d] 3\n' $r $r $r; done)" \
+    "--stdin all" sort "$T/out"
 check_error 125 'stdin' "--stdin of a rank that there isn't" "$MLAUNCH" -n 2 --stdin 2 -- cat
 
-# Much of it.
+# Large inputs.
 head -c 30000000 /dev/urandom > "$T/in"
 sum=$(md5sum < "$T/in")
 check_output "$sum" "30 MB from a file to one rank" job_reads -n 1 -- md5sum
@@ -25,14 +27,18 @@ job_piped() { job "$@" < <(cat "$T/in"); }
 check_output "$sum" "30 MB from a pipe to one rank" job_piped -n 1 -- md5sum
 head -c 5000000 /dev/urandom > "$T/in"
 sum=$(md5sum < "$T/in")
-check_output "$(printf '%s\n' "$sum" "$sum" "$sum" "$sum")" "5 MB to each of 4 ranks, one of them slow" \
+check_output "$(printf '%s\n' "$sum" "$sum" "$sum" "$sum")" \
+    "5 MB to each of 4 ranks, one of them slow" \
     job_reads -n 4 --stdin all --output raw -- sh -c '[ $MLAUNCH_RANK = 2 ] && sleep 0.5; md5sum'
 
 # Ranks that don't want it.
 check "a rank that reads nothing" job_reads -n 2 -- true
-check_output "$(head -c 10 "$T/in" | md5sum)" "a rank that reads a little and ends" job_reads -n 1 -- sh -c 'head -c 10 | md5sum'
-keep job_reads -n 3 --stdin all --output raw -- sh -c '[ $MLAUNCH_RANK = 1 ] && exec <&-; [ $MLAUNCH_RANK = 1 ] || md5sum'
-check_output "$(printf '%s\n' "$sum" "$sum")" "--stdin all: one that has closed it does not hold up the others" cat "$T/out"
+check_output "$(head -c 10 "$T/in" | md5sum)" "a rank that reads a little and ends" job_reads -n 1 \
+    -- sh -c 'head -c 10 | md5sum'
+keep job_reads -n 3 --stdin all --output raw -- sh -c \
+    '[ $MLAUNCH_RANK = 1 ] && exec <&-; [ $MLAUNCH_RANK = 1 ] || md5sum'
+check_output "$(printf '%s\n' "$sum" "$sum")" \
+    "--stdin all: one that has closed it does not hold up the others" cat "$T/out"
 
 # stdin that stays open does not keep the job.
 mkfifo "$T/fifo"
@@ -47,7 +53,8 @@ check_output "" "stdin closed: its end at once" job_closed -n 1 -- cat
 terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
 keep terminal 'wait name?
 type bob\n
-wait [0] hello bob' "${JOB[@]}" -n 2 -- sh -c '[ $MLAUNCH_RANK = 0 ] && { printf "name? "; read x; echo "hello $x"; }; exit 0'
+wait [0] hello bob' "${JOB[@]}" -n 2 -- sh -c \
+    '[ $MLAUNCH_RANK = 0 ] && { printf "name? "; read x; echo "hello $x"; }; exit 0'
 job_judge 0 "a prompt and an answer; what follows the typed line has its label" "on a terminal"
 keep terminal 'type one\n
 type two\n

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# job.sh: for tests that run whole jobs. Whatever becomes of a job, nothing of it may be left: no process, no job
-# directory. `job` is mlaunch with a mark in its ranks' environment and its events in $T/events ("${JOB[@]}" for
-# one in the background: so $! is mlaunch).
+# job.sh: for tests that run whole jobs. However a job ends, nothing may be left: no process and no
+# job directory. `job` is mlaunch with a mark in its ranks' environment and its events in $T/events;
+# in the background use "${JOB[@]}", so that $! is mlaunch.
 MARK=$(new_mark job)
 EVENTS=$T/events
 JOB=("$MLAUNCH" --events "$EVENTS" -x "$MARK")
@@ -12,7 +12,8 @@ job() { "${JOB[@]}" "$@"; }
 job_directories() {
     local id
     for id in $(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" 2> /dev/null | sort -u); do
-        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/*$id*" 2> /dev/null # not what may not be looked into
+        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/*$id*" 2> /dev/null \
+            # not what may not be looked into
     done
 }
 
@@ -74,7 +75,8 @@ job_prints() {
     fi
 }
 
-# keep COMMAND…: runs it and keeps what it printed in $T/out and $T/err, where later checks don't overwrite it.
+# keep COMMAND…: runs it and keeps what it printed in $T/out and $T/err, where later checks don't
+# overwrite it.
 keep() {
     run "$@"
     cp "$OUT" "$T/out"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What mlaunch says before it starts anything: help, version, refusals in words with status 125, and the plan.
+# What mlaunch prints before it starts anything: help, version, refusals with status 125, and the
+# plan.
 . "${0%/*}/../lib/test.sh"
 plan() { "$MLAUNCH" --dry-run "$@"; }
 full_disk() { "$@" > /dev/full; }
@@ -10,18 +11,22 @@ refused() {
     local regex=$1
     shift
     check_error 125 "^mlaunch: error: .*$regex" "mlaunch $* is refused" "$MLAUNCH" "$@"
-    if [ ! -s "$OUT" ] && [ "$(wc -l < "$ERR")" -eq 1 ]; then pass "in one line"; else fail "in one line" "$(cat "$OUT" "$ERR")"; fi
+    if [ ! -s "$OUT" ] && [ "$(wc -l < "$ERR")" -eq 1 ]; then pass "in one line"; else
+        fail "in one line" "$(cat "$OUT" "$ERR")"
+    fi
 }
 
 check "--version" "$MLAUNCH" --version
-check_match '^mlaunch [0-9]+\.[0-9]+\.[0-9]+ \(build [0-9a-f]{16}\)$' "$OUT" "prints version and build id"
+check_match '^mlaunch [0-9]+\.[0-9]+\.[0-9]+ \(build [0-9a-f]{16}\)$' "$OUT" \
+    "prints version and build id"
 check "--help" "$MLAUNCH" --help
 cp "$OUT" "$T/help"
 check_match '--hostfile FILE' "$T/help" "--help lists options"
 check_no_match '--mpi' "$T/help" \
     "--help lists nothing that isn't there"
 check_no_match '.{101}' "$T/help" "no line of --help is wider than 100"
-check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk "$MLAUNCH" --help
+check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk \
+    "$MLAUNCH" --help
 
 refused 'which program\?'
 refused 'which program\?' run
@@ -40,7 +45,8 @@ refused '/nonexistent: cannot be opened: No such file' --hostfile /nonexistent p
 printf '[{"ssh": "a"}, {"ssh": "b", "slots": 0}]' > "$T/hosts"
 refused 'hosts: hosts\[1\] \(b\): slots: 0 is not from 1' --hostfile "$T/hosts" prog
 printf '[defaults]\nnp = 2\ntimout = 3\n' > "$T/bad.ini"
-refused 'bad.ini line 3: timout is not known; the nearest that is: timeout' --config "$T/bad.ini" prog
+refused 'bad.ini line 3: timout is not known; the nearest that is: timeout' --config \
+    "$T/bad.ini" prog
 
 # Configuration: ours, below $XDG_CONFIG_HOME, and never the current directory's.
 mkdir -p "$XDG_CONFIG_HOME/mlaunch" "$T/here/.config/mlaunch" "$T/here/mlaunch"
@@ -66,10 +72,13 @@ check_match '^    directory /d$' "$OUT" "tells the directory"
 check_match '^    environment A=1$' "$OUT" "tells the environment"
 check_match '^host 1: b \(SSH, 2 slots\): ranks 2-3$' "$OUT" "tells the hosts"
 check_match '^rank 3: host b, local rank 1, program 1$' "$OUT" "tells the ranks"
-check_error 0 '^mlaunch: warning: -x NOT_THERE' "an absent variable is a warning" plan -x NOT_THERE prog
+check_error 0 '^mlaunch: warning: -x NOT_THERE' "an absent variable is a warning" plan \
+    -x NOT_THERE prog
 check_output "" "which -q silences" stderr_of plan -q -x NOT_THERE prog
-check_error 0 '^mlaunch: backend shm: all ranks are on one host' "-v says why this backend" plan -v prog
-check_match '^    environment MLAUNCH_ALGO=ring$' <(MLAUNCH_ALGO=ring plan prog) "MLAUNCH_ALGO is passed on"
+check_error 0 '^mlaunch: backend shm: all ranks are on one host' "-v says why this backend" plan \
+    -v prog
+check_match '^    environment MLAUNCH_ALGO=ring$' <(MLAUNCH_ALGO=ring plan prog) \
+    "MLAUNCH_ALGO is passed on"
 check "names with control characters are shown harmlessly" plan $'a\e[2Jb'
 check_no_match $'\e' "$OUT" "in the plan too"
 check "a hostfile from a pipe" plan --hostfile <(echo a) prog

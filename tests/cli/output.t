@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The ranks' output: labels, raw bytes, --output DIR, --timestamp; nothing lost, nothing torn, memory bounded; readers
-# that go away, full disks, slow readers.
+# The ranks' output: labels, raw bytes, --output DIR, --timestamp; nothing lost, nothing torn,
+# memory bounded; readers that go away, full disks, slow readers.
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
 # Labels.
-job_prints "[0] a b" "labels: parts of a line come together" -n 1 --output label -- sh -c 'printf "a "; sleep 0.02; echo b'
+job_prints "[0] a b" "labels: parts of a line come together" -n 1 --output label -- sh -c \
+    'printf "a "; sleep 0.02; echo b'
 job_prints "[0] no end
 [1] no end" "labels: a last line without an end gets one" -n 2 -- printf 'no end'
 job_prints $'[0] \n[1] ' "labels: empty lines" -n 2 -- echo
@@ -22,16 +23,21 @@ check_no_match 'out' "$T/err" "labels: stdout does not"
 
 # A partial line is shown after a moment, so that prompts appear; what follows continues it.
 mkfifo "$T/go"
-"${JOB[@]}" -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' > "$T/prompt" &
+"${JOB[@]}" -n 2 -- sh -c \
+    'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' \
+    > "$T/prompt" &
 mlaunch=$!
-if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else fail "a prompt appears" "$(cat "$T/prompt")"; fi
+if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else
+    fail "a prompt appears" "$(cat "$T/prompt")"
+fi
 echo bob > "$T/go"
 wait "$mlaunch"
 check_output "[0] name? hello bob" "and is continued" cat "$T/prompt"
 
 # Emptied here: the job in the background may open it only after the first look.
 : > "$T/prompt"
-"${JOB[@]}" -n 2 -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
+"${JOB[@]}" -n 2 -- sh -c \
+    'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
     else while [ ! -e '"$T"'/other ]; do sleep 0.02; done; echo other; fi' > "$T/prompt" &
 mlaunch=$!
 wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10
@@ -39,7 +45,8 @@ wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10
 wait_for 'grep -q "other" "$T/prompt"' 10
 echo bob > "$T/go"
 wait "$mlaunch"
-check_output $'[0] name? \n[1] other\n[0] hello bob' "a line that comes in between stands alone" cat "$T/prompt"
+check_output $'[0] name? \n[1] other\n[0] hello bob' "a line that comes in between stands alone" \
+    cat "$T/prompt"
 
 # Lines beyond 1 MiB are split, visibly.
 keep job -n 1 --output label -- python3 -c 'print("x" * 3000000)'
@@ -70,7 +77,8 @@ while at < len(data):
 open(os.environ["SUM"], "w").write(hashlib.sha256(data).hexdigest())
 PY
 keep job -n 1 -x "SUM=$T/sum" -- python3 "$T/bytes.py"
-check_output "$(cat "$T/sum")" "raw: 20 MB of random bytes arrive as they are" sh -c "sha256sum < '$T/out' | cut -d' ' -f1"
+check_output "$(cat "$T/sum")" "raw: 20 MB of random bytes arrive as they are" sh -c \
+    "sha256sum < '$T/out' | cut -d' ' -f1"
 
 # 100 MB over 8 ranks, through buffers that end in the middle of lines.
 cat > "$T/lines.c" <<'C'
@@ -102,7 +110,8 @@ PY
 LINES=140000
 is_long && LINES=2000000
 keep job -n 8 -- "$T/lines" "$LINES"
-check_status 0 "8 ranks write $(($(stat -c %s "$T/out") / 1000000)) MB: each line whole, in order, with the right label" \
+check_status 0 "8 ranks write $(($(stat -c %s \
+    "$T/out") / 1000000)) MB: each line whole, in order, with the right label" \
     python3 "$T/untorn.py" "$T/out" "$LINES"
 
 # Back-pressure: nobody reads for a while; nothing grows, nothing is lost, heartbeats go on.
@@ -112,15 +121,15 @@ mkfifo "$T/slow"
 mlaunch=$!
 exec 5< "$T/slow"
 head -c 1000 <&5 > "$T/out"
-# Not before it stands still: the writer's thread is blocked in write() on the pipe.
+# Only when it has stopped growing: the writer's thread is blocked in write() on the pipe.
 wait_for 'grep -qs pipe_w /proc/'"$mlaunch"'/task/*/wchan || grep -qs "^1 " /proc/'"$mlaunch"'/task/*/syscall' 10
 cat <&5 >> "$T/out"
 exec 5<&-
 wait "$mlaunch"
 check_status 0 "a reader that pauses gets everything" python3 "$T/untorn.py" "$T/out" "$LINES"
 
-# … and so does one that pauses while the job is stopped, for longer than the grace: nothing is dropped for its sake. Rank
-# 0 notes how much it has written.
+# … and so does one that pauses while the job is stopped, for longer than the grace: nothing is
+# dropped for its sake. Rank 0 notes how much it has written.
 cat > "$T/noted.py" <<'PY'
 import os, sys
 written = 0
@@ -130,7 +139,8 @@ while True:
     written += os.write(1, b"x" * 4096)
     print(written, file=note, flush=True)
 PY
-"${JOB[@]}" --grace 1 --output raw -n 2 -- sh -c '[ $MLAUNCH_RANK = 1 ] || exec python3 '"$T/noted.py $T/noted"'
+"${JOB[@]}" --grace 1 --output raw -n 2 -- sh -c \
+    '[ $MLAUNCH_RANK = 1 ] || exec python3 '"$T/noted.py $T/noted"'
     while [ ! -e '"$T"'/stop ]; do sleep 0.02; done; exit 4' > "$T/slow" 2> "$T/err" &
 mlaunch=$!
 exec 5< "$T/slow"
@@ -165,9 +175,11 @@ check_output "err 1" "--output DIR: rank.1.err" cat "$T/logs/rank.1.err"
 job_status 0 "--output DIR: made with its parents" -n 1 --output "$T/a/b" -- echo x
 check_output x "--output DIR: and written" cat "$T/a/b/rank.0.out"
 : > "$T/file"
-job_says 125 "cannot make directory $T/file/b: Not a directory" "--output DIR that can't be made" -n 1 --output "$T/file/b" -- true
+job_says 125 "cannot make directory $T/file/b: Not a directory" "--output DIR that can't be made" \
+    -n 1 --output "$T/file/b" -- true
 job_status 0 "raw bytes to a file" -n 1 -x "SUM=$T/sum" --output "$T/logs" -- python3 "$T/bytes.py"
-check_output "$(cat "$T/sum")" "--output DIR: 20 MB of bytes as they are" sh -c "sha256sum < '$T/logs/rank.0.out' | cut -d' ' -f1"
+check_output "$(cat "$T/sum")" "--output DIR: 20 MB of bytes as they are" sh -c \
+    "sha256sum < '$T/logs/rank.0.out' | cut -d' ' -f1"
 
 # Readers that go away, full disks.
 run bash -c '"$@" 2> '"$T"'/err | head -n 1; exit "${PIPESTATUS[0]}"' - "${JOB[@]}" -n 4 -- yes
@@ -180,13 +192,15 @@ job_status 0 "a rank that closes its output" -n 2 -- sh -c 'exec >&- 2>&-; sleep
 run bash -c '"$@" >&-' - "${JOB[@]}" -n 1 -- echo nowhere
 job_judge 0 "a closed stdout" "mlaunch … >&-"
 
-# No thread to write with: as if a limit on processes had been reached. (A sanitizer wants to be loaded first.)
+# No thread to write with: as if a limit on processes had been reached. (A sanitizer wants to be
+# loaded first.)
 if [ "$SANITIZE" = no ]; then
     printf '#include <errno.h>\nint pthread_create(void) { return EAGAIN; }\n' > "$T/none.c"
     check "the library without threads builds" "$CC" -w -shared -fPIC -o "$T/none.so" "$T/none.c"
     run env LD_PRELOAD="$T/none.so" "${JOB[@]}" --stdin none -n 1 -- true
     job_judge 0 "a rank that says nothing needs no thread" "mlaunch without threads"
-    run env LD_PRELOAD="$T/none.so" "${JOB[@]}" --stdin none -n 1 -- sh -c 'echo out; exec sleep 100'
+    run env LD_PRELOAD="$T/none.so" "${JOB[@]}" --stdin none -n 1 -- sh -c \
+        'echo out; exec sleep 100'
     job_judge 125 "one that says something does" "mlaunch without threads"
     check_match '^mlaunch: error: cannot start a thread for the output: Resource temporarily unavailable$' "$ERR" "… and a sentence says so"
 fi

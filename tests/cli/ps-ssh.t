@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch ps and kill over SSH: all hosts at once; one that can't be reached is named. The hosts share /tmp and
-# have pid namespaces of their own, so each sees the others' job directories, and must leave them alone.
+# mlaunch ps and kill over SSH: all hosts at once; one that can't be reached is named. The hosts
+# share /tmp and have PID namespaces of their own, so each host sees the others' job directories,
+# which it must not touch.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -9,7 +10,8 @@ TEST_LIMIT=120
 hosts_up 2
 
 ask() { "$MLAUNCH" "$1" --ssh-config "$NETNS_SSH_CONFIG" "${@:2}"; }
-"${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- sleep 300 > "$T/job.out" 2> "$T/job.err" < /dev/null &
+"${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- sleep 300 > "$T/job.out" \
+    2> "$T/job.err" < /dev/null &
 PID=$!
 wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]' 20
 ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
@@ -19,7 +21,8 @@ check_match "^$ID +root .* $H2 +2/4 +live" "$OUT" "… and on the other"
 check "clean here leaves it alone" "$MLAUNCH" clean "$ID"
 check "… and on its hosts" ask clean -H "$H1,$H2" "$ID"
 check_error 1 "container or on another machine" "kill from elsewhere" "$MLAUNCH" kill "$ID"
-check_error 125 "host nowhere\.invalid" "a host that isn't there is named" ask ps -H "$H1,nowhere.invalid"
+check_error 125 "host nowhere\.invalid" "a host that isn't there is named" ask ps -H \
+    "$H1,nowhere.invalid"
 check_match "^$ID .* live" "$OUT" "… the other answers"
 check "kill on one of its hosts" ask kill -H "$H2" "$ID"
 wait "$PID"

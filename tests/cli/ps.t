@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch ps, kill and clean on this machine: what runs is shown, a job is ended from elsewhere, and of dead
-# jobs nothing is left, while whoever lives, or merely looks alike, is left alone.
+# mlaunch ps, kill and clean on this machine: running jobs are shown, a job is ended from another
+# terminal, dead jobs' leftovers are removed, and live jobs and look-alikes are not touched.
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
-# job_begin ARGUMENT…: a job in the background whose ranks have started; its id is in $ID, mlaunch in $PID.
+# job_begin ARGUMENT…: a job in the background whose ranks have started; its id is in $ID, mlaunch
+# in $PID.
 job_begin() {
     : > "$EVENTS"
     "${JOB[@]}" "$@" > "$T/job.out" 2> "$T/job.err" < /dev/null &
@@ -24,7 +25,7 @@ print(eval(sys.argv[1]))' "$1"
 }
 agent_pid() { ps_json 'job["agent_pid"]'; }
 guard_pid() { ps_json 'job["guard_pid"]'; }
-# Both at one stroke, so that neither can clean up after the other: stopped first.
+# Both processes are stopped first and then killed, so that neither can clean up after the other.
 agent_kill() {
     local agent guard
     agent=$(agent_pid)
@@ -37,34 +38,40 @@ agent_kill() {
 job_begin -n 3 -- sh -c 'sleep 300 & exec sleep 301'
 wait_for '[ "$(ps_json "len(job[\"ranks\"])")" = 3 ]' 20
 wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]' 20
-wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20 # all have gone through exec
+wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20 \
+    # all have gone through exec
 check "ps lists" "$MLAUNCH" ps
 check_match "^JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND" "$OUT" "ps has a head"
-check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c sleep 300 & exec sleep 301" "$OUT" "the job has its line"
+check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c sleep 300 & exec sleep 301" "$OUT" \
+    "the job has its line"
 check "ps of one job" "$MLAUNCH" ps "$ID"
 check_match "^RANK +HOST +PID +STATE" "$OUT" "… has its ranks"
 check_match "^ +2 +[^ ]+ +[0-9]+ +[SR] .* 2 +sleep" "$OUT" "… with their processes"
 check_output "[0, 1, 2]" "--json" ps_json '[r["rank"] for r in job["ranks"]]'
-check_output True "the pids are the ranks'" ps_json 'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
+check_output True "the pids are the ranks'" ps_json \
+    'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
 check_error 1 "no job 0nosuch-job" "ps of a job that isn't there" "$MLAUNCH" ps 0nosuch-job
 check_error 125 "needs a job's id" "--stacks of all" "$MLAUNCH" ps --stacks
-check_error 125 "no option --stakcs; the nearest that it has: --stacks" "a slip" "$MLAUNCH" ps --stakcs "$ID"
+check_error 125 "no option --stakcs; the nearest that it has: --stacks" "a slip" "$MLAUNCH" ps \
+    --stakcs "$ID"
 check_error 125 "one word too many" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
 check "ps --stacks" "$MLAUNCH" ps "$ID" --stacks
 check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each process"
 check_match "nanosleep" "$OUT" "… and where it waits"
 # shellcheck disable=SC2046
 kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
-wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]' 20 # a signal takes effect when its process runs
+wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]' 20 \
+    # a signal takes effect when its process runs
 check_output stopped "all ranks stopped" ps_json 'job["state"]'
 check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
 # shellcheck disable=SC2046
 kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 
-# clean leaves the living alone; kill ends them.
+# clean does not touch live jobs; kill ends them.
 run "$MLAUNCH" clean "$ID"
 check_output live "clean does nothing to a live job" ps_json 'job["state"]'
-check_error 1 "no job 0nosuch-job on this host; live jobs of yours there: .*$ID" "kill of a job that isn't there" \
+check_error 1 "no job 0nosuch-job on this host; live jobs of yours there: .*$ID" \
+    "kill of a job that isn't there" \
     "$MLAUNCH" kill 0nosuch-job
 check_error 125 "which job" "kill of none" "$MLAUNCH" kill
 check "kill" "$MLAUNCH" kill "$ID"
@@ -72,10 +79,12 @@ check_match "^job $ID on host .* is ended" "$OUT" "… says so"
 wait "$PID"
 status=$?
 job_judge 143 "the job ends with 143" "mlaunch"
-check_match "the job was ended with mlaunch kill by $(id -un)" "$T/job.err" "… and its mlaunch says who did it"
+check_match "the job was ended with mlaunch kill by $(id -un)" "$T/job.err" \
+    "… and its mlaunch says who did it"
 check_output 1 "… once" grep -c "" "$T/job.err"
 
-# Both of an agent's processes are killed at one stroke: what its ranks had started goes on, and clean finds it.
+# Both of an agent's processes are killed at once: what its ranks had started goes on, and clean
+# finds it.
 job_begin -n 2 -- sh -c 'setsid sleep 302 & exec sleep 303'
 wait_for '[ "$(ps_json "job[\"processes\"]")" = 4 ]' 20
 dir=$(ps_json 'job["directory"]')
@@ -83,13 +92,14 @@ dead=$ID
 agent_kill
 wait "$PID"
 : > "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
-# Whoever has the same name is a stranger; so is a segment of a job whose name only begins alike.
+# A process of the same name is a stranger. So is a segment whose job's name only begins alike.
 bash -c "exec sleep 302" &
 same=$!
 : > "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 at_exit rm -f "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 check_output stale "a job whose agent was killed is stale" ps_json 'job["state"]'
-check_error 1 "job $dead on host .*: it is dead already; mlaunch clean" "kill has nothing to do with it" "$MLAUNCH" kill "$dead"
+check_error 1 "job $dead on host .*: it is dead already; mlaunch clean" \
+    "kill has nothing to do with it" "$MLAUNCH" kill "$dead"
 job_begin -n 1 -- sleep 304
 check "clean --dry-run" "$MLAUNCH" clean --dry-run "$dead"
 check_match "job $dead: process [0-9]+ \(sleep\) would be ended" "$OUT" "… tells of processes"
@@ -101,12 +111,15 @@ check_match "job $dead: process [0-9]+ \(sleep\) is ended" "$OUT" "… tells wha
 check_error 1 "no job $dead" "the job is gone" "$MLAUNCH" ps "$dead"
 check_status 1 "… and its directory" test -e "$dir"
 check_status 1 "… and its segment" test -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
-check_output 0 "… and its processes" sh -c "grep -lsaF 'MLAUNCH_JOB_DIR=$dir' /proc/[0-9]*/environ | wc -l"
+check_output 0 "… and its processes" sh -c \
+    "grep -lsaF 'MLAUNCH_JOB_DIR=$dir' /proc/[0-9]*/environ | wc -l"
 check "a process of the same name lives" kill -0 "$same"
 check "a segment of another name is there" test -e "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 check_output live "a live job lives" ps_json 'job["state"]'
-check_output "nothing of job $dead is to be removed: it lives, or has left nothing" "clean again" "$MLAUNCH" clean "$dead"
-check_output "nothing of job $ID is to be removed: it lives, or has left nothing" "clean of a live job" "$MLAUNCH" clean "$ID"
+check_output "nothing of job $dead is to be removed: it lives, or has left nothing" "clean again" \
+    "$MLAUNCH" clean "$dead"
+check_output "nothing of job $ID is to be removed: it lives, or has left nothing" \
+    "clean of a live job" "$MLAUNCH" clean "$ID"
 check_output live "… which lives" ps_json 'job["state"]'
 kill "$same"
 run "$MLAUNCH" kill "$ID"
@@ -132,9 +145,11 @@ PY
 # Not python3 itself, which may be a shell script: a shell dies of a preloaded thread sanitizer.
 PYTHON=$(python3 -c 'import sys; print(sys.executable)')
 job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
-says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" && [ "$(grep -c 'waits in barrier' "$T/waits")" = 2 ]; }
+says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
+    [ "$(grep -c 'waits in barrier' "$T/waits")" = 2 ]; }
 wait_for says_who_waits 60
-check_match "^rank 0 on host .* waits in barrier.*, call 1, waits for ranks? .*2" "$T/waits" "--stacks: which call a rank waits in, and for whom"
+check_match "^rank 0 on host .* waits in barrier.*, call 1, waits for ranks? .*2" "$T/waits" \
+    "--stacks: which call a rank waits in, and for whom"
 check_no_match "^rank 2 on host .* waits in" "$T/waits" "… and who waits in none"
 kill -TERM "$PID"
 wait "$PID"
@@ -143,6 +158,7 @@ wait "$PID"
 keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/stall.py"
 job_judge 0 "a job that stalls for a while" "mlaunch"
 check_match "has not come to barrier" "$T/err" "the stall is reported"
-check_output 1 "… once, by name" grep -c 'rank 2 on host .* has not come to barrier (call 1 of .*); ranks 0, 1 have waited' "$T/err"
+check_output 1 "… once, by name" grep -c \
+    'rank 2 on host .* has not come to barrier (call 1 of .*); ranks 0, 1 have waited' "$T/err"
 
 done_testing

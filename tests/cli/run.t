@@ -1,35 +1,40 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Jobs on this machine, through the real mlaunch and its agent: exit statuses, first failures, --on-failure,
-# --restarts, --timeout, the ladder of the grace, several programs, environment and directory, --events. After each job
-# nothing is left.
+# Jobs on this machine, through the real mlaunch and its agent: exit statuses, first failures,
+# --on-failure, --restarts, --timeout, the ladder of the grace, several programs, environment and
+# directory, --events. After each job nothing is left.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
-# Exit statuses and who is named.
+# Exit statuses, and which rank is named.
 job_status 0 "every rank exits 0" -n 4 -- true
 job_says 3 'mlaunch: rank [0-3] on host [^ ]+ \(pid [0-9]+\) exited with status 3$' \
     "a rank's status is the job's" -n 4 -- sh -c 'exit 3'
-job_says 5 'rank 2 on host .* exited with status 5$' "the rank that failed is named, not those that were ended" \
+job_says 5 'rank 2 on host .* exited with status 5$' \
+    "the rank that failed is named, not those that were ended" \
     -n 4 -- sh -c '[ $MLAUNCH_RANK = 2 ] && exit 5; sleep 60'
 check_no_match 'rank [013] ' "$ERR" "nobody else is named"
-job_says 139 'was killed by signal 11 \(Segmentation fault\)' "a signal is 128 + N" -n 2 -- sh -c 'ulimit -c 0; kill -SEGV $$'
+job_says 139 'was killed by signal 11 \(Segmentation fault\)' "a signal is 128 + N" -n 2 -- sh -c \
+    'ulimit -c 0; kill -SEGV $$'
 job_says 137 'was killed by signal 9 \(Killed\)' "a rank killed from outside" -n 2 -- \
     sh -c '[ $MLAUNCH_RANK = 1 ] && kill -KILL $$; sleep 60'
-job_says 127 'rank 0 on host .* could not be started: .*no-such-program' "a program that is not there" \
+job_says 127 'rank 0 on host .* could not be started: .*no-such-program' \
+    "a program that is not there" \
     -n 2 -- no-such-program
-job_says 126 'could not be started: /etc/passwd: Permission denied' "a program that can't be executed" -n 1 -- /etc/passwd
+job_says 126 'could not be started: /etc/passwd: Permission denied' \
+    "a program that can't be executed" -n 1 -- /etc/passwd
 # Rank $1 ends with status $2; the others wait until it is gone.
 cat > "$T/first" << 'EOF'
 [ "$MLAUNCH_RANK" != "$1" ] || { echo $$ > "$3"; exit "$2"; }
 until [ -s "$3" ] && ! kill -0 "$(cat "$3")" 2> /dev/null; do sleep 0.02; done
 EOF
-job_status 0 "rank 0 leaves early, the others go on" -n 3 -- sh -c '. "$0" && echo done' "$T/first" 0 0 "$T/left"
+job_status 0 "rank 0 leaves early, the others go on" -n 3 -- sh -c '. "$0" && echo done' \
+    "$T/first" 0 0 "$T/left"
 check_match '^\[2\] done$' "$OUT" "… to their ends"
 job_status 0 "64 ranks" -n 64 -- true
 
-# Ends that are asked for.
+# Ends that the user asks for.
 job_says 124 'within 1 s \(--timeout\)' "--timeout" -n 2 --timeout 1 -- sleep 60
 job_status 7 "--grace: who ignores SIGTERM is killed" -n 2 --grace 1 --events "$T/events" -- \
     sh -c '[ $MLAUNCH_RANK = 1 ] && { while [ ! -e '"$T"'/deaf ]; do sleep 0.02; done; exit 7; }
@@ -40,9 +45,11 @@ job_status 6 "who stops in time is not killed" -n 2 --grace 20 -- sh -c \
     '[ $MLAUNCH_RANK = 1 ] && { while [ ! -e '"$T"'/ready ]; do sleep 0.02; done; exit 6; }
      trap "echo ended politely; exit 0" TERM; : > '"$T"'/ready; while :; do sleep 0.02; done'
 check_match 'ended politely' "$OUT" "it had the time to say so"
-job_status 4 "a daemon that a rank leaves is ended" -n 1 -- sh -c 'setsid sh -c "setsid sleep 300 &" & wait; exit 4'
+job_status 4 "a daemon that a rank leaves is ended" -n 1 -- sh -c \
+    'setsid sh -c "setsid sleep 300 &" & wait; exit 4'
 
-job_status 5 "--on-failure continue: the status is the first failure's" -n 3 --on-failure continue -- \
+job_status 5 "--on-failure continue: the status is the first failure's" -n 3 --on-failure continue \
+    -- \
     sh -c '. "$0"; echo done; [ $MLAUNCH_RANK = 0 ] || exit 6' "$T/first" 1 5 "$T/failed"
 check_match '^\[0\] done$' "$OUT" "--on-failure continue: the others went on"
 
@@ -51,13 +58,15 @@ job_status 0 "--restarts: until it works" -n 2 --restarts 3 -- sh -c \
     '[ $MLAUNCH_RANK = 0 ] || exit 0; echo x >> '"$T"'/count; [ $(wc -l < '"$T"'/count) -ge 3 ]'
 check_match 'starting the job again \(restart 2 of 3\)' "$ERR" "--restarts: it says so"
 check_output 3 "--restarts: as often as needed" grep -c x "$T/count"
-job_status 9 "--restarts: no more than N" -n 1 --restarts 2 -- sh -c 'echo y >> '"$T"'/count; exit 9'
+job_status 9 "--restarts: no more than N" -n 1 --restarts 2 -- sh -c \
+    'echo y >> '"$T"'/count; exit 9'
 check_output 3 "--restarts: N + 1 runs" grep -c y "$T/count"
 
 # Programs, environment, directory.
 job_prints "[0] master 3
 [1] worker 1
-[2] worker 2" "several programs" -n 1 sh -c 'echo master $MLAUNCH_SIZE' : -n 2 sh -c 'echo worker $MLAUNCH_RANK'
+[2] worker 2" "several programs" -n 1 sh -c 'echo master $MLAUNCH_SIZE' : -n 2 sh -c \
+    'echo worker $MLAUNCH_RANK'
 job_prints "one two" "the caller's environment and -x" -n 1 -x A=one -x B=two -- sh -c 'echo $A $B'
 mkdir "$T/dir"
 job_prints "$T/dir" "--cwd" -n 1 --cwd "$T/dir" -- pwd
@@ -71,9 +80,10 @@ check_match "^mlaunch: warning: cannot tell this directory's path \(No such file
     "… with a warning"
 run gone -n 1 --cwd etc -- pwd
 job_judge 125 "… and no --cwd counts from it" "mlaunch --cwd etc in a directory that is gone"
-check_match "^mlaunch: error: --cwd etc would count from this directory, which is gone " "$ERR" "… which a sentence says"
+check_match "^mlaunch: error: --cwd etc would count from this directory, which is gone " "$ERR" \
+    "… which a sentence says"
 
-# Signals arrive at programs as if nobody were between. (Signals 32 and 33 are libc's own: not looked at.)
+# Ranks start with the default signal actions and mask. (Signals 32 and 33 are libc's own.)
 standard_signals() {
     local name mask
     while read -r name mask; do echo "$name $((0x$mask & 0x7fffffff))"; done < "$T/signals"
@@ -97,6 +107,7 @@ assert first["status"] == 3 and first["pid"] > 0 and first["host"], first
 assert seen[-1]["status"] == 3, seen[-1]' "$EVENTS"
 check_error 125 'cannot write /no-such-directory/e: No such file' "--events that can't be written" \
     "$MLAUNCH" --events /no-such-directory/e -- true
-check_error 0 'rank 1 on host .* exited with status 0' "-v tells of each rank" "$MLAUNCH" -v -n 2 -- true
+check_error 0 'rank 1 on host .* exited with status 0' "-v tells of each rank" "$MLAUNCH" -v -n 2 \
+    -- true
 
 done_testing

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Jobs over several hosts: who is named when a rank, an agent or a host fails; stdin, signals and pauses reach
-# ranks on other hosts; local and remote hosts in one job. Nothing is left anywhere.
+# Jobs over several hosts: which part is named when a rank, an agent or a host fails; stdin, signals
+# and pauses reach ranks on other hosts; local and remote hosts in one job. Nothing is left
+# anywhere.
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -29,7 +30,8 @@ job_end() {
 milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
 in_time() { # in_time NAME SINCE LIMIT
     local took=$(($(milliseconds) - $2))
-    if [ "$took" -lt "$3" ] || [ "$SANITIZE" != no ]; then pass "$1"; else fail "$1" "took $took ms"; fi
+    if [ "$took" -lt "$3" ] || [ "$SANITIZE" != no ]; then pass "$1"; else fail "$1" \
+        "took $took ms"; fi
 }
 
 job_prints "[0] $H1
@@ -38,9 +40,11 @@ job_prints "[0] $H1
 [3] $H2
 [4] $H3
 [5] $H3" "six ranks on three hosts" -H "$ALL" --ppn 2 -- uname -n
-job_says 7 "rank 2 on host $H3 \(pid [0-9]+\) exited with status 7$" "a rank's failure names its host" \
+job_says 7 "rank 2 on host $H3 \(pid [0-9]+\) exited with status 7$" \
+    "a rank's failure names its host" \
     -H "$ALL" -- sh -c '[ $MLAUNCH_RANK = 2 ] && exit 7; sleep 60'
-job_says 127 "rank [0-2] on host [^ ]+ could not be started" "no such program" -H "$ALL" -- no-such-program
+job_says 127 "rank [0-2] on host [^ ]+ could not be started" "no such program" -H "$ALL" \
+    -- no-such-program
 job_prints "[0] local
 [1] $H1" "a local and a remote host" -H "localhost,$H1" -- \
     sh -c '[ $MLAUNCH_RANK = 0 ] && echo local || uname -n'
@@ -51,21 +55,24 @@ keep job_reads -H "$ALL" --stdin all -- sh -c 'wc -l'
 check_output "$(printf '[%d] 2\n' 0 1 2)" "stdin to ranks on all hosts" sort "$T/out"
 
 # Signals.
-job_start -H "$ALL" -- sh -c 'trap "echo got INT; exit 0" INT; echo ready; while :; do sleep 0.05; done'
+job_start -H "$ALL" -- sh -c \
+    'trap "echo got INT; exit 0" INT; echo ready; while :; do sleep 0.05; done'
 has_said ready 3
 kill -INT "$mlaunch"
 job_end
 job_judge 130 "Ctrl-C" "mlaunch -H …, INT"
 check_output 3 "Ctrl-C reaches all hosts" grep -c 'got INT' "$T/out"
 
-# A pause longer than the silence after which a channel counts as dead.
-job_start -H "$H1,$H2" -- sh -c 'echo ready; while [ ! -e '"$T"'/go ]; do sleep 0.05; done; echo went on'
+# A pause longer than the silence after which a channel is given up.
+job_start -H "$H1,$H2" -- sh -c \
+    'echo ready; while [ ! -e '"$T"'/go ]; do sleep 0.05; done; echo went on'
 has_said ready 2
 kill -TSTP "$mlaunch"
 is_stopped() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$mlaunch/stat")" = T ]; }
 check "Ctrl-Z stops mlaunch" wait_for is_stopped 10
 # A shell whose child was stopped between vfork and exec waits for it in state D.
-ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' "/proc/$pid/stat"; done | sort -u | tr -d 'D\n'; }
+ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' \
+    "/proc/$pid/stat"; done | sort -u | tr -d 'D\n'; }
 check "… and the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]' 10
 : > "$T/go"
 since=$(milliseconds)

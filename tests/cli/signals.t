@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Signals to mlaunch: Ctrl-C once and twice, SIGTERM, SIGHUP, SIGQUIT, Ctrl-Z and fg, SIGUSR1; with and without a
-# terminal. After each, nothing is left.
+# Signals to mlaunch: Ctrl-C once and twice, SIGTERM, SIGHUP, SIGQUIT, Ctrl-Z and fg, SIGUSR1; with
+# and without a terminal. After each, nothing is left.
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -20,13 +20,14 @@ while True: os.read(told, 1)'
 # has_said TEXT N: waits until N lines of $T/out have TEXT.
 has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
 
-# job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said "ready", then
-# sends it signals by name; a number waits until so many ranks have got one.
+# job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said
+# "ready", then sends it signals by name; a number waits until so many ranks have got one.
 job_signalled() {
     local mlaunch step steps=$1 ranks=$2
     shift 2
     : > "$T/out" # the last job's "ready" must not count
-    # A script's background job ignores SIGINT and SIGQUIT; job control gives it a process group and the defaults.
+    # A script's background job ignores SIGINT and SIGQUIT; job control gives it a process group and
+    # the defaults.
     set -m
     "${JOB[@]}" -n "$ranks" "$@" > "$T/out" 2> "$T/err" &
     mlaunch=$!
@@ -52,7 +53,8 @@ job_judge 130 "Ctrl-C and SIGTERM ignored: SIGKILL" "INT"
 start=${EPOCHREALTIME/./}
 run job_signalled "INT 2 TERM" 2 --grace 60 -- python3 -c "$polite"
 job_judge 130 "a second signal kills at once" "INT, TERM"
-if [ $((${EPOCHREALTIME/./} - start)) -lt 20000000 ]; then pass "without waiting for the grace"; else fail "without waiting for the grace"; fi
+if [ $((${EPOCHREALTIME/./} - start)) -lt 20000000 ]; then pass \
+    "without waiting for the grace"; else fail "without waiting for the grace"; fi
 run job_signalled TERM 2 -- python3 -c "$polite" SIGTERM
 job_judge 143 "SIGTERM" "TERM"
 run job_signalled HUP 2 -- python3 -c "$polite" SIGHUP
@@ -67,7 +69,8 @@ job_judge 143 "SIGWINCH does no harm" "WINCH"
 mkfifo "$T/go"
 : > "$T/out"
 set -m
-nohup "${JOB[@]}" -n 1 -- sh -c 'echo ready; read -r x < '"$T"'/go; echo "goes on"' > "$T/out" 2> "$T/err" &
+nohup "${JOB[@]}" -n 1 -- sh -c 'echo ready; read -r x < '"$T"'/go; echo "goes on"' > "$T/out" \
+    2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 1
@@ -77,7 +80,7 @@ run eval 'wait "$mlaunch"'
 job_judge 0 "nohup: SIGHUP does nothing" "nohup"
 check_match 'goes on' "$T/out" "nohup: the job goes on"
 
-# A job that mlaunch was told to end before it began.
+# A signal that arrives before the job has begun.
 cat > "$T/slow-agent" <<'SH'
 #!/bin/sh
 echo ready >> "$READY"
@@ -93,7 +96,7 @@ wait_for '[ -s "$T/ready" ]' 10
 run eval 'kill -INT "$mlaunch"; wait "$mlaunch"'
 job_judge 130 "Ctrl-C while it connects" "INT"
 
-# A reader that doesn't read holds up the end of a job, but not for one who asks twice.
+# A reader that doesn't read delays the end of a job; a second signal ends it at once.
 mkfifo "$T/full"
 exec 8<> "$T/full"
 set -m
@@ -111,7 +114,8 @@ kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 exec 8>&-
 job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
-check_match "bytes that ranks have written, and nobody has taken, are dropped" "$T/out" "… what is lost is said, of the ranks' pipes"
+check_match "bytes that ranks have written, and nobody has taken, are dropped" "$T/out" \
+    "… what is lost is said, of the ranks' pipes"
 check_match "output that has not been read is dropped" "$T/out" "… and of mlaunch's own"
 
 # On a terminal.
@@ -135,11 +139,12 @@ wait ended 130' bash --norc -c 'set -m; "$@"; echo stopped $?; fg; echo ended $?
     "${JOB[@]}" -n 1 -- python3 -c "$counting"
 job_judge 0 "Ctrl-Z stops mlaunch, fg lets it go on" "terminal"
 
-# The ranks stop with it, and so does who has left a rank's process group: seen from /proc.
+# The ranks stop with it, and so do processes that left a rank's process group, as /proc shows.
 : > "$T/out"
 set -m
 "${JOB[@]}" -n 1 -- sh -c 'echo $$ > '"$T"'/rank
-    setsid sh -c "echo \$\$ > '"$T"'/far; echo ready; exec sleep 1000" & exec sleep 1000' > "$T/out" 2> "$T/err" &
+    setsid sh -c "echo \$\$ > '"$T"'/far; echo ready; exec sleep 1000" & exec sleep 1000' \
+        > "$T/out" 2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 1
@@ -150,7 +155,8 @@ kill -TSTP "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]' 10; then
     pass "SIGTSTP: mlaunch and its rank are stopped"
 else
-    fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of "$mlaunch"), rank $(state_of "$rank")"
+    fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of \
+        "$mlaunch"), rank $(state_of "$rank")"
 fi
 wait_for '[ "$(state_of "$far")" = T ]' 10
 check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
@@ -160,14 +166,16 @@ if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]
 else
     fail "SIGCONT: both go on"
 fi
-if wait_for '[ "$(state_of "$far")" != T ]' 10; then pass "SIGCONT: so does that process"; else fail "SIGCONT: so does that process"; fi
+if wait_for '[ "$(state_of "$far")" != T ]' 10; then pass "SIGCONT: so does that process"; else \
+    fail "SIGCONT: so does that process"; fi
 run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
 
 # mlaunch killed: its ranks are gone within 3 s.
 : > "$T/out"
 set -m
-"${JOB[@]}" -n 2 -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' > "$T/out" 2> "$T/err" &
+"${JOB[@]}" -n 2 -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' > "$T/out" \
+    2> "$T/err" &
 mlaunch=$!
 set +m
 has_said ready 2

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Whatever the login shell on a host is, and whatever its start-up files print, the agent starts; and if
-# the shell runs nothing, that is said.
+# The agent starts under any login shell, whatever the shell's start-up files print. If the shell
+# runs nothing, mlaunch says so.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 1
 
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -n 1 --output raw "$@"; }
-shell_set() { sed "s|^\(root:.*:\)[^:]*$|\1$1|" /etc/passwd > "$T/passwd" && netns exec "$H1" cp "$T/passwd" /run/passwd; }
+shell_set() { sed "s|^\(root:.*:\)[^:]*$|\1$1|" /etc/passwd > "$T/passwd" &&
+    netns exec "$H1" cp "$T/passwd" /run/passwd; }
 
-# A name that every shell has its own idea of.
+# A file name that each shell would split or expand differently.
 odd="$T/it's a \"dir\" with \$HOME; \`x\` !! \\n *? #% ü"
 mkdir "$odd"
 cp "$AGENT" "$odd/mlaunch-agent"
@@ -23,20 +24,23 @@ for shell in sh dash bash zsh tcsh csh fish ksh mksh; do
     path=$(command -v "$shell") || continue
     shell_set "$path"
     check_output "/$shell" "$shell" ml -- sh -c "echo /$shell"
-    check_output "/$shell" "… with an odd path" ml --backend none --agent "$odd/mlaunch-agent" -- sh -c "echo /$shell"
+    check_output "/$shell" "… with an odd path" ml --backend none --agent "$odd/mlaunch-agent" \
+        -- sh -c "echo /$shell"
 done
 
 shell_set /bin/bash
 home=$(awk -F: '$3 == 0 { print $6; exit }' /etc/passwd)
 printf 'echo Welcome to %s; echo "Have a lot of fun" >&2; seq 1000\n' "$H1" > "$T/bashrc"
-netns exec "$H1" sh -c "[ -e $home/.bashrc ] || : > $home/.bashrc; mount --bind $T/bashrc $home/.bashrc"
+netns exec "$H1" sh -c \
+    "[ -e $home/.bashrc ] || : > $home/.bashrc; mount --bind $T/bashrc $home/.bashrc"
 check_output "quiet" "start-up files that print" ml -- echo quiet
 printf 'yes | head -c 1000000\n' > "$T/bashrc"
 check_error 125 "host $H1: .*start-up files print without an end" "… without an end" ml -- true
 : > "$T/bashrc"
 
 shell_set /usr/sbin/nologin
-check_error 125 "host $H1: the login shell there did not run .*not available" "an account that is closed" ml -- true
+check_error 125 "host $H1: the login shell there did not run .*not available" \
+    "an account that is closed" ml -- true
 shell_set /no/shell
 check_error 125 "host $H1: " "a login shell that is not there" ml -- true
 shell_set /bin/bash

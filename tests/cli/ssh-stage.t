@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# How the agent comes to a host: found where it may be, copied over SFTP when it is nowhere, whole or not at
-# all; and why not, in words.
+# How the agent gets to a host: it is found in one of its places, or else copied over SFTP,
+# completely or not at all. If it can't be copied, the reason is said.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 
-# On these hosts neither the build nor anybody's home is what it is here.
+# These hosts have neither this build nor these home directories.
 home=$(awk -F: '$3 == 0 { print $6; exit }' /etc/passwd)
 NETNS_PRIVATE="$home $BUILD" \
     NETNS_SSHD="SetEnv PATH=/run/netns-hosts/bin:$PATH" hosts_up 2
@@ -30,12 +30,15 @@ check_output "700 libmlaunch.so.0
 700 mlaunch-agent
 700 mlaunch-bench
 700 mlaunch-runtime.so
-700 mlaunch.py" "… of its files" on "$H1" sh -c "cd $cache && stat -c '%a %n' * | grep -vE 'mlaunch-(rdma|probe)'"
-check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -n 2 --sizes 8 --check
+700 mlaunch.py" "… of its files" on "$H1" sh -c \
+    "cd $cache && stat -c '%a %n' * | grep -vE 'mlaunch-(rdma|probe)'"
+check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" \
+    -n 2 --sizes 8 --check
 check_output "drwx------ drwx------" "… in directories of its user's" \
     on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
 check_output "" "… without temporary files" on "$H1" find "$cache" -name '.?*'
-for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime.so" "$python:mlaunch.py"; do
+for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime.so" \
+    "$python:mlaunch.py"; do
     check_output "$(sha256sum < "${f%:*}")" "… ${f#*:} is the same, byte by byte" \
         on "$H1" sh -c "sha256sum < $cache/${f#*:}"
 done
@@ -46,16 +49,19 @@ check_output 2001 "… nor touches it" on "$H1" sh -c "date -r $cache/mlaunch-ag
 check_output "$cache/libmlaunch.so.0" "its ranks get the shim that was copied" \
     ml -H "$H1" -n 1 --output raw -- sh -c 'echo "${LD_PRELOAD##*:}"'
 
-# Another build's files are its own.
+# Another build's files are not used.
 on "$H1" sh -c "mkdir -p ${cache%/*}/0123456789abcdef && echo x > ${cache%/*}/0123456789abcdef/mlaunch-agent"
 on "$H1" sh -c "head -c 1000 $cache/mlaunch-agent > $T/half; rm $cache/*; cp $T/half $cache/mlaunch-agent;
     chmod 600 $cache/mlaunch-agent"
 check "a broken copy is replaced" ml -H "$H1" -n 1 -- true
-check_output "$(sha256sum < "$AGENT")" "… by a whole one" on "$H1" sh -c "sha256sum < $cache/mlaunch-agent"
-check_output x "… and another build's is left alone" on "$H1" cat "${cache%/*}/0123456789abcdef/mlaunch-agent"
+check_output "$(sha256sum < "$AGENT")" "… by a whole one" on "$H1" sh -c \
+    "sha256sum < $cache/mlaunch-agent"
+check_output x "… and another build's is left alone" on "$H1" cat \
+    "${cache%/*}/0123456789abcdef/mlaunch-agent"
 
-# The size alone says little: this one says of itself that it is another build.
-on "$H1" sh -c "printf '#!/bin/sh\nexit 94\n' > $cache/mlaunch-agent; truncate -s $(stat -c %s "$AGENT") $cache/mlaunch-agent"
+# The size alone is not enough: this agent reports another build's id.
+on "$H1" sh -c "printf '#!/bin/sh\nexit 94\n' > $cache/mlaunch-agent; truncate -s $(stat -c %s \
+    "$AGENT") $cache/mlaunch-agent"
 check "a stranger of the same size is replaced" ml -H "$H1" -n 1 -- true
 
 # Jobs that begin at the same time, on the same host without a copy.
@@ -68,7 +74,8 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c "ls -A $cache | grep -vcE 'mlaunch-(rdma|probe)'"
+check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c \
+    "ls -A $cache | grep -vcE 'mlaunch-(rdma|probe)'"
 
 # What stands in the way of a copy.
 mkdir "$T/mixed"
@@ -77,18 +84,22 @@ cp "$MLAUNCH" "$shim" "$module" "$python" "$BUILD/launcher/bench/mlaunch-bench" 
 mv "$T/mixed/${shim##*/}" "$T/mixed/libmlaunch.so.0"
 sed "s/$build/0123456789abcdef/g" "$AGENT" > "$T/mixed/mlaunch-agent"
 chmod +x "$T/mixed/mlaunch-agent"
-check_error 125 "host $H2: .*/mixed/mlaunch-agent is not of this mlaunch's build $build" "files of two builds here" \
+check_error 125 "host $H2: .*/mixed/mlaunch-agent is not of this mlaunch's build $build" \
+    "files of two builds here" \
     "$T/mixed/mlaunch" --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" -n 1 -- true
 on "$H2" sh -c "mkdir -p $home/.cache && mount -t tmpfs -o size=64k tmpfs $home/.cache"
-check_error 125 "host $H2: .*cannot copy .*: the disk is full" "a full disk" ml -H "$H2" -n 1 -- true
+check_error 125 "host $H2: .*cannot copy .*: the disk is full" "a full disk" ml -H "$H2" -n 1 \
+    -- true
 check_output "" "… on which no half file stays" \
     on "$H2" find "$cache" -type f ! '(' -name libmlaunch.so.0 -size "$(stat -Lc %s "$shim")c" ')'
 on "$H2" umount "$home/.cache"
 on "$H2" sh -c "chmod 700 $home; mount -t tmpfs -o noexec tmpfs $home/.cache"
-check_error 125 "host $H2: .*does not run there .*noexec" "a home mounted noexec" ml -H "$H2" -n 1 -- true
+check_error 125 "host $H2: .*does not run there .*noexec" "a home mounted noexec" ml -H "$H2" -n 1 \
+    -- true
 on "$H2" umount "$home/.cache"
 on "$H2" mount -t tmpfs -o ro tmpfs "$home/.cache"
-check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch" "a home that can't be written" \
+check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch" \
+    "a home that can't be written" \
     ml -H "$H2" -n 1 -- true
 on "$H2" umount "$home/.cache"
 printf '#!/bin/sh\necho riscv64\n' > "$NETNS_DIR/bin/uname"
@@ -103,7 +114,8 @@ rm "$NETNS_DIR/bin/uname"
 } > "$NETNS_DIR/nosftp"
 on "$H2" /usr/sbin/sshd -f /run/netns-hosts/nosftp
 wait_for 'on "$H2" ss -Hltn "sport = :2200" | grep -q .' 10
-sed "s/^Host \*/Host nosftp\n  HostName $A2\n  HostKeyAlias $H2\n  Port 2200\n&/" "$NETNS_SSH_CONFIG" > "$T/config"
+sed "s/^Host \*/Host nosftp\n  HostName $A2\n  HostKeyAlias $H2\n  Port 2200\n&/" \
+    "$NETNS_SSH_CONFIG" > "$T/config"
 check_error 125 "host nosftp: .*sshd offers no SFTP" "an sshd without SFTP" \
     "$MLAUNCH" --ssh-config "$T/config" -H nosftp -n 1 -- true
 check_output "" "nothing of all that stays" on "$H2" sh -c "find $home/.cache -type f"
@@ -118,10 +130,13 @@ check_output "" "… makes a copy needless" on "$H2" sh -c "find $home/.cache -t
 printf '#!/bin/sh\nexit 94\n' > "$NETNS_DIR/bin/mlaunch-agent"
 ran_from "$cache/mlaunch-agent" "one of another build there does not" -H "$H2" -n 1
 ran_from "$cache/mlaunch-agent" "--agent" -H "$H2" -n 1 --agent "$cache/mlaunch-agent"
-check_error 125 "host $H2: there is no program /no/agent" "--agent with a program that is not there" \
+check_error 125 "host $H2: there is no program /no/agent" \
+    "--agent with a program that is not there" \
     ml -H "$H2" -n 1 --agent /no/agent -- true
-check_error 125 "host $H2: .*is another build than this mlaunch \($build\)" "--agent with another build" \
+check_error 125 "host $H2: .*is another build than this mlaunch \($build\)" \
+    "--agent with another build" \
     ml -H "$H2" -n 1 --agent /run/netns-hosts/bin/mlaunch-agent -- true
-check_error 125 "host $H2: the agent ended with status 1" "--agent with a program that is no agent" \
+check_error 125 "host $H2: the agent ended with status 1" \
+    "--agent with a program that is no agent" \
     ml -H "$H2" -n 1 --agent /bin/false -- true
 done_testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Hosts over SSH: what ssh_config says is done, and everything that can go wrong on the way has its own
-# sentence; if one host fails, all that fail are named and nothing runs.
+# Hosts over SSH: what ssh_config says is done, and everything that can go wrong on the way has its
+# own sentence; if one host fails, all that fail are named and nothing runs.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -45,7 +45,7 @@ Host included
     HostKeyAlias $H2
 E
 
-# "Host *" stands last: the first value counts.
+# "Host *" comes last, because the first value wins.
 cat > "$T/config" << E
 Include $T/oth*.conf $T/hosts.conf
 Host unknown-name
@@ -147,7 +147,8 @@ $H1
 $H2
 $H2" "four ranks on two hosts" sorted ml -H "$H1:2,$H2:2" --output raw -- hostname
 check_output 1 "one connection a host, whatever the number of ranks" \
-    ml -H "$H1" -n 8 --output raw -- sh -c '[ $MLAUNCH_RANK != 7 ] || ss -Htn state established "sport = :22" | wc -l'
+    ml -H "$H1" -n 8 --output raw -- sh -c \
+    '[ $MLAUNCH_RANK != 7 ] || ss -Htn state established "sport = :22" | wc -l'
 
 check_host jump "ProxyJump" "$H2"
 check_host two-jumps "ProxyJump through two hosts" "$H3"
@@ -168,8 +169,10 @@ fails dropped "tried 5 times: .*MaxStartups" "an sshd that always hangs up"
 fails new "host key is unknown: SHA256:[^ ]+ is not in .*/empty .*ssh -F" "an unknown host key"
 fails changed "host key has changed: .*/changed line 1 .*ssh-keygen -R" "a changed host key"
 fails revoked "is revoked in .*/revoked line 3" "a revoked host key"
-fails stranger "no permitted key: .*strange_key; not tried: .*locked_key \(needs a passphrase" "no key that is let in"
-fails locked "no key to log in with as root; not tried: .*needs a passphrase" "nothing but a key with a passphrase"
+fails stranger "no permitted key: .*strange_key; not tried: .*locked_key \(needs a passphrase" \
+    "no key that is let in"
+fails locked "no key to log in with as root; not tried: .*needs a passphrase" \
+    "nothing but a key with a passphrase"
 fails nobody "in as no-such-user" "a user that is not there"
 fails bad-jump "jump host: .*port 2299: Connection refused" "a jump host that can't be reached"
 fails bad-command "proxy command: out of cables" "a proxy command that fails"
@@ -184,7 +187,8 @@ fails "$H3" "no answer from $A3 port 22 within 3 s|cannot connect to $A3" "a hos
 netns join "$H3"
 
 mark=$(new_mark several)
-check_status 125 "one host fails" ml -H "$H1,$H2,refused,new,unknown-name,stranger" -n 6 -x "$mark" -- \
+check_status 125 "one host fails" ml -H "$H1,$H2,refused,new,unknown-name,stranger" -n 6 -x \
+    "$mark" -- \
     sh -c "touch $T/ran; sleep 60"
 for h in refused new unknown-name stranger; do
     check_match "host $h: " "$ERR" "… and $h is named, like all that fail"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Where mlaunch may make a control group for the ranks, it does: whoever is in it is known and ended, whatever he has done
-# to his environment and his parents. Expected: one a job, gone with the job; one of a dead job is mlaunch clean's.
+# Where mlaunch may make a control group for the ranks, it does: every process in it is known and
+# ended, whatever it did to its environment and its parents. Expected: one group a job, removed with
+# the job; mlaunch clean removes a dead job's.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
@@ -16,10 +17,12 @@ mkdir "$probe" 2> /dev/null || skip_all "no cgroup may be made in $group"
 killable=$(test -e "$probe/cgroup.kill" && echo yes)
 rmdir "$probe"
 [ -n "$killable" ] || skip_all "no cgroup.kill: Linux before 5.14"
-case $(uname -m) in x86_64 | aarch64) ;; *) skip_all "no ranks are born in a cgroup on this processor" ;; esac
+case $(uname -m) in x86_64 | aarch64) ;; *) skip_all \
+    "no ranks are born in a cgroup on this processor" ;; esac
 
 groups() { find "$group" -maxdepth 1 -name "mlaunch-$(id -u)-$1.*"; }
-# A process that nothing but its group tells of: a daemon, without environment and far from its rank.
+# A process that only its group betrays: a daemon with an empty environment, not a child of its
+# rank.
 SLEEP="sleep 311.$$"
 STRAY="env -i setsid sh -c '$SLEEP & exec $SLEEP' > /dev/null 2>&1 < /dev/null & echo ready; exec sleep 312"
 strays() { pgrep -fc "^$SLEEP\$" || :; }
@@ -33,7 +36,8 @@ cgroup_job() {
 }
 
 keep job -n 2 -- sed -n 's/^0:://p' /proc/self/cgroup
-check_output 2 "ranks are in a group of their job's name" grep -c "^\[[01]\] ${own%/}/mlaunch-$(id -u)-.*\.0\.......\$" "$T/out"
+check_output 2 "ranks are in a group of their job's name" grep -c "^\[[01]\] ${own%/}/mlaunch-$(id \
+    -u)-.*\.0\.......\$" "$T/out"
 check_status 127 "what can't be started there is told as ever" job -n 2 -- ./nosuch-program
 
 cgroup_job
@@ -50,7 +54,8 @@ both_kill
 wait "$mlaunch" 2> /dev/null
 check_output 4 "both of the agent's processes are killed: the strays live" strays
 keep "$MLAUNCH" clean --dry-run "$ID"
-check_output 4 "clean --dry-run finds them by their group" grep -c "job $ID: process [0-9]* (sleep) would be ended" "$T/out"
+check_output 4 "clean --dry-run finds them by their group" grep -c \
+    "job $ID: process [0-9]* (sleep) would be ended" "$T/out"
 check_match "job $ID: cgroup $group/mlaunch-.* would be removed" "$T/out" "… and the group"
 check "clean" "$MLAUNCH" clean "$ID"
 check_output 0 "they are ended" strays

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch clean for all dead jobs at once, on a machine of its own (a container): processes, by their job's directory or
-# by their mark alone, job directories, segments, sockets, half copies of agents. Expected: gone, and told; what lives,
-# what is another user's, what is young, and what only looks alike stays.
+# mlaunch clean for all dead jobs at once, on a machine of its own (a container): processes, by
+# their job's directory or by their mark alone, job directories, segments, sockets, half copies of
+# agents. Expected: removed and listed. What is alive, another user's, young, or only looks alike
+# stays.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
@@ -26,11 +27,11 @@ dead_job() {
 
 dead_job 321
 first=$ID first_dir=$DIR
-# Of a job whose directory is gone the mark alone tells.
+# A job whose directory is gone is known by its mark alone.
 dead_job 322
 second=$ID
 rm -r "$DIR"
-# A live job of mine, one of another user's, live and dead.
+# A live job of this user; a live and a dead one of another user.
 job_start -H localhost -n 1 -- sh -c 'echo ready; exec sleep 323'
 has_said ready 1
 live=$mlaunch live_id=$(job_id)
@@ -39,7 +40,8 @@ mkdir -m 777 "$T/user" && chmod 755 "$T"
 user_job() {
     : > "$user_events" && chmod 666 "$user_events"
     : > "$T/user/out" # the last job's "ready" must not count
-    as_ordinary "$MLAUNCH" --events "$user_events" -n 1 -- sh -c "echo ready; exec sleep $1" > "$T/user/out" 2>&1 &
+    as_ordinary "$MLAUNCH" --events "$user_events" -n 1 -- sh -c "echo ready; exec sleep $1" \
+        > "$T/user/out" 2>&1 &
     user=$!
     wait_for 'grep -qs ready "$T/user/out"' 20 || diag "$(cat "$T/user/out")"
 }
@@ -47,7 +49,8 @@ if as_ordinary true 2> /dev/null; then
     user_job 324
     user_live=$user
     user_job 325
-    # The other user's agent, with its guard, is killed too: his dead job is his.
+    # The other user's agent, with its guard, is killed, too: this user's clean must leave that dead
+    # job alone.
     worker=$(sed -n 's/.*"connected".*"pid":\([0-9]*\).*/\1/p' "$user_events" | head -n 1)
     guard=$(awk '{ print $4 }' "/proc/$worker/stat")
     kill -STOP "$worker" "$guard"
@@ -61,7 +64,8 @@ same=$!
 env MLAUNCH_JOB_DIR=/tmp/elsewhere sleep 326 &
 odd=$!
 
-# Files: a dead job's segment and socket; segments of a job that nobody knows, of a live one, of others; half copies.
+# Files: a dead job's segment and socket; segments of an unknown job, of a live one and of
+# other users; half-made copies.
 : > "/dev/shm/mlaunch-$ME-$first.0.test"
 : > "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
 : > "/dev/shm/mlaunch-$ME-$live_id.0.test"
@@ -75,7 +79,8 @@ world() { find /tmp/mlaunch-* /dev/shm "$cache" | sort; }
 
 world > "$T/before"
 keep "$MLAUNCH" clean --dry-run
-check "--dry-run: nothing is changed" sh -c "find /tmp/mlaunch-* /dev/shm '$cache' | sort | cmp - '$T/before'"
+check "--dry-run: nothing is changed" sh -c \
+    "find /tmp/mlaunch-* /dev/shm '$cache' | sort | cmp - '$T/before'"
 check_output "2 2" "… and nobody ended" echo "$(($(sleeping 321) - 1)) $(sleeping 322)"
 keep "$MLAUNCH" clean --dry-run --json
 cp "$T/out" "$T/dry.json"
@@ -90,18 +95,22 @@ print(sum(r["kind"] == "process" and r["job"] == sys.argv[2] for r in json.load(
 
 keep "$MLAUNCH" clean
 check_match "job $first: directory $first_dir is removed" "$T/out" "clean tells of the directory"
-check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* is ended" "$T/out") $(grep -c "job $second: process .* is ended" "$T/out")"
-check_output "1 0" "the dead jobs' processes are gone, whoever has the same name lives" echo "$(sleeping 321) $(sleeping 322)"
+check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* is ended" \
+    "$T/out") $(grep -c "job $second: process .* is ended" "$T/out")"
+check_output "1 0" "the dead jobs' processes are gone, whoever has the same name lives" echo \
+    "$(sleeping 321) $(sleeping 322)"
 check "… him we know" kill -0 "$same"
 check "a mark that names no job directory is none" kill -0 "$odd"
 check_status 1 "the directory is gone, with the socket in it" test -e "$first_dir"
 check_status 1 "the dead job's segment is gone" test -e "/dev/shm/mlaunch-$ME-$first.0.test"
-check "of a job that nobody knows it stays, while it is young" test -e "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+check "of a job that nobody knows it stays, while it is young" test -e \
+    "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
 check "a half copy stays, while it is young" test -e "$cache/.mlaunch-agent.0123456789abcdef"
 check "the live job lives" kill -0 "$live"
 check_output 1 "… with its rank" sleeping 323
 check_output "nothing is left of dead jobs" "clean again" "$MLAUNCH" clean
-# An hour later. (What a file's status change says can't be set back, so the program's clock is moved.)
+# An hour later. (What a file's status change says can't be set back, so the program's clock is
+# moved.)
 later() {
     printf '%s\n' '#include <sys/time.h>' '#include <time.h>' 'time_t time(time_t *t)' \
         '{ struct timeval v; gettimeofday(&v, 0); return t ? (*t = v.tv_sec + 3600) : v.tv_sec + 3600; }' > "$T/later.c"
@@ -110,7 +119,8 @@ later() {
 }
 if [ "$SANITIZE" = no ]; then
     later clean
-    check_status 1 "an hour later the unknown job's segment is removed" test -e "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+    check_status 1 "an hour later the unknown job's segment is removed" test -e \
+        "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
     check_status 1 "… and the half copy" test -e "$cache/.mlaunch-agent.0123456789abcdef"
 else
     skip "an hour later" "a sanitizer wants to be loaded first"
@@ -121,9 +131,11 @@ check "an agent's whole copy is there" test -e "$cache/mlaunch-agent"
 if [ -n "${user_live:-}" ]; then
     check "another user's live job lives" kill -0 "$user_live"
     check_output 1 "… with its rank" sleeping 324
-    check_output "$user_dirs" "his directories are there, the dead job's too" sh -c "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | sort"
+    check_output "$user_dirs" "his directories are there, the dead job's too" sh -c \
+        "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | sort"
     check "his own clean" as_ordinary env HOME=/tmp "$MLAUNCH" clean
-    check_output 1 "… removes his dead one" sh -c "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | wc -l"
+    check_output 1 "… removes his dead one" sh -c \
+        "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | wc -l"
     check "… and not his live one" kill -0 "$user_live"
     kill -TERM "$user_live"
     wait "$user_live"

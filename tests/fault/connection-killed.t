@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The process of sshd that serves one host's connection is killed. Expected: that host's ranks are gone within 3 s, the
-# others' as the grace says; the job fails and names the host.
+# The process of sshd that serves one host's connection is killed. Expected: that host's ranks are
+# gone within 3 s, the others' as the grace says; the job fails and names the host.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

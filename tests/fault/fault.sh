@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# fault.sh: for tests that start a job of ranks that are hard to end (faulty.c), do it some harm, and then look
-# everywhere for what is left (look.py): processes, agents, job directories, shared memory; here and on namespace
-# hosts.
+# fault.sh: for tests that start a job of ranks that are hard to end (faulty.c), do it some harm,
+# and then look everywhere for what is left (look.py): processes, agents, job directories, shared
+# memory; here and on namespace hosts.
 #
 #     zoo_start 4                   in the background, on "${WHERE[@]}"; returns once all ranks are up
 #     agent_kill "$H1" worker
@@ -12,7 +12,7 @@ FAULTY=$BUILD/tests/fault/faulty
 CHILDREN=100
 is_long && CHILDREN=1000
 WHERE=(-H localhost) # where the ranks run
-# In mlaunch's own environment too, which local agents inherit.
+# In mlaunch's own environment, too, because local agents inherit it.
 JOB=(env "$MARK" "${JOB[@]}")
 
 # slow SECONDS: more of them with a sanitizer.
@@ -20,11 +20,13 @@ slow() { if [ "$SANITIZE" = no ]; then echo "$1"; else echo $(($1 * 4)); fi; }
 
 # Until N lines of the ranks have TEXT, or mlaunch has ended.
 has_said() {
-    wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ] || ! kill -0 $mlaunch 2> /dev/null" "$(slow 30)"
+    wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ] || ! kill -0 $mlaunch 2> /dev/null" \
+        "$(slow 30)"
     [ "$(grep -c "$1" "$T/out")" -ge "$2" ]
 }
 
-# job_start ARGUMENT…: in the background, with the signals of a job in the foreground; sets $mlaunch.
+# job_start ARGUMENT…: in the background, with the signals of a job in the foreground; sets
+# $mlaunch.
 job_start() {
     : > "$EVENTS"
     : > "$T/out"
@@ -40,7 +42,7 @@ zoo_start() {
     shift
     job_start "${WHERE[@]}" -n "$ranks" --oversubscribe "$@" -- "$FAULTY" zoo "$CHILDREN"
     has_said ready "$ranks" || diag "not all ranks are up: $(cat "$T/err")"
-    # A look that finds nothing now would find nothing later.
+    # If this look found nothing, a later one would prove nothing.
     ! left_behind > "$T/left" || fail "ranks and agents are found while they run"
 }
 
@@ -53,14 +55,17 @@ init_of() {
 }
 inits() { local h; for h in ${NETNS_HOSTS:-}; do init_of "$h"; done; }
 
-# agent_kill HOST worker|guard|sshd: SIGKILL to that process of the agent there; fails if there is none.
+# agent_kill HOST worker|guard|sshd: SIGKILL to that process of the agent there; fails if there is
+# none.
 agent_kill() {
     local pid init=()
     [ "$1" = localhost ] || init=("$(init_of "$1")")
-    pid=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$2" "${init[@]}") && [ -n "$pid" ] && kill -KILL "$pid"
+    pid=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$2" "${init[@]}") &&
+        [ -n "$pid" ] && kill -KILL "$pid"
 }
 
-# Both of the agent's processes on localhost at one stroke, so that neither can clean up after the other: stopped first.
+# Both of the agent's processes on localhost: stopped first and then killed, so that neither can
+# clean up after the other.
 both_kill() {
     local pids
     pids=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" localhost worker) &&

@@ -2,12 +2,13 @@
 /*
  * faulty: ranks that fail on demand, and ranks that are hard to end.
  *
- *     faulty call RANK HOW    all call all_reduce for ever; after 20 calls RANK does HOW: exit:N, kill:N, abort
- *     faulty absent RANK      RANK exits with 0 and never calls ml_init, the others do
- *     faulty zoo N            each rank, by its number modulo 4: has left a daemon behind (two forks, setsid); is
- *                             deaf to signals; has been stopped; has N children in sessions of their own
+ *     faulty call RANK HOW    all call all_reduce for ever; after 20 calls RANK does HOW: exit:N, kill:N,
+ *                             abort
+ *     faulty absent RANK      RANK exits with 0 and never calls ml_init, the others call it
+ *     faulty zoo N            each rank, by its number modulo 4: has left a daemon behind (two forks,
+ *                             setsid); ignores signals; is stopped; has N children in sessions of their own
  *
- * All say "ready" when they are where they can be shot at. Others exit with 3 after an error, and say it.
+ * All print "ready" when the test may harm them. After an error a rank prints it and exits with 3.
  */
 #include "common/mlaunch.h"
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Who is to blame: a rank that ends in the middle of a collective, in every way; that never joins; that leaves early.
-# Expected: the sentence names the cause, never a consequence; others' calls return within 1 s.
+# Which failure is named: a rank that ends in the middle of a collective, in every way; that never
+# joins; that leaves early. Expected: the sentence names the cause, never a consequence; others'
+# calls return within 1 s.
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -12,15 +13,20 @@ JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 2)
 for where in "localhost:4" "$H1:2,$H2:2"; do
     named=${where%%:*}
     [ "$named" = localhost ] || named=$H2
-    job_says 5 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) exited with status 5$" "$where: a status" \
+    job_says 5 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) exited with status 5$" \
+        "$where: a status" \
         -H "$where" -n 4 -- "$FAULTY" call 2 exit:5
-    job_says 5 "^\[[013]\] .*rank 2 exited with status 5 on host" "$where: … and the others' error names it" \
+    job_says 5 "^\[[013]\] .*rank 2 exited with status 5 on host" \
+        "$where: … and the others' error names it" \
         -H "$where" -n 4 --on-failure continue -- "$FAULTY" call 2 exit:5
     job_says 139 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) was killed by signal 11 \(Segmentation fault\)" \
         "$where: a signal" -H "$where" -n 4 -- "$FAULTY" call 2 kill:11
-    job_says 9 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) aborted the job: as asked" "$where: ml_abort" \
+    job_says 9 "^mlaunch: rank 2 on host $named \(pid [0-9]+\) aborted the job: as asked" \
+        "$where: ml_abort" \
         -H "$where" -n 4 -- "$FAULTY" call 2 abort
-    job_says 6 "^the reason$" "$where: its last words on stderr, without a label, below the sentence" -H "$where" -n 4 -- \
+    job_says 6 "^the reason$" \
+        "$where: its last words on stderr, without a label, below the sentence" -H "$where" -n 4 \
+        -- \
         sh -c '[ $MLAUNCH_RANK = 2 ] || exec sleep 60; echo the reason >&2; exit 6'
     check_match '^mlaunch: its last words on standard error:$' "$ERR" "$where: … and what they are"
     # Status 0 is no failure: the first consequence is named, with what it had lost.
@@ -31,7 +37,8 @@ for where in "localhost:4" "$H1:2,$H2:2"; do
     job_says 3 "after it had lost a peer: .*rank 0 exited with status 0 on host [^ ]+ \(pid [0-9]+\) without calling ml_init" \
         "$where: rank 0 without ml_init" -H "$where" -n 4 -- "$FAULTY" absent 0
     rm -f "$T/left"
-    job_status 0 "$where: rank 0 leaves early, nobody needs it" --events "$T/left" -H "$where" -n 4 -- sh -c '
+    job_status 0 "$where: rank 0 leaves early, nobody needs it" --events "$T/left" -H "$where" \
+        -n 4 -- sh -c '
         [ $MLAUNCH_RANK = 0 ] || until grep -q "\"exited\".*\"rank\":0," "$0"; do sleep 0.02; done' "$T/left"
 done
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch is killed with SIGKILL while ranks run that are hard to end: a daemon, one deaf to signals, a stopped one,
-# one with many children in sessions of their own. Expected: all of it gone within 3 s, on every host.
+# mlaunch is killed with SIGKILL while ranks run that are hard to end: a daemon, one deaf to
+# signals, a stopped one, one with many children in sessions of their own. Expected: all of them
+# gone within 3 s, on every host.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A process of one host's agent is killed with SIGKILL: the worker, then the guard; here and on one host of two.
-# Expected: that host's ranks and all they have started are gone within 3 s; the others' as the grace says; the job fails
-# and names the host.
+# A process of one host's agent is killed with SIGKILL: the worker, then the guard; here and on one
+# host of two. Expected: that host's ranks and all they have started are gone within 3 s; the
+# others' as the grace says; the job fails and names the host.
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What ranks leave behind when a job ends as it should: a daemon, a child deaf to SIGTERM, a stopped one, 1,000 children in
-# sessions of their own; after a good end, a failure, Ctrl-C, and --timeout. Expected: gone when mlaunch returns.
+# What ranks leave behind when a job ends as it should: a daemon, a child deaf to SIGTERM, a stopped
+# one, 1,000 children in sessions of their own; after a good end, a failure, Ctrl-C, and --timeout.
+# Expected: gone when mlaunch returns.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
@@ -22,10 +23,12 @@ for where in localhost "$H1"; do
     zoo_end 124 9 "$where: --timeout"
     zoo_start 4
     pid=$(sed -n 's/.*"event":"started".*"rank":1,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS")
-    # A host's numbers are somebody else's here.
-    if [ "$where" = localhost ]; then kill -KILL "$pid"; else netns exec "$where" kill -KILL "$pid"; fi
+    # A host's pids mean other processes here.
+    if [ "$where" = localhost ]; then kill -KILL "$pid"; else netns exec "$where" kill -KILL \
+        "$pid"; fi
     zoo_end 137 5 "$where: a rank is killed"
-    check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" "$where: it is named"
+    check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" \
+        "$where: it is named"
     job_status 0 "$where: a good end" "${WHERE[@]}" -n 1 -- sh -c \
         '(setsid sh -c "trap \"\" TERM; sleep 300 & exec sleep 300" > /dev/null 2>&1 &) ; kill -0 $$'
     nothing_left "$where: … without the daemon" 0

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# local_rows.sh: the rows of the failure table that need one host, for whoever runs them and wherever. Behind fault.sh.
+# local_rows.sh: the rows of the failure table that need one host; run as several users and in
+# several places. Source it after fault.sh.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 
 local_rows() {
@@ -20,7 +21,8 @@ local_rows() {
     zoo_start 4 --grace 1
     kill -KILL "$(sed -n 's/.*"event":"started".*"rank":1,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS")"
     zoo_end 137 5 "a rank is killed"
-    check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" "a rank is killed: named"
+    check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" \
+        "a rank is killed: named"
     job_status 0 "a good end" -n 1 -- sh -c \
         '(setsid sh -c "trap \"\" TERM; sleep 300 & exec sleep 300" > /dev/null 2>&1 &) ; kill -0 $$'
     nothing_left "a good end: without the daemon" 0

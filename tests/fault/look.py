@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Looks for what jobs have left behind, and for the agents' processes.
 
-look.py left EVENTS MARK [INIT…]    prints what there still is of the jobs in the file EVENTS: processes with MARK in
-                                    their environment, agents in the pid namespaces of the INITs, job directories,
-                                    control groups, segments in /dev/shm, here and in the INITs' file systems; status
-                                    1 if anything
+look.py left EVENTS MARK [INIT…]
+    prints what is left of the jobs in the file EVENTS: processes with MARK in their environment, agents
+    in the PID namespaces of the INITs, job directories, control groups, segments in /dev/shm, here and in
+    the INITs' file systems; status 1 if there is anything
 look.py agent EVENTS HOST worker|guard|sshd [INIT]
-                                    prints the pid, as it is here, of a process of the agent on HOST, or of the sshd
-                                    that serves its connection; status 1 and nothing if there is none
+    prints the pid, as this namespace numbers it, of a process of the agent on HOST, or of the sshd that
+    serves its connection; status 1 and nothing if there is none
 """
 import glob
 import json
@@ -97,7 +97,7 @@ def agent(events, host, role, init=None):
     if init:
         worker = outside(worker, namespace(init))
     guard = stat(worker)[1]
-    # Whoever asks is going to kill it: no number is given that might be somebody else.
+    # The caller is going to kill it, so a pid that may have been reused is not reported.
     if not worker or not is_agent(worker) or not is_agent(guard):
         return 1
     sshd = guard

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Launches in a row of 64 short ranks, 20 here and 1,000 in check-long; and one of 1,024 ranks. Expected: each ends with 0
-# within its time, and nothing is left.
+# Launches in a row of 64 short ranks, 20 here and 1,000 in check-long; and one of 1,024 ranks.
+# Expected: each ends with 0 within its time, and nothing is left.
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
@@ -13,15 +13,19 @@ bad=0
 for ((i = 1; i <= ROUNDS; i++)); do
     timeout -k 1 "$(slow 20)" "${JOB[@]}" -n 64 --oversubscribe -- true > "$OUT" 2> "$ERR"
     status=$?
-    [ "$status" -eq 0 ] || { bad=$((bad + 1)) && diag "launch $i: status $status: $(head -n 3 "$ERR")"; }
+    [ "$status" -eq 0 ] || { bad=$((bad + 1)) && diag "launch $i: status $status: $(head -n 3 \
+        "$ERR")"; }
 done
-if [ "$bad" -eq 0 ]; then pass "$ROUNDS launches of 64 ranks"; else fail "$ROUNDS launches of 64 ranks" "$bad failed"; fi
+if [ "$bad" -eq 0 ]; then pass "$ROUNDS launches of 64 ranks"; else
+    fail "$ROUNDS launches of 64 ranks" "$bad failed"
+fi
 nothing_left "nothing is left of them" 3
 job_status 0 "1,024 ranks" -n 1024 --oversubscribe -- true
 
 # The descriptor limit.
 few() { (ulimit -n "$1" && shift && "$@"); }
-check_error 125 "1024 ranks need [0-9]+ open files, but the limit is 100: raise it" "too few descriptors for the ranks" \
+check_error 125 "1024 ranks need [0-9]+ open files, but the limit is 100: raise it" \
+    "too few descriptors for the ranks" \
     few 100 "$MLAUNCH" -n 1024 --oversubscribe -- true
 raised() { (ulimit -Sn 64 && "$@"); }
 check "a soft limit is raised" raised "$MLAUNCH" -n 128 --oversubscribe -- true

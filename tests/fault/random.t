@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Random faults at random moments of start, run and stop: 20 (200 in check-long), on local and on SSH hosts. Expected: mlaunch
-# ends, and nothing is left: no process, no job directory, no shared memory. SEED=… repeats a run.
+# Random faults at random moments of start, run and stop: 20 (200 in check-long), on local and on
+# SSH hosts. Expected: mlaunch ends, and nothing is left: no process, no job directory, no shared
+# memory. SEED=… repeats a run.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
@@ -34,7 +35,8 @@ strike() {
         ;;
     rank)
         local pid
-        pid=$("$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" | sed -n 's/^process \([0-9]*\): [^ ]*faulty zoo.*/\1/p' | head -n 1)
+        pid=$("$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" |
+            sed -n 's/^process \([0-9]*\): [^ ]*faulty zoo.*/\1/p' | head -n 1)
         [ -n "$pid" ] && kill -KILL "$pid"
         ;;
     *) # before it has connected there is no such process
@@ -55,7 +57,8 @@ for ((round = 1; round <= ROUNDS; round++)); do
     wait_microseconds $moment
     strike "$fault" "$host"
     what="round $round: $fault at $((moment / 1000)) ms, $place"
-    # A fault that struck nobody, because it came too early, leaves a job that runs: it is ended in a polite way.
+    # A fault that came too early hits nothing and leaves the job running; the job is then ended by
+    # SIGTERM.
     wait_microseconds 20000
     [ "$fault" = head ] || kill -TERM "$mlaunch" 2> /dev/null
     if ! wait_for '! kill -0 "$mlaunch" 2> /dev/null' "$(slow 20)"; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A rank hangs in the kernel and can't be ended, not even by SIGKILL. Expected: the job ends all the same, says which
-# process that is and why; mlaunch clean finds it later, and says so too, until it is gone.
+# A rank hangs in the kernel and can't be ended, not even by SIGKILL. Expected: the job ends all the
+# same, says which process that is and why; mlaunch clean finds it later, and says so too, until it
+# is gone.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
@@ -21,7 +22,8 @@ grep -q mounted "$T/fuse" || {
     done_testing
 }
 
-job_start -H localhost --grace 1 -n 2 -- sh -c '[ $MLAUNCH_RANK = 0 ] && exec sleep 300; exec cat '"$T/silent/file"
+job_start -H localhost --grace 1 -n 2 -- sh -c \
+    '[ $MLAUNCH_RANK = 0 ] && exec sleep 300; exec cat '"$T/silent/file"
 wait_for 'grep -q asked "$T/fuse"' 20
 ID=$(job_id)
 pid=$(pgrep -fx "cat $T/silent/file")
@@ -31,8 +33,11 @@ run eval 'wait "$mlaunch"'
 took=$(((${EPOCHREALTIME/./} - begin) / 1000))
 cp "$T/err" "$ERR"
 check_output 143 "mlaunch ends, with SIGTERM's status" echo "$status"
-if [ $took -lt $(($(slow 8) * 1000)) ]; then pass "… within the grace and a moment"; else fail "… within the grace and a moment" "$took ms"; fi
-check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterruptible sleep" "$T/err" "it names the process and says why"
+if [ $took -lt $(($(slow 8) * 1000)) ]; then pass "… within the grace and a moment"; else
+    fail "… within the grace and a moment" "$took ms"
+fi
+check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterruptible sleep" \
+    "$T/err" "it names the process and says why"
 check_output D "it still is there" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"
 check_error 1 "job $ID: process $pid \(cat\) is left: pid $pid \(cat\) is in uninterruptible sleep" "clean finds it, and says why it stays" \
     "$MLAUNCH" clean "$ID"

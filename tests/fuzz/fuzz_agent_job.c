@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_agent_job.c: any bytes as LAUNCH_JOB; of what is accepted no index is out of range, and ranks'
- * environments and files can be made. */
+/*
+ * fuzz_agent_job.c: any bytes as LAUNCH_JOB. Of a message that is accepted no index is out of range,
+ * and the ranks' environments and files can be made from it.
+ */
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/protocol/job_message.h"
 

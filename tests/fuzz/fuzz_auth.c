@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_auth.c: whatever somebody without the secret says, neither side of the handshake takes him for a
- * member. Each line of the input is a frame for the acceptor and the connector: two digits of its type, then
- * its payload, in which @ stands for this build's id.
+ * fuzz_auth.c: neither side of the handshake accepts a peer without the secret, whatever it sends.
+ * Each line of the input is a frame for the acceptor and the connector: two digits of its type, then
+ * its payload, in which @ is replaced by this build's id.
  */
 #include "common/auth.h"
 #include "common/build_id.h"
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void put(struct auth *a, const char *payload, size_t size, uint8_t type)
 {
-    /* Of its own size, so that a read beyond its final 0 is seen. */
+    /* A block of its exact size, so that ASan sees a read beyond its final 0. */
     struct frame f = {type, (uint32_t)size, malloc(size + 1)};
     enum auth_progress progress;
     struct fault why;

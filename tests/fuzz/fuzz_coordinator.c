@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_coordinator.c: whatever ranks, agents and strangers say and in whatever order, the coordinator goes on.
+ * fuzz_coordinator.c: the coordinator goes on, whatever ranks, agents and strangers send, in any order.
  * Each line of the input is a step:
  *   0 … 3, two digits, payload   that rank's connection sends a frame of that type
  *   a, two digits, payload       so does the agent of host 1
- *   s, bytes                     somebody who has proved nothing sends bytes
+ *   s, bytes                     an unauthenticated connection sends bytes
  *   x, 0 … 3 or a                that connection is closed; o: it is opened (again)
  *   e, 0 … 3                     that rank's first process has ended
  */
+#include "coordinator/server.h"
 #include "coordinator/server_state.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_host_list.c: any bytes as the value of --hosts. */
-#include "launcher/hosts/host_list.h"
+#include "launcher/hosts/host_list_parse.h"
 #include "launcher/text/text_file.h"
 
 #include <jansson.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_job_file.c: any bytes as a job.json, which may be another user's; what is accepted is terminated and in
- * range, and goes through a file and back. */
+/*
+ * fuzz_job_file.c: any bytes as a job.json, which may be another user's. What is accepted is terminated
+ * and in range, and is the same after it was written to a file and read back.
+ */
 #include "common/job_file.h"
 
 #include <stdint.h>

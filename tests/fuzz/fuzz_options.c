@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_options.c: lines as words of a command line; lines with MLAUNCH_OPT_ as the environment. */
-#include "launcher/options/options.h"
+#include "launcher/options/options_load.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (from.argc < WORDS)
             argv[from.argc++] = word;
     }
-    if (options_parse(&o, &from, &why)) {
+    if (options_load_from(&o, &from, &why)) {
         if (o || why.code >= 0 || !*why.text)
             abort();
     } else if (o->action == OPTIONS_RUN) {

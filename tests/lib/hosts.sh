@@ -6,8 +6,9 @@
 #     hosts_up 2                         # or the whole file is skipped, with the reason
 #     check "over SSH" "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -- true
 #
-# Sets what netns-hosts' environment file says, $H1 … $HN, and $A1 … $AN, their addresses. They are gone at
-# the end. Several files can run at once: names and subnets are this process's own.
+# Sets the variables of netns-hosts' environment file, the hosts' names $H1 … $HN and their
+# addresses $A1 … $AN. The hosts are removed at the end. Several files can run at once, because each
+# process has names and subnets of its own.
 
 netns() { TMPDIR=$T "$TEST_LIB/netns-hosts" "$@"; }
 

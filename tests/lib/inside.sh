@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# inside.sh: for a *.t whose whole run shall be somebody else's or somewhere else. Behind test.sh:
+# inside.sh: for a *.t that runs as another user or in a container. Source it after test.sh:
 #
 #     . "${0%/*}/../lib/inside.sh"
 #     inside container         # a pid and a mount namespace, /tmp and /dev/shm of its own; or the file is skipped
 #     inside user              # an ordinary user, if this is root
 #     inside user container    # both
 #
-# The file begins anew in there, with sources and build mounted where that user can read them, and what
-# was above this line has run twice.
+# The file starts again in there, with sources and build mounted where that user can read them. So
+# the lines above the call run twice.
 INSIDE_USER=65534
 
 # as_ordinary COMMAND…: as another user than root; for tests that are root inside.
@@ -40,13 +40,14 @@ inside() {
             mount --bind "$SOURCE" /mnt/source && mount --bind "$BUILD" /mnt/build || exit 1
         if [ -n "$container" ]; then
             mount --bind /mnt/tmp /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1
-            # A build knows where it lies: that may be below what has just been covered.
+            # A build contains its own path, which may lie below a directory that has just been
+            # covered.
             for dir in source build; do
                 [ -d "${!dir}" ] || { mkdir -p "${!dir}" && mount --bind "/mnt/$dir" "${!dir}"; } || exit 1
             done
         fi
         cd / && export SOURCE=/mnt/source
-        # A build in a folder of the sources may have links to these: it stays there.
+        # A build inside the sources may have links to them, so it stays there.
         case $build in "$source"/*) BUILD=/mnt/source/${build#"$source"/} ;; *) BUILD=/mnt/build ;; esac
         export BUILD
         unset XDG_CONFIG_HOME TMPDIR

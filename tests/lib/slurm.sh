@@ -6,12 +6,13 @@
 #     slurm_up 3                       # or the whole file is skipped, with the reason
 #     on_login sbatch --wait job.sh
 #
-# $H1 is the login host, with munged and slurmctld; $N1 … $N3 are the nodes, with 4 processors each by their own
-# account. Each is a namespace host, so ports and addresses are nobody else's. State, logs, key and
-# sockets are in $SLURM_DIR, below $T. Everything ends with the hosts. Before slurm_up can be set:
+# $H1 is the login host, with munged and slurmctld; $N1 … $N3 are the nodes, with 4 processors each
+# by their own account. Each is a namespace host, so ports and addresses are nobody else's. State,
+# logs, key and sockets are in $SLURM_DIR, below $T. Everything ends with the hosts. Before slurm_up
+# can be set:
 #
 #   SLURM_KILL_WAIT   seconds from Slurm's SIGTERM to its SIGKILL (2)
-#   SLURM_ACCOUNTING  what counts a step's use: none, linux or cgroup
+#   SLURM_ACCOUNTING  how a step's use is measured: none, linux or cgroup
 #   SLURM_TRACKING    how a step knows its processes: linuxproc or cgroup
 #
 # Either with cgroup needs slurm_cgroups_up first.
@@ -79,40 +80,49 @@ slurm_up() {
     chmod 600 "$SLURM_DIR/munge.key"
     slurm_conf_write "$1"
     [ -z "${SLURM_CGROUPS:-}" ] || slurm_cgroups_mount
-    daemon "$H1" munged --foreground --force --key-file="$SLURM_DIR/munge.key" --socket="$SLURM_DIR/munge.socket" \
-        --pid-file="$SLURM_DIR/munged.pid" --log-file="$SLURM_DIR/munged.log" --seed-file="$SLURM_DIR/munged.seed"
+    daemon "$H1" munged --foreground --force --key-file="$SLURM_DIR/munge.key" \
+        --socket="$SLURM_DIR/munge.socket" \
+        --pid-file="$SLURM_DIR/munged.pid" --log-file="$SLURM_DIR/munged.log" \
+        --seed-file="$SLURM_DIR/munged.seed"
     wait_for '[ -S "$SLURM_DIR/munge.socket" ]' 20 || slurm_failed "munged"
     daemon "$H1" slurmctld -D -f "$SLURM_CONF"
     for ((i = 1; i <= $1; i++)); do
         eval "daemon \"\$N$i\" slurmd -D -f \"$SLURM_CONF\""
     done
-    wait_for '[ "$(on_login sinfo -h -N -t idle -o %N 2> /dev/null | wc -l)" = '"$1"' ]' 60 || slurm_failed "the nodes"
+    wait_for '[ "$(on_login sinfo -h -N -t idle -o %N 2> /dev/null | wc -l)" = '"$1"' ]' 60 ||
+        slurm_failed "the nodes"
 }
 
-# slurm_cgroups_up: cgroups of version 1 for the nodes, removed at the end; or the whole file is skipped.
+# slurm_cgroups_up: cgroups of version 1 for the nodes, removed at the end; or the whole file is
+# skipped.
 slurm_cgroups_up() {
     local controller
     SLURM_CGROUPS=mlaunch-test.$$
     at_exit slurm_cgroups_remove
     for controller in freezer memory cpuacct; do
-        mkdir "/sys/fs/cgroup/$controller/$SLURM_CGROUPS" 2> /dev/null || skip_all "needs cgroup v1: no $controller controller to write to"
+        mkdir "/sys/fs/cgroup/$controller/$SLURM_CGROUPS" 2> /dev/null ||
+            skip_all "needs cgroup v1: no $controller controller to write to"
     done
 }
 slurm_cgroups_remove() {
     local controller
     for controller in freezer memory cpuacct; do
         controller=/sys/fs/cgroup/$controller/$SLURM_CGROUPS
-        [ ! -d "$controller" ] || wait_for "find '$controller' -depth -type d -exec rmdir {} + 2> /dev/null" 10 || diag "$controller is left"
+        [ ! -d "$controller" ] || wait_for \
+            "find '$controller' -depth -type d -exec rmdir {} + 2> /dev/null" 10 ||
+            diag "$controller is left"
     done
 }
-# Each node sees its own as if it were all: on a shared one the nodes' names alone would keep them apart.
+# Each node sees its own cgroups as if there were no others. In a shared tree only the nodes' names
+# would keep them apart.
 slurm_cgroups_mount() {
     local controller node
     printf '%s\n' CgroupPlugin=cgroup/v1 CgroupMountpoint=/sys/fs/cgroup > "$SLURM_DIR/cgroup.conf"
     for controller in freezer memory cpuacct; do
         for node in $NETNS_HOSTS; do
             mkdir "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node"
-            netns exec "$node" mount --bind "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node" "/sys/fs/cgroup/$controller"
+            netns exec "$node" mount --bind "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node" \
+                "/sys/fs/cgroup/$controller"
         done
     done
 }
@@ -126,13 +136,17 @@ slurm_failed() {
 # job_field JOB FIELD: of scontrol: JobState, ExitCode, …
 job_field() { on_login scontrol -o show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | head -n 1; }
 
-# batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $out, $T/job.NUMBER.
+# batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $out,
+# $T/job.NUMBER.
 batch() {
-    job=$(on_login env -C "$T" "$MLAUNCH" batch slurm --output "$T/job.%j" --submit "$@") || job=none
+    job=$(on_login env -C "$T" "$MLAUNCH" batch slurm --output "$T/job.%j" --submit "$@") ||
+        job=none
     out=$T/job.$job
 }
-ended() { case $(job_field "$job" JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) false ;; esac; }
-# ends STATE REGEX NAME: the job of the last batch comes to that state and exit code, in scontrol's words.
+ended() { case $(job_field "$job" JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT \
+    | NODE_FAIL) ;; *) false ;; esac; }
+# ends STATE REGEX NAME: the job of the last batch comes to that state and exit code, in scontrol's
+# words.
 ends() {
     if ! wait_for ended 60; then
         fail "$3" "job $job has not ended: $(job_field "$job" JobState) $(job_field "$job" Reason)"
@@ -145,7 +159,8 @@ ends() {
     fi
 }
 
-# A mark for the next job, in $mark; `running COMMAND N`: N processes with it have that command line.
+# A mark for the next job, in $mark; `running COMMAND N`: N processes with it have that command
+# line.
 slurm_marks=0
 fresh_mark() {
     slurm_marks=$((slurm_marks + 1))

@@ -12,12 +12,13 @@
 #     check_output "hello" "output comes through" "$MLAUNCH" -- echo hello
 #     done_testing
 #
-# By hand: BUILD=/path/to/build tests/cli/some.t. A file that takes longer than its limit, or leaves processes
-# behind, fails with a sentence (lib/limit); limits are longer with a sanitizer and for check-long.
+# By hand: BUILD=/path/to/build tests/cli/some.t. A file that takes longer than its limit, or leaves
+# processes behind, fails with a sentence (lib/limit); limits are longer with a sanitizer and for
+# check-long.
 #
-# Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a private
-# directory, removed at the end), $OUT, $ERR and $status (files and status of the last command that a
-# check ran), is_long (true in check-long), STRANGER (see below).
+# Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
+# private directory, removed at the end), $OUT, $ERR and $status (files and status of the last
+# command that a check ran), is_long (true in check-long), STRANGER (see below).
 set -u
 
 TEST_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -50,18 +51,22 @@ TEST_FAILED=0
 TEST_DONE=
 TEST_CLEANUP=()
 
-# Neither the caller's configuration nor what an outer launcher set may reach a test. LC_ALL: messages are compared.
+# Neither the caller's configuration nor what an outer launcher set may reach a test. LC_ALL:
+# messages are compared.
 export XDG_CONFIG_HOME="$T/.config" LC_ALL=C.UTF-8
-while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e | grep -E '^(MLAUNCH_OPT_|MLAUNCH_ALGO$|MLAUNCH_STALL$)')
+while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e |
+    grep -E '^(MLAUNCH_OPT_|MLAUNCH_ALGO$|MLAUNCH_STALL$)')
 
-# Options for ranks that are not our programs but call the library, like python3: in a sanitized build its
-# runtime must be loaded before such a program, and the program's own leaks are not our subject.
+# Options for ranks that are other people's programs and call the library, like python3. In a
+# sanitized build the sanitizer's runtime must be loaded before such a program, whose own leaks are
+# ignored.
 #     check "python" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- python3 x.py
 # shellcheck disable=SC2034
 case $SANITIZE in
 no) STRANGER=() ;;
 *address*)
-    STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libasan.so)" -x "ASAN_OPTIONS=detect_leaks=0") ;;
+    STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libasan.so)" -x \
+        "ASAN_OPTIONS=detect_leaks=0") ;;
 *thread*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libtsan.so)") ;;
 *undefined*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libubsan.so)") ;;
 *) STRANGER=() ;;
@@ -119,7 +124,7 @@ run() {
     "$@" > "$OUT" 2> "$ERR"
     status=$?
 }
-# Tells of the last `run`.
+# Prints what the last `run` did.
 diag_run() {
     diag "command: $*"
     diag "status $status; stdout:"
@@ -200,7 +205,8 @@ wait_for() {
 
 # A mark for one job: -x "$(new_mark name)"; the same string for `survivors` and `no_survivors`.
 new_mark() { echo "MLAUNCH_TEST_JOB=$1.$$"; }
-# survivors MARK: "pid command" of each process, on any namespace host too, with MARK in its environment.
+# survivors MARK: "pid command" of each process, on any namespace host too, with MARK in its
+# environment.
 survivors() {
     local f pid
     for f in $(env -u MLAUNCH_TEST_JOB grep -lsaF -- "$1" /proc/[0-9]*/environ); do

@@ -10,7 +10,7 @@ UNTIL_FAILURE=$BUILD/tests/rdma/until_failure
 HELLO=$BUILD/examples/hello
 export MLAUNCH_STALL=20
 
-# next NAME: a job on all three hosts works, whatever was before.
+# next NAME: a job on all three hosts works after whatever came before.
 next() { check "$1" job 3 -- "$HELLO"; check_match '^we are 3,' "$OUT" "… with all ranks"; }
 
 # --- it works
@@ -20,7 +20,8 @@ check "3 hosts: random collectives" job 3 -- "$COLLECTIVES" --random 11 100
 check_match '^3 ranks: 100 cases, 0 failures$' "$OUT" "… without a failure"
 check "3 hosts, backend auto" timeout 60 "$MLAUNCH" -v --hostfile "$RDMA_HOSTFILE" -- "$HELLO"
 check_match 'backend rdma: the hostfile.s RDMA wiring is complete' "$ERR" "… is rdma, and says why"
-check "3 hosts, 2 ranks each: shared memory inside" job 6 --oversubscribe --ppn 2 -- "$COLLECTIVES" --random 5 30
+check "3 hosts, 2 ranks each: shared memory inside" job 6 --oversubscribe --ppn 2 -- \
+    "$COLLECTIVES" --random 5 30
 check_match '^6 ranks: 30 cases, 0 failures$' "$OUT" "… without a failure"
 check "one host, --local net: RDMA loopback" \
     job 2 --ppn 2 --local net -- "$COLLECTIVES" --random 3 20
@@ -29,7 +30,7 @@ check "two hosts with two ranks each, --local net: RDMA inside and between" \
     job 4 --oversubscribe --ppn 2 --local net -- "$COLLECTIVES" --random 19 20
 check_match '^4 ranks: 20 cases, 0 failures$' "$OUT" "… without a failure"
 
-# --- who is late, and who does not come
+# --- ranks that are late, and ranks that never come
 # Rank 1 comes when rank 0 is seen to sleep in ml_init.
 ssh host1 mkfifo /run/late
 come() {
@@ -44,8 +45,10 @@ watched come -- 2 -- sh -c "$late" "$HELLO"
 check_match '^we are 2,' "$OUT" "a rank that is late is waited for"
 check_match '^status 0$' "$OUT" "… and all is well"
 # shellcheck disable=SC2016
-check_error 1 'rank 1 on host host1 has not called ml_init within 3 s' "a rank that does not come is named" \
-    job 2 --init-timeout 3 -- sh -c '[ $MLAUNCH_RANK = 0 ] || exec tail -f /dev/null; exec "$0"' "$HELLO"
+check_error 1 'rank 1 on host host1 has not called ml_init within 3 s' \
+    "a rank that does not come is named" \
+    job 2 --init-timeout 3 -- sh -c '[ $MLAUNCH_RANK = 0 ] || exec tail -f /dev/null; exec "$0"' \
+    "$HELLO"
 
 # --- what breaks between the look at the wiring and ml_init
 # broken COMMAND ARG…: rank 0 runs the command and calls ml_init.
@@ -53,13 +56,16 @@ broken() {
     local command=$1
     shift
     # shellcheck disable=SC2016
-    job 2 --init-timeout 8 "$@" -- sh -c '[ $MLAUNCH_RANK = 1 ] || eval "$1"; exec "$0"' "$HELLO" "$command"
+    job 2 --init-timeout 8 "$@" -- sh -c '[ $MLAUNCH_RANK = 1 ] || eval "$1"; exec "$0"' "$HELLO" \
+        "$command"
 }
 check_error 1 'rank [01] on host host[01]: .*rxe_p[01] port 1 .*rank [01] on host host[01].*: are these two devices on one cable' \
-    "a wire that goes dead before ml_init is named, with both ends" broken 'tc qdisc add dev p1 root netem loss 100%'
+    "a wire that goes dead before ml_init is named, with both ends" broken \
+    'tc qdisc add dev p1 root netem loss 100%'
 check_no_match '^we are' "$OUT" "… and nobody gets a group"
 tc qdisc del dev p1 root
-check_error 1 'rank 0 on host host0: rxe_p1 port 1 is down: check its cable' "a port that goes down before ml_init is named" \
+check_error 1 'rank 0 on host host0: rxe_p1 port 1 is down: check its cable' \
+    "a port that goes down before ml_init is named" \
     broken 'ip link set p1 down'
 port_up
 mtu=$(cat /sys/class/net/p1/mtu)
@@ -77,26 +83,30 @@ wait_for "grep -q ffff: $gid" 20
 next "the next job after all that"
 
 # --- without a wiring it is found
-check "3 hosts without a wiring" timeout -k 5 60 "$MLAUNCH" -v --backend rdma --hosts host0,host1,host2 -- "$HELLO"
+check "3 hosts without a wiring" timeout -k 5 60 "$MLAUNCH" -v --backend rdma \
+    --hosts host0,host1,host2 -- "$HELLO"
 check_match '^we are 3,|\] we are 3,' "$OUT" "… run"
 check_match 'host host0: rxe_p2 port 1 .GID 1, ::ffff:10.78.2.1. to rxe_p0 port 1 .GID 1, ::ffff:10.78.2.3. of host host2: found, and traffic comes through; port: the only one that is up; GID: RoCE v2, IPv4 in one subnet; path MTU 4096: the smaller of both ports.; queue pairs: RC' \
     "$ERR" "… and each choice is told with its reason"
 
 rail_add
 check "two rails, named in another order at each end" \
-    timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" --random 9 40
+    timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" \
+    --random 9 40
 
 # --- unreliable connections: what is lost is an error
 check "2 hosts, UC queue pairs: random collectives" job 2 --qp uc -- "$COLLECTIVES" --random 13 60
 check_match '^2 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 tc qdisc add dev p1 root netem loss 3%
 run job 2 --qp uc --on-failure continue -- "$BUILD/tests/rdma/checked" 20000 400
-check_match 'checked: rank [01], round .*(something was lost on the way|has lost something)' "$ERR" "UC, a lossy link: an error in words"
+check_match 'checked: rank [01], round .*(data was lost on the way|has lost data)' \
+    "$ERR" "UC, a lossy link: an error in words"
 check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "… and never a wrong number"
 tc qdisc del dev p1 root
 
 # --- one of two rails fails, and the job goes on
-# while_running COMMAND… -- PROGRAM ARG…: two ranks over two rails; the command when they are running.
+# while_running COMMAND… -- PROGRAM ARG…: starts two ranks over two rails, and runs the command when
+# they are running.
 while_running() {
     local what=()
     while [ "$1" != -- ]; do what+=("$1") && shift; done
@@ -123,14 +133,16 @@ check_match 'warning: rank 0: rxe_p1 port 1, .* has gone down.*going on over the
 port_up
 while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
 went_on 30000 "two rails, a far cable is cut: the job goes on over the other, nothing is lost"
-check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" "… with a warning"
+check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" \
+    "… with a warning"
 mend
 QP=uc while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
 went_on 20000 "two rails over UC, one is cut: the job goes on over the other, nothing is lost"
 mend
 rail_remove
 
-# heard LEAST MOST NAME SED: what the sed expression finds in $OUT, the least of it, is within these ms.
+# heard LEAST MOST NAME SED: the smallest number that the sed expression finds in $OUT lies within
+# these bounds, in ms.
 heard() {
     local least=$1 most=$2 name=$3 ms
     ms=$(sed -n "$4" "$OUT" | sort -n | head -n 1)
@@ -155,8 +167,10 @@ down() { # down COMMAND…: when the job is running
     watched "$@" -- "${RANKS:-2}" ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000
 }
 down ip link set p1 down
-heard 0 1000 "a local port that goes down is an error within 1 s" 's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p'
-check_match 'rank 0: .*rxe_p1 port 1, the link to rank 1 on host host1, has gone down' "$OUT" "… that names the link"
+heard 0 1000 "a local port that goes down is an error within 1 s" \
+    's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p'
+check_match 'rank 0: .*rxe_p1 port 1, the link to rank 1 on host host1, has gone down' "$OUT" \
+    "… that names the link"
 check_match 'rank 1: error' "$OUT" "… and is the other rank's, too"
 
 # --- what is wrong with the hosts is said before a rank starts
@@ -167,11 +181,13 @@ refused() {
     check_error 125 "$regex" "$name" timeout -k 5 60 "$MLAUNCH" --backend rdma -n 2 "$@" -- "$HELLO"
     check_no_match 'hello:' "$ERR" "… before a rank starts"
 }
-refused "a port that is down" 'host host0: rxe_p1 port 1 is down: check its cable' --hostfile "$RDMA_HOSTFILE"
+refused "a port that is down" 'host host0: rxe_p1 port 1 is down: check its cable' --hostfile \
+    "$RDMA_HOSTFILE"
 ip link set p1 up
 next "the next job after the port is up again"
 sed 's/rxe_p1/mlx5_7/' "$RDMA_HOSTFILE" > "$T/wrong.json"
-refused "a device that is not there" 'host host0: there is no RDMA device mlx5_7 here, only rxe_p1, rxe_p2' \
+refused "a device that is not there" \
+    'host host0: there is no RDMA device mlx5_7 here, only rxe_p1, rxe_p2' \
     --hostfile "$T/wrong.json"
 refused "a GID index that is not there" 'host host.: rxe_p. port 1 has no GID of index 77' \
     --gid-index 77 --hostfile "$RDMA_HOSTFILE"
@@ -180,12 +196,14 @@ refused "a port that is not there" 'host host.: rxe_p. has no port 2, only 1 to 
 check "an MTU of our own" job 2 --mtu 512 --gid-index 1 -- "$COLLECTIVES" --random 5 10
 sed '1s/rxe_p1/rxe_px/; 1s/rxe_p2/rxe_p1/; 1s/rxe_px/rxe_p2/' "$RDMA_HOSTFILE" > "$T/swapped.json"
 check_error 125 'host host0: .*says that rxe_p2 leads to host host1, but it is on one cable with rxe_p0 of host host2' \
-    "two swapped devices" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/swapped.json" --backend rdma -- "$HELLO"
+    "two swapped devices" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/swapped.json" --backend rdma \
+    -- "$HELLO"
 check_no_match 'hello:' "$ERR" "… before a rank starts"
 # Each row with the null where it belongs.
 sed '2s/"rdma": .*/"rdma": ["rxe_p0", null, "rxe_p1"]},/; 3s/"rdma": .*/"rdma": ["rxe_p0", "rxe_p2", null]}]/' "$RDMA_HOSTFILE" > "$T/rows.json"
 check_error 125 'host host1: there is no RDMA device rxe_p1 here|host host2: there is no RDMA device rxe_p2 here' \
-    "two hosts with swapped rows" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rows.json" --backend rdma -- "$HELLO"
+    "two hosts with swapped rows" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rows.json" \
+    --backend rdma -- "$HELLO"
 check_no_match 'hello' "$OUT" "… before a rank starts"
 sed '2s/"rdma": .*/"rdma": ["rxe_p0", null]},/' "$RDMA_HOSTFILE" > "$T/ragged.json"
 check_error 125 'ragged.json: hosts\[1\] \(host1\): .*rdma' "a row that is too short" \
@@ -206,7 +224,7 @@ assert gid["ipv4"] == "10.78.1.1" and gid["prefix"] == 24 and gid["type"] == "Ro
 assert devices["rxe_p1"]["limits"]["queue_pairs"] > 0
 ' "$T/probe.json"
 
-# --- a far cable is cut without a word
+# --- a far cable is cut silently
 down cut
 for rank in 0 1; do
     heard 9000 15000 "a far cable that is cut is rank $rank's error in 10 to 15 s" \
@@ -216,12 +234,13 @@ mend
 next "the next job after that"
 QP=uc down cut
 heard 1000 15000 "UC, a far cable that is cut: who waits asks, and it is an error" \
-    's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost something: .*/\1/p'
+    's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost data: .*/\1/p'
 mend
 
-# --- a host dies, and is not there any more
+# --- a host dies
 # The connection dies with it.
-kill_host2() { timeout 60 ssh host2 'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' < /dev/null > /dev/null 2>&1 & }
+kill_host2() { timeout 60 ssh host2 \
+    'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' < /dev/null > /dev/null 2>&1 & }
 RANKS=3 down kill_host2
 for rank in 0 1; do
     heard 0 15000 "a host that dies is rank $rank's error within 15 s, by name" \

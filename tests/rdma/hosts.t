@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# RDMA on three hosts that are virtual machines: what works, and what every failure says (hosts.sh).
+# RDMA on three hosts that are virtual machines: what works, and the sentence for each failure
+# (hosts.sh).
 TEST_LIMIT=1800
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/rdma/vms.sh"

@@ -14,13 +14,15 @@ if is_long; then cycles=1000 limit=3000; fi
 job() {
     local n=$1
     shift
-    timeout -k 5 $limit "$MLAUNCH" --hostfile "$RDMA_HOSTFILE" --backend rdma --output raw -n "$n" "$@"
+    timeout -k 5 $limit "$MLAUNCH" --hostfile "$RDMA_HOSTFILE" --backend rdma --output raw -n "$n" \
+        "$@"
 }
 
 check "4 hosts: random collectives" job 4 -- "$COLLECTIVES" --random 17 60
 check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 
-check "4 hosts: calls that are started, among blocking ones" job 4 -- "$COLLECTIVES" --started --random 17 60
+check "4 hosts: calls that are started, among blocking ones" job 4 -- "$COLLECTIVES" --started \
+    --random 17 60
 check_match '^4 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 if is_long; then # minutes
     check "a message of more than 4 GiB" job 2 -- "$BUILD/tests/runtime/beyond"
@@ -44,7 +46,8 @@ check_match 'rxe_p1: .*qp [0-9]+ .*mr 0' "$T/now" "… no memory that is registe
 # --- a cable that is dead before the job
 tc qdisc add dev p1 root netem loss 100%
 run job 2 --init-timeout 6 -- "$BUILD/examples/hello"
-check_match 'rxe_p[01] port 1.* (rank|host) ?[^ ]*' "$ERR" "a cable that carries nothing: the pair is named"
+check_match 'rxe_p[01] port 1.* (rank|host) ?[^ ]*' "$ERR" \
+    "a cable that carries nothing: the pair is named"
 check_no_match '^we are' "$OUT" "… and nobody gets a group"
 tc qdisc del dev p1 root
 done_testing

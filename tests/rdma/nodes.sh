@@ -10,7 +10,7 @@ if [ "$(cat /sys/devices/system/node/online)" != 0-1 ]; then
     done_testing
 fi
 
-# A part is as many pages on every rank's node; before the first one stands a page for all.
+# A part has equally many pages on every rank's node; one shared page precedes the first part.
 # on_own_nodes NAME "NODE-OF-RANK-0 NODE-OF-RANK-1 …" MLAUNCH-ARG…
 on_own_nodes() {
     local name=$1 pages rank=0 node nodes before='' segment=''
@@ -19,7 +19,7 @@ on_own_nodes() {
     check "$name" timeout 60 "$MLAUNCH" -n ${#nodes[@]} --backend shm --output raw "$@"
     pages=$(sed -n 's/^rank 0 .* [01]x\([0-9]*\); .*/\1/p' "$OUT")
     if [ ${#nodes[@]} = 4 ]; then pages=$((${pages:-0} / 2)); fi
-    # Neighbours on one node are one stretch.
+    # Adjacent parts on one node appear as one range.
     local -i stretch=1
     for node in "${nodes[@]}" end; do
         if [ -n "$before" ] && [ "$node" != "$before" ]; then
@@ -37,7 +37,9 @@ on_own_nodes() {
 }
 on_own_nodes "2 ranks bound to a node each" "0 1" --bind-to numa -- "$NODES"
 on_own_nodes "2 ranks bound to a core each" "0 1" --bind-to core -- "$NODES"
-on_own_nodes "4 ranks, the first two on the first node" "0 0 1 1" --bind-to numa --oversubscribe -- "$NODES"
+on_own_nodes "4 ranks, the first two on the first node" "0 0 1 1" --bind-to numa --oversubscribe \
+    -- "$NODES"
 # shellcheck disable=SC2016 # the rank's shell expands it
-on_own_nodes "2 ranks the other way round" "1 0" -- sh -c 'exec taskset -c $((1 - MLAUNCH_RANK)) "$0"' "$NODES"
+on_own_nodes "2 ranks the other way round" "1 0" -- sh -c \
+    'exec taskset -c $((1 - MLAUNCH_RANK)) "$0"' "$NODES"
 done_testing

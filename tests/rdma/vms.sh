@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: MIT
-# For *.t that run in virtual machines: run_in_vms N SCRIPT [OPTION…] runs tests/rdma/SCRIPT, whose TAP becomes this file's,
-# on host 0 of N of them; options are tests/vm/run's.
+# For *.t that run in virtual machines: run_in_vms N SCRIPT [OPTION…] runs tests/rdma/SCRIPT, whose
+# TAP becomes this file's, on host 0 of N of them; options are tests/vm/run's.
 run_in_vms() {
     local n=$1 script=$2
     shift 2
     [ -e "$BUILD/rdma/.libs/mlaunch-rdma.so" ] || skip_all "built without RDMA"
     if ! "$SOURCE/tests/vm/prepare" > "$T/prepare" 2>&1; then
-        # Where tests are compulsory, a machine without qemu is no excuse.
+        # Where tests are compulsory, a missing qemu is a failure.
         [ -z "${CI:-}" ] || { fail "tests/vm/prepare" "$(cat "$T/prepare")"; done_testing; }
         skip_all "no virtual machines here: $(tail -n 1 "$T/prepare")"
     fi
@@ -16,7 +16,8 @@ run_in_vms() {
         case $dir/ in /tmp/* | /run/* | /dev/*) shares+=(--share "$dir") ;; esac
     done
     cd "$SOURCE" || exit 1
-    "$SOURCE/tests/vm/run" -n "$n" "$@" -t $((TEST_LIMIT - 10)) -e "BUILD=$BUILD" -e "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" \
+    "$SOURCE/tests/vm/run" -n "$n" "$@" -t $((TEST_LIMIT - 10)) -e "BUILD=$BUILD" -e \
+        "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" \
         -e MLAUNCH_TEST_LONG "${shares[@]}" -- bash "tests/rdma/$script"
     local code=$?
     TEST_DONE=1

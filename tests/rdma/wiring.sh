@@ -41,12 +41,13 @@ check_error 125 "host host9: .*" "a host that is not there" probe --hosts host0,
 
 # --- what each user says overrides what is found
 check "a GID index of the user's" job -v --hosts "$HOSTS" --gid-index 0
-check_match 'rxe_p1 port 1 .GID 0, fe80:.*to rxe_p0 port 1 .GID 0, fe80:.*; GID: --gid-index;' "$ERR" "… is taken, and told"
+check_match 'rxe_p1 port 1 .GID 0, fe80:.*to rxe_p0 port 1 .GID 0, fe80:.*; GID: --gid-index;' \
+    "$ERR" "… is taken, and told"
 printf '[rdma]\nmtu = 1024\nport = 1\n' > "$T/mlaunch.ini"
 check "[rdma] of the configuration" job -v --config "$T/mlaunch.ini" --hosts host0,host1
 check_match 'port: --rdma-port; .*path MTU 1024: --mtu' "$ERR" "… is taken, and told"
 
-# --- what works, but is hardly meant
+# --- what works, but is probably a mistake
 gid1=/sys/class/infiniband/rxe_p0/ports/1/gids/1
 far host1 ip addr del 10.78.1.2/24 dev p0
 wait_for 'ssh host1 "! grep -q :ffff: $gid1"' 20 # the kernel changes GID tables in its own time
@@ -72,7 +73,8 @@ far host1 tc filter add dev p0 ingress protocol ip u32 match ip protocol 17 0xff
 refused "a wire that carries nothing" \
     'host host0: nothing comes through between rxe_p1 port 1 .GID 1, ::ffff:10.78.1.1. and rxe_p0 port 1 .GID 1, ::ffff:10.78.1.2. of host host1; are these on one cable' \
     --hostfile "$RDMA_HOSTFILE"
-refused "… also where it was found" 'host host0: nothing comes through .* of host host1; look at the cable' --hosts "$HOSTS"
+refused "… also where it was found" \
+    'host host0: nothing comes through .* of host host1; look at the cable' --hosts "$HOSTS"
 far host1 tc qdisc del dev p0 clsact
 tc qdisc add dev p1 clsact
 tc filter add dev p1 ingress protocol arp matchall action drop
@@ -82,7 +84,8 @@ refused "a peer whose address does not answer" \
     --hostfile "$RDMA_HOSTFILE"
 tc qdisc del dev p1 clsact
 ip link set p1 down
-refused "no device that is up" 'host host0: no RDMA device reaches host host1: here .*rxe_p1 .down.*; there .*rxe_p0 .10.78.1.2/24' \
+refused "no device that is up" \
+    'host host0: no RDMA device reaches host host1: here .*rxe_p1 .down.*; there .*rxe_p0 .10.78.1.2/24' \
     --hosts host0,host1
 ip link set p1 up
 wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state' 20
@@ -92,7 +95,8 @@ other() { setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp
 alone=(timeout -k 5 60 "$MLAUNCH" -n 2 --local net --backend rdma)
 check "an ordinary user" other "${alone[@]}" -- "$HELLO"
 check_error 125 'cannot register memory on rxe_p1: Cannot allocate memory; the limit of locked memory is too low: raise it .ulimit -l' \
-    "… with little locked memory" other sh -c 'ulimit -l 64; exec "$@"' sh "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
+    "… with little locked memory" other sh -c 'ulimit -l 64; exec "$@"' sh "${alone[@]}" \
+    --rdma-device rxe_p1 -- "$HELLO"
 chmod 600 /dev/infiniband/uverbs*
 check_error 125 'cannot open the RDMA device on rxe_p1: Permission denied; /dev/infiniband/uverbs. is not open to this user' \
     "… to whom the devices are closed" other "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
@@ -101,7 +105,8 @@ check_error 125 'no RDMA device is up here: cannot open the RDMA device on rxe_p
 chmod 666 /dev/infiniband/uverbs*
 mkdir "$T/empty"
 check_error 125 'there is no RDMA device rxe_p1 here, nor any other: .* is /dev/infiniband in this container' \
-    "a container without the device" unshare -m sh -c 'mount --bind "$0" /dev/infiniband && exec "$@"' \
+    "a container without the device" unshare -m sh -c \
+    'mount --bind "$0" /dev/infiniband && exec "$@"' \
     "$T/empty" "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
 
 # --- two cables in one subnet: host 2 becomes a switch between its two links
@@ -116,13 +121,15 @@ gids="$BUILD/rdma/probe/mlaunch-probe | grep -o '\"ipv4\": \"[0-9.]*' | grep -o 
 wait_for '[ "$(eval "$gids")" = "10.99.0.1 10.99.0.11" ]' 20
 wait_for '[ "$(ssh host1 "$gids")" = "10.99.0.12 10.99.0.2" ]' 20
 check "two cables in one subnet" probe --hosts host0,host1 -o "$T/two.json"
-check_output "[[None, ['rxe_p1', 'rxe_p2']], [['rxe_p0', 'rxe_p2'], None]]" "… are told apart by traffic" devices "$T/two.json"
+check_output "[[None, ['rxe_p1', 'rxe_p2']], [['rxe_p0', 'rxe_p2'], None]]" \
+    "… are told apart by traffic" devices "$T/two.json"
 cat > "$T/crossed.json" << 'END'
 [{"ssh": "host0", "ips": ["10.78.0.1"], "rdma": [null, ["rxe_p1", "rxe_p2"]]},
  {"ssh": "host1", "ips": ["10.78.0.2"], "rdma": [["rxe_p2", "rxe_p0"], null]}]
 END
 before1=$(packets rxe_p1) before2=$(packets rxe_p2)
-check "… and when a hostfile crosses them" timeout -k 5 60 "$MLAUNCH" --backend rdma --hostfile "$T/crossed.json" -- \
+check "… and when a hostfile crosses them" timeout -k 5 60 "$MLAUNCH" --backend rdma --hostfile \
+    "$T/crossed.json" -- \
     "$BUILD/tests/runtime/collectives" --random 9 60
 sent1=$(($(packets rxe_p1) - before1)) sent2=$(($(packets rxe_p2) - before2))
 if [ $((sent1 * 3)) -gt "$sent2" ] && [ $((sent2 * 3)) -gt "$sent1" ]; then
@@ -134,6 +141,7 @@ cat > "$T/half.json" << 'END'
 [{"ssh": "host0", "ips": ["10.78.0.1"], "rdma": [null, "rxe_p1"]},
  {"ssh": "host1", "ips": ["10.78.0.2"], "rdma": ["rxe_p2", null]}]
 END
-refused "one subnet, but not one cable" 'host host0: nothing comes through between rxe_p1 port 1 .* and rxe_p2 port 1 .* of host host1' \
+refused "one subnet, but not one cable" \
+    'host host0: nothing comes through between rxe_p1 port 1 .* and rxe_p2 port 1 .* of host host1' \
     --hostfile "$T/half.json"
 done_testing

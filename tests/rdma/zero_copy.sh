@@ -13,7 +13,8 @@ ZERO_COPY=$BUILD/tests/rdma/zero_copy
 random() {
     local seed=$1 what=$2
     shift 2
-    check "random collectives in memory of ml_alloc, $what" job 2 "$@" -- "$COLLECTIVES" --alloc --random "$seed" 60
+    check "random collectives in memory of ml_alloc, $what" job 2 "$@" -- "$COLLECTIVES" --alloc \
+        --random "$seed" 60
     check_match '^2 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
 }
 random 21 "over RC"
@@ -39,11 +40,13 @@ check "messages of 3 MB" job 2 -- "$ZERO_COPY" passed 3000001 20
 check_match '^rank 1: 20 rounds, 0 wrong' "$OUT" "… are right"
 check_output "$before" "… and no memory is registered any more" regions
 
-# --- no more memory may be locked: it is said, and goes on
+# --- no more memory may be locked: a warning, and the job goes on
 ulimit_job() { # as an ordinary user: root may lock what it likes
-    setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp sh -c 'ulimit -l 20000; exec "$@"' sh "$@"
+    setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp sh -c \
+        'ulimit -l 20000; exec "$@"' sh "$@"
 }
-check "more memory than may be locked" ulimit_job timeout -k 5 60 "$MLAUNCH" -n 2 --local net --backend rdma --rdma-device rxe_p1 \
+check "more memory than may be locked" ulimit_job timeout -k 5 60 "$MLAUNCH" -n 2 --local net \
+    --backend rdma --rdma-device rxe_p1 \
     --output raw -- "$ZERO_COPY" passed 30000000 2
 check_match '^rank 1: 2 rounds, 0 wrong' "$OUT" "… goes as it went"
 check_match 'warning: rank [01]: 29[0-9]* KiB of ml_alloc are copied instead: cannot register memory on rxe_p1 .*: Cannot allocate memory; the limit of locked memory is too low: raise it .ulimit -l.*\(the limit is 20000 KiB\)' \
@@ -64,7 +67,8 @@ went_on() {
     check_match '^status 0$' "$OUT" "$1"
     check_match '^rank 0: 60 rounds, 0 wrong' "$OUT" "… nothing is wrong at rank 0"
     check_match '^rank 1: 60 rounds, 0 wrong' "$OUT" "… and at rank 1"
-    check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" "… with a warning"
+    check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" \
+        "… with a warning"
 }
 down() { ip link set p1 down; }
 while_running down 3000001
@@ -78,9 +82,12 @@ unset HOSTFILE
 # --- a call that fails: nothing is written any more when it returns
 sed '1s/"ssh"/"slots": 1, "ssh"/; 2s/"ssh"/"slots": 2, "ssh"/' "$RDMA_HOSTFILE" > "$T/slots.json"
 tc qdisc add dev p1 root netem rate 40mbit limit 100000
-run env HOSTFILE="$T/slots.json" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/slots.json" --backend rdma --output raw -n 3 \
+run env HOSTFILE="$T/slots.json" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/slots.json" \
+    --backend rdma --output raw -n 3 \
     --on-failure continue -- "$ZERO_COPY" broken 8000000
 tc qdisc del dev p1 root
-check_match '^rank 1: -5: .*rank 2.*' "$OUT" "a rank dies while another one's message comes: the call fails"
-check_match '^[1-9][0-9]* of 8000000 bytes had come; nothing has changed since$' "$OUT" "… and nothing is written any more"
+check_match '^rank 1: -5: .*rank 2.*' "$OUT" \
+    "a rank dies while another one's message comes: the call fails"
+check_match '^[1-9][0-9]* of 8000000 bytes had come; nothing has changed since$' "$OUT" \
+    "… and nothing is written any more"
 done_testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in place and
-# not, misaligned, the same bits on all ranks; and sequences of random calls.
+# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in
+# place and not, misaligned, the same bits on all ranks; and sequences of random calls.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
@@ -29,37 +29,48 @@ calls() {
 
 for n in 1 2 3 4 7; do
     calls "shm, $n ranks" -n $n --oversubscribe --output raw --backend shm -- --program "${long[@]}"
-    calls "tcp, $n ranks" -n $n --oversubscribe --output raw --backend tcp --local net -- --program "${long[@]}"
+    calls "tcp, $n ranks" -n $n --oversubscribe --output raw --backend tcp --local net -- \
+        --program "${long[@]}"
 done
 
 # The algorithms that the table keeps for larger groups.
 export MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct,reduce_scatter:direct
 calls "shm, 4 ranks, other algorithms" -n 4 --oversubscribe --output raw --backend shm -- --program
 export MLAUNCH_ALGO=all_reduce:flat,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat
-calls "tcp, 3 ranks, other algorithms" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program
+calls "tcp, 3 ranks, other algorithms" -n 3 --oversubscribe --output raw --backend tcp --local net \
+    -- --program
 export MLAUNCH_ALGO=all_reduce:shared
 calls "shm, 3 ranks, each a piece" -n 3 --oversubscribe --output raw --backend shm -- --program
-calls "tcp, 2 ranks, where nothing is shared" -n 2 --oversubscribe --output raw --backend tcp --local net -- --program --random 7 30
+calls "tcp, 2 ranks, where nothing is shared" -n 2 --oversubscribe --output raw --backend tcp \
+    --local net -- --program --random 7 30
 export MLAUNCH_ALGO=all_reduce:rign
 check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, hierarchical, leaders, ring, shared, shared-flat" \
     "a slip in MLAUNCH_ALGO is said at ml_init" "$MLAUNCH" -n 2 -- "$PROGRAM"
 unset MLAUNCH_ALGO
 
 for seed in 1 $((RANDOM * 32768 + RANDOM)); do
-    calls "random calls, shm, 5 ranks, seed $seed" -n 5 --oversubscribe --output raw --backend shm -- --program --random $seed $cases
-    calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --random $seed $cases
-    calls "started and not, shm, 4 ranks, seed $seed" -n 4 --oversubscribe --output raw --backend shm -- --program --started --random $seed $cases
-    calls "started and not, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --started --random $seed $cases
+    calls "random calls, shm, 5 ranks, seed $seed" -n 5 --oversubscribe --output raw --backend shm \
+        -- --program --random $seed $cases
+    calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp \
+        --local net -- --program --random $seed $cases
+    calls "started and not, shm, 4 ranks, seed $seed" -n 4 --oversubscribe --output raw \
+        --backend shm -- --program --started --random $seed $cases
+    calls "started and not, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw \
+        --backend tcp --local net -- --program --started --random $seed $cases
 done
-calls "random calls in memory of ml_alloc, shm, 3 ranks" -n 3 --oversubscribe --output raw --backend shm -- --program --alloc --random 3 $cases
-calls "random calls in memory of ml_alloc, tcp, 3 ranks" -n 3 --oversubscribe --output raw --backend tcp --local net -- --program --alloc --random 3 $cases
+calls "random calls in memory of ml_alloc, shm, 3 ranks" -n 3 --oversubscribe --output raw \
+    --backend shm -- --program --alloc --random 3 $cases
+calls "random calls in memory of ml_alloc, tcp, 3 ranks" -n 3 --oversubscribe --output raw \
+    --backend tcp --local net -- --program --alloc --random 3 $cases
 if is_long; then
-    if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 14 ] && [ "$SANITIZE" = no ]; then
+    if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 14 ] &&
+        [ "$SANITIZE" = no ]; then
         calls "beyond 4 GiB, shm" -n 2 --output raw --backend shm -- --program --huge
         calls "beyond 4 GiB, tcp" -n 2 --output raw --backend tcp --local net -- --program --huge
     else
         skip "beyond 4 GiB" "needs 14 GiB of memory, and no sanitizer"
     fi
-    calls "random calls, shm, 64 ranks" -n 64 --oversubscribe --output raw --backend shm -- --program --random 64 100
+    calls "random calls, shm, 64 ranks" -n 64 --oversubscribe --output raw --backend shm -- \
+        --program --random 64 100
 fi
 done_testing

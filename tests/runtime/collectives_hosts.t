@@ -12,43 +12,54 @@ PROGRAM=$BUILD/tests/runtime/collectives
 long=()
 if is_long; then long=(--long); fi
 check "2 hosts × 2 ranks, shm and tcp" \
-    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" "${long[@]}"
+    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" \
+    "${long[@]}"
 check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "no case failed"
 check "2 hosts × 2 ranks, random calls" \
-    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" --random 7 60
+    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" \
+    --random 7 60
 check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "no random case failed"
-# Each algorithm for hosts, where the table would take another one; on hosts with equally many ranks, and not.
+# Each algorithm for several hosts, also where the table would choose another one; on hosts with
+# equally and with unequally many ranks.
 leaders=all_reduce:leaders,reduce:leaders,all_gather:leaders,broadcast:leaders,barrier:leaders
 hierarchical=all_reduce:hierarchical,all_gather:hierarchical
 for hosts in "$H1:2,$H2:2" "$H1:1,$H2:3"; do
     for algorithms in "$leaders" "$hierarchical"; do
-        check "$hosts, $algorithms" env MLAUNCH_ALGO="$algorithms" "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$hosts" \
+        check "$hosts, $algorithms" env MLAUNCH_ALGO="$algorithms" "$MLAUNCH" --ssh-config \
+            "$NETNS_SSH_CONFIG" -H "$hosts" \
             --output raw -- "$PROGRAM" --random 11 60
         check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "each result is right"
-        check "$hosts, $algorithms, started too" env MLAUNCH_ALGO="$algorithms" "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" \
+        check "$hosts, $algorithms, started too" env MLAUNCH_ALGO="$algorithms" "$MLAUNCH" \
+            --ssh-config "$NETNS_SSH_CONFIG" \
             -H "$hosts" --output raw -- "$PROGRAM" --started --random 12 60
         check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "each result is right"
     done
 done
 
-# Ranks whose calls differ take different ways, and must meet all the same.
+# Ranks whose calls differ choose different algorithms, and must report the mismatch all the same.
 if command -v python3 > /dev/null && [ "$SANITIZE" = no ]; then
     for algorithms in "" "$leaders" "$hierarchical"; do
-        check "unlike calls, ${algorithms:-as the table has it}" env MLAUNCH_ALGO="$algorithms" "$MLAUNCH" \
-            --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- python3 "$SOURCE/tests/runtime/unlike_calls.py"
+        check "unlike calls, ${algorithms:-as the table has it}" env MLAUNCH_ALGO="$algorithms" \
+            "$MLAUNCH" \
+            --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- python3 \
+            "$SOURCE/tests/runtime/unlike_calls.py"
         check_match '^[0-9]+ groups, 0 wrong$' "$OUT" "all ranks hear of each mismatch"
     done
     for call in barrier all_reduce reduce broadcast all_gather reduce_scatter; do
         for victim in 0 3; do
-            run env MLAUNCH_ALGO="$leaders" "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --on-failure continue \
-                -H "$H1:2,$H2:2" --output raw -- python3 "$SOURCE/tests/runtime/unlike_calls.py" $call $victim
+            run env MLAUNCH_ALGO="$leaders" "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" \
+                --on-failure continue \
+                -H "$H1:2,$H2:2" --output raw -- python3 "$SOURCE/tests/runtime/unlike_calls.py" \
+                $call $victim
             cp "$OUT" "$T/heard"
-            check_output 3 "$call: rank $victim dies, and the others hear of it" grep -c "^rank [0-3]: heard of it$" "$T/heard"
+            check_output 3 "$call: rank $victim dies, and the others hear of it" grep -c \
+                "^rank [0-3]: heard of it$" "$T/heard"
         done
     done
 fi
 
 check "2 hosts × 2 ranks, started and blocking calls" \
-    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" --started --random 5 60
+    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" \
+    --started --random 5 60
 check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "none of them failed"
 done_testing

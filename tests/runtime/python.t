@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The Python module: importable in what mlaunch starts, every call (python_calls.py), errors, abort; with numpy
-# where there is one.
+# The Python module: it can be imported in ranks, every call (python_calls.py), errors, abort;
+# with numpy where there is one.
 . "${0%/*}/../lib/test.sh"
 
 command -v python3 > /dev/null || skip_all "no python3 here"
@@ -10,7 +10,8 @@ export PYTHONDONTWRITEBYTECODE=1
 CALLS=$SOURCE/tests/runtime/python_calls.py
 
 for n in 1 3 4; do
-    check "all calls, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw "${STRANGER[@]}" -- "$PYTHON" "$CALLS"
+    check "all calls, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw "${STRANGER[@]}" -- \
+        "$PYTHON" "$CALLS"
     check_match '^all calls are right' "$OUT" "$n ranks: said so"
 done
 numpy=
@@ -36,7 +37,8 @@ check_output "mine" "the user's own modules come first" \
     env PYTHONPATH="$T/mine" "$MLAUNCH" -n 1 "${STRANGER[@]}" -- "$PYTHON" -c 'import mlaunch'
 # shellcheck disable=SC2016
 check_output "PYTHONPATH is unset" "nothing is put there when nothing is injected" \
-    env -u PYTHONPATH "$MLAUNCH" -n 1 --backend none -- sh -c 'echo PYTHONPATH is ${PYTHONPATH-unset}'
+    env -u PYTHONPATH "$MLAUNCH" -n 1 --backend none -- sh -c \
+    'echo PYTHONPATH is ${PYTHONPATH-unset}'
 if [ "$SANITIZE" = no ]; then
     check_output "1" "a script that was started otherwise is a group of one" \
         env PYTHONPATH="$SOURCE/runtime/python" LD_LIBRARY_PATH="$BUILD/runtime/.libs" \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The preloaded shim: it does not disturb who doesn't call it, says what it lacks, and brings the mesh up before
-# main() only where --eager asks for it. And a /dev/shm that is too small is a sentence, not a SIGBUS.
+# The preloaded shim: it does not disturb programs that never call it, says which file it misses,
+# and connects the ranks before main() only with --eager. A /dev/shm that is too small gives a
+# sentence, not a SIGBUS.
 . "${0%/*}/../lib/test.sh"
 
 shim=$(find "$BUILD" -path '*/.libs/libmlaunch.so.0' | head -n 1)
@@ -20,19 +21,24 @@ int main(void)
     return rc || ml_finalize();
 }
 C
-check "a program compiles" "$CC" -o "$T/prog" -I "$SOURCE/common" "$T/prog.c" -L"${shim%/*}" -lmlaunch
+check "a program compiles" "$CC" -o "$T/prog" -I "$SOURCE/common" "$T/prog.c" -L"${shim%/*}" \
+    -lmlaunch
 
 mkdir "$T/lone"
 cp -L "$shim" "$T/lone/libmlaunch.so.0"
 check_status 9 "without the runtime module ml_init fails" env LD_LIBRARY_PATH="$T/lone" "$T/prog"
-check_match "^-10 cannot open the runtime: no mlaunch-runtime.so in $T/lone/" "$ERR" "and the sentence says where it looked"
+check_match "^-10 cannot open the runtime: no mlaunch-runtime.so in $T/lone/" "$ERR" \
+    "and the sentence says where it looked"
 echo damaged > "$T/lone/mlaunch-runtime.so"
 run env LD_LIBRARY_PATH="$T/lone" "$T/prog"
-check_match '^-10 cannot open the runtime: .*mlaunch-runtime.so: file too short' "$ERR" "a damaged one likewise"
-check_status 9 "another process's --eager is none of its business" env LD_LIBRARY_PATH="$T/lone" MLAUNCH_EAGER=1 "$T/prog"
+check_match '^-10 cannot open the runtime: .*mlaunch-runtime.so: file too short' "$ERR" \
+    "a damaged one likewise"
+check_status 9 "another process's --eager is none of its business" env LD_LIBRARY_PATH="$T/lone" \
+    MLAUNCH_EAGER=1 "$T/prog"
 
 if [ "$SANITIZE" = no ]; then
-    check_output 1 "a process that was not launched is a group of one" env LD_LIBRARY_PATH="${shim%/*}" "$T/prog"
+    check_output 1 "a process that was not launched is a group of one" env \
+        LD_LIBRARY_PATH="${shim%/*}" "$T/prog"
     # shellcheck disable=SC2016
     check_output 0 "who makes no call does not load the runtime" env LD_PRELOAD="$shim" \
         sh -c 'grep -c mlaunch-runtime /proc/self/maps; :'
@@ -44,9 +50,11 @@ if [ "$SANITIZE" = no ]; then
         # Not even rank 0's part fits; rank 0's does, rank 1's doesn't.
         for small in "0 256k" "1 3m"; do
             # shellcheck disable=SC2016
-            run unshare -rm sh -c 'mount -t tmpfs -o size="$1" none /dev/shm && shift && "$@"; echo "left: $(ls /dev/shm)"' \
+            run unshare -rm sh -c \
+                'mount -t tmpfs -o size="$1" none /dev/shm && shift && "$@"; echo "left: $(ls /dev/shm)"' \
                 sh "${small#* }" "$MLAUNCH" -n 2 --backend shm -- "$T/prog"
-            check_match "rank ${small% *} on host .*: /dev/shm has no room for the [0-9]+ KiB" "$ERR" \
+            check_match "rank ${small% *} on host .*: /dev/shm has no room for the [0-9]+ KiB" \
+                "$ERR" \
                 "a small /dev/shm is told by rank ${small% *}"
             check_no_match 'rank [0-9] .*signal' "$ERR" "… and kills nobody"
             check_match '^left: $' "$OUT" "… and nothing stays there"

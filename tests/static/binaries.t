@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What the binaries export and need: strangers' programs see ml_* alone, and a host needs nothing but libc.
+# What the binaries export and need: strangers' programs see ml_* alone, and a host needs nothing
+# but libc.
 . "${0%/*}/../lib/test.sh"
 
 # needed FILE: its shared libraries, a line each, without the sanitizers' own.
@@ -11,16 +12,20 @@ needed() {
 needs_only() {
     local extra
     extra=$(needed "$1" | grep -vE "^($2)\$")
-    if [ -z "$extra" ]; then pass "${1##*/} needs no library but $2"; else fail "${1##*/} needs no library but $2" "$extra"; fi
+    if [ -z "$extra" ]; then pass "${1##*/} needs no library but $2"; else
+        fail "${1##*/} needs no library but $2" "$extra"
+    fi
 }
 libc='libc\.so\.6|ld-linux.*'
 
 shim=$(find "$BUILD" -path '*/.libs/libmlaunch.so.0' | head -n 1)
 if [ -n "$shim" ]; then
-    nm -D --defined-only "$shim" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u > "$T/exports"
+    nm -D --defined-only "$shim" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' |
+        sort -u > "$T/exports"
     check_no_match '^(ml[^_]|m[^l]|[^m])' "$T/exports" "libmlaunch.so.0 exports only ml_*"
     check_match '^ml_init$' "$T/exports" "and ml_init is there"
-    sed -nE 's/^ML_EXPORT .*[ *](ml_[a-z_]+)\(.*/\1/p; s/^ML_NORETURN .*(ml_[a-z_]+)\(.*/\1/p' "$SOURCE/common/mlaunch.h" |
+    sed -nE 's/^ML_EXPORT .*[ *](ml_[a-z_]+)\(.*/\1/p; s/^ML_NORETURN .*(ml_[a-z_]+)\(.*/\1/p' \
+        "$SOURCE/common/mlaunch.h" |
         sort -u > "$T/declared"
     check_output "" "exactly what mlaunch.h declares" comm -3 "$T/declared" "$T/exports"
     needs_only "$shim" "$libc"
@@ -47,9 +52,11 @@ check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
-nm --defined-only "$BUILD"/.libs/*.a "$BUILD"/rdma/.libs/*.o 2> /dev/null | awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
+nm --defined-only "$BUILD"/.libs/*.a "$BUILD"/rdma/.libs/*.o 2> /dev/null |
+    awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
 check_match '^plan_create$' "$T/defined" "our own names are looked at"
-check_no_match '^(ssh|sftp|ini|hwloc|json|event|evbuffer|crypto|randombytes|sodium|ibv|PMI)_' "$T/defined" \
+check_no_match '^(ssh|sftp|ini|hwloc|json|event|evbuffer|crypto|randombytes|sodium|ibv|PMI)_' \
+    "$T/defined" \
     "none of them begins like our libraries' names"
 
 # A local job doesn't wait until libcrypto is loaded.

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Inside a folder calls go one way, too: no file uses a name of another one that, on whatever way, uses one of its own.
+# Inside a folder calls go one way, too: no file uses a name of another one that, on whatever way,
+# uses one of its own.
 . "${0%/*}/../lib/test.sh"
 cd "$BUILD" || exit 1
 
-# "runtime/group/wait.c runtime/group/bell.c": the first lacks a name that the second defines, by their objects. An object is called as its
-# source, behind its program's name where that has flags of its own. Two programs may have a name twice: the same folder's counts.
+# "runtime/group/wait.c runtime/group/bell.c": the first lacks a name that the second defines, by
+# their objects. An object is called as its source, behind its program's name where that has flags
+# of its own. Two programs may have a name twice: the same folder's counts.
 arrows() {
     {
         (cd "$SOURCE" && find common coordinator launcher rdma runtime -name '*.c')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""compile_commands.py SOURCE BUILD COMMANDS OUT: turns what `make -n V=1` prints into compile_commands.json."""
+"""compile_commands.py SOURCE BUILD COMMANDS OUT: turns the output of `make -n V=1` into
+compile_commands.json."""
 import json
 import os
 import re
@@ -11,7 +12,8 @@ entries = {}
 for line in open(commands):
     if " -c -o " not in line:
         continue
-    # `test -f 'x.c' || echo 'SOURCE/'`x.c is how automake names a source outside the build directory.
+    # `test -f 'x.c' || echo 'SOURCE/'`x.c is how automake names a source outside the build
+    # directory.
     words = shlex.split(re.sub(r"`.*?`", "", line).replace("&&\\", ""))
     files = [w for w in words if w.endswith(".c")]
     if not files:

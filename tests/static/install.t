@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What is installed works from where it is installed: a job, an example built through pkg-config, and the
-# layout that packagers see.
+# What is installed works from where it is installed: a job, an example built through pkg-config,
+# and the layout that packagers see.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
-for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
-    include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
+for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench \
+    lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
+    include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 \
+    share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
     share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
     check "$file is installed" test -e "$root/$file"
 done

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The test library itself: a failing check fails, a hang and a process left behind are failures in words.
+# The test library itself: a failing check fails, a hang and a process left behind are failures in
+# words.
 . "${0%/*}/../lib/test.sh"
 
 script() {

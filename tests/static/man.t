@@ -5,10 +5,11 @@
 
 if command -v mandoc > /dev/null; then
     for page in "$SOURCE"/doc/*.[1-8]; do
-        # But for long input lines, and pages that are not installed here.
-        # A report may be cut in two by what mandoc says of its database: then its first part is found.
+        # But for long input lines, and pages that are not installed here. A report may be cut in
+        # two by what mandoc says of its database: then its first part is found.
         mandoc -T lint -W style "$page" 2>&1 | grep -E ': (STYLE|WARNING|ERROR|UNSUPP|FATAL): ' |
-            grep -vE 'longer than 80 bytes|referenced manual not found|outdated mandoc.db' > "$T/lint"
+            grep -vE 'longer than 80 bytes|referenced manual not found|outdated mandoc.db' \
+                > "$T/lint"
         check_output "" "${page##*/} is clean" cat "$T/lint"
     done
 else
@@ -20,7 +21,8 @@ fi
     for command in ps kill clean hosts; do "$MLAUNCH" "$command" --help; done
 } > "$T/help" 2>&1
 check_match '--hostfile' "$T/help" "--help speaks"
-grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' | sort -u > "$T/options"
+grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' |
+    sort -u > "$T/options"
 check "help names many options" test "$(wc -l < "$T/options")" -gt 20
 # In the page an option stands as `.It Fl n , Fl Fl np`; as plain text it reads --np.
 mandoc -T ascii "$SOURCE/doc/mlaunch.1" 2> /dev/null | sed 's/.\x08//g' > "$T/page" ||
@@ -29,12 +31,15 @@ completion=$SOURCE/doc/completion/mlaunch
 while IFS= read -r option; do
     check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/page" "mlaunch(1) has $option"
     case $option in
-    --*) check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option" ;;
+    --*) check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" \
+        "completion has $option" ;;
     esac
 done < "$T/options"
-# And the other way: what the page documents works.
-grep -E '^\.It Fl' "$SOURCE/doc/mlaunch.1" | grep -oE 'Fl Fl [a-z-]+' | sed 's/Fl Fl /--/' | sort -u |
-    while IFS= read -r option; do grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/help" || echo "$option"; done > "$T/extra"
+# And the other way: the program accepts what the page documents.
+grep -E '^\.It Fl' "$SOURCE/doc/mlaunch.1" | grep -oE 'Fl Fl [a-z-]+' | sed 's/Fl Fl /--/' |
+    sort -u |
+    while IFS= read -r option; do grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" \
+        "$T/help" || echo "$option"; done > "$T/extra"
 # What completion offers.
 complete_to() {
     # shellcheck disable=SC2016
@@ -46,7 +51,8 @@ check_output "core" "completion of a value" complete_to mlaunch --bind-to c
 check_output "reduce_scatter reduce" "completion of bench" complete_to mlaunch bench -n 2 red
 check_output "--stacks" "completion of a subcommand's option" complete_to mlaunch ps --st
 check_output "" "… and only of its own" complete_to mlaunch kill --st
-check_output "bootstrap" "completion behind the program" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
+check_output "bootstrap" "completion behind the program" sh -c \
+    'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
     COMP_WORDS=(mlaunch -n 2 cat boots); COMP_CWORD=4; _mlaunch; echo \${COMPREPLY[*]}"'
 mandoc -T ascii "$SOURCE/doc/mlaunch-bench.1" 2> /dev/null | sed 's/.\x08//g' > "$T/bench_page"
 "$MLAUNCH" bench --help > "$T/bench_help" 2>&1

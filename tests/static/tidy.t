@@ -5,18 +5,22 @@ TEST_LIMIT=1500
 . "${0%/*}/../lib/test.sh"
 command -v clang-tidy > /dev/null || skip_all "no clang-tidy here"
 
-SOURCE=$(cd "$SOURCE" && pwd) # as the compilations' paths are shown, whatever way configure was called
+SOURCE=$(cd "$SOURCE" && pwd) \
+    # as the compilations' paths are shown, whatever way configure was called
 
 # A make -n in a fresh directory of the same configuration prints every compilation.
 mkdir "$T/fresh"
 cd "$T/fresh" || exit 1
-check "the build's commands are known" sh -c 'eval "\"\$SOURCE/configure\" $("$BUILD/config.status" --config)" > log 2>&1 &&
+check "the build's commands are known" sh -c \
+    'eval "\"\$SOURCE/configure\" $("$BUILD/config.status" --config)" > log 2>&1 &&
     make -n V=1 all check TESTS= > commands'
-check "and make a compilation database" python3 "$SOURCE/tests/static/compile_commands.py" "$SOURCE" "$BUILD" \
+check "and make a compilation database" python3 "$SOURCE/tests/static/compile_commands.py" \
+    "$SOURCE" "$BUILD" \
     commands compile_commands.json
 python3 -c 'import json; print(*[e["file"] for e in json.load(open("compile_commands.json"))], sep="\n")' > files
 # The analyzer doesn't know that cmocka's assertions end a test, and goes on behind them.
-xargs -a files -d '\n' -P "$(nproc)" -n 1 sh -c 'case $1 in "$SOURCE"/tests/*) less=,-clang-analyzer-\* ;; *) less= ;; esac
+xargs -a files -d '\n' -P "$(nproc)" -n 1 sh -c \
+    'case $1 in "$SOURCE"/tests/*) less=,-clang-analyzer-\* ;; *) less= ;; esac
     clang-tidy --quiet -p . --checks="$less" "$1" > "$(echo "$1" | tr / _).tidy" 2>&1' sh
 while IFS= read -r file; do
     report=$(echo "$file" | tr / _).tidy

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/spawn.h"
 
+#include "common/status.h"
 #include "launcher/agent/rank/birth_linux.h"
 
 #include <errno.h>
@@ -15,8 +16,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { STATUS_OURS = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
 enum spawn_step { STEP_NONE, STEP_PARENT, STEP_DIRECTORY, STEP_DESCRIPTORS, STEP_BIND, STEP_EXEC };
 

@@ -34,6 +34,17 @@ static void test_literal(void **state)
     }
 }
 
+static void test_loopback(void **state)
+{
+    (void)state;
+    assert_true(address_is_loopback("127.0.0.1"));
+    assert_true(address_is_loopback("127.1.2.3"));
+    assert_true(address_is_loopback("::1"));
+    assert_false(address_is_loopback("10.127.0.1"));
+    assert_false(address_is_loopback("::10"));
+    assert_false(address_is_loopback(""));
+}
+
 static void test_parse(void **state)
 {
     static const char *const same[] = {"127.0.0.1:0", "10.0.0.2:65535", "[::1]:80",
@@ -125,9 +136,9 @@ static void test_no_wildcard(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_literal),     cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_towards),     cmocka_unit_test(test_connection),
-        cmocka_unit_test(test_no_wildcard),
+        cmocka_unit_test(test_literal),    cmocka_unit_test(test_loopback),
+        cmocka_unit_test(test_parse),      cmocka_unit_test(test_towards),
+        cmocka_unit_test(test_connection), cmocka_unit_test(test_no_wildcard),
     };
 
     return cmocka_run_group_tests_name("address", tests, NULL, NULL);

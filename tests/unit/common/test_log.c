@@ -42,7 +42,7 @@ static void test_lines(void **state)
     log_open("mlaunch", LOG_INFO);
     LINE_OF(line, log_info("shown"));
     assert_string_equal(line, "mlaunch: shown\n");
-    /* What could steer a terminal isn't passed on; a long line is cut and still ends. */
+    /* Control characters are replaced, and a line that is too long is cut but still ends. */
     LINE_OF(line, log_error("%s", "a\033[2J\rb\tc"));
     assert_string_equal(line, "mlaunch: error: a?[2J?b\tc\n");
     memset(text, 'x', sizeof(text) - 1);
@@ -53,7 +53,7 @@ static void test_lines(void **state)
 
 enum { TAKEN = 64 };
 
-static void take(enum log_level level, const char *text, void *arg)
+static void line_take(enum log_level level, const char *text, void *arg)
 {
     assert_int_equal(level, LOG_WARN);
     snprintf(arg, TAKEN, "%s", text);
@@ -65,7 +65,7 @@ static void test_sink(void **state)
 
     (void)state;
     log_open("agent", LOG_WARN);
-    log_to(take, taken);
+    log_to(line_take, taken);
     log_warn("number %d", 5);
     assert_string_equal(taken, "number 5");
     log_info("not taken");

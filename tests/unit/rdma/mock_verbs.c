@@ -31,7 +31,7 @@ struct completions {
 };
 struct pair {
     struct ibv_qp verbs; /* first */
-    struct ibv_qp_attr told;
+    struct ibv_qp_attr path;
     enum ibv_qp_state state;
 };
 
@@ -39,7 +39,7 @@ static const struct mock_device *devices;
 static struct ibv_device handles[DEVICES];
 static struct context *contexts[CONTEXTS];
 static struct pair *pairs[MOCK_PAIRS];
-static struct ibv_qp_attr told[MOCK_PAIRS];
+static struct ibv_qp_attr paths[MOCK_PAIRS];
 static int pair_count, open_count, refuse_list, refuse_open, refuse_port;
 
 void mock_verbs_begin(const struct mock_device *list)
@@ -64,10 +64,10 @@ void mock_verbs_refuse(int list, int open, int port)
     refuse_port = port;
 }
 
-const struct ibv_qp_attr *mock_verbs_told(uint32_t number)
+const struct ibv_qp_attr *mock_verbs_path(uint32_t number)
 {
     assert_in_range(number, FIRST_PAIR, FIRST_PAIR + pair_count - 1);
-    return &told[number - FIRST_PAIR];
+    return &paths[number - FIRST_PAIR];
 }
 
 static void *take(size_t size)
@@ -98,8 +98,7 @@ static const struct mock_port *port_of(struct ibv_context *c, int number)
     return &context_of(c)->device->ports[number - 1];
 }
 
-/* --- devices -----------------------------------------------------------------------------------
- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 #undef ibv_get_device_list
 struct ibv_device **ibv_get_device_list(int *count)
@@ -203,7 +202,7 @@ const char *ibv_port_state_str(enum ibv_port_state state)
     return state == IBV_PORT_ACTIVE ? "active" : "down";
 }
 
-/* GIDs of all ports in one table; a port's index is its number. */
+/* The GIDs of all ports in one table; the index of a port's GID is the port's number. */
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
                              size_t most, uint32_t flags, size_t size)
 {
@@ -221,7 +220,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
     return MOCK_PORTS;
 }
 
-/* The system's addresses: those of the ports that have an IPv4 one, each in a /24. */
+/* The system's addresses: the IPv4 addresses of the ports, each in a /24. */
 int getifaddrs(struct ifaddrs **out)
 {
     static const uint8_t bits[] = {255, 255, 255, 0}, mapped[] = {0xff, 0xff};
@@ -254,8 +253,7 @@ void freeifaddrs(struct ifaddrs *list)
     (void)list;
 }
 
-/* --- what is made of them ----------------------------------------------------------------------
- */
+/* --- objects of a device -------------------------------------------------------------------- */
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -363,7 +361,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     struct pair *p = (struct pair *)qp;
-    struct ibv_qp_attr *t = &told[qp->qp_num - FIRST_PAIR];
+    struct ibv_qp_attr *t = &paths[qp->qp_num - FIRST_PAIR];
 
     if (mask & IBV_QP_PORT)
         t->port_num = attr->port_num;
@@ -382,8 +380,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
     return give(qp);
 }
 
-/* --- traffic -----------------------------------------------------------------------------------
- */
+/* --- traffic ---------------------------------------------------------------------------------- */
 
 static void complete(struct ibv_cq *cq, struct ibv_wc done)
 {
@@ -393,17 +390,17 @@ static void complete(struct ibv_cq *cq, struct ibv_wc done)
     c->done[c->count++] = done;
 }
 
-/* The other end must be set up: whatever it is, as wrong cables have it. */
+/* The other end must be set up. With wrong cables it may be any queue pair. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad)
 {
-    struct pair *peer = pairs[told[qp->qp_num - FIRST_PAIR].dest_qp_num - FIRST_PAIR];
+    struct pair *peer = pairs[paths[qp->qp_num - FIRST_PAIR].dest_qp_num - FIRST_PAIR];
     uint32_t size = work->num_sge ? work->sg_list->length : 0;
 
     (void)bad;
     assert_non_null(peer);
     assert_true(peer->state == IBV_QPS_RTS);
     if (size)
-        memcpy((void *)(uintptr_t)work->wr.rdma.remote_addr, /* NOLINT: a real device's way */
+        memcpy((void *)(uintptr_t)work->wr.rdma.remote_addr, /* NOLINT: as a real device does */
                (const void *)(uintptr_t)work->sg_list->addr, size); /* NOLINT */
     if (work->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
         complete(peer->verbs.recv_cq, (struct ibv_wc){.status = IBV_WC_SUCCESS,
@@ -437,8 +434,7 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
     return status == IBV_WC_SUCCESS ? "success" : "an error";
 }
 
-/* --- news --------------------------------------------------------------------------------------
- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 void mock_verbs_event(const char *device, enum ibv_event_type type, int port)
 {

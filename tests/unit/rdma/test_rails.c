@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_rails.c: rails over ports of devices that have several, and what is said where two ends don't fit. The verbs are mocks
- * (mock_verbs.h): Soft-RoCE has one port a device, no InfiniBand, and cables that the look before the start has tried.
+ * test_rails.c: rails over devices with several ports, and the errors if two ends do not fit. The
+ * verbs are mocks (mock_verbs.h), because a Soft-RoCE device has one port and no InfiniBand, and
+ * wrong cables are found before a job starts.
  */
 #include "rdma/endpoint.h"
 #include "rdma/rail.h"
@@ -60,7 +61,8 @@ static int setup(void **state)
 
 static struct rail_config config_of(const char *device)
 {
-    return (struct rail_config){.device = device, .peer = "rank 1 on host b", .gid_index = -1};
+    return (struct rail_config){
+        .device = device, .peer = "rank 1 on host b", .choice.gid_index = -1};
 }
 
 static struct rail *rail_of(const char *device)
@@ -74,7 +76,7 @@ static struct rail *rail_of(const char *device)
     return r;
 }
 
-/* The sentence of the first end when it meets the second. */
+/* Expects that connecting the first end to the second fails with that sentence. */
 static void assert_apart(struct rail *mine, struct rail *theirs, int code, const char *text)
 {
     struct rail_end end;
@@ -87,8 +89,7 @@ static void assert_apart(struct rail *mine, struct rail *theirs, int code, const
     rail_close(theirs);
 }
 
-/* --- two ends that don't fit -------------------------------------------------------------------
- */
+/* --- two ends that don't fit ------------------------------------------------------------------ */
 
 static void test_no_address_in_common(void **state)
 {
@@ -100,11 +101,12 @@ static void test_no_address_in_common(void **state)
     assert_apart(rail_of("m:1"), rail_of("bare:2"), ML_ERR_LINK,
                  "m port 1 and rank 1 on host b's bare port 2 have no RoCE addresses in common: "
                  "give their network devices IPv4 addresses in one subnet");
-    c.gid_index = 7;
+    c.choice.gid_index = 7;
     assert_int_equal(rail_open(&r, &c, &why), 0);
-    assert_apart(r, rail_of("n:1"), ML_ERR_LINK,
-                 "m port 1: GID index 7 and those of rank 1 on host b's n port 1 don't fit "
-                 "together, or there is none of that index; see `mlaunch-probe`");
+    assert_apart(
+        r, rail_of("n:1"), ML_ERR_LINK,
+        "m port 1: GID index 7 does not exist, or does not fit the GIDs of rank 1 on host b's n "
+        "port 1; see `mlaunch-probe`");
 }
 
 static void test_kinds_of_link(void **state)
@@ -137,11 +139,11 @@ static void test_mtu(void **state)
     struct fault why;
 
     (void)state;
-    c.mtu = 2048;
+    c.choice.mtu = 2048;
     assert_int_equal(rail_open(&r, &c, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text, "m port 2 has an active MTU of 1024, so --mtu 2048 is too much");
     assert_null(r);
-    c.mtu = 1024;
+    c.choice.mtu = 1024;
     assert_int_equal(rail_open(&r, &c, &why), 0);
     assert_int_equal(r->mtu, IBV_MTU_1024);
     rail_close(r);
@@ -162,14 +164,14 @@ static void test_damaged(void **state)
     for (int i = 0; i < 2; i++) {
         end.gid_count = i ? -1 : GID_MOST + 1;
         assert_int_equal(rail_connect(mine, &end, true, &why), ML_ERR_REFUSED);
-        assert_string_equal(why.text, "what rank 1 on host b tells of its n is damaged");
+        assert_string_equal(why.text,
+                            "the description that rank 1 on host b sent of its n is damaged");
     }
     rail_close(mine);
     rail_close(theirs);
 }
 
-/* --- endpoints over rails ----------------------------------------------------------------------
- */
+/* --- endpoints over rails --------------------------------------------------------------------- */
 
 struct side {
     const char *devices[2];
@@ -182,7 +184,7 @@ static struct endpoint *endpoint_of(const struct side *s)
 {
     struct endpoint_config c = {.devices = s->devices,
                                 .device_count = s->devices[1] ? 2 : 1,
-                                .gid_index = -1,
+                                .choice.gid_index = -1,
                                 .tag = s->tag,
                                 .rank = s->rank,
                                 .peer = s->peer,
@@ -217,8 +219,8 @@ static void assert_checked(struct endpoint *a, struct endpoint *b)
     assert_true(done_a && done_b);
 }
 
-/* The queue pair of each of an endpoint's rails, as published. */
-static const struct ibv_qp_attr *told_of(struct endpoint *e, size_t rail)
+/* How the queue pair of the endpoint's i-th published rail was connected. */
+static const struct ibv_qp_attr *path_of(struct endpoint *e, size_t rail)
 {
     size_t size;
     struct rail_end end;
@@ -226,22 +228,22 @@ static const struct ibv_qp_attr *told_of(struct endpoint *e, size_t rail)
 
     assert_true((rail + 1) * sizeof(end) <= size);
     memcpy(&end, ends + rail * sizeof(end), sizeof(end));
-    return mock_verbs_told(end.pair.number);
+    return mock_verbs_path(end.pair.number);
 }
 
-/* On that port of its device, and to the port with that address. */
-static void assert_told(const struct ibv_qp_attr *told, int port, const char *address)
+/* Expects a connection from that port of its device to the port with that address. */
+static void assert_path(const struct ibv_qp_attr *path, int port, const char *address)
 {
     uint8_t gid[16];
 
-    assert_int_equal(told->port_num, port);
-    assert_int_equal(told->ah_attr.port_num, port);
-    assert_int_equal(told->ah_attr.grh.sgid_index, port); /* the mock's */
+    assert_int_equal(path->port_num, port);
+    assert_int_equal(path->ah_attr.port_num, port);
+    assert_int_equal(path->ah_attr.grh.sgid_index, port); /* as in the mock */
     assert_int_equal(inet_pton(AF_INET6, address, gid), 1);
-    assert_memory_equal(told->ah_attr.grh.dgid.raw, gid, sizeof(gid));
+    assert_memory_equal(path->ah_attr.grh.dgid.raw, gid, sizeof(gid));
 }
 
-/* Two rails over the two ports of one device, listed in another order at the other end. */
+/* Two rails over the two ports of a device; the other end lists them in another order. */
 static void test_ports_to_one_peer(void **state)
 {
     struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
@@ -250,12 +252,12 @@ static void test_ports_to_one_peer(void **state)
     (void)state;
     connect_to(a, b);
     connect_to(b, a);
-    assert_told(told_of(a, 0), 1, "::ffff:10.1.0.2");
-    assert_told(told_of(a, 1), 2, "::ffff:10.2.0.2");
-    assert_told(told_of(b, 0), 2, "::ffff:10.2.0.1");
-    assert_told(told_of(b, 1), 1, "::ffff:10.1.0.1");
-    assert_int_equal(told_of(b, 1)->path_mtu, IBV_MTU_4096);
-    assert_int_equal(told_of(b, 0)->path_mtu, IBV_MTU_1024); /* the smaller of both */
+    assert_path(path_of(a, 0), 1, "::ffff:10.1.0.2");
+    assert_path(path_of(a, 1), 2, "::ffff:10.2.0.2");
+    assert_path(path_of(b, 0), 2, "::ffff:10.2.0.1");
+    assert_path(path_of(b, 1), 1, "::ffff:10.1.0.1");
+    assert_int_equal(path_of(b, 1)->path_mtu, IBV_MTU_4096);
+    assert_int_equal(path_of(b, 0)->path_mtu, IBV_MTU_1024); /* the smaller of both */
     assert_checked(a, b);
     endpoint_close(a);
     endpoint_close(b);
@@ -273,8 +275,8 @@ static void test_ports_to_two_peers(void **state)
     connect_to(b, to_b);
     connect_to(to_c, c);
     connect_to(c, to_c);
-    assert_told(told_of(to_b, 0), 1, "::ffff:10.1.0.2");
-    assert_told(told_of(to_c, 0), 2, "::ffff:10.2.0.2");
+    assert_path(path_of(to_b, 0), 1, "::ffff:10.1.0.2");
+    assert_path(path_of(to_c, 0), 2, "::ffff:10.2.0.2");
     assert_checked(to_b, b);
     assert_checked(to_c, c);
     endpoint_close(to_b);
@@ -283,7 +285,7 @@ static void test_ports_to_two_peers(void **state)
     endpoint_close(c);
 }
 
-/* A device's news of one port is none of the other's. */
+/* An event of one port of a device does not concern the other port. */
 static void test_port_goes_down(void **state)
 {
     struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
@@ -316,8 +318,7 @@ static void test_port_goes_down(void **state)
     endpoint_close(b);
 }
 
-/* --- who is at the other end -------------------------------------------------------------------
- */
+/* --- checks of the other end ------------------------------------------------------------------ */
 
 static void assert_check_fails(struct endpoint *e, const char *text)
 {
@@ -329,7 +330,7 @@ static void assert_check_fails(struct endpoint *e, const char *text)
     assert_string_equal(why.text, text);
 }
 
-/* Rank 0's way to rank 1 ends at rank 2, whose way to rank 0 it is. */
+/* Rank 0's rail to rank 1 ends at rank 2, which uses it as its rail to rank 0. */
 static void test_another_rank(void **state)
 {
     struct endpoint *a = endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5});
@@ -359,8 +360,9 @@ static void test_another_job(void **state)
     connect_to(a, b);
     connect_to(b, a);
     assert_int_equal(endpoint_check(b, &done, &why), 0);
-    assert_check_fails(a, "the link on m port 2 (GID 2, ::ffff:10.2.0.1) towards rank 1 on host b "
-                          "(GID 2, ::ffff:10.2.0.2) leads to something that is not of this job");
+    assert_check_fails(
+        a, "the link on m port 2 (GID 2, ::ffff:10.2.0.1) towards rank 1 on host b "
+           "(GID 2, ::ffff:10.2.0.2) leads to something that does not belong to this job");
     endpoint_close(a);
     endpoint_close(b);
 }
@@ -403,8 +405,7 @@ static void test_other_number_of_rails(void **state)
     endpoint_close(b);
 }
 
-/* --- devices -----------------------------------------------------------------------------------
- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 static void assert_not_opened(const char *name, const char *text)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_zero_copy.c: which memory is registered when, what a chunk's work request says, what is announced, and all of it
- * beyond 4 GiB and with devices that take short messages only. The devices are mocks: Soft-RoCE has one kind of each.
+ * test_zero_copy.c: when memory is registered, the work requests of chunks, and announcements; also
+ * beyond 4 GiB and with devices that accept only short messages. The devices are mocks, because
+ * Soft-RoCE has only one kind of them.
  */
 #include "rdma/zero_copy.h"
 
@@ -20,8 +21,7 @@
 
 #include <cmocka.h>
 
-/* --- the device -------------------------------------------------------------------------------
- */
+/* --- the device ------------------------------------------------------------------------------- */
 
 static struct ibv_mr given[64];
 static int registered, deregistered;
@@ -89,8 +89,7 @@ static int device_poll(struct ibv_cq *cq, int most, struct ibv_wc *out)
     return count;
 }
 
-/* --- two rails ---------------------------------------------------------------------------------
- */
+/* --- two rails -------------------------------------------------------------------------------- */
 
 static struct ibv_context context = {
     .ops = {.post_send = device_send, .post_recv = device_receive, .poll_cq = device_poll}};
@@ -140,7 +139,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Addresses that are never looked at. */
+/* Addresses that are never accessed. */
 static unsigned char *const there = (unsigned char *)0x200000000000; /* NOLINT */
 static const size_t large = (size_t)6 << 30;
 
@@ -149,8 +148,7 @@ static void completed(uint64_t id)
     completions[completion_count++] = (struct ibv_wc){.status = IBV_WC_SUCCESS, .wr_id = id};
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void test_regions(void **state)
 {
@@ -162,18 +160,18 @@ static void test_regions(void **state)
     region_add(there + large, 8192);
     region_add(there, large);
     assert_false(region_find(&domains[0], there - 1, 10, &keys, &at, &why));
-    assert_false(
-        region_find(&domains[0], there + large - 10, 11, &keys, &at, &why)); /* into the next */
+    assert_false(region_find(&domains[0], there + large - 10, 11, &keys, &at,
+                             &why)); /* reaches into the next one */
     assert_false(region_find(&domains[0], there + large + 8192, 1, &keys, &at, &why));
     assert_int_equal(registered, 0);
     assert_true(region_find(&domains[0], there + 5, large - 5, &keys, &at, &why));
     assert_int_equal(registered, 1);
-    assert_ptr_equal(given[0].addr, there); /* whole */
+    assert_ptr_equal(given[0].addr, there); /* the whole allocation */
     assert_int_equal(given[0].length, large);
     assert_true(region_find(&domains[0], there + large - 1, 1, &keys, &at, &why));
     assert_int_equal(keys.local, 100);
     assert_int_equal(keys.remote, 200);
-    assert_int_equal(registered, 1); /* stays so */
+    assert_int_equal(registered, 1); /* once only */
     assert_true(region_find(&domains[1], there, 1, &keys, &at, &why));
     assert_int_equal(keys.local, 101);
     assert_true(region_find(&domains[1], there + large, 8192, &keys, &at, &why));
@@ -187,7 +185,7 @@ static void test_regions(void **state)
     assert_int_equal(why.code, 0);
 }
 
-/* Said once, with limit and remedy, and not asked for again. */
+/* Reported once, with the limit and the remedy, and not tried again. */
 static void test_refusal(void **state)
 {
     struct rlimit before, low;
@@ -208,7 +206,7 @@ static void test_refusal(void **state)
     refuse = 0;
     assert_false(zero_copy_begin(&z, 1, there, large));
     assert_int_equal(registered, 0);
-    assert_true(zero_copy_announce(&z, rails[0], 0, there, large)); /* nothing to be tried again */
+    assert_true(zero_copy_announce(&z, rails[0], 0, there, large)); /* no reason to try again */
     region_drop(there);
     assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
 }
@@ -233,21 +231,21 @@ static void test_announcement(void **state)
     word = ntohl(posted.imm_data);
     assert_int_equal(word & 0xffff, 1 << 14 | 2);
 
-    /* It comes back over the other rail, as if it were the peer's. */
+    /* Deliver it over the other rail, as if it came from the peer. */
     memcpy(rails[1]->memory.bytes + MEMORY_ANNOUNCED + 2 * MEMORY_ANNOUNCEMENT, &a, sizeof(a));
     completions[completion_count++] = (struct ibv_wc){
         .status = IBV_WC_SUCCESS, .imm_data = posted.imm_data, .byte_len = sizeof(a)};
     rail_poll(rails[1]);
     assert_null(rail_announced(rails[1], 2));
     assert_non_null(rail_announced(rails[1], 6));
-    assert_true(zero_copy_begin(&z, 6, "",
-                                large - 4096)); /* nothing of ml_alloc here: copied, but to there */
+    assert_true(
+        zero_copy_begin(&z, 6, "", large - 4096)); /* not of ml_alloc: copied here, direct there */
     assert_null(zero_copy_way(&z, rails[0], 10).from);
     assert_int_equal(zero_copy_way(&z, rails[1], ((size_t)5 << 30) + 10).to,
                      (uintptr_t)there + 4096 + ((size_t)5 << 30) + 10);
     assert_int_equal(zero_copy_way(&z, rails[1], 0).peer_key, 201);
     assert_false(zero_copy_begin(&z, 6, "",
-                                 large)); /* of another size: a mismatch, which the header tells */
+                                 large)); /* another size: a mismatch, which the header will show */
     assert_false(zero_copy_begin(&z, 7, "", large - 4096));
     assert_false(zero_copy_way(&z, rails[0], 0).is_direct);
     region_drop(there);
@@ -264,7 +262,8 @@ static void test_short_ones(void **state)
     region_drop(there);
 }
 
-/* UC: what another rail may have to send again must not change, and nobody says when it has arrived. */
+/* UC: another rail may have to send the bytes again, and nothing shows when they have arrived; so
+ * they are copied. */
 static void test_unreliable(void **state)
 {
     (void)state;
@@ -295,7 +294,7 @@ static void test_chunks(void **state)
     assert_int_equal(posted.wr.rdma.rkey, 77);
     assert_int_equal(ntohl(posted.imm_data) & 0xffff, 1 << 15 | (20000 & RAIL_NUMBER_MASK));
     assert_ptr_equal(rail_posted(r, 0, &what),
-                     there + ((size_t)4 << 30) + 64); /* to be sent again */
+                     there + ((size_t)4 << 30) + 64); /* for sending again */
 
     way.is_direct = true;
     way.to = 0x4200000000;
@@ -309,14 +308,14 @@ static void test_chunks(void **state)
     assert_int_equal(piece.lkey, 1);
     assert_int_equal(posted.wr.rdma.rkey, 77);
 
-    assert_true(rail_has_read(r, 0, 20000)); /* all before the first one */
+    assert_true(rail_has_read(r, 0, 20000)); /* only chunks before the first one */
     assert_false(rail_has_read(r, 0, 20001));
     completed(1);
     assert_true(rail_has_read(r, 0, 20001));
     assert_false(rail_has_read(r, 0, 20002));
-    assert_true(rail_has_read(r, 2, 20002)); /* that one has arrived, its peer has said */
+    assert_true(rail_has_read(r, 2, 20002)); /* the peer has said that this one arrived */
     completed(1);
-    assert_true(rail_has_read(r, 0, 20003)); /* the last one lay in its slot */
+    assert_true(rail_has_read(r, 0, 20003)); /* the last one was in its slot */
     region_drop(there);
 }
 
@@ -325,7 +324,7 @@ static void test_room(void **state)
     struct port p = {0};
 
     (void)state;
-    assert_int_equal(rail_room(&p), MEMORY_SLOT); /* it doesn't say */
+    assert_int_equal(rail_room(&p), MEMORY_SLOT); /* the port states no limit */
     p.attr.max_msg_sz = 0x80000000;
     assert_int_equal(rail_room(&p), MEMORY_SLOT);
     p.attr.max_msg_sz = 4096 + 17;
@@ -335,7 +334,8 @@ static void test_room(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_refusal, setup, teardown), /* first: it is said once */
+        cmocka_unit_test_setup_teardown(test_refusal, setup,
+                                        teardown), /* first, because it is reported once */
         cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_announcement, setup, teardown),
         cmocka_unit_test_setup_teardown(test_short_ones, setup, teardown),

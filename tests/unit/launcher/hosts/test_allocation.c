@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_allocation.c: the hosts that batch systems give, in the forms in which they say so. */
 #include "launcher/hosts/allocation.h"
+#include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/node_list.h"
 
 #include <setjmp.h>
@@ -135,7 +136,7 @@ static void expect(const char *const *environment, const char *expected)
 }
 
 #define ENV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define SLURM    "this is a Slurm allocation, but its hosts can't be told: "
+#define SLURM    "cannot read the hosts of this Slurm allocation: "
 
 static void test_slurm(void **state)
 {
@@ -174,10 +175,10 @@ static void test_lsf(void **state)
     expect(ENV("LSB_MCPU_HOSTS=a 4 b 2 ", "LSB_HOSTS=c", "LSB_JOBID=12"), "LSF job 12: a/4- b/2-");
     expect(ENV("LSB_HOSTS=a a b"), "the LSF allocation: a/2- b/1-");
     expect(ENV("LSB_MCPU_HOSTS=a 4 b"),
-           "this is an LSF allocation, but its hosts can't be told: LSB_MCPU_HOSTS: no number of "
+           "cannot read the hosts of this LSF allocation: LSB_MCPU_HOSTS: no number of "
            "slots stands behind 'b'");
     expect(ENV("LSB_HOSTS= "),
-           "this is an LSF allocation, but its hosts can't be told: LSB_HOSTS: it names no host");
+           "cannot read the hosts of this LSF allocation: LSB_HOSTS: it names no host");
 }
 
 /* NAME=path of a file with `text`, for expect(); `{}` in `expected` is the path. */
@@ -207,17 +208,16 @@ static void test_files(void **state)
     expect_file("PE_HOSTFILE", "a 4 all.q@a UNDEFINED\nb   2 x <NULL>\n",
                 "the SGE allocation: a/4- b/2-");
     expect_file("PBS_NODEFILE", "a\n-b\n",
-                "this is a PBS allocation, but its hosts can't be told: PBS_NODEFILE: {} line 2: "
+                "cannot read the hosts of this PBS allocation: PBS_NODEFILE: {} line 2: "
                 "the host's name '-b' begins with '-', as an option would");
     expect_file("PBS_NODEFILE", "\n",
-                "this is a PBS allocation, but its hosts can't be told: PBS_NODEFILE: {} names no "
+                "cannot read the hosts of this PBS allocation: PBS_NODEFILE: {} names no "
                 "host");
-    expect_file(
-        "PE_HOSTFILE", "a four\n",
-        "this is an SGE allocation, but its hosts can't be told: PE_HOSTFILE: {} line 1: no "
-        "number of slots stands behind 'a'");
+    expect_file("PE_HOSTFILE", "a four\n",
+                "cannot read the hosts of this SGE allocation: PE_HOSTFILE: {} line 1: no "
+                "number of slots stands behind 'a'");
     expect(ENV("PBS_NODEFILE=/nonexistent"),
-           "this is a PBS allocation, but its hosts can't be told: PBS_NODEFILE: /nonexistent: "
+           "cannot read the hosts of this PBS allocation: PBS_NODEFILE: /nonexistent: "
            "cannot be opened: No such file or directory");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_host_list.c: -H. Hostfiles: test_hostfile.c; batch systems: test_allocation.c. */
-#include "launcher/hosts/host_list.h"
+#include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/host_name.h"
 #include "launcher/text/nearest.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_config_file.c: INI files: what they may say, what is refused where, and who wins. */
 #include "launcher/options/config_file.h"
-#include "launcher/options/options.h"
+#include "launcher/options/options_load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,7 @@ static int parse(struct options **o, const char *system_config, const char *user
     while (argv[from.argc])
         from.argc++;
     *o = NULL;
-    return options_parse(o, &from, why);
+    return options_load_from(o, &from, why);
 }
 
 static char *const plain[] = {(char *)"mlaunch", (char *)"prog", NULL};
@@ -142,10 +142,10 @@ static void test_values(void **state)
     assert_int_equal(o->ssh_connect_timeout_s, 3);
     assert_string_equal(o->ssh_config, "/c");
     assert_string_equal(o->rdma_device, "mlx5_1");
-    assert_int_equal(o->rdma_port, 2);
-    assert_int_equal(o->gid_index, 0);
-    assert_int_equal(o->mtu, 1024);
-    assert_int_equal(o->qp, 2);
+    assert_int_equal(o->rdma.port, 2);
+    assert_int_equal(o->rdma.gid_index, 0);
+    assert_int_equal(o->rdma.mtu, 1024);
+    assert_int_equal(o->rdma.qp, 2);
     options_destroy(o);
 }
 

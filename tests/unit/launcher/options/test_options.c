@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_options.c: the command line and the environment. Files: test_config_file.c. */
 #include "launcher/options/option_table.h"
-#include "launcher/options/options.h"
+#include "launcher/options/options_load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static int parse(struct options **o, const char *line, char *const *environment,
         from.argc++;
     argv[from.argc] = NULL;
     *o = NULL;
-    return options_parse(o, &from, why);
+    return options_load_from(o, &from, why);
 }
 
 static struct options *parsed(const char *line)
@@ -134,7 +134,7 @@ static void test_defaults(void **state)
     assert_int_equal(o->apps[0].np, 0);
     assert_null(o->hosts);
     assert_null(o->hostfile);
-    assert_int_equal(o->backend, -1);
+    assert_int_equal(o->backend, BACKEND_UNSET);
     assert_int_equal(o->grace_ms, 5000);
     assert_int_equal(o->init_timeout_s, 60);
     assert_int_equal(o->timeout_s, 0);
@@ -155,7 +155,7 @@ static void test_every_option(void **state)
     assert_string_equal(o->hosts, "a,b");
     assert_true(o->oversubscribe);
     assert_int_equal(o->backend, BACKEND_TCP);
-    assert_int_equal(o->local_net, 1);
+    assert_int_equal(o->local, LOCAL_NET);
     assert_string_equal(o->apps[0].env.items[0], "A=1");
     assert_string_equal(o->apps[0].env.items[1], "B");
     assert_string_equal(o->apps[0].env_files.items[0], "f");
@@ -171,10 +171,10 @@ static void test_every_option(void **state)
     assert_true(o->timestamp);
     assert_int_equal(o->timeout_s, 9);
     assert_int_equal(o->grace_ms, 250);
-    assert_int_equal(o->continue_on_failure, 1);
+    assert_int_equal(o->on_failure, FAILURE_CONTINUE);
     assert_int_equal(o->restarts, 3);
     assert_int_equal(o->bind, BIND_NUMA);
-    assert_int_equal(o->map_by_host, 1);
+    assert_int_equal(o->map_by, MAP_BY_HOST);
     assert_true(o->eager);
     options_destroy(o);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_plan.c: who goes where, with which data path and environment. */
 #include "common/log.h"
-#include "launcher/options/options.h"
-#include "launcher/plan/plan.h"
+#include "launcher/options/options_load.h"
+#include "launcher/plan/plan_create.h"
 #include "launcher/text/environment.h"
 
 #include "config.h"
@@ -35,7 +35,7 @@ static int make(struct plan **p, const char *line, char *const *environment, str
     while (from.argc < WORDS && (argv[from.argc] = strsep(&rest, " ")))
         from.argc++;
     *p = NULL;
-    rc = options_parse(&o, &from, why);
+    rc = options_load_from(&o, &from, why);
     if (!rc)
         rc = plan_create(p, o, environment, why);
     options_destroy(o);

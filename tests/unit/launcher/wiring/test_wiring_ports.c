@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wiring_ports.c: devices with several ports: which of them are tried, paired and named, from what hosts say to the
- * wiring. The hosts are made up (Soft-RoCE has one port a device): ports on the same net hear each other; which are tried
- * is mlaunch-probe's own choice.
+ * test_wiring_ports.c: devices with several ports: which of them are tried, paired and named, from
+ * what hosts say to the wiring. The hosts are made up (Soft-RoCE has one port a device): ports on
+ * the same net hear each other; which are tried is mlaunch-probe's own choice.
  */
+#include "common/log.h"
 #include "launcher/wiring/wiring_survey.h"
-#include "rdma/probe/wire_candidates.h"
+#include "rdma/probe/trial_candidates.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,7 @@ struct port_spec {
 
 /* What the user says, and what came of the last survey. */
 static struct {
-    int port, gid_index, mtu;
+    struct rdma_choice rdma;
     bool local_net;
 } said;
 static char told[TOLD][TEXT];
@@ -46,8 +47,7 @@ static bool has_lingered; /* of one that has, some don't answer: they get a seco
 static int setup(void **state)
 {
     (void)state;
-    said.port = said.mtu = 0;
-    said.gid_index = -1;
+    said.rdma = (struct rdma_choice){.gid_index = -1};
     said.local_net = false;
     return 0;
 }
@@ -110,12 +110,12 @@ static int net_of(const struct port_spec *p, int host, const char *device, int p
 /* As mlaunch-probe would: a group that is waited for needs one who answers. */
 static json_t *device_tries(const json_t *question, const char *device, const struct port_spec *p)
 {
-    static struct wire_candidates c;
-    bool answered[WIRE_CANDIDATES] = {false};
+    static struct trial_candidates c;
+    bool answered[TRIAL_CANDIDATES] = {false};
 
-    wire_candidates_find(&c, question, device);
+    trial_candidates_find(&c, question, device);
     for (int i = 0; i < c.count; i++) {
-        const struct wire_target *t = &c.targets[i];
+        const struct wire_trial_target *t = &c.targets[i];
         json_t *try = json_array_get(c.tries, (size_t)t->row);
         int mine =
             net_of(p, (int)json_integer_value(json_object_get(question, "host")), device, t->port);
@@ -154,27 +154,25 @@ static json_t *tries_of(const struct wiring_survey *s, int host, const struct po
     return json_pack("{s:o}", "devices", list);
 }
 
-static void tell(const char *text, void *arg)
+static void link_keep(enum log_level level, const char *text, void *arg)
 {
     (void)arg;
-    if (told_count < TOLD)
+    if (level == LOG_INFO && told_count < TOLD)
         snprintf(told[told_count++], TEXT, "%s", text);
 }
 
-/* Runs it all; returns the wiring as text, without its quotes, or the sentence, after "host NAME: ". */
+/* Runs it all; returns the wiring as text, without its quotes, or the sentence, after "host NAME:
+ * ". */
 static const char *survey(int hosts, const char *stated, const struct port_spec *ports)
 {
     static char text[TEXT];
     json_t *matrix = stated ? json_loads(stated, 0, NULL) : NULL;
-    struct wiring_survey_config config = {.names = names,
-                                          .count = hosts,
-                                          .source = "h.json",
-                                          .stated = matrix,
-                                          .local_net = said.local_net,
-                                          .port = said.port,
-                                          .gid_index = said.gid_index,
-                                          .mtu = said.mtu,
-                                          .tag = 5};
+    struct wiring_config config = {.names = names,
+                                   .count = hosts,
+                                   .source = "h.json",
+                                   .stated = matrix,
+                                   .local_net = said.local_net,
+                                   .rdma = said.rdma};
     struct wiring_survey *s;
     struct fault why;
     int culprit = -1;
@@ -191,7 +189,9 @@ static const char *survey(int hosts, const char *stated, const struct port_spec 
             assert_int_equal(wiring_survey_answer(s, i, (enum wiring_round)round, answer, &why), 0);
             json_decref(answer);
         }
-    if (wiring_survey_settle(s, &culprit, &why)) {
+    log_open("test", LOG_INFO);
+    log_to(link_keep, NULL);
+    if (wiring_survey_conclude(s, &culprit, &why)) {
         snprintf(text, sizeof(text), "host %s: %s", names[culprit], why.text);
     } else {
         char *dump = json_dumps(wiring_survey_wiring(s), JSON_COMPACT), *to = text;
@@ -201,8 +201,8 @@ static const char *survey(int hosts, const char *stated, const struct port_spec 
                 *to++ = *c;
         *to = '\0';
         free(dump);
-        wiring_survey_tell(s, tell, NULL);
     }
+    log_to(NULL, NULL);
     wiring_survey_destroy(s);
     return text;
 }
@@ -307,7 +307,8 @@ static void test_rails(void **state)
                   "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
     assert_false(has_lingered);
     assert_wiring(2, "[[null,[\"m:2\"]],[[\"n:2\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
-    /* A device is one rail, over the first ports that fit, or over that which the other end names. */
+    /* A device is one rail, over the first ports that fit, or over that which the other end names.
+     */
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", twin, "[[null,[m:1]],[[n:1],null]]");
     assert_wiring(2, "[[null,[\"m\"]],[[\"n:2\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
     assert_says(survey(2, "[[null,[\"m\"]],[[\"n:1\",\"n:2\"],null]]", twin),
@@ -415,7 +416,7 @@ static void test_option(void **state)
     struct port_spec ports[sizeof(twin) / sizeof(*twin)];
 
     (void)state;
-    said.port = 2;
+    said.rdma.port = 2;
     assert_wiring(2, NULL, twin, "[[null,[m:2]],[[n:2],null]]");
     assert_says(told[0], "port: --rdma-port;");
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
@@ -431,7 +432,7 @@ static void test_option(void **state)
     assert_says(survey(2, NULL, ports),
                 "host a: no RDMA device reaches host b by port 2 (--rdma-port): here m port 1 "
                 "(10.1.0.1/24), m port 2 (down);");
-    said.port = 0;
+    said.rdma.port = 0;
     said.local_net = true;
     assert_wiring(2, NULL, twin, "[[[m:1],[m:1,m:2]],[[n:1,n:2],[n:1]]]");
     assert_wiring(2, "[[null,[\"m:2\"]],[[\"n\"],null]]", twin, "[[[m:2],[m:2]],[[n:2],[n]]]");
@@ -440,9 +441,9 @@ static void test_option(void **state)
 static void test_mtu(void **state)
 {
     (void)state;
-    said.mtu = 4096;
+    said.rdma.mtu = 4096;
     assert_wiring(2, NULL, twin, "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
-    said.mtu = 8192;
+    said.rdma.mtu = 8192;
     assert_string_equal(survey(2, "[[null,[\"m:2\"]],[[\"n:2\"],null]]", twin),
                         "host a: m port 2 has an active MTU of 4096, so --mtu 8192 is too much");
     said.local_net = true;
@@ -482,8 +483,8 @@ static void test_refusals(void **state)
                                 0, NULL);
     json_t *absent = json_loads(
         "{\"devices\": [{\"name\": \"m\", \"error\": \"m has no port 3, only 1 to 2\"}]}", 0, NULL);
-    struct wiring_survey_config config = {
-        .names = names, .count = 3, .source = "h.json", .stated = stated, .gid_index = -1};
+    struct wiring_config config = {
+        .names = names, .count = 3, .source = "h.json", .stated = stated, .rdma.gid_index = -1};
     struct wiring_survey *s;
     struct fault why;
     json_t *question;

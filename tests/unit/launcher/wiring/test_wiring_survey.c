@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wiring_survey.c: which links follow from what hosts say of their devices, and the sentences for what
- * does not fit. */
+/* test_wiring_survey.c: which links follow from what hosts say of their devices, and the sentences
+ * for what does not fit. */
+#include "common/log.h"
 #include "launcher/wiring/wiring_survey.h"
 
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+enum { WARNING_TEXT = 800 };
 static const char *const names[] = {"a", "b", "c"};
 
 struct device {
@@ -88,8 +90,9 @@ static json_t *tries_of(int host, const struct device *devices, const struct lin
                     json_pack("{s:i, s:s, s:s}", "index", 0, "gid", l->gid, "type", "RoCE v2"));
             else if (devices->ipv4 && devices->ipv4[0] != 'I')
                 json_object_set_new(try, "gid",
-                                    json_pack("{s:i, s:s, s:s}", "index", 1, "gid", devices->ipv4,
-                                              "ipv4", devices->ipv4));
+                                    json_pack("{s:i, s:o, s:s}", "index", 1, "gid",
+                                              json_sprintf("::ffff:%s", devices->ipv4), "ipv4",
+                                              devices->ipv4));
             for (const struct link *back = links; l->gid && back->device; back++)
                 if (back->to == host && strcmp(back->peer, l->device) == 0 && back->host == l->to)
                     json_object_set_new(try, "peer_gid", json_pack("{s:s}", "gid", back->gid));
@@ -100,30 +103,35 @@ static json_t *tries_of(int host, const struct device *devices, const struct lin
     return json_pack("{s:o}", "devices", list);
 }
 
-/* All hosts have said all. */
+/* Takes over the answer. */
+static void answer(struct wiring_survey *s, int host, enum wiring_round round, json_t *said)
+{
+    struct fault why;
+
+    if (wiring_survey_answer(s, host, round, said, &why))
+        fail_msg("host %s: %s", names[host], why.text);
+    json_decref(said);
+}
+
+/* All hosts have answered both questions. */
 static struct wiring_survey *survey_answered(int hosts, const char *stated, int gid_index,
                                              const struct device *devices, const struct link *links)
 {
     json_t *matrix = stated ? json_loads(stated, 0, NULL) : NULL;
-    struct wiring_survey_config config = {.names = names,
-                                          .count = hosts,
-                                          .source = "h.json",
-                                          .stated = matrix,
-                                          .gid_index = gid_index,
-                                          .tag = 5};
+    struct wiring_config config = {.names = names,
+                                   .count = hosts,
+                                   .source = "h.json",
+                                   .stated = matrix,
+                                   .rdma.gid_index = gid_index};
     struct wiring_survey *s;
     struct fault why;
 
     assert_int_equal(wiring_survey_create(&s, &config, &why), 0);
     json_decref(matrix);
-    for (int i = 0; i < hosts; i++) {
-        json_t *said = devices_of(i, devices), *tried = tries_of(i, devices, links);
-
-        assert_int_equal(wiring_survey_answer(s, i, WIRING_LOOK, said, &why), 0);
-        assert_int_equal(wiring_survey_answer(s, i, WIRING_TRY, tried, &why), 0);
-        json_decref(said);
-        json_decref(tried);
-    }
+    for (int i = 0; i < hosts; i++)
+        answer(s, i, WIRING_LOOK, devices_of(i, devices));
+    for (int i = 0; i < hosts; i++)
+        answer(s, i, WIRING_TRY, tries_of(i, devices, links));
     return s;
 }
 
@@ -136,7 +144,7 @@ static const char *survey(int hosts, const char *stated, const struct device *de
     struct fault why;
     int culprit = -1;
 
-    if (wiring_survey_settle(s, &culprit, &why)) {
+    if (wiring_survey_conclude(s, &culprit, &why)) {
         snprintf(text, sizeof(text), "host %s: %s", names[culprit], why.text);
     } else {
         char *dump = json_dumps(wiring_survey_wiring(s), JSON_COMPACT);
@@ -148,18 +156,25 @@ static const char *survey(int hosts, const char *stated, const struct device *de
     return text;
 }
 
-/* What is warned of; "": nothing. */
+static void warning_keep(enum log_level level, const char *text, void *arg)
+{
+    if (level == LOG_WARN)
+        snprintf(arg, WARNING_TEXT, "%s", text);
+}
+
+/* The warning; "": none. */
 static const char *warning(int hosts, int gid_index, const struct device *devices,
                            const struct link *links)
 {
-    static char text[WIRING_WARNING_TEXT];
+    static char text[WARNING_TEXT];
     struct wiring_survey *s = survey_answered(hosts, NULL, gid_index, devices, links);
     struct fault why;
     int culprit;
 
-    assert_int_equal(wiring_survey_settle(s, &culprit, &why), 0);
-    if (!wiring_survey_warn(s, text))
-        text[0] = '\0';
+    text[0] = '\0';
+    log_to(warning_keep, text);
+    assert_int_equal(wiring_survey_conclude(s, &culprit, &why), 0);
+    log_to(NULL, NULL);
     wiring_survey_destroy(s);
     return text;
 }
@@ -224,8 +239,9 @@ static void test_crossed(void **state)
                         "[[null,[\"y\",\"x\"]],[[\"x\",\"y\"],null]]");
     assert_string_equal(survey(2, NULL, devices, half),
                         "[[null,[\"x\",\"y\"]],[[\"y\",\"x\"],null]]");
-    assert_says(survey(2, "[[null,[\"x\"]],[[\"x\"],null]]", devices, crossed),
-                "host a: nothing comes through between x port 1 (GID 1, 10.1.0.1) and x port 1");
+    assert_says(
+        survey(2, "[[null,[\"x\"]],[[\"x\"],null]]", devices, crossed),
+        "host a: nothing comes through between x port 1 (GID 1, ::ffff:10.1.0.1) and x port 1");
     assert_says(survey(2, "[[null,[\"x\",\"y\"]],[[\"y\"],null]]", devices, crossed),
                 "host a: h.json has 2 devices from here to host b, but 1 the other way");
 }
@@ -282,7 +298,8 @@ static void test_sentences(void **state)
         "host a: no RDMA device reaches host b: here x (10.1.0.1/24); there y (no IPv4 address)");
 }
 
-/* What is reached by a link-local address only, since one end has no other: it works, and is hardly meant. */
+/* What is reached by a link-local address only, since one end has no other: it works, and is hardly
+ * meant. */
 static void test_link_local(void **state)
 {
     static const struct device one_bare[] = {
@@ -321,14 +338,16 @@ static void test_link_local(void **state)
     assert_says(warning(3, -1, two_of_three, some), "; so 2 links in all (-v shows them)");
 }
 
-/* What a host says of a device that was named is its refusal; of others it is not. */
+/* The error of a device that the wiring names refuses the host; that of another device does not. */
 static void test_refusal(void **state)
 {
-    json_t *said =
-        json_loads("{\"devices\": [{\"name\": \"x\", \"error\": \"x port 1 is down\"}]}", 0, NULL);
+    json_t *said = json_loads("{\"devices\": [{\"name\": \"x\", \"error\": \"x port 1 is down\"},"
+                              " {\"name\": \"y\"}]}",
+                              0, NULL);
+    json_t *lacking = json_loads("{\"devices\": [{\"name\": \"x\"}]}", 0, NULL);
     json_t *stated = json_loads("[[null,[\"x\"]],[[\"y\"],null]]", 0, NULL);
-    struct wiring_survey_config config = {
-        .names = names, .count = 2, .source = "h.json", .stated = stated, .gid_index = 3};
+    struct wiring_config config = {
+        .names = names, .count = 2, .source = "h.json", .stated = stated, .rdma.gid_index = 3};
     struct wiring_survey *s;
     struct fault why;
     json_t *question;
@@ -343,8 +362,11 @@ static void test_refusal(void **state)
     assert_string_equal(why.text, "x port 1 is down");
     assert_int_equal(wiring_survey_answer(s, 1, WIRING_LOOK, said, &why), 0);
     assert_int_equal(wiring_survey_answer(s, 1, WIRING_LOOK, question, &why), ML_ERR_REFUSED);
+    assert_int_equal(wiring_survey_answer(s, 1, WIRING_LOOK, lacking, &why), ML_ERR_REFUSED);
+    assert_string_equal(why.text, "its RDMA probe's answer lacks y, which h.json names");
     json_decref(question);
     json_decref(said);
+    json_decref(lacking);
     json_decref(stated);
     wiring_survey_destroy(s);
 }

@@ -19,7 +19,7 @@
 enum { ROUTE_HEADER = 40, POSTED_MOST = 1024, DONE_MOST = 4096 };
 
 /* As rdma/probe/wire_trial.h draws it. */
-struct word {
+struct wire_trial_datagram {
     uint64_t magic, tag;
     uint32_t from, to, heard[2], is_long;
 };
@@ -54,7 +54,7 @@ static void done_add(struct ibv_wc done)
     mock.done[mock.done_in++ % DONE_MOST] = done;
 }
 
-static void deliver(const struct word *word, uint32_t size)
+static void deliver(const struct wire_trial_datagram *word, uint32_t size)
 {
     unsigned at = mock.posted_out++ % POSTED_MOST;
 
@@ -64,11 +64,11 @@ static void deliver(const struct word *word, uint32_t size)
         .wr_id = mock.posted[at].wr_id, .status = IBV_WC_SUCCESS, .byte_len = ROUTE_HEADER + size});
 }
 
-static void peer_hears(const struct word *word, uint32_t size)
+static void peer_hears(const struct wire_trial_datagram *word, uint32_t size)
 {
-    struct word reply = {word->magic, mock.its_tag ? mock.its_tag : word->tag,
-                         word->to,    word->from,
-                         {0, 0},      word->is_long};
+    struct wire_trial_datagram reply = {word->magic, mock.its_tag ? mock.its_tag : word->tag,
+                                        word->to,    word->from,
+                                        {0, 0},      word->is_long};
 
     if (mock.is_silent || (mock.is_narrow && word->is_long))
         return;
@@ -91,7 +91,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_sen
     for (int i = 0; i < work->num_sge; i++)
         size += work->sg_list[i].length;
     done_add((struct ibv_wc){.wr_id = work->wr_id, .status = IBV_WC_SUCCESS});
-    peer_hears((const struct word *)(uintptr_t)work->sg_list[0].addr, size);
+    peer_hears((const struct wire_trial_datagram *)(uintptr_t)work->sg_list[0].addr, size);
     return 0;
 }
 
@@ -241,36 +241,36 @@ static int teardown(void **state)
 }
 
 /* One port, one candidate, tried for so long. */
-static struct wire_target try_one(bool is_ethernet, int wait_ms)
+static struct wire_trial_target try_one(bool is_ethernet, int wait_ms)
 {
-    static struct wire_target t; /* a thread that is late may still look at it */
-    struct wires *w;
+    static struct wire_trial_target t; /* a thread that is late may still look at it */
+    struct wire_trial *w;
     struct fault why;
     uint32_t number;
 
-    t = (struct wire_target){.port = 1,
-                             .from = 3,
-                             .to = 1 << 16 | 4,
-                             .is_ethernet = is_ethernet,
-                             .gid = {.index = 6},
-                             .peer_gid = {.raw = {0xfe, 0x80, 1}},
-                             .lid = 42,
-                             .number = 99,
-                             .mtu = 2048};
-    assert_int_equal(wires_open(&w, &mock.context, "mlx5_0", &why), 0);
-    assert_int_equal(wires_add_port(w, 1, &number, &why), 0);
+    t = (struct wire_trial_target){.port = 1,
+                                   .from = 3,
+                                   .to = 1 << 16 | 4,
+                                   .is_ethernet = is_ethernet,
+                                   .gid = {.index = 6},
+                                   .peer_gid = {.raw = {0xfe, 0x80, 1}},
+                                   .lid = 42,
+                                   .number = 99,
+                                   .mtu = 2048};
+    assert_int_equal(wire_trial_open(&w, &mock.context, "mlx5_0", &why), 0);
+    assert_int_equal(wire_trial_add_port(w, 1, &number, &why), 0);
     assert_int_equal(number, 17);
-    wires_run(w, &t, 1, 0x1234, wait_ms, -1);
-    wires_close(w);
+    wire_trial_run(w, &t, 1, 0x1234, wait_ms, -1);
+    wire_trial_close(w);
     return t;
 }
 
 static void test_lid(void **state)
 {
-    struct wire_target t = try_one(false, 20000);
+    struct wire_trial_target t = try_one(false, 20000);
 
     (void)state;
-    assert_true(wire_is_linked(&t) && wire_is_whole(&t));
+    assert_true(wire_trial_is_linked(&t) && wire_trial_is_whole(&t));
     assert_int_equal(mock.address.dlid, 42);
     assert_int_equal(mock.address.port_num, 1);
     assert_int_equal(mock.address.is_global, 0);
@@ -279,10 +279,10 @@ static void test_lid(void **state)
 
 static void test_gid(void **state)
 {
-    struct wire_target t = try_one(true, 20000);
+    struct wire_trial_target t = try_one(true, 20000);
 
     (void)state;
-    assert_true(wire_is_whole(&t));
+    assert_true(wire_trial_is_whole(&t));
     assert_int_equal(mock.address.is_global, 1);
     assert_int_equal(mock.address.grh.sgid_index, 6);
     assert_memory_equal(mock.address.grh.dgid.raw, t.peer_gid.raw, 16);
@@ -290,49 +290,49 @@ static void test_gid(void **state)
 
 static void test_loss(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.lose = 5;
     t = try_one(true, 20000);
-    assert_true(wire_is_whole(&t));
+    assert_true(wire_trial_is_whole(&t));
 }
 
 static void test_narrow(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.is_narrow = true;
     t = try_one(true, 20000);
-    assert_true(wire_is_linked(&t));
-    assert_false(wire_is_whole(&t));
+    assert_true(wire_trial_is_linked(&t));
+    assert_false(wire_trial_is_whole(&t));
 }
 
 static void test_silence(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.is_silent = true;
     t = try_one(true, 300);
-    assert_false(wire_is_linked(&t));
+    assert_false(wire_trial_is_linked(&t));
     assert_int_equal(t.error, 0);
     teardown(state);
     setup(state);
     mock.its_tag = 0x4321; /* another job's */
     t = try_one(true, 300);
-    assert_false(wire_is_linked(&t));
+    assert_false(wire_trial_is_linked(&t));
 }
 
 static void test_no_address(void **state)
 {
-    struct wire_target t;
+    struct wire_trial_target t;
 
     (void)state;
     mock.address_error = ETIMEDOUT;
     t = try_one(true, 20000); /* nobody waits that long */
-    assert_false(wire_is_linked(&t));
+    assert_false(wire_trial_is_linked(&t));
     assert_int_equal(t.error, ETIMEDOUT);
 }
 

@@ -16,7 +16,7 @@ static const struct gid mine = {.raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff
 static const struct explain_place place = {
     .device = "mlx5_0", .port = 2, .gid = &mine, .peer = "rank 3 on host b"};
 
-/* Step, device, port, GID and index, peer, errno's word, cause and remedy. */
+/* Step, device, port, GID and index, peer, the system's error, cause and remedy. */
 static void test_steps(void **state)
 {
     static const struct {

@@ -69,7 +69,7 @@ static void test_neighbours(void **state)
     }
 }
 
-/* The IPv4 address in the shared subnet wins, wherever in the tables it stands. */
+/* The IPv4 address in the shared subnet wins, at any position in the tables. */
 static void test_shared_subnet_first(void **state)
 {
     struct gid low[] = {

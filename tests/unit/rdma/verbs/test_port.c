@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_port.c: which port of a device with several is taken, and what is said where none can be. The verbs are mocks:
- * Soft-RoCE devices have one port.
+ * test_port.c: the choice among the ports of a device, and the errors if none can be used. The
+ * verbs are mocks, because Soft-RoCE devices have one port.
  */
 #include "rdma/verbs/port.h"
 
@@ -47,7 +47,7 @@ static void expect_port_named(const char *name, int asked, int got)
     assert_string_equal(p->device, "mlx5_0");
     assert_int_equal(p->number, got);
     assert_int_equal(p->attr.lid, 10 + got);
-    assert_int_equal(p->gid_count, 1); /* its own only */
+    assert_int_equal(p->gid_count, 1); /* only its own */
     assert_int_equal(p->gids[0].raw[15], got);
     port_close(p);
 }
@@ -93,7 +93,7 @@ static void test_refusals(void **state)
     expect_refusal(0, ML_ERR_DEVICE, "on mlx5_0 port 1: Input/output error");
 }
 
-/* A wiring's entry may name the port, which counts more than --rdma-port. */
+/* A wiring's entry may name the port, which overrides --rdma-port. */
 static void test_names(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_queue_pair.c: how a queue pair is told the way to its peer, by LID on InfiniBand and by GID on Ethernet, and what
- * is said when the device refuses. The verbs are mocks: Soft-RoCE has no LIDs and doesn't run out.
+ * test_queue_pair.c: how a queue pair is connected, by LID on InfiniBand and by GID on Ethernet,
+ * and the errors if the device refuses. The verbs are mocks, because Soft-RoCE has no LIDs and
+ * never runs out of resources.
  */
 #include "rdma/verbs/queue_pair.h"
 
@@ -138,7 +139,7 @@ static void test_gid(void **state)
     assert_int_equal(a->path_mtu, IBV_MTU_1024);
 }
 
-/* Step, device, port, GID and index, peer rank and host, errno in words, cause, remedy. */
+/* Step, device, port, GID and index, peer rank and host, the system's error, cause, remedy. */
 static void test_refusals(void **state)
 {
     static const struct {
@@ -197,11 +198,11 @@ static void test_unreliable(void **state)
 
     setup(state);
     offers_rc = false;
-    assert_int_equal(pair_connect(&p, &why), ML_ERR_DEVICE); /* asked for by name */
+    assert_int_equal(pair_connect(&p, &why), ML_ERR_DEVICE); /* RC was asked for */
     assert_int_equal(destroyed, 0);
 
     setup(state);
-    create_error = ENOMEM; /* of either kind */
+    create_error = ENOMEM; /* for either kind */
     assert_int_equal(kind_connect(QUEUE_PAIR_AUTO, &p, &why), ML_ERR_MEMORY);
     assert_non_null(strstr(why.text, "Cannot allocate memory"));
 }

@@ -6,12 +6,13 @@
  * shows it.
  */
 #include "runtime/collective/collectives.h"
+#include "runtime/group/sleeper.h"
+#include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/transport/shm_board.h"
-#include "runtime/transport/shm_link.h"
 #include "tests/runtime/collective_cases.h"
 
 #include <pthread.h>
@@ -28,7 +29,7 @@
 
 enum { MOST_RANKS = 33 };
 
-/* ---- the mesh: transfer_* of runtime/group/link.h ---- */
+/* ---- the mesh: transfer_* of runtime/group/transfer.h ---- */
 
 struct letter {
     struct transfer *t;
@@ -77,9 +78,11 @@ static void deliver(const struct transfer *from, struct transfer *to, const stru
         if (from->size)
             memcpy(to->buf, from->buf, from->size);
     } else if (to->incoming_first) {
-        reduce_op(c->type, c->op)(to->buf, from->buf, to->with, to->size / type_size(c->type));
+        reduce_op(c->type, c->op)(to->buf, from->buf, to->with,
+                                  to->size / reduce_type_size(c->type));
     } else {
-        reduce_op(c->type, c->op)(to->buf, to->with, from->buf, to->size / type_size(c->type));
+        reduce_op(c->type, c->op)(to->buf, to->with, from->buf,
+                                  to->size / reduce_type_size(c->type));
     }
 }
 
@@ -166,9 +169,10 @@ int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)
 
 enum { CELL = 4096 /* so that vectors take many turns */ };
 
-void shm_link_rouse(struct link *l)
+void sleeper_ring(struct sleeper_slot *slot, struct group *g, int rank)
 {
-    (void)l; /* nobody sleeps */
+    (void)slot, (void)g, (void)rank;
+    abort(); /* nobody sleeps */
 }
 
 bool wait_spin(struct group *g, struct waiting *w)
@@ -248,7 +252,7 @@ static int do_all_reduce(ml_group *group, const void *in, void *out, size_t n, m
 {
     struct group *g = begin(group, CALL_ALL_REDUCE, "all_reduce", n, (int)t, (int)o, -1);
 
-    return all_reduce(g, in, out, n, t, o, &thread_fault);
+    return all_reduce_run(g, in, out, n, t, o, &thread_fault);
 }
 
 static int do_reduce_scatter(ml_group *group, const void *in, void *out, size_t n, ml_type t,
@@ -256,7 +260,7 @@ static int do_reduce_scatter(ml_group *group, const void *in, void *out, size_t 
 {
     struct group *g = begin(group, CALL_REDUCE_SCATTER, "reduce_scatter", n, (int)t, (int)o, -1);
 
-    return reduce_scatter(g, in, out, n, t, o, &thread_fault);
+    return reduce_scatter_run(g, in, out, n, t, o, &thread_fault);
 }
 
 static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_type t, ml_op o,
@@ -264,47 +268,47 @@ static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_ty
 {
     struct group *g = begin(group, CALL_REDUCE, "reduce", n, (int)t, (int)o, root);
 
-    return reduce(g, in, out, n, t, o, root, &thread_fault);
+    return reduce_run(g, in, out, n, t, o, root, &thread_fault);
 }
 
 static int do_all_gather(ml_group *group, const void *in, void *out, size_t n)
 {
     struct group *g = begin(group, CALL_ALL_GATHER, "all_gather", n, 0, 0, -1);
 
-    return all_gather(g, in, out, n, &thread_fault);
+    return all_gather_run(g, in, out, n, &thread_fault);
 }
 
 static int do_all_to_all(ml_group *group, const void *in, void *out, size_t n)
 {
     struct group *g = begin(group, CALL_ALL_TO_ALL, "all_to_all", n, 0, 0, -1);
 
-    return all_to_all(g, in, out, n, &thread_fault);
+    return all_to_all_run(g, in, out, n, &thread_fault);
 }
 
 static int do_broadcast(ml_group *group, void *buf, size_t n, int root)
 {
     struct group *g = begin(group, CALL_BROADCAST, "broadcast", n, 0, 0, root);
 
-    return broadcast(g, buf, n, root, &thread_fault);
+    return broadcast_run(g, buf, n, root, &thread_fault);
 }
 
 static int do_gather(ml_group *group, const void *in, void *out, size_t n, int root)
 {
     struct group *g = begin(group, CALL_GATHER, "gather", n, 0, 0, root);
 
-    return gather(g, in, out, n, root, &thread_fault);
+    return gather_run(g, in, out, n, root, &thread_fault);
 }
 
 static int do_scatter(ml_group *group, const void *in, void *out, size_t n, int root)
 {
     struct group *g = begin(group, CALL_SCATTER, "scatter", n, 0, 0, root);
 
-    return scatter(g, in, out, n, root, &thread_fault);
+    return scatter_run(g, in, out, n, root, &thread_fault);
 }
 
 static int do_barrier(ml_group *group)
 {
-    return barrier(begin(group, CALL_BARRIER, "barrier", 0, 0, 0, -1), &thread_fault);
+    return barrier_run(begin(group, CALL_BARRIER, "barrier", 0, 0, 0, -1), &thread_fault);
 }
 
 static const char *do_error(void)
@@ -348,7 +352,7 @@ static void *rank_main(void *arg)
 static int ranks_run(int size, void (*body)(const struct subject *s, int *failures))
 {
     static struct rank ranks[MOST_RANKS];
-    static struct link *nobody[MOST_RANKS];
+    static struct sleeper_slot slots[MOST_RANKS];
     struct shm_board board;
     void *memory = board_make(&board, size);
     int failures = 0;
@@ -357,7 +361,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
     for (int i = 0; i < size; i++) {
         ranks[i].group.rank = i;
         ranks[i].group.size = size;
-        ranks[i].group.links = nobody;
+        ranks[i].group.slots = slots;
         hosts_make(&ranks[i].group, ranks[i].host_of);
         if (memory) {
             ranks[i].board = board;

@@ -3,13 +3,13 @@
  * code. */
 #include "runtime/kernel/reduce_op.h"
 
-#include "runtime/kernel/reduce_kernels.h"
-
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -215,7 +215,8 @@ static uint64_t reference(uint64_t a, uint64_t b, int type, int op)
     case ML_COMPLEX64:
         return complex_reference(a, b, op);
     default:
-        return integer_reference(a, b, op, type_size(type), type >= ML_INT8 && type <= ML_INT64);
+        return integer_reference(a, b, op, reduce_type_size(type),
+                                 type >= ML_INT8 && type <= ML_INT64);
     }
 }
 
@@ -262,7 +263,7 @@ static const uint64_t special64[] = {
 /* The i-th value of interest: the special ones, then random ones. */
 static uint64_t value_of_interest(size_t i, int type)
 {
-    size_t size = type_size(type);
+    size_t size = reduce_type_size(type);
 
     if (type == ML_COMPLEX64)
         return (uint64_t)value_of_interest(i / 5, ML_FLOAT32) << 32 |
@@ -279,7 +280,7 @@ static uint64_t value_of_interest(size_t i, int type)
 static void compare(const void *out, const void *a, const void *b, size_t count, int type, int op,
                     const char *what)
 {
-    size_t size = type_size(type);
+    size_t size = reduce_type_size(type);
 
     for (size_t i = 0; i < count; i++) {
         uint64_t x = element_get(a, i, size), y = element_get(b, i, size);
@@ -287,7 +288,7 @@ static void compare(const void *out, const void *a, const void *b, size_t count,
 
         if (is != expected)
             fail_msg("%s: %s %s, element %zu of %zu: %#llx, %#llx give %#llx, expected %#llx", what,
-                     type_name(type), op_name(op), i, count, (unsigned long long)x,
+                     reduce_type_name(type), reduce_op_name(op), i, count, (unsigned long long)x,
                      (unsigned long long)y, (unsigned long long)is, (unsigned long long)expected);
     }
 }
@@ -306,7 +307,7 @@ static void check_special_values(reduce_fn *f, int type, int op)
 {
     enum { VALUES = 64 };
     uint64_t a[VALUES * VALUES], b[VALUES * VALUES], out[VALUES * VALUES];
-    size_t size = type_size(type), i;
+    size_t size = reduce_type_size(type), i;
 
     for (i = 0; i < (size_t)VALUES * VALUES; i++) {
         element_put(a, i, size, value_of_interest(i / VALUES, type));
@@ -327,7 +328,7 @@ static void check_every_small_value(reduce_fn *f, int type, int op)
     enum { ALL = 1 << 16 };
     static uint16_t a[ALL], b[ALL], out[ALL];
 
-    if (type_size(type) != 2)
+    if (reduce_type_size(type) != 2)
         return;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < ALL; i++) {
@@ -351,7 +352,7 @@ static void check_place(reduce_fn *f, int type, int op, size_t count, size_t off
 {
     char a_room[GUARD + LONGEST * ELEMENT], b_room[GUARD + LONGEST * ELEMENT];
     char room[GUARD + LONGEST * ELEMENT + GUARD], before[sizeof(room)];
-    size_t size = type_size(type);
+    size_t size = reduce_type_size(type);
     char *a = a_room + offset, *b = b_room + 3 * offset % 16, *out = room + GUARD + 5 * offset % 16;
 
     for (int alias = 0; alias < 3; alias++) { /* out: its own, a's, b's */
@@ -393,7 +394,7 @@ static void test_pairs(void **state)
             bool expected =
                 exists && !(is_float && op >= ML_AND) && !(type == ML_COMPLEX64 && op > ML_PROD);
 
-            assert_int_equal(op_is_valid(type, op), expected);
+            assert_int_equal(reduce_op_is_valid(type, op), expected);
             assert_int_equal(reduce_op(type, op) != NULL, expected);
         }
 }
@@ -404,15 +405,15 @@ static void test_names(void **state)
 
     (void)state;
     for (int type = 0; type < REDUCE_TYPES; type++)
-        assert_int_equal(type_size(type), sizes[type]);
-    assert_int_equal(type_size(-1), 0);
-    assert_int_equal(type_size(REDUCE_TYPES), 0);
-    assert_string_equal(type_name(ML_BFLOAT16), "bfloat16");
-    assert_string_equal(type_name(ML_COMPLEX64), "complex64");
-    assert_string_equal(type_name(-1), "?");
-    assert_string_equal(op_name(ML_SUM), "sum");
-    assert_string_equal(op_name(ML_XOR), "xor");
-    assert_string_equal(op_name(REDUCE_OPS), "?");
+        assert_int_equal(reduce_type_size(type), sizes[type]);
+    assert_int_equal(reduce_type_size(-1), 0);
+    assert_int_equal(reduce_type_size(REDUCE_TYPES), 0);
+    assert_string_equal(reduce_type_name(ML_BFLOAT16), "bfloat16");
+    assert_string_equal(reduce_type_name(ML_COMPLEX64), "complex64");
+    assert_string_equal(reduce_type_name(-1), "?");
+    assert_string_equal(reduce_op_name(ML_SUM), "sum");
+    assert_string_equal(reduce_op_name(ML_XOR), "xor");
+    assert_string_equal(reduce_op_name(REDUCE_OPS), "?");
 }
 
 int main(void)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* rdma_choice.h: what the user has chosen for all RDMA ports of a job. On its way from mlaunch's
+ * options to the ranks it is JSON: {"port", "gid_index", "mtu", "qp"}. */
+#ifndef COMMON_RDMA_CHOICE_H
+#define COMMON_RDMA_CHOICE_H
+
+/* In the order of enum queue_pair_kind. */
+enum rdma_choice_pairs { RDMA_PAIRS_OFFERED /* RC, else UC */, RDMA_PAIRS_RC, RDMA_PAIRS_UC };
+
+struct rdma_choice {
+    int port;      /* from 1; 0: not chosen */
+    int gid_index; /* -1: not chosen */
+    int mtu;       /* of the path, bytes; 0: not chosen */
+    int qp;        /* enum rdma_choice_pairs */
+};
+
+#endif

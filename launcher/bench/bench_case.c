@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/bench/bench_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WINDOW = 64,             /* messages on their way, as OSU's osu_bw has it */
+    WINDOW_BYTES = 64 << 20, /* but no more than this at once */
+    ALIGNMENT = 4096,
+};
+
+static bool shares_out(enum bench_kind kind)
+{
+    return kind == BENCH_ALL_GATHER || kind == BENCH_REDUCE_SCATTER || kind == BENCH_ALL_TO_ALL;
+}
+
+static void sizes_set(struct bench_case *c, size_t size)
+{
+    size_t element = bench_options_type_size(c->options->type), parts = 1;
+
+    if (shares_out(c->options->kind))
+        parts = (size_t)c->ranks;
+    c->count = size / element / parts;
+    if (!c->count && size)
+        c->count = 1;
+    c->share = c->count * element;
+    c->bytes = c->share * parts;
+    c->window = WINDOW;
+    while (c->window > 1 && c->bytes * (size_t)c->window > WINDOW_BYTES)
+        c->window /= 2;
+}
+
+static unsigned char *buffer_open(const struct bench_case *c, size_t size)
+{
+    void *memory = NULL;
+
+    if (c->options->uses_alloc)
+        return ml_alloc(size, &memory) ? NULL : memory;
+    return posix_memalign(&memory, ALIGNMENT, size) ? NULL : memory;
+}
+
+static void buffer_close(const struct bench_case *c, unsigned char *memory)
+{
+    if (c->options->uses_alloc)
+        ml_free(memory);
+    else
+        free(memory);
+}
+
+int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
+                    size_t size, struct fault *why)
+{
+    size_t room;
+
+    *c = (struct bench_case){
+        .options = o, .world = world, .rank = ml_rank(world), .ranks = ml_size(world)};
+    sizes_set(c, size);
+    room = c->bytes ? c->bytes : 1;
+    c->in = buffer_open(c, room);
+    c->out = buffer_open(c, room);
+    if (!c->in || !c->out) {
+        bench_case_close(c);
+        return fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
+                         c->rank, room);
+    }
+    return 0;
+}
+
+void bench_case_close(struct bench_case *c)
+{
+    buffer_close(c, c->in);
+    buffer_close(c, c->out);
+    c->in = c->out = NULL;
+}
+
+/* There and back: lat is half of it. */
+static int run_lat(struct bench_case *c)
+{
+    int rc;
+
+    if (c->rank > 1)
+        return 0;
+    if (c->rank == 0) {
+        rc = ml_send(c->world, c->in, c->bytes, 1);
+        return rc ? rc : ml_recv(c->world, c->out, c->bytes, 1);
+    }
+    rc = ml_recv(c->world, c->out, c->bytes, 0);
+    return rc ? rc : ml_send(c->world, c->in, c->bytes, 0);
+}
+
+/* A window of messages one way, and one word back. */
+static int run_bw(struct bench_case *c)
+{
+    int rc = 0, word = 0;
+
+    if (c->rank > 1)
+        return 0;
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = c->rank == 0 ? ml_send(c->world, c->in, c->bytes, 1)
+                          : ml_recv(c->world, c->out, c->bytes, 0);
+    if (rc)
+        return rc;
+    return c->rank == 0 ? ml_recv(c->world, &word, sizeof(word), 1)
+                        : ml_send(c->world, &word, sizeof(word), 0);
+}
+
+int bench_case_run(struct bench_case *c)
+{
+    const struct bench_options *o = c->options;
+    int next = (c->rank + 1) % c->ranks, last = (c->rank + c->ranks - 1) % c->ranks;
+
+    switch (o->kind) {
+    case BENCH_ALL_REDUCE:
+        return ml_all_reduce(c->world, c->in, c->out, c->count, o->type, o->op);
+    case BENCH_ALL_GATHER:
+        return ml_all_gather(c->world, c->in, c->out, c->share);
+    case BENCH_REDUCE_SCATTER:
+        return ml_reduce_scatter(c->world, c->in, c->out, c->count, o->type, o->op);
+    case BENCH_REDUCE:
+        return ml_reduce(c->world, c->in, c->out, c->count, o->type, o->op, 0);
+    case BENCH_ALL_TO_ALL:
+        return ml_all_to_all(c->world, c->in, c->out, c->share);
+    case BENCH_BROADCAST:
+        return ml_broadcast(c->world, c->rank == 0 ? c->in : c->out, c->bytes, 0);
+    case BENCH_BARRIER:
+        return ml_barrier(c->world);
+    case BENCH_SENDRECV:
+        return ml_sendrecv(c->world, c->in, c->bytes, next, c->out, c->bytes, last);
+    case BENCH_LAT:
+        return run_lat(c);
+    case BENCH_BW:
+        return run_bw(c);
+    }
+    return ML_ERR_ARGUMENT;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/hosts/host_list_finish.h"
+
+#include "launcher/text/string_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An entry and its place in the list, to be sorted. */
+struct entry {
+    const struct host *host;
+    int index;
+};
+
+static int text_compare(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+static int host_compare(const struct host *a, const struct host *b)
+{
+    int c = text_compare(a->name, b->name);
+
+    if (!c)
+        c = text_compare(a->user, b->user);
+    return c ? c : a->port - b->port;
+}
+
+static int entry_compare(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int c = host_compare(x->host, y->host);
+
+    return c ? c : x->index - y->index;
+}
+
+/* *out: of each host the index of its first entry. By sorting, as 65,536 hosts compared one by one
+ * with all the others take seconds. */
+static int first_find(const struct host_list *l, int **out, struct fault *why)
+{
+    int *first = calloc((size_t)l->count + 1, sizeof(*first));
+    struct entry *sorted = calloc((size_t)l->count + 1, sizeof(*sorted));
+
+    if (!first || !sorted) {
+        free(first);
+        free(sorted);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    for (int i = 0; i < l->count; i++)
+        sorted[i] = (struct entry){&l->hosts[i], i};
+    qsort(sorted, (size_t)l->count, sizeof(*sorted), entry_compare);
+    for (int i = 0; i < l->count; i++) {
+        bool again = i > 0 && host_compare(sorted[i - 1].host, sorted[i].host) == 0;
+
+        first[sorted[i].index] = again ? first[sorted[i - 1].index] : sorted[i].index;
+    }
+    free(sorted);
+    *out = first;
+    return 0;
+}
+
+static char *const *wire_of(const struct host *h, int to)
+{
+    return h->rdma ? h->rdma[to] : NULL;
+}
+
+/* Entries i and f = first[i] are one host: whatever they say of third hosts, and what third hosts
+ * say of them, must agree. */
+static int wiring_check(const struct host_list *l, const int *first, int i, struct fault *why)
+{
+    const struct host *hosts = l->hosts;
+    int f = first[i];
+
+    for (int j = 0; j < l->count; j++) {
+        if (first[j] == f)
+            continue;
+        if (!strings_equal(wire_of(&hosts[i], j), wire_of(&hosts[f], j)))
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "host %s is listed as hosts[%d] and hosts[%d] with different wiring: "
+                             "compare their rdma[%d]",
+                             hosts[f].name, f, i, j);
+        if (!strings_equal(wire_of(&hosts[j], i), wire_of(&hosts[j], f)))
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "host %s is listed as hosts[%d] and hosts[%d], but hosts[%d] (%s) has "
+                             "different devices in rdma[%d] and rdma[%d]",
+                             hosts[f].name, f, i, j, hosts[j].name, f, i);
+    }
+    return 0;
+}
+
+static bool has_wiring(const struct host_list *l)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->hosts[i].rdma)
+            return true;
+    return false;
+}
+
+/* That entry i says of its host what the first one says. */
+static int entry_check(const struct host_list *l, const int *first, int i, struct fault *why)
+{
+    const struct host *a = &l->hosts[first[i]], *b = &l->hosts[i];
+    const char *what = NULL;
+
+    if (!strings_equal(a->env, b->env))
+        what = "env";
+    else if (text_compare(a->cwd, b->cwd) != 0)
+        what = "cwd";
+    if (what)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "host %s is listed as hosts[%d] and hosts[%d] with different \"%s\"",
+                         a->name, first[i], i, what);
+    return 0;
+}
+
+/* Adds to `a` what another entry of the same host offers. */
+static int entry_absorb(struct host *a, const struct host *b, int slots, struct fault *why)
+{
+    struct string_list ips = {0};
+    char **all;
+    int rc = string_list_add_all(&ips, a->ips, why);
+
+    for (char **ip = b->ips; *ip && !rc; ip++)
+        if (!strings_has(a->ips, *ip))
+            rc = string_list_add(&ips, *ip, why);
+    if (!rc)
+        rc = string_list_release(&ips, &all, why);
+    if (rc) {
+        string_list_clear(&ips);
+        return rc;
+    }
+    strings_free(a->ips);
+    a->ips = all;
+    a->slots = slots;
+    return 0;
+}
+
+static int slots_of(const struct host *h)
+{
+    return h->slots ? h->slots : 1;
+}
+
+/* Takes the entries out of the list, and the columns that spoke of them out of the matrix. */
+static void repeated_remove(struct host_list *l, const int *first)
+{
+    int kept = 0;
+
+    for (int i = 0; i < l->count; i++) {
+        struct host *h = &l->hosts[i];
+        int columns = 0;
+
+        if (first[i] != i) {
+            host_list_clear_host(h);
+            continue;
+        }
+        for (int j = 0; j < h->rdma_count; j++) {
+            if (first[j] == j)
+                h->rdma[columns++] = h->rdma[j];
+            else
+                strings_free(h->rdma[j]);
+        }
+        h->rdma_count = columns;
+        l->hosts[kept++] = *h;
+    }
+    l->count = kept;
+}
+
+static int repeated_merge(struct host_list *l, struct fault *why)
+{
+    bool wired = has_wiring(l);
+    int *first = NULL;
+    int rc = first_find(l, &first, why);
+
+    if (rc)
+        return rc;
+    for (int i = 0; i < l->count && !rc; i++) {
+        struct host *a = &l->hosts[first[i]], *b = &l->hosts[i];
+        int slots = slots_of(a) + slots_of(b);
+
+        if (a == b)
+            continue;
+        rc = entry_check(l, first, i, why);
+        if (!rc && wired)
+            rc = wiring_check(l, first, i, why);
+        if (!rc && slots > SLOTS_LIMIT)
+            rc = fault_set(why, ML_ERR_ARGUMENT, "host %s has more than %d slots in all", a->name,
+                           SLOTS_LIMIT);
+        if (!rc)
+            rc = entry_absorb(a, b, slots, why);
+    }
+    if (!rc)
+        repeated_remove(l, first);
+    free(first);
+    return rc;
+}
+
+int host_list_finish(struct host_list **out, struct host_list *l, int rc, struct fault *why)
+{
+    if (!rc)
+        rc = repeated_merge(l, why);
+    if (rc)
+        host_list_destroy(l);
+    else
+        *out = l;
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* host_list_parse.h: hosts in one word each, as -H takes them. */
+#ifndef LAUNCHER_HOSTS_HOST_LIST_PARSE_H
+#define LAUNCHER_HOSTS_HOST_LIST_PARSE_H
+
+#include "launcher/hosts/host_list.h"
+
+/* Parses "a,b:4,[::1]:2,user@c". A host named twice offers the slots of both entries. *out is set on
+ * success only. ML_ERR_ARGUMENT for what host_name_parse() refuses. */
+int host_list_parse(struct host_list **out, const char *text, struct fault *why);
+
+/* Parses one "[user@]host[:slots]", as -H and text hostfiles have it. *out is set on success only;
+ * free it with host_list_clear_host(). */
+int host_list_parse_host(struct host *out, const char *text, struct fault *why);
+
+#endif

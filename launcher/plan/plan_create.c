@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/plan/plan_create.h"
+
+#include "config.h"
+
+#include "common/log.h"
+#include "common/number.h"
+#include "launcher/plan/agent_way.h"
+#include "launcher/plan/backend.h"
+#include "launcher/plan/placement.h"
+#include "launcher/plan/plan_hosts.h"
+#include "launcher/text/environment.h"
+#include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STALL_S = 30, STALL_LIMIT_S = 1 << 20 };
+
+#ifdef HAVE_HWLOC
+static const bool can_bind = true;
+#else
+static const bool can_bind = false;
+#endif
+
+/* A relative --cwd counts from the caller's directory, on other hosts too. */
+static int app_set_cwd(struct app *a, const char *cwd, const struct plan *p, struct fault *why)
+{
+    if (!cwd)
+        return 0;
+    if (!text_is_utf8(cwd))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--cwd is not UTF-8 text, as what goes to the hosts must be");
+    if (*cwd != '/' && !*p->cwd)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--cwd %s would count from this directory, which is gone or has a name that is "
+            "not UTF-8 text: give a path that begins with '/'",
+            cwd);
+    return *cwd == '/' ? string_copy(&a->cwd, cwd, why)
+                       : string_format(&a->cwd, why, "%s/%s", p->cwd, cwd);
+}
+
+static int app_set_env(struct app *a, const struct app_options *from, char *const *environment,
+                       struct fault *why)
+{
+    struct string_list env = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < from->env_files.count && !rc; i++)
+        if ((rc = environment_read(&env, from->env_files.items[i], why)))
+            fault_wrap(why, "--env-file");
+    for (size_t i = 0; i < from->env.count && !rc; i++)
+        if ((rc = environment_add(&env, from->env.items[i], environment, why)))
+            fault_wrap(why, "-x");
+    if (!rc)
+        rc = string_list_release(&env, &a->env, why);
+    string_list_clear(&env);
+    return rc;
+}
+
+/* Words go to the agents as JSON. */
+static int words_check(char *const *argv, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    for (int i = 0; argv[i]; i++)
+        if (!text_is_utf8(argv[i]))
+            return fault_set(
+                why, ML_ERR_ARGUMENT,
+                i ? "argument %d of %s is not UTF-8 text, as what goes to the hosts must be"
+                  : "the program's name is not UTF-8 text, as what goes to the hosts must be",
+                i, text_show(shown, argv[0]));
+    return 0;
+}
+
+static int app_create(struct plan *p, const struct app_options *from, char *const *environment,
+                      struct fault *why)
+{
+    struct app *a = &p->apps[p->app_count++];
+    struct string_list argv = {0};
+    int rc = words_check(from->argv, why);
+
+    if (!rc)
+        rc = string_list_add_all(&argv, from->argv, why);
+    if (!rc)
+        rc = string_list_release(&argv, &a->argv, why);
+    string_list_clear(&argv);
+    if (!rc)
+        rc = app_set_cwd(a, from->cwd, p, why);
+    a->ranks = from->np;
+    return rc ? rc : app_set_env(a, from, environment, why);
+}
+
+static int apps_create(struct plan *p, const struct options *o, char *const *environment,
+                       struct fault *why)
+{
+    int rc = 0;
+
+    p->apps = calloc((size_t)o->app_count, sizeof(*p->apps));
+    if (!p->apps)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < o->app_count && !rc; i++)
+        rc = app_create(p, &o->apps[i], environment, why);
+    return rc;
+}
+
+/* With ':' each program says how many ranks it gets; here, on one machine, that is 1 unless said.
+ * *np: 0 if the hosts decide. */
+static int ranks_count(struct plan *p, const struct options *o, int *np, struct fault *why)
+{
+    int64_t sum = 0;
+    bool here = !o->hosts && !o->hostfile && p->list->count == 1 && p->list->hosts[0].is_local;
+
+    for (int i = 0; i < p->app_count; i++) {
+        struct app *a = &p->apps[i];
+
+        if (!a->ranks && p->app_count > 1) {
+            if (!here)
+                return fault_set(why, ML_ERR_ARGUMENT,
+                                 "program %d (%s) has no -n: with ':' each program needs its own",
+                                 i + 1, o->apps[i].argv[0]);
+            a->ranks = 1;
+        }
+        sum += a->ranks;
+    }
+    if (sum > PLACEMENT_LIMIT)
+        return fault_set(why, ML_ERR_ARGUMENT, "%lld ranks are more than mlaunch can start (%d)",
+                         (long long)sum, PLACEMENT_LIMIT);
+    *np = (int)sum;
+    return 0;
+}
+
+/* Fills in ranks and the hosts in use, out of the list's index for each rank. */
+static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
+{
+    int *used = calloc((size_t)p->list->count, sizeof(*used)); /* place in p->hosts, + 1 */
+    int *next = calloc((size_t)p->list->count, sizeof(*next)); /* local rank */
+    int app = 0, left = p->apps[0].ranks;
+
+    p->hosts = calloc((size_t)p->list->count, sizeof(*p->hosts));
+    p->ranks = calloc((size_t)p->size, sizeof(*p->ranks));
+    if (!used || !next || !p->hosts || !p->ranks) {
+        free(used);
+        free(next);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for %d ranks", p->size);
+    }
+    for (int r = 0; r < p->size; r++) {
+        int h = host_of[r];
+
+        if (!used[h]) {
+            p->hosts[p->host_count++] = h;
+            used[h] = p->host_count;
+        }
+        while (left == 0)
+            left = p->apps[++app].ranks;
+        left--;
+        p->ranks[r] = (struct planned_rank){used[h] - 1, next[h]++, app};
+    }
+    free(used);
+    free(next);
+    return 0;
+}
+
+static int ranks_place(struct plan *p, const struct options *o, struct fault *why)
+{
+    struct placement how = {
+        .ppn = o->ppn, .oversubscribe = o->oversubscribe, .by_host = o->map_by == MAP_BY_HOST};
+    int *host_of = NULL, rc = ranks_count(p, o, &how.np, why);
+
+    if (!rc)
+        rc = placement_make(&host_of, &p->size, p->list, &how, why);
+    if (rc)
+        return rc;
+    if (!how.np)
+        p->apps[0].ranks = p->size;
+    rc = ranks_number(p, host_of, why);
+    free(host_of);
+    return rc;
+}
+
+/* The directory as the user knows it ($PWD, with links), which other hosts more likely have. "" if
+ * it is gone or can't be told to the hosts. */
+static int cwd_find(struct plan *p, struct fault *why)
+{
+    const char *pwd = getenv("PWD");
+    struct stat a, b;
+    char *cwd = NULL;
+    int rc;
+
+    if (!pwd || *pwd != '/' || stat(pwd, &a) || stat(".", &b) || a.st_dev != b.st_dev ||
+        a.st_ino != b.st_ino)
+        pwd = cwd = getcwd(NULL, 0);
+    if (!pwd)
+        log_warn("cannot tell this directory's path (%s): without --cwd ranks start at home",
+                 strerror(errno));
+    if (pwd && !text_is_utf8(pwd)) {
+        log_warn("this directory's name is not UTF-8 text: without --cwd ranks start at home");
+        pwd = NULL;
+    }
+    rc = string_copy(&p->cwd, pwd ? pwd : "", why);
+    free(cwd);
+    return rc;
+}
+
+static bool is_in_background(void)
+{
+    return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
+}
+
+static int stdin_settle(struct plan *p, const char *to, struct fault *why)
+{
+    int64_t rank = 0;
+
+    p->stdin_mode = STDIN_RANK;
+    if (!to && is_in_background())
+        p->stdin_mode = STDIN_NONE;
+    else if (to && strcmp(to, "none") == 0)
+        p->stdin_mode = STDIN_NONE;
+    else if (to && strcmp(to, "all") == 0)
+        p->stdin_mode = STDIN_ALL;
+    else if (to && !number_parse(to, 0, p->size - 1, &rank))
+        return fault_set(why, ML_ERR_ARGUMENT, "--stdin %s: the job's ranks are 0 to %d", to,
+                         p->size - 1);
+    p->stdin_rank = (int)rank;
+    return 0;
+}
+
+static int output_settle(struct plan *p, const char *output, struct fault *why)
+{
+    p->output = p->size > 1 ? OUTPUT_LABEL : OUTPUT_RAW;
+    if (!output)
+        return 0;
+    p->output = OUTPUT_DIR;
+    if (strcmp(output, "label") == 0)
+        p->output = OUTPUT_LABEL;
+    else if (strcmp(output, "raw") == 0)
+        p->output = OUTPUT_RAW;
+    return p->output == OUTPUT_DIR ? string_copy(&p->output_dir, output, why) : 0;
+}
+
+/* The coordinator on N and rank r on N + 1 + r must all fit, and not meet. */
+static int ports_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    int first = o->starting_port + 1, last = o->starting_port + p->size;
+
+    p->starting_port = o->starting_port;
+    p->port = o->port ? o->port : o->starting_port;
+    if (!o->starting_port)
+        return 0;
+    if (last > 65535)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--starting-port %d: %d ranks would listen up to port %d, but 65535 is the last",
+            o->starting_port, p->size, last);
+    if (p->port >= first && p->port <= last)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--port %d is among the ranks' ports, %d to %d (--starting-port %d)",
+                         p->port, first, last, o->starting_port);
+    return 0;
+}
+
+static int ssh_config_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    if (!o->ssh_config)
+        return 0;
+    if (access(o->ssh_config, R_OK))
+        return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s", o->ssh_config);
+    return string_copy(&p->ssh_config, o->ssh_config, why);
+}
+
+static int bind_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    if (o->bind != BIND_NONE && !can_bind)
+        return fault_set(why, ML_ERR_ARGUMENT, "--bind-to: this mlaunch was built without hwloc");
+    p->bind = o->bind;
+    return 0;
+}
+
+/* How long a stalled call waits until it is reported: what the ranks will find in their
+ * environment. */
+static int stall_settle(struct plan *p, char *const *environment, struct fault *why)
+{
+    const char *value = environment_find(p->apps[0].env, "MLAUNCH_STALL");
+    char shown[TEXT_SHOWN];
+    int64_t s = STALL_S;
+
+    if (!value)
+        value = environment_find(p->list->hosts[p->hosts[0]].env, "MLAUNCH_STALL");
+    if (!value)
+        value = environment_find(environment, "MLAUNCH_STALL");
+    if (value && !number_parse(value, 1, STALL_LIMIT_S, &s))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "MLAUNCH_STALL: '%s' is not a whole number of seconds from 1 to %d",
+                         text_show(shown, value), STALL_LIMIT_S);
+    p->stall_s = (int)s;
+    return 0;
+}
+
+/* Puts the caller's MLAUNCH_STALL and MLAUNCH_ALGO before what the hostfile says, which wins. */
+static int caller_variables_add(struct host *h, char *const *environment, struct fault *why)
+{
+    static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
+    struct string_list env = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rc; i++)
+        if (environment_find(environment, names[i]))
+            rc = environment_add(&env, names[i], environment, why);
+    if (!rc && env.count == 0)
+        return 0;
+    if (!rc)
+        rc = string_list_add_all(&env, h->env, why);
+    if (!rc) {
+        strings_free(h->env);
+        h->env = NULL;
+        rc = string_list_release(&env, &h->env, why);
+    }
+    string_list_clear(&env);
+    return rc;
+}
+
+static int environment_settle(struct plan *p, char *const *environment, struct fault *why)
+{
+    int rc = stall_settle(p, environment, why);
+
+    for (int i = 0; i < p->host_count && !rc; i++)
+        rc = caller_variables_add(&p->list->hosts[p->hosts[i]], environment, why);
+    return rc;
+}
+
+static int string_copy_if(char **out, const char *text, struct fault *why)
+{
+    return text ? string_copy(out, text, why) : 0;
+}
+
+static int rest_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    int rc;
+
+    p->compat = !o->no_compat;
+    p->timestamp = o->timestamp;
+    p->timeout_s = o->timeout_s;
+    p->grace_ms = o->grace_ms;
+    p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;
+    p->restarts = o->restarts;
+    p->eager = o->eager;
+    p->init_timeout_s = o->init_timeout_s;
+    p->ssh_connect_timeout_s = o->ssh_connect_timeout_s;
+    p->dry_run = o->dry_run;
+    p->verbose = o->verbose;
+    if ((rc = string_copy_if(&p->agent, o->agent, why)) ||
+        (rc = string_copy_if(&p->events, o->events, why)) || (rc = ssh_config_settle(p, o, why)) ||
+        (rc = bind_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
+        (rc = output_settle(p, o->output, why)))
+        return rc;
+    return ports_settle(p, o, why);
+}
+
+int plan_create(struct plan **out, const struct options *o, char *const *environment,
+                struct fault *why)
+{
+    struct plan *p = calloc(1, sizeof(*p));
+    int rc;
+
+    if (!p)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
+        (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
+        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, environment, why)) ||
+        (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why))) {
+        plan_destroy(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/probe/probe_trial.h"
+
+#include "rdma/probe/describe.h"
+#include "rdma/probe/trial_candidates.h"
+#include "rdma/verbs/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    LOOK_MS = 5000,  /* for a device to say what it is */
+    SLACK_MS = 1500, /* beyond the wait, to say what came of it */
+    WAIT_MS = 5000,  /* unless the question says otherwise */
+    QUESTION_MOST = 64 << 20,
+};
+
+static int whole(const json_t *object, const char *key, int otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) ? (int)json_integer_value(value) : otherwise;
+}
+
+/* --- in the child ------------------------------------------------------------------------------
+ */
+
+/* Each port that is up gets its queue pair. */
+static void ports_open(struct wire_trial **w, struct ibv_context *context, const char *device,
+                       json_t *report)
+{
+    struct fault why;
+    json_t *port;
+    size_t i;
+    int rc = wire_trial_open(w, context, device, &why);
+
+    if (rc) {
+        json_object_set_new(report, "error", json_string(why.text));
+        return;
+    }
+    json_array_foreach(json_object_get(report, "ports"), i, port)
+    {
+        uint32_t number;
+
+        if (!json_is_true(json_object_get(port, "is_active")))
+            continue;
+        if (wire_trial_add_port(*w, whole(port, "port", 0), &number, &why) == 0)
+            json_object_set_new(port, "queue_pair", json_integer(number));
+        else
+            json_object_set_new(port, "untried", json_string(why.text));
+    }
+}
+
+/* A byte says that the question is in the file that all processes share. */
+static json_t *question_read(int fd, int file)
+{
+    off_t size;
+    char byte, *text;
+    json_t *question;
+
+    if (read(fd, &byte, 1) != 1)
+        return NULL;
+    size = lseek(file, 0, SEEK_END);
+    text = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (text == MAP_FAILED)
+        return NULL;
+    question = json_loadb(text, (size_t)size, 0, NULL);
+    munmap(text, (size_t)size);
+    return question;
+}
+
+static void tries_say(const struct trial_candidates *c, int fd)
+{
+    json_t *answer;
+
+    for (int i = 0; i < c->count; i++) {
+        const struct wire_trial_target *t = &c->targets[i];
+        json_t *try = json_array_get(c->tries, (size_t)t->row);
+        int error = __atomic_load_n(&t->error, __ATOMIC_ACQUIRE);
+
+        json_object_set_new(try, "carries", json_boolean(wire_trial_is_linked(t)));
+        json_object_set_new(try, "whole", json_boolean(wire_trial_is_whole(t)));
+        if (error)
+            json_object_set_new(try, "error", json_string(strerror(error)));
+    }
+    answer = json_pack("{s:O}", "tries", c->tries);
+    probe_child_say(fd, answer);
+    json_decref(answer);
+}
+
+struct child_arg {
+    const struct probe_choice *choice;
+    char *const *named; /* NULL-terminated: what the user named */
+    int file;           /* where the question will be */
+};
+
+/* What is wrong with this device, or with a port of it, as the user named them; NULL. */
+static json_t *named_check(const char *device, const struct child_arg *a)
+{
+    for (char *const *name = a->named; *name; name++) {
+        char its[PORT_NAME_DEVICE];
+        json_t *report;
+        int port;
+
+        if (!port_name_split(*name, its, &port) || strcmp(its, device) != 0)
+            continue;
+        report = probe_check(*name, a->choice);
+        if (json_object_get(report, "error"))
+            return report;
+        json_decref(report);
+    }
+    return NULL;
+}
+
+static void child_run(const char *name, int fd, const void *arg)
+{
+    static struct trial_candidates c;
+    const struct child_arg *a = arg;
+    json_t *report = named_check(name, a), *question;
+    struct ibv_context *context = NULL;
+    struct wire_trial *w = NULL;
+    struct fault why;
+
+    if (!report) {
+        report = device_open(&context, name, &why) ? json_pack("{s:s}", "error", why.text)
+                                                   : describe_device(context);
+        if (context)
+            ports_open(&w, context, name, report);
+    }
+    probe_child_say(fd, report);
+    question = question_read(fd, a->file);
+    c.tries = json_array();
+    if (w) {
+        json_decref(c.tries);
+        trial_candidates_find(&c, question, name);
+        wire_trial_run(w, c.targets, c.count,
+                       (uint64_t)json_integer_value(json_object_get(question, "tag")),
+                       whole(question, "wait_ms", WAIT_MS), fd);
+    }
+    tries_say(&c, fd);
+    if (w)
+        wire_trial_run(w, c.targets, c.count,
+                       (uint64_t)json_integer_value(json_object_get(question, "tag")), -1, fd);
+    _exit(0); /* the kernel is quicker than we at taking all of it back */
+}
+
+/* --- in the parent -----------------------------------------------------------------------------
+ */
+
+static void answers_say(struct probe_child *children, int count, int deadline_ms)
+{
+    json_t *list = json_array(), *root;
+
+    probe_children_gather(children, count, deadline_ms);
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, probe_child_answer(&children[i], deadline_ms));
+    root = json_pack("{s:o}", "devices", list);
+    json_dumpf(root, stdout, JSON_COMPACT);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(root);
+}
+
+/* The next line of stdin into the file; false: there is none. *wait_ms: for how long it lets try. */
+static bool question_take(int file, int *wait_ms)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t size = getline(&line, &room, stdin);
+    json_t *question =
+        size > 0 && size < QUESTION_MOST ? json_loadb(line, (size_t)size, 0, NULL) : NULL;
+    bool good = question && write(file, line, (size_t)size) == size;
+
+    *wait_ms = whole(question, "wait_ms", WAIT_MS);
+    json_decref(question);
+    free(line);
+    return good;
+}
+
+int probe_trial(struct probe_child *children, int count, char *const *named,
+                const struct probe_choice *c)
+{
+    struct child_arg arg = {
+        .choice = c, .named = named, .file = memfd_create("question", MFD_CLOEXEC)};
+    int wait_ms;
+
+    if (arg.file < 0) {
+        fprintf(stderr, "mlaunch-probe: memfd_create: %s\n", strerror(errno));
+        return 1;
+    }
+    for (int i = 0; i < count; i++)
+        probe_child_start(&children[i], child_run, &arg);
+    answers_say(children, count, LOOK_MS);
+    if (question_take(arg.file, &wait_ms)) {
+        for (int i = 0; i < count; i++)
+            if (children[i].fd >= 0 && write(children[i].fd, "?", 1) != 1)
+                continue; /* its answer will be missing */
+        answers_say(children, count, wait_ms + SLACK_MS);
+        while (getchar() != EOF)
+            ; /* the children help the other hosts meanwhile */
+    }
+    for (int i = 0; i < count; i++)
+        probe_child_end(&children[i]);
+    close(arg.file);
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transfer.h: sending and receiving messages (struct transfer) on a group's links: all that
+ * collectives know of transports. Only the thread that has the group may call these functions: one
+ * thread at a time per group.
+ */
+#ifndef RUNTIME_GROUP_TRANSFER_H
+#define RUNTIME_GROUP_TRANSFER_H
+
+#include "runtime/group/link.h"
+
+struct waiting;
+
+/* Starts n transfers of the group's current call (call_begin in call.h). Several sends to one peer
+ * go in order, and so do several receives. May already move bytes. In error as transfer_wait. */
+int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why);
+
+/* Returns once all n are done, and moves bytes on all of the group's links meanwhile; spins
+ * briefly, then sleeps in poll(), which the coordinator's socket ends too. In error (ML_ERR_PEER,
+ * ML_ERR_MISMATCH, ML_ERR_LINK, ML_ERR_SYSTEM) all transfers of the group are dropped: nothing
+ * touches their buffers any more, and the caller must break the group (call_end). */
+int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why);
+
+/* transfer_start and transfer_wait: the common case. */
+int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why);
+
+/* Moves what can be moved on all links; if nothing moved, waits a little or until something may
+ * have happened. For a caller that waits for more than one array of transfers. `w`: as in wait.h.
+ * Returns > 0 if anything moved, 0 if not; in error as transfer_wait. */
+int transfer_step(struct group *g, struct waiting *w, struct fault *why);
+
+/* Drops all transfers of a broken group: nothing touches their buffers any more. */
+void transfer_drop(struct group *g);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* world.h: the job as this process sees it while it holds its rank. world_join.c fills it before
+ * ml_init returns; after that it does not change and any thread may read it (news.h has a lock of
+ * its own). */
+#ifndef RUNTIME_GROUP_WORLD_H
+#define RUNTIME_GROUP_WORLD_H
+
+#include "common/auth.h"
+#include "common/job_file.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct claim;
+struct group;
+struct news;
+struct shm_giver;
+
+struct world {
+    bool is_launched;   /* false: a group of one, no coordinator, no directory */
+    char dir[PATH_MAX]; /* MLAUNCH_JOB_DIR */
+    struct job_file job;
+    uint8_t secret[AUTH_SECRET];
+    int rank, size;
+    uint32_t generation;
+    int hosts;
+    int *host_of;            /* per rank */
+    char **host_names;       /* per host */
+    int local_size;          /* ranks on this host */
+    bool is_crowded;         /* more of them than processors: spinning takes others' time */
+    struct shm_giver *giver; /* what this process's offers have in common (shm_offer.h) */
+    struct claim *claim;
+    struct news *news;
+    struct group *group; /* all ranks */
+};
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/world_join.h"
+
+#include "common/clock.h"
+#include "common/number.h"
+#include "coordinator/protocol.h"
+#include "runtime/call/progress.h"
+#include "runtime/group/claim.h"
+#include "runtime/group/news.h"
+#include "runtime/group_join.h"
+#include "runtime/process/fork_guard.h"
+#include "runtime/process/stdio_guard.h"
+#include "runtime/steps/algorithm_table.h"
+#include "runtime/transport/shm_offer.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_MS = 5000, /* beyond --init-timeout, for the coordinator's own word on who is missing */
+    LEFT_MS = 2000,   /* for the coordinator to confirm that this rank leaves */
+};
+
+/* What this process is. The lock is held through all of ml_init and ml_finalize. */
+static pthread_mutex_t world_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct world *_Atomic current;
+static int users;          /* ml_init calls that have no ml_finalize yet */
+static bool eager_is_free; /* --eager's was no call of the program: its first one takes it over */
+
+static void world_free(struct world *w)
+{
+    if (!w)
+        return;
+    group_leave(w->group);
+    news_close(w->news);
+    claim_release(w->claim);
+    fork_guard_stop();
+    for (int i = 0; i < w->hosts && w->host_names; i++)
+        free(w->host_names[i]);
+    free(w->host_names);
+    free(w->host_of);
+    free(w->giver);
+    sodium_memzero(w->secret, sizeof(w->secret));
+    free(w);
+}
+
+static int world_allocate_hosts(struct world *w, int size, int hosts, struct fault *why)
+{
+    w->size = size;
+    w->hosts = hosts;
+    w->host_of = calloc((size_t)size, sizeof(*w->host_of));
+    w->host_names = calloc((size_t)hosts, sizeof(*w->host_names));
+    if (!w->host_of || !w->host_names)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    return 0;
+}
+
+/* A process that no launcher started. */
+static int world_join_alone(struct world *w, struct fault *why)
+{
+    char name[256] = "localhost";
+    int member = 0, rc = world_allocate_hosts(w, 1, 1, why);
+
+    if (rc)
+        return rc;
+    gethostname(name, sizeof(name) - 1);
+    w->host_names[0] = strdup(name);
+    if (!w->host_names[0])
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    snprintf(w->job.host, sizeof(w->job.host), "%s", name);
+    w->local_size = 1;
+    rc = news_open(&w->news, NULL, 1, why);
+    return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, INT64_MAX, why);
+}
+
+/* Who this process is to be: MLAUNCH_RANK and MLAUNCH_JOB_DIR. */
+static int world_read_environment(struct world *w, const char *rank_text, struct fault *why)
+{
+    const char *dir = getenv("MLAUNCH_JOB_DIR");
+    int64_t rank;
+    int rc;
+
+    if (!dir || strlen(dir) >= sizeof(w->dir) - 64)
+        return fault_set(why, ML_ERR_STATE,
+                         "MLAUNCH_RANK is set, but MLAUNCH_JOB_DIR is not: this process's "
+                         "environment is not the one that mlaunch made");
+    strcpy(w->dir, dir);
+    rc = job_file_read(dir, &w->job, w->secret, why);
+    if (rc)
+        return rc;
+    if (!number_parse(rank_text, 0, w->job.size - 1, &rank))
+        return fault_set(why, ML_ERR_STATE, "MLAUNCH_RANK is \"%s\", but the job has ranks 0 to %d",
+                         rank_text, w->job.size - 1);
+    w->rank = (int)rank;
+    if (!w->job.coordinator[0])
+        return fault_set(why, ML_ERR_STATE,
+                         "this job was started with --backend none: its processes don't meet");
+    if (strcmp(w->job.backend, "tcp") != 0 && strcmp(w->job.backend, "shm") != 0 &&
+        strcmp(w->job.backend, "rdma") != 0)
+        return fault_set(why, ML_ERR_STATE, "this build of mlaunch has no backend \"%s\"",
+                         w->job.backend);
+    return 0;
+}
+
+/* WELCOME {size, hosts, names}. */
+static int world_read_welcome(struct world *w, json_t *welcome, struct fault *why)
+{
+    json_t *hosts, *names;
+    int size, rc;
+
+    if (json_unpack(welcome, "{s:i, s:o, s:o}", "size", &size, "hosts", &hosts, "names", &names) ||
+        size != w->job.size || json_array_size(hosts) != (size_t)size || !json_array_size(names))
+        goto bad;
+    rc = world_allocate_hosts(w, size, (int)json_array_size(names), why);
+    if (rc)
+        return rc;
+    for (int i = 0; i < w->hosts; i++) {
+        const char *name = json_string_value(json_array_get(names, (size_t)i));
+
+        w->host_names[i] = name ? strdup(name) : NULL;
+        if (!w->host_names[i])
+            goto bad;
+    }
+    for (int i = 0; i < size; i++) {
+        json_int_t host = json_integer_value(json_array_get(hosts, (size_t)i));
+
+        if (host < 0 || host >= w->hosts)
+            goto bad;
+        w->host_of[i] = (int)host;
+    }
+    return 0;
+bad:
+    return fault_set(why, ML_ERR_REFUSED, "the coordinator's welcome is damaged");
+}
+
+/* Whether this host has more ranks than processors, if all may use the same; where they share
+ * memory, they tell each other which ones (group_join.c). */
+static void world_count_processors(struct world *w)
+{
+    cpu_set_t set;
+
+    for (int i = 0; i < w->size; i++)
+        w->local_size += w->host_of[i] == w->host_of[w->rank];
+    w->is_crowded = sched_getaffinity(0, sizeof(set), &set) == 0 && w->local_size > CPU_COUNT(&set);
+}
+
+static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
+{
+    struct client *c;
+    json_t *welcome = NULL;
+    int rc;
+
+    rc = client_open(&c, w->job.coordinator, w->job.job, w->secret, w->rank, w->generation,
+                     deadline_ms, why);
+    if (rc)
+        return rc;
+    rc = news_open(&w->news, c, w->job.size, why);
+    if (rc) {
+        client_close(c);
+        return rc;
+    }
+    rc = news_tell(
+        w->news, COORD_JOIN,
+        json_pack("{s:I, s:i}", "pid", (json_int_t)getpid(), "timeout_ms", w->job.init_timeout_ms),
+        why);
+    if (!rc)
+        rc = news_await_welcome(w->news, deadline_ms + ANSWER_MS, &welcome, why);
+    if (!rc)
+        rc = world_read_welcome(w, welcome, why);
+    json_decref(welcome);
+    return rc;
+}
+
+static int world_join_job(struct world *w, const char *rank_text, struct fault *why)
+{
+    int rc = world_read_environment(w, rank_text, why);
+    int *members;
+
+    if (rc)
+        return rc;
+    w->is_launched = true;
+    fork_guard_start();
+    rc = claim_take(&w->claim, w->dir, w->rank, &w->generation, why);
+    if (!rc)
+        rc = world_meet(w, clock_ms() + w->job.init_timeout_ms, why);
+    if (rc)
+        goto fail;
+    world_count_processors(w);
+    members = calloc((size_t)w->size, sizeof(*members));
+    if (!members)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < w->size; i++)
+        members[i] = i;
+    rc = group_join(&w->group, w, COORD_WORLD, members, w->size,
+                    clock_ms() + w->job.init_timeout_ms, why);
+    free(members);
+fail:
+    if (rc == ML_ERR_PEER)
+        claim_mark_broken(w->dir, w->rank, why->text);
+    return rc;
+}
+
+static int world_open(struct world **out, struct fault *why)
+{
+    const char *rank = getenv("MLAUNCH_RANK");
+    struct world *w = calloc(1, sizeof(*w));
+    int held[STDIO_GUARD], rc;
+
+    if (w)
+        w->giver = shm_offer_giver_create();
+    if (!w || !w->giver) {
+        free(w);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    stdio_guard_begin(held);
+    rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
+    stdio_guard_end(held);
+    if (rc) {
+        world_free(w);
+        return rc;
+    }
+    *out = w;
+    return 0;
+}
+
+int world_join_init(struct world **out, bool eager, struct fault *why)
+{
+    struct world *w;
+    int rc = 0;
+
+    pthread_mutex_lock(&world_lock);
+    w = current;
+    if (!w) {
+        rc = algorithm_read(why);
+        if (!rc)
+            rc = world_open(&w, why);
+    } else if (eager_is_free) {
+        users--;
+    }
+    if (!rc) {
+        users++;
+        eager_is_free = eager;
+        current = w;
+        *out = w;
+    }
+    pthread_mutex_unlock(&world_lock);
+    return rc;
+}
+
+/* Says good-bye and waits for the answer: from then on, to the others, this rank has left and not
+ * died. */
+static void world_leave(struct world *w)
+{
+    if (!w->is_launched || news_tell(w->news, COORD_LEAVE, json_object(), NULL) != 0)
+        return;
+    news_await_left(w->news, w->rank, clock_ms() + LEFT_MS, NULL);
+}
+
+int world_join_finalize(struct fault *why)
+{
+    struct group *other, *busy;
+    struct world *w;
+    int rc = 0;
+
+    pthread_mutex_lock(&world_lock);
+    w = current;
+    if (!w) {
+        rc = fault_set(why, ML_ERR_STATE, "ml_finalize without ml_init");
+    } else if (--users == 0) {
+        current = NULL;
+        eager_is_free = false;
+        while ((busy = news_busy_group(w->news)))
+            progress_settle(busy); /* before the good-bye: the others still need this rank */
+        world_leave(w);
+        while ((other = news_other_group(w->news, w->group)))
+            group_leave(other);
+        world_free(w);
+    }
+    pthread_mutex_unlock(&world_lock);
+    return rc;
+}
+
+struct world *world_join_current(void)
+{
+    return current;
+}

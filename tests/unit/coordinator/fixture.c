@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/coordinator/fixture.h"
+
+#include "common/clock.h"
+#include "coordinator/agent_link.h"
+#include "coordinator/protocol.h"
+
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+const uint8_t fixture_secret[AUTH_SECRET] = {1, 2, 3};
+const char *const fixture_names[FIXTURE_HOSTS] = {"a", "b", "c", "d"};
+
+/* On the loop's thread. Each line is one packet, so that none is cut. */
+static void report_send(struct fixture *f, const char *kind, const char *text)
+{
+    char line[1024];
+
+    snprintf(line, sizeof(line), "%s %s", kind, text);
+    assert_true(send(f->control[1], line, strlen(line), 0) > 0);
+}
+
+static void on_abort(int rank, int status, const char *why, void *arg)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "%d %d %s", rank, status, why);
+    report_send(arg, "abort", text);
+}
+
+static void on_stall(const char *text, void *arg)
+{
+    report_send(arg, "stall", text);
+}
+
+static void on_refused(const char *text, void *arg)
+{
+    report_send(arg, "refused", text);
+}
+
+static void on_lost(const char *text, void *arg)
+{
+    report_send(arg, "lost", text);
+}
+
+/* Handles a line of fixture_tell(), or "quit". */
+static void on_control(evutil_socket_t fd, short what, void *arg)
+{
+    struct fixture *f = arg;
+    char line[512], command[16];
+    struct fault why;
+    int rank = 0, pid = 0, at = 0;
+    ssize_t n = recv(fd, line, sizeof(line) - 1, 0);
+
+    (void)what;
+    if (n <= 0)
+        return;
+    line[n] = '\0';
+    sscanf(line, "%15s %d %d %n", command, &rank, &pid, &at);
+    if (strcmp(command, "exited") == 0)
+        server_rank_exited(f->server, rank, pid, line + at);
+    else if (strcmp(command, "tell") == 0)
+        agent_link_exited(f->link, rank, pid, line + at);
+    else if (strcmp(command, "link") == 0)
+        assert_int_equal(agent_link_open(&f->link, f->base, f->address, "job", fixture_secret, rank,
+                                         on_lost, f, &why),
+                         0);
+    else if (strcmp(command, "quit") == 0)
+        event_base_loopbreak(f->base);
+    if (strcmp(command, "unlink") == 0 || strcmp(command, "quit") == 0) {
+        agent_link_close(f->link);
+        f->link = NULL;
+    }
+}
+
+static void *run_loop(void *arg)
+{
+    struct fixture *f = arg;
+
+    event_base_dispatch(f->base);
+    return NULL;
+}
+
+struct fixture *fixture_start(int size, int stall_ms)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct server_events events = {on_abort, on_stall, on_refused, f};
+    struct server_config config = {.job = "job",
+                                   .secret = fixture_secret,
+                                   .size = size,
+                                   .hosts = 4,
+                                   .host_of = f->host_of,
+                                   .host_names = fixture_names,
+                                   .stall_ms = stall_ms,
+                                   .bind_ip = "127.0.0.1"};
+    struct fault why;
+
+    f->size = size;
+    for (int i = 0; i < size; i++)
+        f->host_of[i] = i % 4;
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, f->control), 0);
+    f->base = event_base_new();
+    assert_int_equal(server_open(&f->server, f->base, &config, &events, &why), 0);
+    address_format(server_address(f->server), f->address);
+    f->on_control = event_new(f->base, f->control[1], EV_READ | EV_PERSIST, on_control, f);
+    event_add(f->on_control, NULL);
+    assert_int_equal(pthread_create(&f->thread, NULL, run_loop, f), 0);
+    return f;
+}
+
+void fixture_tell(struct fixture *f, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    assert_true(send(f->control[0], line, strlen(line), 0) > 0);
+}
+
+void fixture_stop(struct fixture *f)
+{
+    fixture_tell(f, "quit");
+    pthread_join(f->thread, NULL);
+    for (int i = 0; i < RANKS_MAX; i++)
+        client_close(f->ranks[i]);
+    server_close(f->server);
+    event_free(f->on_control);
+    event_base_free(f->base);
+    close(f->control[0]);
+    close(f->control[1]);
+    free(f);
+}
+
+void expect_report(struct fixture *f, const char *expected)
+{
+    struct pollfd p = {.fd = f->control[0], .events = POLLIN};
+    char line[1024] = "";
+
+    if (poll(&p, 1, PATIENCE_MS) == 1)
+        line[recv(p.fd, line, sizeof(line) - 1, 0)] = '\0';
+    if (!strstr(line, expected))
+        fail_msg("heard \"%s\" instead of \"%s\"", line, expected);
+}
+
+void expect_no_report(struct fixture *f)
+{
+    struct pollfd p = {.fd = f->control[0], .events = POLLIN};
+
+    assert_int_equal(poll(&p, 1, 0), 0);
+}
+
+struct client *fixture_open_rank(struct fixture *f, int rank, uint32_t generation)
+{
+    struct fault why = {0};
+    struct client *c;
+
+    if (client_open(&c, f->address, "job", fixture_secret, rank, generation,
+                    clock_ms() + PATIENCE_MS, &why))
+        fail_msg("%s", why.text);
+    return c;
+}
+
+void send_text(struct client *c, uint8_t type, const char *format, ...)
+{
+    char text[1024];
+    struct fault why;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    assert_int_equal(client_send(c, type, text, (uint32_t)strlen(text), &why), 0);
+}
+
+void next_frame(struct client *c, struct frame *out)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    struct fault why;
+    int rc;
+
+    while ((rc = client_poll(c, out, &why)) == 0) {
+        struct pollfd p = {.fd = client_fd(c), .events = POLLIN};
+
+        if (poll(&p, 1, clock_left_ms(deadline)) == 0)
+            fail_msg("nothing came from the coordinator");
+    }
+    if (rc < 0)
+        fail_msg("%s", why.text);
+}
+
+json_t *expect_frame(struct client *c, uint8_t type)
+{
+    struct frame f;
+
+    next_frame(c, &f);
+    if (f.type != type)
+        fail_msg("frame %u instead of %u: %s", f.type, type, f.payload);
+    return json_loadb((char *)f.payload, f.size, 0, NULL);
+}
+
+void expect_text(struct client *c, uint8_t type, const char *key, int number, const char *text)
+{
+    json_t *message = expect_frame(c, type);
+    const char *got = json_string_value(json_object_get(message, "text"));
+
+    assert_int_equal(json_integer_value(json_object_get(message, key)), number);
+    if (!got || !strstr(got, text))
+        fail_msg("\"%s\" instead of \"%s\"", got, text);
+    json_decref(message);
+}
+
+void expect_rank(struct client *c, uint8_t type, int rank)
+{
+    json_t *message = expect_frame(c, type);
+
+    assert_int_equal(json_integer_value(json_object_get(message, "rank")), rank);
+    json_decref(message);
+}
+
+void expect_closed(struct client *c)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    struct fault why;
+    struct frame f;
+    int rc;
+
+    while ((rc = client_poll(c, &f, &why)) == 0) {
+        struct pollfd p = {.fd = client_fd(c), .events = POLLIN};
+
+        if (poll(&p, 1, clock_left_ms(deadline)) == 0)
+            fail_msg("the coordinator did not close the connection");
+    }
+    assert_int_equal(rc, ML_ERR_PEER);
+}
+
+void fixture_join(struct fixture *f, int rank, int timeout_ms)
+{
+    send_text(f->ranks[rank], COORD_JOIN, "{\"pid\": %d, \"timeout_ms\": %d}", HOST_PID + rank,
+              timeout_ms);
+}
+
+struct fixture *fixture_start_joined(int size, int stall_ms)
+{
+    struct fixture *f = fixture_start(size, stall_ms);
+
+    for (int i = 0; i < size; i++) {
+        f->ranks[i] = fixture_open_rank(f, i, 1);
+        fixture_join(f, i, PATIENCE_MS);
+    }
+    for (int i = 0; i < size; i++)
+        json_decref(expect_frame(f->ranks[i], COORD_WELCOME));
+    return f;
+}
+
+void fixture_close_rank(struct fixture *f, int rank)
+{
+    client_close(f->ranks[rank]);
+    f->ranks[rank] = NULL;
+}
+
+void send_blobs(struct client *c, uint32_t group, uint32_t seq, int count, const char *const *text)
+{
+    uint8_t payload[4096], *end = payload + 12;
+    uint32_t word[3] = {htonl(group), htonl(seq), htonl((uint32_t)count)};
+    struct fault why;
+
+    memcpy(payload, word, 12);
+    for (int i = 0; i < count; i++) {
+        uint32_t size = htonl((uint32_t)strlen(text[i]));
+
+        memcpy(end, &size, 4);
+        memcpy(end + 4, text[i], strlen(text[i]));
+        end += 4 + strlen(text[i]);
+    }
+    assert_int_equal(client_send(c, COORD_EXCHANGE, payload, (uint32_t)(end - payload), &why), 0);
+}
+
+void expect_blobs(struct client *c, uint32_t seq, int count, const char *expected)
+{
+    char text[4096] = "";
+    const uint8_t *at, *end;
+    uint32_t word[3];
+    struct frame f;
+
+    next_frame(c, &f);
+    assert_int_equal(f.type, COORD_EXCHANGED);
+    memcpy(word, f.payload, 12);
+    assert_int_equal(ntohl(word[1]), seq);
+    assert_int_equal(ntohl(word[2]), count);
+    end = f.payload + f.size;
+    for (at = f.payload + 12; at < end;) {
+        uint32_t size;
+
+        memcpy(&size, at, 4);
+        size = ntohl(size);
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%.*s,", (int)size, at + 4);
+        at += 4 + size;
+    }
+    assert_string_equal(text, expected);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* test_server_group.c: what the members of a group do together: exchange, split, break, relay,
+ * wait. */
+#include "tests/unit/coordinator/fixture.h"
+
+#include "coordinator/protocol.h"
+
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+static void test_exchange(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        send_blobs(f->ranks[i], 0, 1, 1, (const char *const[]){i == 1 ? "" : "x"});
+    for (int i = 0; i < 3; i++)
+        expect_blobs(f->ranks[i], 1, 3, "x,,x,");
+    /* A blob for each member: rank i's blob for rank j is "ij". Rank 2 sends one for all. */
+    send_blobs(f->ranks[0], 0, 2, 3, (const char *const[]){"00", "01", "02"});
+    send_blobs(f->ranks[1], 0, 2, 3, (const char *const[]){"10", "1one", "12"});
+    send_blobs(f->ranks[2], 0, 2, 1, (const char *const[]){"2"});
+    expect_blobs(f->ranks[0], 2, 3, "00,10,2,");
+    expect_blobs(f->ranks[1], 2, 3, "01,1one,2,");
+    expect_blobs(f->ranks[2], 2, 3, "02,12,2,");
+    fixture_stop(f);
+}
+
+static void test_exchange_of_many(void **state)
+{
+    struct fixture *f = fixture_start_joined(RANKS_MAX, 0);
+    char expected[RANKS_MAX * 4 + 1] = "", blob[4];
+
+    (void)state;
+    for (int i = 0; i < RANKS_MAX; i++) {
+        snprintf(blob, sizeof(blob), "%d", i);
+        snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%d,", i);
+        send_blobs(f->ranks[i], 0, 1, 1, (const char *const[]){blob});
+    }
+    for (int i = 0; i < RANKS_MAX; i++)
+        expect_blobs(f->ranks[i], 1, RANKS_MAX, expected);
+    fixture_stop(f);
+}
+
+static void test_large_exchange(void **state)
+{
+    struct fixture *f = fixture_start_joined(2, 0);
+    uint32_t size = 3 << 20;
+    uint8_t *payload = calloc(1, 16 + size);
+    uint32_t word[4] = {0, htonl(1), htonl(1), htonl(size)};
+    struct frame got;
+    struct fault why;
+
+    (void)state;
+    memset(payload + 16, 'x', size);
+    memcpy(payload, word, 16);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(client_send(f->ranks[i], COORD_EXCHANGE, payload, 16 + size, &why), 0);
+    for (int i = 0; i < 2; i++) {
+        next_frame(f->ranks[i], &got);
+        assert_int_equal(got.type, COORD_EXCHANGED);
+        assert_int_equal(got.size, 12 + 2 * (4 + size));
+        assert_memory_equal(got.payload + 16, payload + 16, size);
+    }
+    free(payload);
+    fixture_stop(f);
+}
+
+static void test_exchange_with_the_dead(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    send_blobs(f->ranks[0], 0, 1, 1, (const char *const[]){"x"});
+    fixture_close_rank(f, 2);
+    /* A member that waits is told, and one that comes later. */
+    expect_text(f->ranks[0], COORD_DEAD, "rank", 2, "rank 2 on host c");
+    expect_text(f->ranks[0], COORD_BROKEN, "code", ML_ERR_PEER, "rank 2 on host c");
+    expect_text(f->ranks[1], COORD_DEAD, "rank", 2, "rank 2 on host c");
+    send_blobs(f->ranks[1], 0, 1, 1, (const char *const[]){"x"});
+    expect_text(f->ranks[1], COORD_BROKEN, "code", ML_ERR_PEER, "rank 2 on host c");
+    fixture_stop(f);
+}
+
+static void split(struct fixture *f, int rank, int group, int color, int key)
+{
+    f->split_group = group;
+    send_text(f->ranks[rank], COORD_SPLIT,
+              "{\"group\": %d, \"seq\": 4, \"color\": %d, \"key\": %d}", group, color, key);
+}
+
+static json_int_t expect_split(struct fixture *f, int rank, const char *expected)
+{
+    json_t *message = expect_frame(f->ranks[rank], COORD_SPLITTED);
+    json_int_t group = json_integer_value(json_object_get(message, "group"));
+    char *members = json_dumps(json_object_get(message, "members"), JSON_COMPACT);
+
+    assert_string_equal(members, expected);
+    assert_int_equal(json_integer_value(json_object_get(message, "seq")), 4);
+    assert_int_equal(json_integer_value(json_object_get(message, "parent")), f->split_group);
+    free(members);
+    json_decref(message);
+    return group;
+}
+
+static void test_split(void **state)
+{
+    struct fixture *f = fixture_start_joined(5, 0);
+    json_int_t even, odd;
+
+    (void)state;
+    split(f, 0, 0, 2, -1);
+    split(f, 1, 0, 1, 9);
+    split(f, 2, 0, 2, -5);
+    split(f, 3, 0, 1, 9);
+    split(f, 4, 0, -1, 0);
+    even = expect_split(f, 0, "[2,0]");
+    odd = expect_split(f, 1, "[1,3]");
+    assert_int_equal(expect_split(f, 2, "[2,0]"), even);
+    assert_int_equal(expect_split(f, 3, "[1,3]"), odd);
+    assert_int_equal(expect_split(f, 4, "[]"), -1);
+    assert_true(even > 0 && odd > 0 && even != odd);
+    /* The new groups work independently, each in its own order. */
+    send_blobs(f->ranks[0], (uint32_t)even, 1, 2, (const char *const[]){"to 2", "to 0"});
+    send_blobs(f->ranks[2], (uint32_t)even, 1, 1, (const char *const[]){"two"});
+    expect_blobs(f->ranks[2], 1, 2, "two,to 2,");
+    expect_blobs(f->ranks[0], 1, 2, "two,to 0,");
+    /* Both members free a group; the other group goes on. */
+    send_text(f->ranks[1], COORD_FREE, "{\"group\": %d}", (int)odd);
+    send_text(f->ranks[3], COORD_FREE, "{\"group\": %d}", (int)odd);
+    split(f, 0, (int)even, 0, 0);
+    split(f, 2, (int)even, 0, 0);
+    assert_true(expect_split(f, 0, "[2,0]") != even);
+    fixture_stop(f);
+}
+
+static void test_break(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    send_text(f->ranks[1], COORD_BREAK, "{\"group\": 0, \"code\": -4, \"text\": \"first\"}");
+    for (int i = 0; i < 3; i++)
+        expect_text(f->ranks[i], COORD_BROKEN, "code", -4, "first");
+    /* The first reason is kept. */
+    send_text(f->ranks[0], COORD_BREAK, "{\"group\": 0, \"code\": -5, \"text\": \"second\"}");
+    expect_text(f->ranks[0], COORD_BROKEN, "code", -4, "first");
+    split(f, 2, 0, 0, 0);
+    expect_text(f->ranks[2], COORD_BROKEN, "code", -4, "first");
+    fixture_stop(f);
+}
+
+static void test_relay(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+    json_t *message, *word;
+
+    (void)state;
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 2, \"word\": {\"rail\": 3}}");
+    message = expect_frame(f->ranks[2], COORD_RELAYED);
+    word = json_object_get(message, "word");
+    assert_int_equal(json_integer_value(json_object_get(message, "group")), 0);
+    assert_int_equal(json_integer_value(json_object_get(message, "from")), 1);
+    assert_int_equal(json_integer_value(json_object_get(word, "rail")), 3);
+    json_decref(message);
+    /* To a rank that has left: it is dropped, and the sender is not blamed. */
+    send_text(f->ranks[2], COORD_LEAVE, "{}");
+    expect_rank(f->ranks[1], COORD_LEFT, 2);
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 2, \"word\": {}}");
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 1, \"word\": {}}");
+    json_decref(expect_frame(f->ranks[1], COORD_RELAYED));
+    send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 3, \"word\": {}}");
+    expect_report(f, "refused the coordinator cut off rank 1 on host b: its RELAY is malformed");
+    send_text(f->ranks[0], COORD_RELAY, "{\"group\": 7, \"to\": 0, \"word\": {}}");
+    expect_report(
+        f, "refused the coordinator cut off rank 0 on host a: its RELAY names a group that it is "
+           "not in");
+    fixture_stop(f);
+}
+
+static void wait_in(struct fixture *f, int rank, int seq, const char *call, const char *signature,
+                    const char *peers)
+{
+    send_text(
+        f->ranks[rank], COORD_WAITING,
+        "{\"group\": 0, \"seq\": %d, \"call\": \"%s\", \"signature\": \"%s\", \"peers\": [%s]}",
+        seq, call, signature, peers);
+}
+
+static void test_mismatch(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    wait_in(f, 0, 5, "barrier", "barrier()", "");
+    wait_in(f, 1, 6, "all_reduce", "all_reduce(3 x float32, sum)", "");
+    wait_in(f, 2, 6, "all_gather", "all_gather(12 bytes)", "");
+    for (int i = 0; i < 3; i++)
+        expect_text(f->ranks[i], COORD_BROKEN, "code", ML_ERR_MISMATCH,
+                    "rank 1 on host b is in all_reduce(3 x float32, sum), rank 2 on host c in "
+                    "all_gather(12 bytes) (call 6 of the world group)");
+    fixture_stop(f);
+}
+
+static void test_stall(void **state)
+{
+    struct fixture *f =
+        fixture_start_joined(4, 1900); /* 0.9 s after the first WAITING: all have come by then */
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        wait_in(f, i, 17, "all_reduce", "all_reduce(3 x float32, sum)", "");
+    expect_report(
+        f, "stall rank 3 on host d has not come to all_reduce (call 17 of the world group); ranks "
+           "0, 1, 2 have waited 1 s for it");
+    /* Each stall is reported once. A new one, in which rank 2 waits for another rank, is reported
+     * again. */
+    for (int i = 0; i < 3; i++)
+        send_text(f->ranks[i], COORD_MOVING, "{\"group\": 0}");
+    wait_in(f, 2, 0, "recv", "recv(8 bytes)", "3");
+    expect_report(
+        f, "stall rank 2 on host c has waited 1 s in recv for rank 3 on host d (the world group)");
+    wait_in(f, 0, 18, "broadcast", "broadcast", "2");
+    expect_report(
+        f, "stall rank 2 on host c has not come to broadcast (call 18 of the world group); rank 0 "
+           "has waited 1 s for it; it waits itself in recv for rank 3");
+    expect_no_report(f);
+    fixture_stop(f);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exchange),       cmocka_unit_test(test_exchange_of_many),
+        cmocka_unit_test(test_large_exchange), cmocka_unit_test(test_exchange_with_the_dead),
+        cmocka_unit_test(test_split),          cmocka_unit_test(test_break),
+        cmocka_unit_test(test_relay),          cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_stall),
+    };
+
+    return cmocka_run_group_tests_name("server_group", tests, NULL, NULL);
+}
