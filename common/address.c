@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 enum {
-    KEEP_IDLE_S =
-        5, /* a silent peer is asked after 5 s, every 2 s, and given up after 13 s in all */
+    /* A silent peer is probed after 5 s, then every 2 s, and given up after 13 s in all. */
+    KEEP_IDLE_S = 5,
     KEEP_INTERVAL_S = 2,
     KEEP_PROBES = 4,
 };
 
-/* Splits "fe80::1%eth0"; *scope is NULL without one. False: too long. */
+/* Splits "fe80::1%eth0". *scope is NULL if there is none. False: the address is too long. */
 static bool split_scope(const char *text, char ip[ADDRESS_TEXT], const char **scope)
 {
     size_t size = strcspn(text, "%");
@@ -53,7 +53,7 @@ bool address_is_loopback(const char *ip)
     return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
 }
 
-/* The interface that an IPv6 address is valid on, by name or number. */
+/* Finds the interface of an IPv6 address by its name or number. */
 static bool find_scope(const char *scope, uint32_t *out)
 {
     int64_t number;
@@ -113,7 +113,7 @@ int address_parse(struct address *out, const char *text, struct fault *why)
         ip[size - 1] = '\0';
         return address_make(out, ip + 1, (uint16_t)port, why);
     }
-    if (strchr(ip, ':')) /* IPv6 without brackets: which colon is the port's? */
+    if (strchr(ip, ':')) /* IPv6 without brackets: the port cannot be told apart */
         goto malformed;
     return address_make(out, ip, (uint16_t)port, why);
 malformed:
@@ -152,7 +152,7 @@ void address_format(const struct address *a, char out[ADDRESS_TEXT])
 int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *why)
 {
     struct address peer, mine = {.length = sizeof(mine.storage)};
-    int fd, rc = address_make(&peer, peer_ip, 9, why); /* any port: connect on UDP sends nothing */
+    int fd, rc = address_make(&peer, peer_ip, 9, why); /* any port: a UDP connect sends nothing */
 
     if (rc)
         return rc;
@@ -161,7 +161,7 @@ int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *w
         return fault_os(why, ML_ERR_SYSTEM, errno, "socket");
     if (connect(fd, (struct sockaddr *)&peer.storage, peer.length) ||
         getsockname(fd, (struct sockaddr *)&mine.storage, &mine.length))
-        rc = fault_os(why, ML_ERR_SYSTEM, errno, "no way from this host to %s", peer_ip);
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "no route from this host to %s", peer_ip);
     else
         address_format_ip(&mine, out);
     close(fd);
@@ -190,7 +190,7 @@ int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct a
     s = socket(a.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket for %s", text);
-    /* Connections of an earlier job that linger on a fixed port don't count. */
+    /* Connections of an earlier job that linger on a fixed port must not block it. */
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     a.length =
         a.storage.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
@@ -205,7 +205,7 @@ int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct a
     return 0;
 }
 
-static void tune(int fd)
+static void socket_tune(int fd)
 {
     int one = 1, idle = KEEP_IDLE_S, interval = KEEP_INTERVAL_S, probes = KEEP_PROBES;
 
@@ -223,7 +223,7 @@ int address_connect_start(const struct address *to, int *fd, struct fault *why)
 
     if (s < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket");
-    tune(s);
+    socket_tune(s);
     if (connect(s, (const struct sockaddr *)&to->storage, to->length) && errno != EINPROGRESS) {
         int err = errno;
 
@@ -268,7 +268,7 @@ int address_accept(int listener)
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd >= 0)
-        tune(fd);
+        socket_tune(fd);
     return fd;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* address.h: numeric IPv4 and IPv6 addresses, "a.b.c.d:port" and "[v6]:port", sockets on them. */
+/* address.h: numeric IPv4 and IPv6 addresses, as text "a.b.c.d:port" or "[v6]:port", and their
+ * sockets. */
 #ifndef COMMON_ADDRESS_H
 #define COMMON_ADDRESS_H
 
@@ -9,7 +10,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum { ADDRESS_TEXT = 64 }; /* bytes for the longest "[address%scope]:port", terminated */
+enum { ADDRESS_TEXT = 64 }; /* bytes of the longest "[address%scope]:port", terminated */
 
 struct address {
     struct sockaddr_storage storage;
@@ -19,30 +20,34 @@ struct address {
 bool address_is_literal(const char *text); /* a numeric IPv4 or IPv6 address, nothing else */
 bool address_is_loopback(const char *ip);  /* 127.0.0.0/8 or ::1, as text */
 
-/* Numeric only: never asks a name server. address_parse takes "addr:port"; address_make both parts. */
+/* Numeric addresses only: no name server is ever asked. address_parse takes "addr:port",
+ * address_make the two parts. ML_ERR_ARGUMENT. */
 int address_parse(struct address *out, const char *text, struct fault *why);
 int address_make(struct address *out, const char *ip, uint16_t port, struct fault *why);
-void address_format(const struct address *a, char out[ADDRESS_TEXT]); /* with the port */
+void address_format(const struct address *a, char out[ADDRESS_TEXT]); /* with its port */
 void address_format_ip(const struct address *a, char out[ADDRESS_TEXT]);
 
-/* The local address that the system would use to reach `peer_ip`; nothing is sent. */
+/* Stores the local address that the system would use to reach `peer_ip`. Sends nothing. */
 int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *why);
 
-/* A listening TCP socket on `ip` (never a wildcard), port 0: any; non-blocking, close-on-exec. The
- * sentence of EADDRINUSE names the port. *bound tells where it listens. */
+/* Opens a listening TCP socket on `ip`, non-blocking and close-on-exec, and stores its address in
+ * *bound. port 0: any. ML_ERR_SYSTEM names address and port; ML_ERR_ARGUMENT: a wildcard address,
+ * which is refused. */
 int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
                    struct fault *why);
 
-/* A non-blocking connect is begun: *fd is close-on-exec, TCP_NODELAY, keepalive; connected once
- * writable and SO_ERROR is 0. address_connect waits for it until deadline_ms (clock_ms). */
+/* address_connect_start begins a non-blocking connect. *fd is close-on-exec with TCP_NODELAY and
+ * keep-alives; it is connected once it is writable and its SO_ERROR is 0. address_connect waits for
+ * that until deadline_ms (clock_ms). ML_ERR_PEER or ML_ERR_TIMEOUT. */
 int address_connect_start(const struct address *to, int *fd, struct fault *why);
 int address_connect(const struct address *to, int64_t deadline_ms, int *fd, struct fault *why);
 
-/* An accepted socket made non-blocking, close-on-exec, TCP_NODELAY, keepalive. -1 and errno. */
+/* Accepts a connection: a non-blocking socket, close-on-exec, with TCP_NODELAY and keep-alives.
+ * Returns -1 with errno on failure. */
 int address_accept(int listener);
 
-/* Whether this errno of address_accept means that there are no descriptors or no memory for who is there, who thus stays
- * there: the listener remains readable. */
+/* True if address_accept() failed for want of descriptors or memory. The connection stays queued,
+ * so the listener stays readable. */
 bool address_is_exhausted(int err);
 
 #endif

@@ -15,15 +15,14 @@ _Static_assert(AUTH_SECRET == crypto_auth_hmacsha256_KEYBYTES, "the secret is th
 _Static_assert(AUTH_MAC == crypto_auth_hmacsha256_BYTES, "a proof is one HMAC");
 
 enum {
-    OUTPUT_SIZE = 1024, /* the longest frame of a handshake, JSON escapes included */
+    OUTPUT_SIZE = 1024, /* bytes of the longest frame of a handshake, with JSON escapes */
     NONCE_TEXT = 2 * AUTH_NONCE + 1,
     MAC_TEXT = 2 * AUTH_MAC + 1,
 };
 
 /*
- * connector: create ──HELLO──▶ WAIT_CHALLENGE ──PROOF──▶ DONE
- * acceptor:  create ─────────▶ WAIT_HELLO ──CHALLENGE──▶ WAIT_PROOF ─▶ DONE
- * Anything unexpected ─▶ OVER, with a REFUSED to send.
+ * connector: create ──HELLO──▶ WAIT_CHALLENGE ──PROOF──▶ DONE acceptor:  create ─────────▶
+ * WAIT_HELLO ──CHALLENGE──▶ WAIT_PROOF ─▶ DONE anything unexpected ─▶ OVER, with a REFUSED to send
  */
 enum auth_state { WAIT_HELLO, WAIT_CHALLENGE, WAIT_PROOF, DONE, OVER };
 
@@ -38,8 +37,8 @@ struct auth {
     size_t output_size;
 };
 
-/* Takes over `payload` (NULL: it could not be made). */
-static int put_frame(struct auth *a, uint8_t type, json_t *payload, struct fault *why)
+/* Stores a frame as the output. Releases `payload`; NULL: it could not be made. */
+static int auth_put_frame(struct auth *a, uint8_t type, json_t *payload, struct fault *why)
 {
     size_t size;
 
@@ -49,27 +48,27 @@ static int put_frame(struct auth *a, uint8_t type, json_t *payload, struct fault
     size = json_dumpb(payload, (char *)a->output + FRAME_HEADER, OUTPUT_SIZE, JSON_COMPACT);
     json_decref(payload);
     if (size == 0 || size > OUTPUT_SIZE)
-        return fault_set(why, ML_ERR_ARGUMENT, "a handshake's names are too long");
+        return fault_set(why, ML_ERR_ARGUMENT, "the names in a handshake are too long");
     frame_header(a->output, type, (uint32_t)size);
     a->output_size = FRAME_HEADER + size;
     return 0;
 }
 
-/* Ends the handshake: `text` goes to the peer. It must not help somebody who doesn't know the
- * secret. */
-static void refuse(struct auth *a, const char *text)
+/* Ends the handshake and sends `text` to the peer. The text must not help a peer that does not know
+ * the secret. */
+static void auth_refuse(struct auth *a, const char *text)
 {
     a->state = OVER;
-    put_frame(a, AUTH_FRAME_REFUSED, json_pack("{s:s}", "text", text), NULL);
+    auth_put_frame(a, AUTH_FRAME_REFUSED, json_pack("{s:s}", "text", text), NULL);
 }
 
-static void add_text(crypto_auth_hmacsha256_state *h, const char *text)
+static void hmac_add_text(crypto_auth_hmacsha256_state *h, const char *text)
 {
     crypto_auth_hmacsha256_update(h, (const unsigned char *)text, strlen(text) + 1);
 }
 
-/* The proof of the side `role`, "client" or "server": the two differ, so that neither side's proof
- * can be sent back to it as the other's. */
+/* Computes the proof of a side: `role` is "client" or "server". The two proofs differ, so that a
+ * side's own proof cannot be sent back to it as the other's. */
 static void make_proof(const struct auth *a, const char *role, uint8_t out[AUTH_MAC])
 {
     crypto_auth_hmacsha256_state h;
@@ -79,13 +78,13 @@ static void make_proof(const struct auth *a, const char *role, uint8_t out[AUTH_
     snprintf(numbers[1], sizeof(numbers[1]), "%u", a->peer.generation);
     snprintf(numbers[2], sizeof(numbers[2]), "%u", a->peer.group);
     crypto_auth_hmacsha256_init(&h, a->secret, AUTH_SECRET);
-    add_text(&h, role);
-    add_text(&h, build_id);
-    add_text(&h, a->job);
-    add_text(&h, a->peer.purpose);
+    hmac_add_text(&h, role);
+    hmac_add_text(&h, build_id);
+    hmac_add_text(&h, a->job);
+    hmac_add_text(&h, a->peer.purpose);
     for (int i = 0; i < 3; i++)
-        add_text(&h, numbers[i]);
-    add_text(&h, a->client_nonce);
+        hmac_add_text(&h, numbers[i]);
+    hmac_add_text(&h, a->client_nonce);
     crypto_auth_hmacsha256_update(&h, (const unsigned char *)a->server_nonce, NONCE_TEXT - 1);
     crypto_auth_hmacsha256_final(&h, out);
     sodium_memzero(&h, sizeof(h));
@@ -99,7 +98,7 @@ static void write_proof(const struct auth *a, const char *role, char out[MAC_TEX
     hex_write(out, mac, AUTH_MAC);
 }
 
-/* In constant time. */
+/* Compares in constant time. */
 static bool proof_is_right(const struct auth *a, const char *role, const char *proof)
 {
     uint8_t expected[AUTH_MAC], given[AUTH_MAC];
@@ -118,7 +117,7 @@ static void make_nonce(char out[NONCE_TEXT])
     hex_write(out, nonce, sizeof(nonce));
 }
 
-static bool take_nonce(const char *text, char out[NONCE_TEXT])
+static bool nonce_take(const char *text, char out[NONCE_TEXT])
 {
     uint8_t nonce[AUTH_NONCE];
 
@@ -128,8 +127,8 @@ static bool take_nonce(const char *text, char out[NONCE_TEXT])
     return true;
 }
 
-static int create(struct auth **out, const char *job, const uint8_t secret[AUTH_SECRET],
-                  struct fault *why)
+static int auth_create(struct auth **out, const char *job, const uint8_t secret[AUTH_SECRET],
+                       struct fault *why)
 {
     struct auth *a;
 
@@ -137,7 +136,7 @@ static int create(struct auth **out, const char *job, const uint8_t secret[AUTH_
         return fault_set(why, ML_ERR_ARGUMENT, "the job's id is longer than %d bytes",
                          AUTH_JOB - 1);
     if (sodium_init() < 0)
-        return fault_set(why, ML_ERR_SYSTEM, "the system gives no random numbers");
+        return fault_set(why, ML_ERR_SYSTEM, "the system provides no random numbers");
     a = calloc(1, sizeof(*a));
     if (!a)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -151,19 +150,19 @@ int auth_create_connector(struct auth **out, const char *job, const uint8_t secr
                           const struct auth_identity *me, struct fault *why)
 {
     struct auth *a;
-    int rc = create(&a, job, secret, why);
+    int rc = auth_create(&a, job, secret, why);
 
     if (rc)
         return rc;
     a->state = WAIT_CHALLENGE;
     a->peer = *me;
     make_nonce(a->client_nonce);
-    rc = put_frame(a, AUTH_FRAME_HELLO,
-                   json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "build", build_id, "job", job,
-                             "purpose", me->purpose, "rank", (int)me->rank, "generation",
-                             (json_int_t)me->generation, "group", (json_int_t)me->group, "nonce",
-                             a->client_nonce),
-                   why);
+    rc = auth_put_frame(a, AUTH_FRAME_HELLO,
+                        json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "build", build_id, "job",
+                                  job, "purpose", me->purpose, "rank", (int)me->rank, "generation",
+                                  (json_int_t)me->generation, "group", (json_int_t)me->group,
+                                  "nonce", a->client_nonce),
+                        why);
     if (rc) {
         auth_destroy(a);
         return rc;
@@ -176,7 +175,7 @@ int auth_create_acceptor(struct auth **out, const char *job, const uint8_t secre
                          struct fault *why)
 {
     struct auth *a;
-    int rc = create(&a, job, secret, why);
+    int rc = auth_create(&a, job, secret, why);
 
     if (rc)
         return rc;
@@ -216,25 +215,27 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
     char proof[MAC_TEXT], text[128];
 
     if (json_unpack(message, "{s:s}", "build", &build) || !is_plain(build) || strlen(build) > 32) {
-        refuse(a, "the greeting is malformed");
-        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed greeting");
+        auth_refuse(a, "the HELLO is malformed");
+        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed HELLO");
     }
     if (strcmp(build, build_id)) {
         snprintf(text, sizeof(text),
-                 "this is build %s of mlaunch, not %s; both must be of one build", build_id, build);
-        refuse(a, text);
-        return fault_set(why, ML_ERR_REFUSED, "it is of build %s, this is %s", build, build_id);
+                 "this is build %s of mlaunch, not %s; both must be the same build", build_id,
+                 build);
+        auth_refuse(a, text);
+        return fault_set(why, ML_ERR_REFUSED, "it is build %s, but this is build %s", build,
+                         build_id);
     }
     if (json_unpack(message, "{s:s, s:s, s:I, s:I, s:I, s:s}", "job", &job, "purpose", &purpose,
                     "rank", &rank, "generation", &generation, "group", &group, "nonce", &nonce) ||
         strlen(purpose) >= AUTH_PURPOSE || !is_plain(purpose) || rank < 0 || rank > INT32_MAX ||
         generation < 0 || generation > UINT32_MAX || group < 0 || group > UINT32_MAX ||
-        !take_nonce(nonce, a->client_nonce)) {
-        refuse(a, "the greeting is malformed");
-        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed greeting");
+        !nonce_take(nonce, a->client_nonce)) {
+        auth_refuse(a, "the HELLO is malformed");
+        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed HELLO");
     }
     if (strcmp(job, a->job)) {
-        refuse(a, "this port belongs to another job");
+        auth_refuse(a, "this port belongs to another job");
         return fault_set(why, ML_ERR_REFUSED, "it belongs to another job");
     }
     memcpy(a->peer.purpose, purpose, strlen(purpose) + 1);
@@ -244,8 +245,8 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
     make_nonce(a->server_nonce);
     write_proof(a, "server", proof);
     a->state = WAIT_PROOF;
-    return put_frame(a, AUTH_FRAME_CHALLENGE,
-                     json_pack("{s:s, s:s}", "nonce", a->server_nonce, "proof", proof), why);
+    return auth_put_frame(a, AUTH_FRAME_CHALLENGE,
+                          json_pack("{s:s, s:s}", "nonce", a->server_nonce, "proof", proof), why);
 }
 
 static int input_challenge(struct auth *a, json_t *message, enum auth_progress *progress,
@@ -255,18 +256,18 @@ static int input_challenge(struct auth *a, json_t *message, enum auth_progress *
     char mine[MAC_TEXT];
 
     if (json_unpack(message, "{s:s, s:s}", "nonce", &nonce, "proof", &proof) ||
-        !take_nonce(nonce, a->server_nonce)) {
-        refuse(a, "the challenge is malformed");
-        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed challenge");
+        !nonce_take(nonce, a->server_nonce)) {
+        auth_refuse(a, "the CHALLENGE is malformed");
+        return fault_set(why, ML_ERR_REFUSED, "it sent a malformed CHALLENGE");
     }
     if (!proof_is_right(a, "server", proof)) {
-        refuse(a, "the proof of the job's secret is wrong");
+        auth_refuse(a, "the proof of the job's secret is wrong");
         return fault_set(why, ML_ERR_REFUSED, "it could not prove that it belongs to this job");
     }
     write_proof(a, "client", mine);
     a->state = DONE;
     *progress = AUTH_DONE;
-    return put_frame(a, AUTH_FRAME_PROOF, json_pack("{s:s}", "proof", mine), why);
+    return auth_put_frame(a, AUTH_FRAME_PROOF, json_pack("{s:s}", "proof", mine), why);
 }
 
 static int input_proof(struct auth *a, json_t *message, enum auth_progress *progress,
@@ -275,7 +276,7 @@ static int input_proof(struct auth *a, json_t *message, enum auth_progress *prog
     const char *proof;
 
     if (json_unpack(message, "{s:s}", "proof", &proof) || !proof_is_right(a, "client", proof)) {
-        refuse(a, "the proof of the job's secret is wrong");
+        auth_refuse(a, "the proof of the job's secret is wrong");
         return fault_set(why, ML_ERR_REFUSED, "it could not prove that it belongs to this job");
     }
     a->state = DONE;
@@ -283,8 +284,8 @@ static int input_proof(struct auth *a, json_t *message, enum auth_progress *prog
     return 0;
 }
 
-/* The peer's own words, which nobody has vouched for: cut, and without what could steer a terminal.
- */
+/* The peer's text is not authenticated, so it is cut, and characters that could control the user's
+ * terminal are replaced. */
 static int input_refused(struct auth *a, json_t *message, struct fault *why)
 {
     const char *text;
@@ -320,7 +321,7 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
     } else if (message && f->type == AUTH_FRAME_PROOF && a->state == WAIT_PROOF) {
         rc = input_proof(a, message, progress, why);
     } else {
-        refuse(a, "this is not the handshake of mlaunch");
+        auth_refuse(a, "this is not the handshake of mlaunch");
         rc = fault_set(why, ML_ERR_REFUSED, "it does not speak mlaunch's handshake");
     }
     json_decref(message);
@@ -361,7 +362,7 @@ int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t 
             break;
         rc = auth_input(a, &f, &progress, why);
         if (rc)
-            send_output(a, fd, deadline_ms, NULL); /* says why; it may be gone already */
+            send_output(a, fd, deadline_ms, NULL); /* tells the peer why, if it is still there */
         else
             rc = send_output(a, fd, deadline_ms, why);
     }

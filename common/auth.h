@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auth.h: two ends of a TCP connection prove to each other that they know the job's secret, without
- * sending it (doc/protocol.md, "Handshake"). A state machine without I/O: frames in, frames out.
+ * auth.h: the two ends of a TCP connection prove to each other that they know the job's secret,
+ * without sending it (doc/protocol.md, "Handshake"). A state machine without I/O: frames in, frames
+ * out.
  *
- * HMAC-SHA-256 (libsodium crypto_auth_hmacsha256) over role, both nonces, job, rank, generation, group,
- * purpose and build. Three messages: the connecting side's HELLO, the accepting side's CHALLENGE with
- * its own proof, the connecting side's PROOF. Peers of different builds refuse each other in words.
+ * A proof is an HMAC-SHA-256 (libsodium crypto_auth_hmacsha256) over role, both nonces, job, rank,
+ * generation, group, purpose and build. There are three messages: the connecting side's HELLO, the
+ * accepting side's CHALLENGE with its own proof, and the connecting side's PROOF. Peers of
+ * different builds refuse each other and say why.
  */
 #ifndef COMMON_AUTH_H
 #define COMMON_AUTH_H
@@ -15,7 +17,8 @@
 
 enum { AUTH_SECRET = 32, AUTH_NONCE = 32, AUTH_MAC = 32, AUTH_PURPOSE = 32, AUTH_JOB = 64 };
 
-/* The types of frames that a handshake uses; protocols on top start above them. */
+/* The frame types of a handshake. The types of protocols on top of it begin above
+ * AUTH_FRAME_LAST. */
 enum {
     AUTH_FRAME_HELLO = 1,
     AUTH_FRAME_CHALLENGE,
@@ -24,10 +27,10 @@ enum {
     AUTH_FRAME_LAST = 15
 };
 
-/* Who one says one is; everything in it is covered by the HMAC. */
+/* The identity that the connecting side claims. All of it is covered by the HMAC. */
 struct auth_identity {
-    char purpose[AUTH_PURPOSE]; /* "rank", "agent", "mesh": what the connection is for */
-    int32_t rank;               /* world rank, or the host's index for an agent */
+    char purpose[AUTH_PURPOSE]; /* of the connection: "rank", "agent" or "mesh" */
+    int32_t rank;               /* world rank; for an agent the index of its host */
     uint32_t generation;        /* of the rank; 0 for agents */
     uint32_t group;             /* group id for mesh connections; else 0 */
 };
@@ -36,30 +39,32 @@ enum auth_progress { AUTH_MORE, AUTH_DONE };
 
 struct auth; /* one handshake */
 
-/* `job` and `secret` are copied; the copy of the secret is wiped by auth_destroy. The connecting side
- * names itself in `me`. */
+/* `job` and `secret` are copied; auth_destroy wipes the copy of the secret. `me` is the identity of
+ * the connecting side. ML_ERR_ARGUMENT: the job's id is too long. */
 int auth_create_connector(struct auth **out, const char *job, const uint8_t secret[AUTH_SECRET],
                           const struct auth_identity *me, struct fault *why);
 int auth_create_acceptor(struct auth **out, const char *job, const uint8_t secret[AUTH_SECRET],
                          struct fault *why);
 void auth_destroy(struct auth *a); /* takes NULL */
 
-/* What to send first (connector) or next: a whole frame (header and payload), owned by `a`, valid until
- * the next call; *size 0 if there is nothing to send now. Call after create and after each input. */
+/* The next bytes to send: a whole frame with its header, owned by `a` and valid until the next
+ * call. *size is 0 if there is nothing to send. To be called after create and after each
+ * auth_input. */
 const void *auth_output(struct auth *a, size_t *size);
 
-/* Takes the peer's next frame. *progress becomes AUTH_DONE when the peer has proved itself; output may
- * still be left to send (the connector's PROOF). ML_ERR_REFUSED: not of this job, another build, or
- * nonsense; auth_output then holds the REFUSED frame that tells the peer why, in words that give
- * nothing away. */
+/* Handles the peer's next frame. *progress becomes AUTH_DONE once the peer has proved itself; there
+ * may still be output to send (the connector's PROOF). ML_ERR_REFUSED: the peer belongs to another
+ * job or build, or its frame is malformed. auth_output then holds a REFUSED frame, which tells the
+ * peer why without giving anything away. */
 int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progress,
                struct fault *why);
 
-/* The connecting side's identity, as proved; valid on either side once AUTH_DONE. */
+/* The proved identity of the connecting side; valid on both sides once AUTH_DONE. */
 const struct auth_identity *auth_peer(const struct auth *a);
 
-/* A whole handshake on a connected socket, blocking with a deadline (clock_ms). Frames that come behind
- * the handshake stay in `r`, whose limit is FRAME_LIMIT from then on. */
+/* Does a whole handshake on a connected socket; blocks until deadline_ms (clock_ms) at most. Frames
+ * that follow the handshake stay in `r`, whose limit is FRAME_LIMIT from then on. ML_ERR_TIMEOUT,
+ * ML_ERR_PEER or ML_ERR_REFUSED. */
 int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t secret[AUTH_SECRET],
                  const struct auth_identity *me, int64_t deadline_ms, struct fault *why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* build_id.h: what this binary was built from. */
+/* build_id.h: identifies the sources and the version that this binary was built from. */
 #ifndef COMMON_BUILD_ID_H
 #define COMMON_BUILD_ID_H
 

@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 
-int64_t clock_ms(void); /* milliseconds since some fixed moment */
+int64_t clock_ms(void); /* milliseconds since a fixed moment */
 int64_t clock_ns(void);
 
-/* Milliseconds left until `deadline_ms` (of clock_ms), at least 0, as poll() takes them. */
+/* Milliseconds until `deadline_ms` (clock_ms), at least 0 and at most INT_MAX, for poll(). */
 int clock_left_ms(int64_t deadline_ms);
 
 #endif

@@ -9,7 +9,7 @@
 #undef fault_os
 #undef fault_wrap
 
-/* The text is put together beside why->text, for arguments may point into it. */
+/* The text is composed elsewhere first, because arguments may point into why->text. */
 static void set_text(struct fault *why, const char *text)
 {
     size_t size = strnlen(text, sizeof(why->text) - 1);
@@ -18,8 +18,8 @@ static void set_text(struct fault *why, const char *text)
     why->text[size] = '\0';
 }
 
-/* Cut where the room ends. */
-static void append(char *text, size_t room, const char *more)
+/* Cuts the text where the room ends. */
+static void text_append(char *text, size_t room, const char *more)
 {
     size_t size = strlen(text), n = strnlen(more, room - 1 - size);
 
@@ -52,8 +52,8 @@ int fault_os(struct fault *why, int code, int err, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    append(text, sizeof(text), ": ");
-    append(text, sizeof(text), strerror_r(err, word, sizeof(word)));
+    text_append(text, sizeof(text), ": ");
+    text_append(text, sizeof(text), strerror_r(err, word, sizeof(word)));
     why->code = code;
     set_text(why, text);
     return code;
@@ -69,8 +69,8 @@ int fault_wrap(struct fault *why, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    append(text, sizeof(text), ": ");
-    append(text, sizeof(text), why->text);
+    text_append(text, sizeof(text), ": ");
+    text_append(text, sizeof(text), why->text);
     set_text(why, text);
     return why->code;
 }

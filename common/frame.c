@@ -12,22 +12,22 @@
 #include <unistd.h>
 
 enum {
-    READ_SIZE = 65536,   /* bytes asked for in one read */
-    START_SIZE = 4096,   /* of a buffer */
-    KEEP_SIZE = 1 << 20, /* an empty buffer beyond this is given back */
+    READ_SIZE = 65536,   /* bytes requested in one read */
+    START_SIZE = 4096,   /* first size of a buffer */
+    KEEP_SIZE = 1 << 20, /* an empty buffer larger than this is freed */
 };
 
 /*
  *      0          start          end     capacity
  *      ├──────────┼──────────────┼───────┤
- *        taken      not taken yet  free: at least one byte
+ *        returned   not yet        free: at least one byte
  */
 struct frame_reader {
     uint8_t *buf;
     size_t start, end, capacity;
     uint32_t limit;
-    /* The byte behind the payload that was handed out, which a 0 stands on in the meantime: it may
-     * be the first one of the next frame. */
+    /* The byte after the returned payload, which is overwritten with 0 in the meantime. It may be
+     * the first byte of the next frame. */
     uint8_t *covered;
     uint8_t covered_byte;
 };
@@ -68,22 +68,22 @@ void frame_reader_limit(struct frame_reader *r, uint32_t limit)
     r->limit = limit;
 }
 
-static void uncover(struct frame_reader *r)
+static void reader_uncover(struct frame_reader *r)
 {
     if (r->covered)
         *r->covered = r->covered_byte;
     r->covered = NULL;
 }
 
-/* Makes room for `size` bytes and a 0 behind the end. What is left moves to the front only if it is
- * no more than what has been taken; else the buffer doubles. So each byte is moved a bounded number
- * of times, whatever the sizes of frames and reads. */
-static int reserve(struct frame_reader *r, size_t size, struct fault *why)
+/* Makes room for `size` bytes and a 0 after the end. The unread bytes move to the front only if
+ * they are no more than the read ones; otherwise the buffer doubles. So each byte is moved a
+ * bounded number of times, for all sizes of frames and reads. */
+static int reader_reserve(struct frame_reader *r, size_t size, struct fault *why)
 {
     size_t live = r->end - r->start, need = live + size + 1, capacity;
     uint8_t *bigger;
 
-    uncover(r);
+    reader_uncover(r);
     if (live == 0) {
         r->start = r->end = 0;
         if (r->capacity > KEEP_SIZE && need <= KEEP_SIZE) {
@@ -118,7 +118,7 @@ int frame_reader_feed(struct frame_reader *r, const void *bytes, size_t size, st
 
     if (size == 0)
         return 0;
-    rc = reserve(r, size, why);
+    rc = reader_reserve(r, size, why);
     if (rc)
         return rc;
     memcpy(r->buf + r->end, bytes, size);
@@ -128,7 +128,7 @@ int frame_reader_feed(struct frame_reader *r, const void *bytes, size_t size, st
 
 int frame_reader_room(struct frame_reader *r, size_t size, uint8_t **at, struct fault *why)
 {
-    int rc = reserve(r, size, why);
+    int rc = reader_reserve(r, size, why);
 
     if (!rc)
         *at = r->buf + r->end;
@@ -145,17 +145,19 @@ int frame_reader_next(struct frame_reader *r, struct frame *out, struct fault *w
     const uint8_t *h;
     uint32_t size;
 
-    uncover(r);
+    reader_uncover(r);
     if (r->end - r->start < FRAME_HEADER)
         return 0;
     h = r->buf + r->start;
     size = (uint32_t)h[0] << 24 | (uint32_t)h[1] << 16 | (uint32_t)h[2] << 8 | h[3];
     if (h[4] != FRAME_VERSION || h[6] || h[7])
         return fault_set(why, ML_ERR_REFUSED,
-                         "what came is not a message of this protocol (version %d)", FRAME_VERSION);
+                         "the data received is not a message of this protocol (version %d)",
+                         FRAME_VERSION);
     if (size > r->limit)
         return fault_set(why, ML_ERR_REFUSED,
-                         "a message of %u bytes came where at most %u are allowed", size, r->limit);
+                         "a message of %u bytes was received, but at most %u are allowed", size,
+                         r->limit);
     if (r->end - r->start - FRAME_HEADER < size)
         return 0;
     out->type = h[5];
@@ -168,8 +170,8 @@ int frame_reader_next(struct frame_reader *r, struct frame *out, struct fault *w
     return 1;
 }
 
-/* 0 when `fd` is ready for `events` (or broken: the next call on it tells). */
-static int wait_fd(int fd, short events, int64_t deadline_ms, struct fault *why)
+/* Returns 0 once `fd` is ready for `events`, or broken, which the next call on it will show. */
+static int fd_wait(int fd, short events, int64_t deadline_ms, struct fault *why)
 {
     for (;;) {
         struct pollfd p = {.fd = fd, .events = events};
@@ -196,7 +198,7 @@ int frame_send(int fd, uint8_t type, const void *payload, uint32_t size, int64_t
         ssize_t n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            int rc = wait_fd(fd, POLLOUT, deadline_ms, why);
+            int rc = fd_wait(fd, POLLOUT, deadline_ms, why);
 
             if (rc)
                 return rc;
@@ -227,10 +229,10 @@ int frame_recv(int fd, struct frame_reader *r, struct frame *out, int64_t deadli
 
         if (rc)
             return rc < 0 ? rc : 0;
-        rc = wait_fd(fd, POLLIN, deadline_ms, why);
+        rc = fd_wait(fd, POLLIN, deadline_ms, why);
         if (rc)
             return rc;
-        rc = reserve(r, READ_SIZE, why);
+        rc = reader_reserve(r, READ_SIZE, why);
         if (rc)
             return rc;
         n = read(fd, r->buf + r->end, READ_SIZE);

@@ -117,7 +117,7 @@ static int make_path(char out[PATH_MAX], const char *dir, const char *name, stru
     return 0;
 }
 
-/* Under a temporary name first: whoever finds the file finds all of it. */
+/* The file gets its name last, so that it is never seen incomplete. */
 static int write_file(const char *dir, const char *name, const char *text, struct fault *why)
 {
     char path[PATH_MAX], temporary[PATH_MAX];
@@ -145,8 +145,8 @@ static int write_file(const char *dir, const char *name, const char *text, struc
         done += (size_t)n;
     }
     close(fd);
-    /* An older file is exchanged and not replaced: ext4 takes replacing for a request to write to the
-     * disk at once, and the job's end would wait for that when it removes the file. */
+    /* An older file is exchanged, not replaced: ext4 takes replacing as a request to write to the
+     * disk at once, and the end of the job would wait for that when it removes the file. */
     if (!rc && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) &&
         rename(temporary, path))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", path);
@@ -154,7 +154,7 @@ static int write_file(const char *dir, const char *name, const char *text, struc
     return rc;
 }
 
-/* Takes over `fd`; at most `limit` - 1 bytes, terminated. */
+/* Reads at most `limit` - 1 bytes and terminates them. Closes `fd`. */
 static int read_all(int fd, const char *path, char *out, size_t limit, struct fault *why)
 {
     size_t size = 0;

@@ -12,7 +12,7 @@ bool number_parse(const char *text, int64_t min, int64_t max, int64_t *out)
 
     if (min < 0 && *digits == '-')
         digits++;
-    /* strtoll would also take blanks and a '+'. */
+    /* strtoll would also accept blanks and a '+'. */
     if (*digits < '0' || *digits > '9')
         return false;
     errno = 0;

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 enum {
-    REFUSALS_NAMED =
-        20, /* refusals reported one by one; then only each time that the count has doubled */
-    STRANGERS =
-        1024, /* plus twice the ranks: most connections in the handshake; more push the oldest out */
+    /* Refusals reported one by one; then only each time that their number has doubled. */
+    REFUSALS_NAMED = 20,
+    /* Plus twice the ranks: most connections in the handshake. More push the oldest one out. */
+    PENDING_MOST = 1024,
     LINGER_DISCARD = 64 << 10, /* bytes read from a peer that has been refused */
 };
 
@@ -48,16 +48,16 @@ void connection_free_all(struct connection_list *list)
     }
 }
 
-static bool is_stranger(const struct connection *c)
+static bool connection_is_pending(const struct connection *c)
 {
     return c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_LINGER;
 }
 
 static void connection_unlist(struct connection *c)
 {
-    if (is_stranger(c)) {
-        TAILQ_REMOVE(&c->server->strangers, c, entry);
-        c->server->stranger_count--;
+    if (connection_is_pending(c)) {
+        TAILQ_REMOVE(&c->server->pending, c, entry);
+        c->server->pending_count--;
     } else {
         TAILQ_REMOVE(&c->server->known, c, entry);
     }
@@ -156,12 +156,12 @@ void connection_accept(struct server *s, int fd)
         connection_free(c);
         return;
     }
-    if (s->stranger_count >= STRANGERS + 2 * s->size) {
-        refusal_report(TAILQ_FIRST(&s->strangers), "too many connections are in the handshake");
-        connection_drop(TAILQ_FIRST(&s->strangers));
+    if (s->pending_count >= PENDING_MOST + 2 * s->size) {
+        refusal_report(TAILQ_FIRST(&s->pending), "too many connections are in the handshake");
+        connection_drop(TAILQ_FIRST(&s->pending));
     }
-    TAILQ_INSERT_TAIL(&s->strangers, c, entry);
-    s->stranger_count++;
+    TAILQ_INSERT_TAIL(&s->pending, c, entry);
+    s->pending_count++;
     connection_set_deadline(c, HANDSHAKE_MS);
     bufferevent_setcb(c->stream, on_read, NULL, on_event, c);
     bufferevent_enable(c->stream, EV_READ | EV_WRITE);
@@ -242,8 +242,8 @@ static void handshake_take(struct connection *c, const struct frame *f)
     }
 }
 
-/* Passes the input to the frame reader. The reader of a stranger limits it to the memory of one
- * small frame: what follows the handshake is looked at only after it. */
+/* Passes the input to the frame reader. During the handshake the reader limits it to the memory of
+ * one small frame: what follows the handshake is looked at only after it. */
 static int connection_feed(struct connection *c, struct fault *why)
 {
     struct evbuffer *in = bufferevent_get_input(c->stream);

@@ -88,7 +88,7 @@ int server_open(struct server **out, struct event_base *base, const struct serve
     s->on_frame = receive_frame;
     s->on_closed = liveness_on_closed;
     s->listener = -1;
-    TAILQ_INIT(&s->strangers);
+    TAILQ_INIT(&s->pending);
     TAILQ_INIT(&s->known);
     TAILQ_INIT(&s->closed);
     rc = server_copy_config(s, config, why);
@@ -138,7 +138,7 @@ void server_close(struct server *s)
     free_event(s->stall_timer);
     if (s->listener >= 0)
         close(s->listener);
-    connection_free_all(&s->strangers);
+    connection_free_all(&s->pending);
     connection_free_all(&s->known);
     connection_free_all(&s->closed);
     while (s->generations)

@@ -136,7 +136,7 @@ int server_exchange_receive(struct server_group *p, struct server_seat *seat, co
         return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
     if (server_group_answers_broken(p, seat))
         return 0;
-    if (p->exchanged > 0 && seq != p->exchange_seq) {
+    if (p->exchange_count > 0 && seq != p->exchange_seq) {
         server_group_break(p, ML_ERR_MISMATCH, "the ranks of the group are not in the same call");
         return 0;
     }
@@ -148,7 +148,7 @@ int server_exchange_receive(struct server_group *p, struct server_seat *seat, co
     memcpy(seat->blobs, f->payload + EXCHANGE_HEADER, size);
     seat->blob_count = count;
     p->exchange_seq = seq;
-    if (++p->exchanged == p->count)
+    if (++p->exchange_count == p->count)
         exchange_complete(p);
     return 0;
 }

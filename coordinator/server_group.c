@@ -45,14 +45,14 @@ void server_group_clear_exchange(struct server_group *p)
         free(p->seats[i].blobs);
         p->seats[i].blobs = NULL;
     }
-    p->exchanged = 0;
+    p->exchange_count = 0;
 }
 
 void server_group_clear_split(struct server_group *p)
 {
     for (int i = 0; i < p->count; i++)
         p->seats[i].has_split = false;
-    p->splitted = 0;
+    p->split_count = 0;
 }
 
 void server_group_destroy(struct server_group *p)

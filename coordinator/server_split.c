@@ -94,7 +94,7 @@ int server_split_receive(struct server_group *p, struct server_seat *seat, json_
         return fault_set(why, ML_ERR_REFUSED, "its SPLIT came twice");
     if (server_group_answers_broken(p, seat))
         return 0;
-    if (p->splitted > 0 && seq != p->split_seq) {
+    if (p->split_count > 0 && seq != p->split_seq) {
         server_group_break(p, ML_ERR_MISMATCH,
                            "the ranks of the group are not in the same call of ml_split");
         return 0;
@@ -103,7 +103,7 @@ int server_split_receive(struct server_group *p, struct server_seat *seat, json_
     seat->color = (int)color;
     seat->key = (int)key;
     p->split_seq = (uint32_t)seq;
-    if (++p->splitted == p->count)
+    if (++p->split_count == p->count)
         split_complete(p);
     return 0;
 }

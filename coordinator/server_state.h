@@ -3,12 +3,13 @@
  * server_state.h: the state that the coordinator's files share: its connections, the ranks that have
  * joined, and their groups. All of it belongs to the loop's thread.
  *
- *   server ─┬─ connection…   a socket: at first a stranger, once it has proved itself a rank or an agent
+ *   server ─┬─ connection…   a socket; after the handshake that of a rank or an agent
  *           ├─ server_rank…  for each rank: how its first process ended
  *           └─ generation… ─┬─ server_member…  for each rank: whether it has joined and is alive
  *                           └─ server_group… ─── server_seat…  for each member: what it has sent
  *
- * A generation is the set of the ranks' n-th claims (ml_init after the n-1th ml_finalize).
+ * A generation is the n-th claims of all ranks: a process claims its rank in ml_init, and again if it
+ * calls ml_init after ml_finalize.
  */
 #ifndef COORDINATOR_SERVER_STATE_H
 #define COORDINATOR_SERVER_STATE_H
@@ -25,7 +26,7 @@
 #include <sys/queue.h>
 
 enum {
-    HANDSHAKE_MS = 10000, /* for a stranger to prove its identity */
+    HANDSHAKE_MS = 10000, /* for a peer to prove its identity */
     LINGER_MS = 2000,     /* for the peer to read a refusal */
     /* For an agent to report how a rank died. All ranks should know of a death within 1 s. */
     EXIT_REPORT_MS = 500,
@@ -119,7 +120,7 @@ struct server_group {
     struct fault broken; /* by a BREAK or a mismatch; all members were told */
     struct fault lost;   /* a member has died or left, so no exchange can complete */
     uint32_t exchange_seq, split_seq;
-    int exchanged, splitted; /* members that have come to the pending one */
+    int exchange_count, split_count; /* members that have come to the pending one */
     int freed;
     struct server_group *next;
 };
@@ -154,12 +155,12 @@ struct server {
     struct server_rank *ranks;
     int exited; /* ranks with has_exited */
     struct generation *generations;
-    struct connection_list strangers, known, closed;
+    struct connection_list pending, known, closed; /* pending: in HANDSHAKE or LINGER */
     /* Called by connection.c for a frame of a rank or agent (receive_frame), and after the end of
      * its connection, which `was` a RANK or AGENT (liveness_on_closed). */
     int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
     void (*on_closed)(struct connection *c, enum connection_state was);
-    int stranger_count;
+    int pending_count;
     unsigned refused;
 };
 

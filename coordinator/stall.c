@@ -156,7 +156,7 @@ static void own_wait_add(const struct generation *g, char *text, int rank)
 
         if (!seat || !seat->wait.is_waiting)
             continue;
-        sentence_add(text, TEXT, "; it waits itself in %.64s", seat->wait.call);
+        sentence_add(text, TEXT, "; it is itself waiting in %.64s", seat->wait.call);
         if (seat->wait.peer_count > 0) {
             sentence_add(text, TEXT, " for ");
             sentence_add_ranks(text, TEXT, seat->wait.peers, seat->wait.peer_count);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heat [SIDE [STEPS]]: heat spreads over a square plate, one edge of which is kept at 100 degrees and
- * the others at 0, until the middle has 25 (four such plates, turned, add up to one that has 100 all
- * over). Each rank has a band of rows and, above and below, a copy of its neighbours' nearest row, which
- * ml_sendrecv renews in every step; the first and the last rank have ML_NOBODY on one side.
+ * heat [SIDE [STEPS]]: heat spreads over a square plate, one edge of which is kept at 100 degrees
+ * and the others at 0, until the middle has 25. (Four such plates, each turned further, add up to
+ * one that has 100 everywhere.) Each rank has a band of rows and, above and below it, a copy of its
+ * neighbours' nearest row, which ml_sendrecv renews in every step. The first and the last rank have
+ * ML_NOBODY on one side.
  *
- * A cell's new value depends only on its five old ones, so any number of ranks gives the same plate, bit
- * for bit: the checksum is over all bits.
+ * A cell's new value depends only on five old ones, so any number of ranks gives the same plate,
+ * bit for bit; the checksum covers all bits.
  */
 #include <mlaunch.h>
 

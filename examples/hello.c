@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hello: every rank says where it is; together they count themselves. */
+/* hello: every rank prints where it runs; together they count themselves. */
 #include <mlaunch.h>
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kmeans [FILE]: Lloyd's k-means clustering of Fisher's iris measurements, the flowers split by rank, one
- * ml_all_reduce a step.
+ * kmeans [FILE]: Lloyd's k-means clustering of Fisher's iris measurements. The flowers are divided
+ * among the ranks, and each step needs one ml_all_reduce.
  *
- * Everything is counted in whole numbers (millimetres; centres in thousandths of one), so sums don't depend
- * on their order: any number of ranks gives the same centres and the same checksum, bit for bit. The result
- * can be checked elsewhere: R's kmeans(iris[, 1:4], 3) finds clusters of 50, 62 and 38 flowers and a total
- * within-cluster sum of squares of 78.85144.
+ * All numbers are integers (millimetres; for centres thousandths of a millimetre), so sums don't
+ * depend on their order: any number of ranks gives the same centres and the same checksum, bit for
+ * bit. The result can be checked elsewhere: R's kmeans(iris[, 1:4], 3) finds clusters of 50, 62 and
+ * 38 flowers and a total within-cluster sum of squares of 78.85144.
  */
 #include <mlaunch.h>
 
@@ -23,13 +23,13 @@ struct flower {
     int32_t species;
 };
 
-/* What a step sums over all flowers; int64_t throughout, as ml_all_reduce takes it. */
+/* What a step sums over all flowers; all int64_t, so that one ml_all_reduce does. */
 struct totals {
     int64_t sum[CLUSTERS][MEASURES];
     int64_t count[CLUSTERS];
     int64_t moved;                      /* flowers that changed their cluster */
     int64_t squares;                    /* of the distances, in (mm / SCALE)^2 */
-    int64_t species[CLUSTERS][SPECIES]; /* who ended where */
+    int64_t species[CLUSTERS][SPECIES]; /* how many of each species are in each cluster */
     int64_t checksum;                   /* over each flower's cluster */
 };
 
@@ -95,7 +95,7 @@ static int64_t flowers_read(const char *path, struct flower *flowers)
     return count;
 }
 
-/* Squared, in (mm / SCALE)^2. */
+/* The square of a distance, in (mm / SCALE)^2. */
 static int64_t distance(const struct flower *f, const int64_t centre[MEASURES])
 {
     int64_t sum = 0;
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 
     first = count * rank / size;
     last = count * (rank + 1) / size;
-    for (int c = 0; c < CLUSTERS; c++) /* to begin with: flowers from here and there */
+    for (int c = 0; c < CLUSTERS; c++) /* the first centres: flowers spread over the file */
         for (int k = 0; k < MEASURES; k++)
             centres[c][k] = (int64_t)flowers[c * count / CLUSTERS].mm[k] * SCALE;
     for (int64_t i = first; i < last; i++)

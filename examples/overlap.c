@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * overlap [BUCKETS [MIB]]: as training does it: values are computed bucket by bucket and summed over all
- * ranks. Once each bucket's ml_all_reduce is waited for before the next bucket is computed; once it is
- * started, and goes on meanwhile. Prints what each way takes, and what share of the shorter one, computing
- * or summing, is hidden behind the other.
+ * overlap [BUCKETS [MIB]]: computes values bucket by bucket and sums them over all ranks, as
+ * training does. In one way, each bucket's ml_all_reduce is waited for before the next bucket is
+ * computed; in the other, it is started and runs meanwhile. Prints how long each way takes, and
+ * what share of the shorter part, computing or summing, is hidden behind the other.
  *
- * How much can be hidden depends on who does the work: what an RDMA device, or a network with a line
- * slower than the processor, does of itself; or a thread on a processor that nobody needs.
+ * How much can be hidden depends on what does the work: an RDMA device, or a network slower than
+ * the processor, needs little of it; otherwise a thread needs a processor that is free.
  */
 #include <mlaunch.h>
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BUCKETS_MOST = 1024, CHECKED = 997 /* one value in so many */ };
+enum { BUCKETS_MOST = 1024, CHECKED = 997 /* every so many values one is checked */ };
 
 struct job {
     ml_group *world;
@@ -35,7 +35,7 @@ static double *bucket(const struct job *j, int i)
     return j->values + (size_t)i * j->count;
 }
 
-/* The work, one value's. */
+/* The work for one value. */
 static double value_of(const struct job *j, size_t k)
 {
     double x = (double)k;
@@ -108,7 +108,7 @@ static void overlapped(const struct job *j)
     check(j);
 }
 
-/* Seconds that a way takes, on the slowest rank. */
+/* How long a way takes on the slowest rank, in seconds. */
 static double timed(const struct job *j, void (*way)(const struct job *))
 {
     struct timespec begin, end;
@@ -123,7 +123,7 @@ static double timed(const struct job *j, void (*way)(const struct job *))
     return seconds;
 }
 
-/* As many rounds as make computing take about as long as summing, found with a few. */
+/* Finds how many rounds make computing take about as long as summing, from a few of them. */
 static void balance(struct job *j, double sum_seconds)
 {
     enum { FEW = 16 };

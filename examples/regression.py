@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""regression.py [FILE]: how wide is an iris's petal, given its length? A straight line through Fisher's
-flowers, split by rank, with one all_reduce.
+"""regression.py [FILE]: how wide is an iris's petal, given its length? Fits a straight line to
+Fisher's flowers, which are divided among the ranks, with one all_reduce.
 
     mlaunch -n 4 -- python3 examples/regression.py
 
 Sums are of whole millimetres, so any number of ranks finds the same line. R's
-lm(Petal.Width ~ Petal.Length, iris) says -0.3631 + 0.4158 x.
+lm(Petal.Width ~ Petal.Length, iris) finds -0.3631 + 0.4158 x.
 """
 import array
 import os

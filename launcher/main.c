@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: the mlaunch command: options, plan, job; or a subcommand. */
+/* main.c: the mlaunch command: options become a plan, which runs as a job; or a subcommand runs. */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/bench/bench_command.h"
@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What was printed must have arrived: a full disk is no success. */
-static int finish_output(void)
+/* Flushes stdout, so that a full disk is reported as a failure. */
+static int output_flush(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
@@ -25,15 +25,15 @@ static int finish_output(void)
     return STATUS_OURS;
 }
 
-static int carry_out(const struct plan *p)
+static int plan_run(const struct plan *p)
 {
     if (!p->dry_run)
         return job_run(p);
     plan_print(p);
-    return finish_output();
+    return output_flush();
 }
 
-static int run(const struct options *o)
+static int options_run(const struct options *o)
 {
     struct plan *p = NULL;
     struct fault why;
@@ -44,12 +44,12 @@ static int run(const struct options *o)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    status = carry_out(p);
+    status = plan_run(p);
     plan_destroy(p);
     return status;
 }
 
-static int launch(int argc, char **argv)
+static int launch_main(int argc, char **argv)
 {
     struct options *o = NULL;
     struct fault why;
@@ -64,13 +64,13 @@ static int launch(int argc, char **argv)
     else if (o->action == OPTIONS_VERSION)
         usage_print_version();
     else
-        status = run(o);
+        status = options_run(o);
     options_destroy(o);
     return status;
 }
 
-/* A job, whose program is ours. */
-static int bench(int argc, char **argv)
+/* Runs mlaunch-bench as a job. */
+static int bench_main(int argc, char **argv)
 {
     struct fault why;
     char **words = NULL;
@@ -86,7 +86,7 @@ static int bench(int argc, char **argv)
     }
     while (words[count])
         count++;
-    status = launch(count, words);
+    status = launch_main(count, words);
     strings_free(words);
     return status;
 }
@@ -97,13 +97,13 @@ int main(int argc, char **argv)
     const struct subcommand *command = subcommand_find(word);
     int status;
 
-    signal(SIGCHLD, SIG_DFL); /* if the caller ignored it no child's status could be had */
+    signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would hide the status of children */
     log_open("mlaunch", LOG_WARN);
     if (command)
         status = command->run(argc - 1, argv + 1);
     else if (strcmp(word, "bench") == 0)
-        status = bench(argc, argv);
+        status = bench_main(argc, argv);
     else
-        status = launch(argc, argv);
-    return status ? status : finish_output();
+        status = launch_main(argc, argv);
+    return status ? status : output_flush();
 }

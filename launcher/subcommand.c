@@ -8,10 +8,10 @@
 #include <string.h>
 
 const struct subcommand subcommand_table[] = {
-    {"ps", ps_run, "the jobs on hosts: who, what, how many ranks, live or dead"},
-    {"kill", kill_run, "end a job by its id, on whatever terminal it was started"},
-    {"clean", clean_run, "remove what dead jobs have left"},
-    {"hosts", hosts_run, "the hosts, and with --probe how their RDMA devices are wired"},
+    {"ps", ps_run, "list the jobs on hosts: user, program, ranks, alive or dead"},
+    {"kill", kill_run, "end a job by its id, from any terminal"},
+    {"clean", clean_run, "remove what dead jobs have left behind"},
+    {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},
     {"batch", batch_main, "write a job script for Slurm, PBS, LSF or SGE, and submit it"},
     {NULL, NULL, NULL},
 };

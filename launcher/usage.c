@@ -16,11 +16,11 @@ void usage_print_help(void)
          "\n"
          "Starts PROGRAM as N ranks, here or on other hosts over SSH. Options end at the first "
          "word that\n"
-         "is none. ':' separates programs of one job; behind it -n, -x, --env-file and --cwd "
-         "count.");
+         "is not one. ':' separates the programs of one job, each with its own -n, -x, --env-file "
+         "and\n--cwd.");
     for (const struct option *s = option_table; s->help; s++) {
         if (s->name)
-            option_print(s);
+            option_help_print(s);
         else
             printf("\n%s\n", s->help);
     }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { HEARD_MS = 2000 };
+enum { ANSWER_MS = 2000 /* for the coordinator to answer */ };
 
 void abort_job(int status, const char *why)
 {
@@ -25,8 +25,8 @@ void abort_job(int status, const char *why)
         is_heard = news_tell(w->news, COORD_ABORT,
                              json_pack("{s:i, s:o}", "status", status, "why", text_json(why)),
                              NULL) == 0 &&
-                   news_await_left(w->news, w->rank, clock_ms() + HEARD_MS, NULL) == 0;
-    /* The launcher says it, if it can be told. */
+                   news_await_left(w->news, w->rank, clock_ms() + ANSWER_MS, NULL) == 0;
+    /* Otherwise the launcher prints it. */
     if (!is_heard)
         fprintf(stderr, "mlaunch: ml_abort: %s\n", why);
     _exit(status);

@@ -123,7 +123,8 @@ static void api_group_free(ml_group *handle)
 /* --- calls on a group --------------------------------------------------------------------------
  */
 
-/* No other rank can send the message while this thread waits for it, so the call would never end. */
+/* No other rank can send the message while this thread waits for it, so the call would never
+ * end. */
 static int api_check_self_receive(const struct group *g, const struct task *t)
 {
     if (t->from != g->rank || t->to == g->rank || g->sent_itself > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* api.h: the calls of mlaunch.h, as the shim finds them. */
+/* api.h: the calls of mlaunch.h as a table, which the shim calls them through. */
 #ifndef RUNTIME_API_H
 #define RUNTIME_API_H
 

@@ -19,22 +19,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000 /* for the others to say why they could not go on */ };
+enum { PATIENCE_MS = 5000 /* for other members to say why they could not go on */ };
 
-/* What only the bring-up needs. */
+/* What is needed only until the group is up. */
 struct bring_up {
     struct group *group;
-    bool *uses_net; /* per rank of the group: reached over tcp or rdma */
+    bool *uses_net; /* per rank of the group: it is reached over TCP or RDMA */
     int *locals;    /* ranks of the group that share memory, this one included, ascending */
     int local_count, local_index;
     struct tcp_mesh *mesh;
-    struct rdma_mesh *rdma; /* one of the two */
+    struct rdma_mesh *rdma; /* at most one of the two */
     char where[ADDRESS_TEXT];
     int64_t deadline_ms;
 };
 
-/* Who is reached how: shared memory on one host unless the network's path was asked for there
- * too. */
+/* Decides how each member is reached: by shared memory on one host, unless the network was asked
+ * for there too (--local net). */
 static int plan_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -64,7 +64,7 @@ static void segment_name(const struct group *g, char *name, size_t size)
              w->host_of[w->rank], g->id, w->generation);
 }
 
-/* Before the first exchange: whatever others will look for. */
+/* Before the first exchange: prepares what other members will look for. */
 static int prepare_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -166,7 +166,7 @@ static int bring_up(struct bring_up *b, struct fault *why)
     return rc;
 }
 
-/* What it needs before it hears of anything. */
+/* Makes what g needs before it can get news. */
 static int group_furnish(struct group *g, struct fault *why)
 {
     const struct world *w = g->world;
@@ -218,10 +218,12 @@ void group_leave(struct group *g)
     w = g->world;
     if (g->id != COORD_WORLD && g->size > 1)
         news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
+    /* While one link is flushed, members may still send messages through the coordinator, which
+     * must not reach a link that is closed. */
     for (int i = 0; i < g->size; i++)
         if (g->links[i]) {
             g->links[i]->ops->close(g->links[i]);
-            g->links[i] = NULL; /* while the others are flushed, words still come in */
+            g->links[i] = NULL;
         }
     peer_memory_close(g->peers);
     free(g->board);

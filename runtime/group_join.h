@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * group_join.h: how a rank comes to a group that works, and leaves it. A group comes up in two
- * exchanges. In the first, each member tells where it listens; in between, links are made; the
- * second says that everybody has all of them. A member that can't go on breaks the group: so either
- * all members have it or all get the first failure, in words.
+ * group_join.h: how a rank joins a group and leaves it. A group comes up in two exchanges. In the
+ * first, each member tells the others where it listens; then links are made; the second one tells
+ * all members that every one of them has all its links. A member that can't go on breaks the group:
+ * so either all members have it, or all of them get the sentence of the first failure.
  */
 #ifndef RUNTIME_GROUP_JOIN_H
 #define RUNTIME_GROUP_JOIN_H
 
 #include "runtime/group/group.h"
 
-/* Makes the group (group_create) and connects its members: every one of them calls it. Until
- * deadline_ms (clock_ms). */
+/* Makes the group (group_create) and connects its members, each of which calls it, until
+ * deadline_ms (clock_ms). Another thread may join another group at the same time. On failure the
+ * code is that of the first failure of any member: ML_ERR_PEER, ML_ERR_LINK, ML_ERR_TIMEOUT,
+ * ML_ERR_SYSTEM, ML_ERR_MEMORY and others. */
 int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                int64_t deadline_ms, struct fault *why);
-/* Settles what was started on g, closes its links and frees it; takes NULL. */
+/* Waits for what was started on g, closes its links and frees it; takes NULL. */
 void group_leave(struct group *g);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* runtime_export.c: mlaunch-runtime.so's one export. The table itself is in api.c. */
+/* runtime_export.c: what mlaunch-runtime.so exports: the function that returns the table of
+ * api.c. */
 #include "runtime/api.h"
 #include "runtime/api_table.h"
 

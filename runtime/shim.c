@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shim.c: libmlaunch.so.0, all of it. Programs link it and the launcher preloads it into every
- * rank, so it is a few KB on libc alone, exports ml_* only, and does nothing until the first call:
- * then it opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
+ * shim.c: the whole of libmlaunch.so.0. Programs link it, and the launcher preloads it into every
+ * rank. So it needs libc alone, exports only ml_*, and does nothing until the first call: then it
+ * opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
  */
 #include "common/mlaunch.h"
 #include "runtime/api_table.h"
@@ -22,16 +22,16 @@
 
 #define MODULE "mlaunch-runtime.so"
 
-enum { STATUS_LAUNCH_FAILED = 125 /* mlaunch itself failed, not the program */ };
+enum { STATUS_LAUNCH_FAILED = 125 /* mlaunch failed, not the program */ };
 
-/* Set once, by shim_open; read without a lock by every call. */
+/* Set once, by shim_open(). Every call reads it without a lock. */
 static const struct runtime_table *_Atomic runtime;
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static char open_failure[PATH_MAX + 512]; /* written once, under open_lock */
 
-/* Opens the module beside the shim (the build tree, a copy in a cache) or in mlaunch/ below it (an
- * installation). */
+/* Opens the module, which lies beside the shim (in the build tree, or a copy in a cache) or in
+ * mlaunch/ below it (in an installation). NULL: the reason is in `text`. */
 static void *shim_open_module(char *text, size_t size)
 {
     static const char *const places[] = {"", "mlaunch/"};
@@ -61,6 +61,7 @@ static void *shim_open_module(char *text, size_t size)
     return NULL;
 }
 
+/* Opens the module and returns its table. NULL: the reason is in `text`. */
 static const struct runtime_table *shim_load(char *text, size_t size)
 {
     const struct runtime_table *table;
@@ -104,8 +105,8 @@ static inline const struct runtime_table *shim_runtime(void)
     return __builtin_expect(table != NULL, 1) ? table : shim_open();
 }
 
-/* --eager: the mesh is there before main(), in the process that the agent itself started only: its
- * children inherit the variable, but not the pid. */
+/* --eager: connects to the other ranks before main(), but only in the process that the agent itself
+ * started: its children inherit the variable, but have other pids. */
 static __attribute__((constructor)) void shim_load_eagerly(void)
 {
     const char *eager = getenv("MLAUNCH_EAGER");

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Groups of one need no coordinator; their numbers go down from here, those of the coordinator
- * up. */
+/* The next number of a group of one, which needs no coordinator: these numbers go down from here,
+ * those of the coordinator up. */
 static _Atomic uint32_t next_alone = UINT32_MAX;
 
 static int split_create(struct group *g, uint32_t id, const int *members, int size,
@@ -36,7 +36,8 @@ static int split_alone(struct group *g, int color, struct group **out, struct fa
     return split_create(g, atomic_fetch_sub(&next_alone, 1), g->members, 1, out, why);
 }
 
-/* SPLITTED {group, members}. *members is the caller's to free; NULL: in no group. */
+/* Parses SPLITTED {group, members}. *members: to be freed by the caller; NULL: this rank is in no
+ * group. */
 static int split_parse(const struct world *w, const struct reply *r, uint32_t *id, int **members,
                        int *size, struct fault *why)
 {
@@ -104,7 +105,8 @@ int split_run(struct group *g, int color, int key, struct group **out, struct fa
     if (!rc)
         rc = split_parse(g->world, &reply, &id, &members, &size, why);
     free(reply.payload);
-    /* The parent's part ends here: if the new group doesn't come up, the parent is unharmed. */
+    /* The call on the parent ends here: if the new group does not come up, the parent is
+     * unharmed. */
     rc = call_end(g, rc, why);
     if (!rc && members)
         rc = split_create(g, id, members, size, out, why);

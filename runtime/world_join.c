@@ -22,15 +22,17 @@
 #include <unistd.h>
 
 enum {
-    ANSWER_MS = 5000, /* beyond --init-timeout, for the coordinator's own word on who is missing */
+    ANSWER_MS = 5000, /* beyond --init-timeout: for the coordinator to name the missing ranks */
     LEFT_MS = 2000,   /* for the coordinator to confirm that this rank leaves */
 };
 
-/* What this process is. The lock is held through all of ml_init and ml_finalize. */
-static pthread_mutex_t world_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct world *_Atomic current;
-static int users;          /* ml_init calls that have no ml_finalize yet */
-static bool eager_is_free; /* --eager's was no call of the program: its first one takes it over */
+/* The process's world. */
+static struct {
+    pthread_mutex_t lock;          /* held throughout ml_init and ml_finalize */
+    struct world *_Atomic current; /* may be read without the lock */
+    int users;                     /* ml_init calls without their ml_finalize yet */
+    bool eager_is_free; /* the program's first ml_init takes over what --eager's has counted */
+} joined = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void world_free(struct world *w)
 {
@@ -60,7 +62,7 @@ static int world_allocate_hosts(struct world *w, int size, int hosts, struct fau
     return 0;
 }
 
-/* A process that no launcher started. */
+/* For a process that no launcher started: a world of one. */
 static int world_join_alone(struct world *w, struct fault *why)
 {
     char name[256] = "localhost";
@@ -78,7 +80,7 @@ static int world_join_alone(struct world *w, struct fault *why)
     return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, INT64_MAX, why);
 }
 
-/* Who this process is to be: MLAUNCH_RANK and MLAUNCH_JOB_DIR. */
+/* Reads which rank this process is: MLAUNCH_RANK and MLAUNCH_JOB_DIR. */
 static int world_read_environment(struct world *w, const char *rank_text, struct fault *why)
 {
     const char *dir = getenv("MLAUNCH_JOB_DIR");
@@ -107,7 +109,7 @@ static int world_read_environment(struct world *w, const char *rank_text, struct
     return 0;
 }
 
-/* WELCOME {size, hosts, names}. */
+/* Parses WELCOME {size, hosts, names}. */
 static int world_read_welcome(struct world *w, json_t *welcome, struct fault *why)
 {
     json_t *hosts, *names;
@@ -138,8 +140,8 @@ bad:
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's welcome is damaged");
 }
 
-/* Whether this host has more ranks than processors, if all may use the same; where they share
- * memory, they tell each other which ones (group_join.c). */
+/* Counts the ranks on this host and sets is_crowded if they are more than processors, assuming that
+ * all may use the same ones. Ranks that share memory find out more exactly (group_join.c). */
 static void world_count_processors(struct world *w)
 {
     cpu_set_t set;
@@ -233,27 +235,27 @@ int world_join_init(struct world **out, bool eager, struct fault *why)
     struct world *w;
     int rc = 0;
 
-    pthread_mutex_lock(&world_lock);
-    w = current;
+    pthread_mutex_lock(&joined.lock);
+    w = joined.current;
     if (!w) {
         rc = algorithm_read(why);
         if (!rc)
             rc = world_open(&w, why);
-    } else if (eager_is_free) {
-        users--;
+    } else if (joined.eager_is_free) {
+        joined.users--;
     }
     if (!rc) {
-        users++;
-        eager_is_free = eager;
-        current = w;
+        joined.users++;
+        joined.eager_is_free = eager;
+        joined.current = w;
         *out = w;
     }
-    pthread_mutex_unlock(&world_lock);
+    pthread_mutex_unlock(&joined.lock);
     return rc;
 }
 
-/* Says good-bye and waits for the answer: from then on, to the others, this rank has left and not
- * died. */
+/* Tells the coordinator that this rank leaves and waits for the answer: from then on, for the
+ * others, it has left and not died. */
 static void world_leave(struct world *w)
 {
     if (!w->is_launched || news_tell(w->news, COORD_LEAVE, json_object(), NULL) != 0)
@@ -267,25 +269,25 @@ int world_join_finalize(struct fault *why)
     struct world *w;
     int rc = 0;
 
-    pthread_mutex_lock(&world_lock);
-    w = current;
+    pthread_mutex_lock(&joined.lock);
+    w = joined.current;
     if (!w) {
         rc = fault_set(why, ML_ERR_STATE, "ml_finalize without ml_init");
-    } else if (--users == 0) {
-        current = NULL;
-        eager_is_free = false;
+    } else if (--joined.users == 0) {
+        joined.current = NULL;
+        joined.eager_is_free = false;
         while ((busy = news_busy_group(w->news)))
-            progress_settle(busy); /* before the good-bye: the others still need this rank */
+            progress_settle(busy); /* before leaving: the other ranks still need this one */
         world_leave(w);
         while ((other = news_other_group(w->news, w->group)))
             group_leave(other);
         world_free(w);
     }
-    pthread_mutex_unlock(&world_lock);
+    pthread_mutex_unlock(&joined.lock);
     return rc;
 }
 
 struct world *world_join_current(void)
 {
-    return current;
+    return joined.current;
 }

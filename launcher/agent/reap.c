@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/reap.h"
 
+#include "common/signal_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/report.h"
@@ -13,14 +14,14 @@
 static void describe_end(const struct rank *r, char *text, size_t size)
 {
     const char *host = r->agent->job->host_name;
-    int signal = WTERMSIG(r->status);
+    char killed[SIGNAL_TEXT];
 
     if (WIFEXITED(r->status))
         snprintf(text, size, "exited with status %d on host %s (pid %d)", WEXITSTATUS(r->status),
                  host, (int)r->pid);
     else
-        snprintf(text, size, "was killed by signal %d (%s) on host %s (pid %d)", signal,
-                 strsignal(signal), host, (int)r->pid);
+        snprintf(text, size, "%s on host %s (pid %d)",
+                 signal_text_killed(killed, WTERMSIG(r->status)), host, (int)r->pid);
 }
 
 /* The other ranks hear at once; mlaunch after the rank's last words. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch.h"
+
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/batch/batch_options.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Executable, for systems that run the file itself. */
+/* Makes the file executable, for systems that run it directly. */
 static int file_write(const char *path, const char *script, struct fault *why)
 {
     FILE *to = fopen(path, "we");
@@ -26,7 +27,7 @@ static int file_write(const char *path, const char *script, struct fault *why)
     return err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", path) : 0;
 }
 
-static int submit(const struct batch_options *b, const char *script, struct fault *why)
+static int script_submit(const struct batch_options *b, const char *script, struct fault *why)
 {
     char *id = NULL;
     int rc = batch_submit(&id, b->system, script, why);
@@ -37,7 +38,7 @@ static int submit(const struct batch_options *b, const char *script, struct faul
     return rc;
 }
 
-static int carry_out(const struct batch_options *b, struct fault *why)
+static int script_deliver(const struct batch_options *b, struct fault *why)
 {
     char *script = NULL;
     int rc = batch_script_make(&script, b, why);
@@ -45,7 +46,7 @@ static int carry_out(const struct batch_options *b, struct fault *why)
     if (!rc && b->file)
         rc = file_write(b->file, script, why);
     if (!rc && b->submit)
-        rc = submit(b, script, why);
+        rc = script_submit(b, script, why);
     else if (!rc && !b->file)
         fputs(script, stdout);
     free(script);
@@ -61,7 +62,7 @@ int batch_main(int argc, char **argv)
     if (!rc && b.help)
         batch_options_print_help();
     else if (!rc)
-        rc = carry_out(&b, &why);
+        rc = script_deliver(&b, &why);
     if (rc)
         log_error("batch: %s", why.text);
     batch_options_clear(&b);

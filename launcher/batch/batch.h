@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.h: mlaunch batch: a job script for a batch system, written and submitted. */
+/* batch.h: mlaunch batch writes a job script for a batch system, and submits it. */
 #ifndef LAUNCHER_BATCH_BATCH_H
 #define LAUNCHER_BATCH_BATCH_H
 
-/* argv[0] is "batch". Returns mlaunch's exit status; what is printed is not flushed yet. */
+/* argv[0] is "batch". Prints errors itself and returns the exit status for mlaunch. stdout is not
+ * flushed. */
 int batch_main(int argc, char **argv);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch_options.h"
+
 #include "common/number.h"
 #include "launcher/batch/batch_time.h"
 #include "launcher/options/option_table.h"
@@ -48,7 +49,7 @@ static int set_time(struct batch_options *b, const struct batch_option *spec, co
     return batch_time_parse(&b->time_s, value, why);
 }
 
-/* Batch systems read their lines each in their own way; in these characters they agree. */
+/* Batch systems parse their lines differently; these characters mean the same to all. */
 static int set_plain(struct batch_options *b, const struct batch_option *spec, const char *value,
                      struct fault *why)
 {
@@ -82,7 +83,7 @@ static int set_path(struct batch_options *b, const struct batch_option *spec, co
     return string_copy(&b->file, value, why);
 }
 
-static int add_extra(struct batch_options *b, const struct batch_option *spec, const char *value,
+static int extra_add(struct batch_options *b, const struct batch_option *spec, const char *value,
                      struct fault *why)
 {
     char shown[TEXT_SHOWN];
@@ -90,7 +91,7 @@ static int add_extra(struct batch_options *b, const struct batch_option *spec, c
     (void)spec;
     for (const char *c = value; *c; c++)
         if (iscntrl((unsigned char)*c))
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' holds a control character",
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' contains a control character",
                              text_show(shown, value));
     return string_list_add(&b->extra, value, why);
 }
@@ -115,18 +116,20 @@ static const struct batch_option table[] = {
     {"partition", "P", "partition or queue", set_plain, OF(partition)},
     {"account", "A", "account or project", set_plain, OF(account)},
     {"job-name", "J", "the job's name (default: the program's)", set_plain, OF(job_name)},
-    {"output", "F", "the file for the job's output, named as the system allows", set_plain, OF(output)},
+    {"output", "F",
+     "the file for the job's output, named as the system allows", set_plain, OF(output)},
     {"pe", "NAME", "SGE's parallel environment (mpi)", set_plain, OF(pe)},
-    {"extra", "'...'", "any other options of the system, as they stand; repeats", add_extra, 0},
+    {"extra", "'...'", "any other options of the system, as they stand; repeats", extra_add, 0},
     {"submit", NULL, "submit the script, print the job's number", set_flag, OF(submit)},
     {"help", NULL, "print this", set_flag, OF(help)},
 };
-static const struct batch_option to_file = {"o", "FILE", "write the script there, not to stdout", set_path, 0};
+static const struct batch_option to_file = {"o", "FILE",
+     "write the script there, not to stdout", set_path, 0};
 /* clang-format on */
 
 enum { TABLE = sizeof(table) / sizeof(*table) };
 
-static const struct batch_option *find(const char *word)
+static const struct batch_option *option_of(const char *word)
 {
     size_t length = strcspn(word, "=");
 
@@ -143,7 +146,7 @@ static const struct batch_option *find(const char *word)
     return NULL;
 }
 
-static int take_own(struct batch_reader *r, const struct batch_option *spec, struct fault *why)
+static int own_read(struct batch_reader *r, const struct batch_option *spec, struct fault *why)
 {
     const char *word = r->argv[r->at++], *equals = strchr(word, '='), *value = NULL;
     int rc;
@@ -155,13 +158,14 @@ static int take_own(struct batch_reader *r, const struct batch_option *spec, str
     else if (spec->argument && r->at < r->argc)
         value = r->argv[r->at++];
     if (spec->argument && !value)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s", word, spec->argument);
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
+                         spec->argument);
     rc = spec->set(r->out, spec, value, why);
     return rc ? fault_wrap(why, "%s%s", spec == &to_file ? "-" : "--", spec->name) : 0;
 }
 
-/* An option of run and its value; what is wrong with it is said when all are judged. */
-static int take_run(struct batch_reader *r, struct fault *why)
+/* Takes an option of run and its value. run_check() finds mistakes in them. */
+static int run_read(struct batch_reader *r, struct fault *why)
 {
     const char *word = r->argv[r->at];
     char *name = strndup(word + 2, strcspn(word + 2, "="));
@@ -170,7 +174,7 @@ static int take_run(struct batch_reader *r, struct fault *why)
 
     if (!name)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    o = word[1] == '-' ? option_find(name) : option_find_letter(word[1]);
+    o = word[1] == '-' ? option_table_find(name) : option_table_find_letter(word[1]);
     free(name);
     rc = string_list_add(&r->out->words, r->argv[r->at++], why);
     if (rc || !o || !o->argument || r->at == r->argc)
@@ -180,16 +184,16 @@ static int take_run(struct batch_reader *r, struct fault *why)
     return rc;
 }
 
-static int read_words(struct batch_reader *r, struct fault *why)
+static int words_read(struct batch_reader *r, struct fault *why)
 {
     struct string_list *words = &r->out->words;
     int rc = 0;
 
     while (!rc && r->at < r->argc && r->argv[r->at][0] == '-' &&
            strcmp(r->argv[r->at], "--") != 0) {
-        const struct batch_option *spec = find(r->argv[r->at]);
+        const struct batch_option *spec = option_of(r->argv[r->at]);
 
-        rc = spec ? take_own(r, spec, why) : take_run(r, why);
+        rc = spec ? own_read(r, spec, why) : run_read(r, why);
     }
     if (!rc && r->at < r->argc && strcmp(r->argv[r->at], "run") == 0)
         r->at++;
@@ -198,7 +202,7 @@ static int read_words(struct batch_reader *r, struct fault *why)
     return rc;
 }
 
-static int read_system(struct batch_reader *r, struct fault *why)
+static int system_read(struct batch_reader *r, struct fault *why)
 {
     static const char *const names[] = {"slurm", "pbs", "lsf", "sge"};
     const char *word = r->argc > 1 ? r->argv[1] : "";
@@ -216,15 +220,14 @@ static int read_system(struct batch_reader *r, struct fault *why)
         }
     if (!*word)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "for which batch system? mlaunch batch slurm, pbs, lsf or sge [OPTIONS] "
-                         "PROGRAM [ARG...]");
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "for which batch system? '%s' is not slurm, pbs, lsf or sge",
+                         "no batch system given: mlaunch batch slurm|pbs|lsf|sge [OPTIONS] PROGRAM "
+                         "[ARG...]");
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown batch system '%s': use slurm, pbs, lsf or sge",
                      text_show(shown, word));
 }
 
-/* The program's name, in characters that every system takes. */
-static int name_job(struct batch_options *b, const char *program, struct fault *why)
+/* Names the job as its program, in characters that every batch system accepts. */
+static int job_name_set(struct batch_options *b, const char *program, struct fault *why)
 {
     const char *slash = strrchr(program, '/');
     int rc;
@@ -235,13 +238,13 @@ static int name_job(struct batch_options *b, const char *program, struct fault *
     for (char *c = b->job_name; !rc && *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
             *c = '_';
-    if (!rc && !isalpha((unsigned char)*b->job_name)) /* PBS and SGE want a letter first */
+    if (!rc && !isalpha((unsigned char)*b->job_name)) /* PBS and SGE require a letter first */
         *b->job_name = 'j';
     return rc;
 }
 
-/* What the job will run is judged as mlaunch will judge it there. */
-static int check_run(struct batch_options *b, struct fault *why)
+/* Checks the words of run as mlaunch will check them inside the job. */
+static int run_check(struct batch_options *b, struct fault *why)
 {
     struct options_source from = {0, NULL, environ, NULL, NULL};
     struct string_list words = {0};
@@ -263,18 +266,19 @@ static int check_run(struct batch_options *b, struct fault *why)
     if (!rc && !b->ntasks && !b->nodes && !b->ntasks_per_node)
         b->ntasks = np;
     if (!rc)
-        rc = name_job(b, o->apps[0].argv[0], why);
+        rc = job_name_set(b, o->apps[0].argv[0], why);
     options_destroy(o);
     string_list_clear(&words);
     return rc;
 }
 
-static int check_counts(const struct batch_options *b, struct fault *why)
+static int counts_check(const struct batch_options *b, struct fault *why)
 {
     if (b->system == BATCH_SGE && (b->nodes || b->ntasks_per_node))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "SGE's parallel environment decides how many slots each host gives: say "
-                         "--ntasks, and --pe for an environment that gives what you need");
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "the parallel environment of SGE decides how many slots each host gives: use "
+            "--ntasks, and --pe for an environment that fits");
     if (b->system != BATCH_SGE && b->pe)
         return fault_set(why, ML_ERR_ARGUMENT, "--pe: only SGE has parallel environments");
     if (b->nodes && b->ntasks && b->ntasks < b->nodes)
@@ -294,13 +298,13 @@ int batch_options_parse(struct batch_options *out, int argc, char *const *argv, 
     int rc;
 
     *out = (struct batch_options){0};
-    rc = read_system(&r, why);
+    rc = system_read(&r, why);
     if (!rc && !out->help)
-        rc = read_words(&r, why);
+        rc = words_read(&r, why);
     if (rc || out->help)
         return rc;
-    rc = check_run(out, why);
-    return rc ? rc : check_counts(out, why);
+    rc = run_check(out, why);
+    return rc ? rc : counts_check(out, why);
 }
 
 void batch_options_clear(struct batch_options *b)
@@ -320,11 +324,11 @@ void batch_options_print_help(void)
     puts("usage: mlaunch batch slurm|pbs|lsf|sge [OPTIONS] [run] [OPTIONS OF RUN] [--] PROGRAM "
          "[ARG...]\n"
          "\n"
-         "Writes a job script that starts PROGRAM by mlaunch in what the batch system gives.\n");
+         "Writes a job script that starts PROGRAM with mlaunch on the hosts of the allocation.\n");
     for (size_t i = 0; i < TABLE; i++)
         printf("  --%s %-*s %s\n", table[i].name, 18 - (int)strlen(table[i].name),
                table[i].argument ? table[i].argument : "", table[i].help);
     printf("  -o %-18s %s\n", to_file.argument, to_file.help);
     puts("\n"
-         "Behind the word run all options are those of run, --output too. See mlaunch-batch(1).");
+         "After the word run all options are those of run, --output too. See mlaunch-batch(1).");
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word as any POSIX shell takes it back. */
+/* Writes a word as a POSIX shell reads it. */
 static void word_write(FILE *to, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -28,21 +28,22 @@ static void word_write(FILE *to, const char *word)
     fputc('\'', to);
 }
 
-/* Some systems look for their lines in the whole file, quoted text included. */
+/* Some batch systems look for their options in the whole file, quoted text included. */
 static int words_check(char *const *words, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
     for (; words && *words; words++)
         if (strstr(*words, "\n#"))
-            return fault_set(why, ML_ERR_ARGUMENT,
-                             "'%s' has a line that begins with '#': batch systems would read it as "
-                             "one of theirs",
-                             text_show(shown, *words));
+            return fault_set(
+                why, ML_ERR_ARGUMENT,
+                "'%s' has a line that begins with '#', which batch systems would read as "
+                "an option",
+                text_show(shown, *words));
     return 0;
 }
 
-/* "mlaunch" where that finds us, else our path. */
+/* Returns "mlaunch" if PATH finds this program by it, else the path of this program. */
 static int self_find(char **out, struct fault *why)
 {
     char *found = NULL, here[PATH_MAX], there[PATH_MAX];
@@ -56,7 +57,7 @@ static int self_find(char **out, struct fault *why)
     return string_copy(out, is_found ? "mlaunch" : here, why);
 }
 
-/* With hours as far as they go: PBS and SGE know no days, Slurm needs none. */
+/* Writes hours, minutes and seconds, as PBS and SGE know no days. */
 static void clock_write(FILE *to, int64_t s)
 {
     fprintf(to, "%lld:%02d:%02d\n", (long long)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
@@ -87,8 +88,8 @@ static void slurm_write(FILE *to, const struct batch_options *b)
     fputs("#SBATCH --export=ALL\n", to);
 }
 
-/* One or two kinds of chunks: `count` hosts with `each` slots, and further ones with other numbers.
- */
+/* Writes one or two kinds of chunks: `nodes` hosts with `each` slots, and `more` hosts with
+ * `more_each`. */
 static void select_write(FILE *to, const struct batch_options *b)
 {
     int nodes = b->nodes, each = b->ntasks_per_node, more = 0, more_each = 0;
@@ -171,7 +172,7 @@ static void sge_write(FILE *to, const struct batch_options *b)
     fputs("#$ -j y\n#$ -cwd\n#$ -V\n#$ -S /bin/sh\n", to);
 }
 
-/* The directory in which the job was submitted is where Slurm and LSF begin, and SGE with -cwd. */
+/* Slurm, LSF and, with -cwd, SGE start the script in the directory in which it was submitted. */
 static const struct {
     const char *name, *submit, *head;
     void (*write)(FILE *to, const struct batch_options *b);

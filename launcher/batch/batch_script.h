@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_script.h: the job script itself. */
+/* batch_script.h: makes the text of a job script. */
 #ifndef LAUNCHER_BATCH_BATCH_SCRIPT_H
 #define LAUNCHER_BATCH_BATCH_SCRIPT_H
 
 #include "launcher/batch/batch_options.h"
 
-/* *out: the script, owned by the caller. ML_ERR_ARGUMENT: a word of the program's would be read by
- * the batch system as a line of its own. */
+/* Stores the script in *out, owned by the caller. ML_ERR_ARGUMENT: the batch system would read a
+ * line of one of the program's words as an option. */
 int batch_script_make(char **out, const struct batch_options *b, struct fault *why);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch_submit.h"
+
 #include "launcher/process/program_path.h"
 #include "launcher/text/text_file.h"
 
@@ -22,7 +23,7 @@ static const char *const commands[][3] = {
     [BATCH_SGE] = {"qsub", "-terse"},
 };
 
-/* The script as a file to be read as stdin: no pipe that somebody would have to fill. */
+/* Opens the script as a file for stdin, so that nothing has to write to a pipe meanwhile. */
 static int script_open(const char *script)
 {
     size_t size = strlen(script);
@@ -37,7 +38,7 @@ static int script_open(const char *script)
     return fd;
 }
 
-static int spawn(pid_t *pid, const char *path, const char *const *words, int in, int out)
+static int command_spawn(pid_t *pid, const char *path, const char *const *words, int in, int out)
 {
     posix_spawn_file_actions_t files;
     int err;
@@ -52,7 +53,7 @@ static int spawn(pid_t *pid, const char *path, const char *const *words, int in,
     return err;
 }
 
-/* Reads to the end, keeps the beginning. */
+/* Reads to the end and keeps the beginning. */
 static void answer_read(int fd, char answer[ANSWER])
 {
     char rest[256];
@@ -67,8 +68,8 @@ static void answer_read(int fd, char answer[ANSWER])
     answer[n] = '\0';
 }
 
-static int run(const char *path, const char *const *words, const char *script, char answer[ANSWER],
-               struct fault *why)
+static int command_run(const char *path, const char *const *words, const char *script,
+                       char answer[ANSWER], struct fault *why)
 {
     int pipes[2] = {-1, -1}, in = script_open(script), err = 0, status = 0;
     pid_t pid;
@@ -76,7 +77,7 @@ static int run(const char *path, const char *const *words, const char *script, c
     if (in < 0 || pipe2(pipes, O_CLOEXEC))
         err = errno;
     if (!err)
-        err = spawn(&pid, path, words, in, pipes[1]);
+        err = command_spawn(&pid, path, words, in, pipes[1]);
     if (in >= 0)
         close(in);
     if (pipes[1] >= 0)
@@ -91,14 +92,14 @@ static int run(const char *path, const char *const *words, const char *script, c
     if (err)
         return fault_os(why, ML_ERR_SYSTEM, err, "cannot start %s", path);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return fault_set(why, ML_ERR_REFUSED, "%s did not take the job: %s %d", *words,
+        return fault_set(why, ML_ERR_REFUSED, "%s did not accept the job: %s %d", *words,
                          WIFEXITED(status) ? "status" : "signal",
                          WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     return 0;
 }
 
-/* The job's number out of "12", "12;cluster", "12.server" or "Job <12> is submitted …". */
-static char *find_id(char *answer, enum batch_system system)
+/* Finds the job's number in "12", "12;cluster", "12.server" or "Job <12> is submitted …". */
+static char *id_find(char *answer, enum batch_system system)
 {
     char *at = answer;
 
@@ -119,14 +120,15 @@ int batch_submit(char **id, enum batch_system system, const char *script, struct
     int rc = program_path_find(&path, *words, why);
 
     if (!rc)
-        rc = run(path, words, script, answer, why);
+        rc = command_run(path, words, script, answer, why);
     free(path);
     if (rc)
         return rc;
     text_show(shown, answer);
-    found = find_id(answer, system);
+    found = id_find(answer, system);
     if (!found)
         return fault_set(why, ML_ERR_REFUSED,
-                         "%s took the job, but its answer is not understood: '%s'", *words, shown);
+                         "%s accepted the job, but its answer was not understood: '%s'", *words,
+                         shown);
     return string_copy(id, found, why);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_submit.h: a job script handed to its batch system. */
+/* batch_submit.h: submits a job script to its batch system. */
 #ifndef LAUNCHER_BATCH_BATCH_SUBMIT_H
 #define LAUNCHER_BATCH_BATCH_SUBMIT_H
 
 #include "launcher/batch/batch_options.h"
 
-/* *id: the job's number as the system's other commands take it; owned by the caller. What the
- * system's command complains of goes to stderr. */
+/* Runs the submit command of the batch system, whose messages go to stderr. *id is the job's number
+ * as its other commands take it, owned by the caller. ML_ERR_REFUSED: the command failed or its
+ * answer cannot be parsed. */
 int batch_submit(char **id, enum batch_system system, const char *script, struct fault *why);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch_time.h"
+
 #include "common/number.h"
 #include "launcher/text/text_file.h"
 
@@ -9,8 +10,9 @@
 
 enum { PARTS = 3, PART_LIMIT = 1000000 };
 
-/* The numbers between the colons; how many, or 0 if they are none. Changes `text`. */
-static int read_parts(int64_t parts[PARTS], char *text)
+/* Parses the numbers between the colons. Returns how many there are; 0: one is malformed. Changes
+ * `text`. */
+static int parts_read(int64_t parts[PARTS], char *text)
 {
     int n = 0;
     char *part;
@@ -23,7 +25,7 @@ static int read_parts(int64_t parts[PARTS], char *text)
     return n;
 }
 
-static bool parse(int64_t *seconds, char *text)
+static bool time_parse(int64_t *seconds, char *text)
 {
     static const int64_t plain[PARTS][PARTS] = {{60}, {60, 1}, {3600, 60, 1}};
     static const int64_t behind_days[PARTS] = {3600, 60, 1};
@@ -38,7 +40,7 @@ static bool parse(int64_t *seconds, char *text)
             return false;
         text = dash + 1;
     }
-    n = read_parts(parts, text);
+    n = parts_read(parts, text);
     if (n == 0)
         return false;
     units = dash ? behind_days : plain[n - 1];
@@ -53,9 +55,9 @@ int batch_time_parse(int64_t *seconds, const char *text, struct fault *why)
     char copy[64], shown[TEXT_SHOWN];
 
     snprintf(copy, sizeof(copy), "%s", text);
-    if (strlen(text) >= sizeof(copy) || !parse(seconds, copy))
+    if (strlen(text) >= sizeof(copy) || !time_parse(seconds, copy))
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is no time, such as 90 (minutes), 1:30:00 or 2-12:00",
+                         "'%s' is not a time limit such as 90 (minutes), 1:30:00 or 2-12:00",
                          text_show(shown, text));
     return 0;
 }

@@ -5,12 +5,12 @@
 #include <string.h>
 
 enum {
-    WINDOW = 64,             /* messages on their way, as OSU's osu_bw has it */
-    WINDOW_BYTES = 64 << 20, /* but no more than this at once */
+    WINDOW = 64,             /* messages in flight, as in OSU's osu_bw */
+    WINDOW_BYTES = 64 << 20, /* at most, in flight */
     ALIGNMENT = 4096,
 };
 
-static bool shares_out(enum bench_kind kind)
+static bool kind_has_shares(enum bench_kind kind)
 {
     return kind == BENCH_ALL_GATHER || kind == BENCH_REDUCE_SCATTER || kind == BENCH_ALL_TO_ALL;
 }
@@ -19,7 +19,7 @@ static void sizes_set(struct bench_case *c, size_t size)
 {
     size_t element = bench_options_type_size(c->options->type), parts = 1;
 
-    if (shares_out(c->options->kind))
+    if (kind_has_shares(c->options->kind))
         parts = (size_t)c->ranks;
     c->count = size / element / parts;
     if (!c->count && size)
@@ -74,8 +74,8 @@ void bench_case_close(struct bench_case *c)
     c->in = c->out = NULL;
 }
 
-/* There and back: lat is half of it. */
-static int run_lat(struct bench_case *c)
+/* Sends a message there and back; lat is half of the time. */
+static int lat_run(struct bench_case *c)
 {
     int rc;
 
@@ -89,8 +89,8 @@ static int run_lat(struct bench_case *c)
     return rc ? rc : ml_send(c->world, c->in, c->bytes, 0);
 }
 
-/* A window of messages one way, and one word back. */
-static int run_bw(struct bench_case *c)
+/* Sends a window of messages one way, and one word back. */
+static int bw_run(struct bench_case *c)
 {
     int rc = 0, word = 0;
 
@@ -128,9 +128,9 @@ int bench_case_run(struct bench_case *c)
     case BENCH_SENDRECV:
         return ml_sendrecv(c->world, c->in, c->bytes, next, c->out, c->bytes, last);
     case BENCH_LAT:
-        return run_lat(c);
+        return lat_run(c);
     case BENCH_BW:
-        return run_bw(c);
+        return bw_run(c);
     }
     return ML_ERR_ARGUMENT;
 }

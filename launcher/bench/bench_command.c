@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the next word belongs to run's option `word`. What is no option at all is left to run's reader, which says
- * so. */
+/* True if the next word is the value of run's option `word`. Unknown options are left to the reader
+ * of run's options, which refuses them. */
 static bool run_takes_value(const char *word)
 {
     const struct option *option;
@@ -18,18 +18,18 @@ static bool run_takes_value(const char *word)
     if (strcmp(word, "-np") == 0)
         return true;
     if (word[1] == '-') {
-        option = strchr(word, '=') ? NULL : option_find(word + 2);
+        option = strchr(word, '=') ? NULL : option_table_find(word + 2);
         return option && option->argument;
     }
     for (const char *c = word + 1; *c; c++) {
-        option = option_find_letter(*c);
+        option = option_table_find_letter(*c);
         if (!option || option->argument)
             return option && !c[1];
     }
     return false;
 }
 
-/* bench's words and run's, apart. */
+/* Sorts the words into those of bench and those of run. */
 static int words_sort(struct string_list *run, struct string_list *bench, char *const *words,
                       struct fault *why)
 {
@@ -52,7 +52,7 @@ static int words_sort(struct string_list *run, struct string_list *bench, char *
     return rc;
 }
 
-/* Rank 0 alone speaks, for people and programs: no labels, unless asked for. */
+/* Only rank 0 prints, for people and programs, so the output has no labels unless asked for. */
 static int words_begin(struct string_list *run, const char *mlaunch, struct fault *why)
 {
     const char *const first[] = {mlaunch, "run", "--output", "raw", "--stdin", "none"};
@@ -73,7 +73,7 @@ int bench_command_words(char ***out, int argc, char *const *argv, struct fault *
     if (!rc)
         rc = words_sort(&run, &bench, argv + (argc < 2 ? argc : 2), why);
     if (!rc)
-        rc = string_list_release(&bench, &words, why); /* an array even if nothing was said */
+        rc = string_list_release(&bench, &words, why); /* an array even if there are no words */
     if (!rc)
         rc = bench_options_parse(&checked, words, why);
     if (!rc)
@@ -92,25 +92,26 @@ int bench_command_words(char ***out, int argc, char *const *argv, struct fault *
 
 void bench_command_print_help(void)
 {
-    puts("usage: mlaunch bench [OPERATION] [OPTIONS]\n"
-         "\n"
-         "Measures one operation over a range of sizes, as NCCL's and OSU's tests do. OPERATION: "
-         "all_reduce\n"
-         "(default), all_gather, reduce_scatter, reduce, all_to_all, broadcast, barrier, "
-         "sendrecv, lat,\nbw.\n"
-         "\n"
-         "  -b SIZE, -e SIZE, -f N      from -b (8) to -e (64M), each N (2) times the one before\n"
-         "      --sizes LIST            these sizes: 8,1024,64K\n"
-         "      --type TYPE             float32, float16, bfloat16, int32, ... (default: float32)\n"
-         "      --op OP                 sum, prod, min, max, and, or, xor (default: sum)\n"
-         "      --memory plain|alloc    buffers of malloc or of ml_alloc (default: plain)\n"
-         "      --check                 compare results with what they must be; wrong ones: status "
-         "1\n"
-         "      --csv, --json           for programs\n"
-         "      --stress ROUNDS         ROUNDS iterations a size, each printed, outliers flagged\n"
-         "      --plot FILE.svg         a picture too, on rank 0's host\n"
-         "      --tune                  every algorithm of the operation at every size, and where "
-         "each is the fastest\n"
-         "\n"
-         "And run's options: -n, -H, --hostfile, --backend and all others (mlaunch --help).");
+    puts(
+        "usage: mlaunch bench [OPERATION] [OPTIONS]\n"
+        "\n"
+        "Measures one operation over a range of sizes, as the tests of NCCL and OSU do. OPERATION: "
+        "all_reduce\n"
+        "(default), all_gather, reduce_scatter, reduce, all_to_all, broadcast, barrier, "
+        "sendrecv, lat,\nbw.\n"
+        "\n"
+        "  -b SIZE, -e SIZE, -f N      from -b (8) to -e (64M), each N (2) times the one before\n"
+        "      --sizes LIST            these sizes: 8,1024,64K\n"
+        "      --type TYPE             float32, float16, bfloat16, int32, ... (default: float32)\n"
+        "      --op OP                 sum, prod, min, max, and, or, xor (default: sum)\n"
+        "      --memory plain|alloc    buffers of malloc or of ml_alloc (default: plain)\n"
+        "      --check                 compare the results with the right ones; status 1 if they "
+        "differ\n"
+        "      --csv, --json           for programs\n"
+        "      --stress ROUNDS         ROUNDS iterations a size, each printed, outliers flagged\n"
+        "      --plot FILE.svg         a picture too, on rank 0's host\n"
+        "      --tune                  every algorithm of the operation at every size, and where "
+        "each is the fastest\n"
+        "\n"
+        "And run's options: -n, -H, --hostfile, --backend and all others (mlaunch --help).");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_main.c: mlaunch-bench, the program whose ranks `mlaunch bench` starts. Rank 0 prints. */
+/* bench_main.c: mlaunch-bench, the program that `mlaunch bench` runs. Rank 0 prints. */
 #include "launcher/bench/bench_report.h"
 #include "launcher/bench/plot.h"
 #include "launcher/bench/tune.h"
@@ -9,9 +9,9 @@
 
 enum { STATUS_ERRORS = 1, STATUS_FAILED = 2 };
 
-/* Measures all sizes. *errors: what --check found in all. */
-static int measure_all(const struct bench_options *o, ml_group *world, struct bench_result *all,
-                       uint64_t *errors, struct fault *why)
+/* Measures all sizes. *errors is the number of wrong elements that --check found. */
+static int sizes_measure(const struct bench_options *o, ml_group *world, struct bench_result *all,
+                         uint64_t *errors, struct fault *why)
 {
     int ranks = ml_size(world), rc = 0;
     bool prints = ml_rank(world) == 0;
@@ -37,36 +37,36 @@ static int measure_all(const struct bench_options *o, ml_group *world, struct be
     return rc;
 }
 
-static int bench(const struct bench_options *o, ml_group *world, uint64_t *errors,
-                 struct fault *why)
+static int bench_run(const struct bench_options *o, ml_group *world, uint64_t *errors,
+                     struct fault *why)
 {
     struct bench_result *all;
     int rc;
 
     if (ml_size(world) < 2 && (o->kind == BENCH_LAT || o->kind == BENCH_BW))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s needs at least two ranks: say -n 2",
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs at least two ranks: use -n 2",
                          bench_options_kind_name(o->kind));
     all = calloc((size_t)o->size_count, sizeof(*all));
     if (!all)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = measure_all(o, world, all, errors, why);
+    rc = sizes_measure(o, world, all, errors, why);
     for (int i = 0; i < o->size_count; i++)
         measure_clear(&all[i]);
     free(all);
     return rc;
 }
 
-/* What all ranks find alike is said by rank 0 alone. The others wait until it has: the first one that ended would take it
-   along. */
-static void complain(ml_group *world, int rc, const struct fault *why)
+/* A mistake that all ranks find is printed by rank 0 alone. The others wait until it has done so,
+ * as the first rank to end with a failure would end rank 0 too. */
+static void failure_print(ml_group *world, int rc, const struct fault *why)
 {
-    bool alike = world && rc == ML_ERR_ARGUMENT;
+    bool is_everywhere = world && rc == ML_ERR_ARGUMENT;
 
-    if (alike && ml_rank(world) > 0 && ml_barrier(world) == 0)
+    if (is_everywhere && ml_rank(world) > 0 && ml_barrier(world) == 0)
         return;
     fprintf(stderr, "mlaunch-bench: %s\n", why->text);
-    if (alike && ml_rank(world) == 0)
-        (void)ml_barrier(world); /* a failure changes nothing */
+    if (is_everywhere && ml_rank(world) == 0)
+        (void)ml_barrier(world); /* its failure would change nothing */
 }
 
 int main(int argc, char **argv)
@@ -89,12 +89,12 @@ int main(int argc, char **argv)
             fault_set(&why, rc, "%s", ml_error());
     }
     if (!rc)
-        rc = bench(&o, world, &errors, &why);
+        rc = bench_run(&o, world, &errors, &why);
     if (rc) {
-        complain(world, rc, &why);
+        failure_print(world, rc, &why);
         return STATUS_FAILED;
     }
-    /* Who ends first with a failure takes rank 0 along, which still writes. */
+    /* The first rank to end with a failure would end rank 0, which is still writing. */
     if (errors)
         (void)ml_barrier(world);
     if (ml_finalize())

@@ -43,7 +43,7 @@ bool bench_options_kind_reduces(enum bench_kind kind)
     return kind == BENCH_ALL_REDUCE || kind == BENCH_REDUCE_SCATTER || kind == BENCH_REDUCE;
 }
 
-/* -1: none of them. */
+/* The index of `word` in `words`; -1: it is not among them. */
 static int word_find(const char *const *words, const char *word)
 {
     for (int i = 0; words[i]; i++) {
@@ -53,7 +53,7 @@ static int word_find(const char *const *words, const char *word)
     return -1;
 }
 
-/* How many bits a size's last letter shifts it; 0: it is none of ours. */
+/* The number of bits by which the last letter of a size shifts it; 0: the letter is no suffix. */
 static int suffix_shift(char letter)
 {
     switch (letter) {
@@ -71,7 +71,7 @@ static int suffix_shift(char letter)
     }
 }
 
-/* "64", "64K", "64M", "64G": `length` characters of text. */
+/* Parses "64", "64K", "64M" or "64G": `length` characters of text. */
 static bool size_parse(const char *text, size_t length, int64_t *out)
 {
     int shift = length ? suffix_shift(text[length - 1]) : 0;
@@ -89,14 +89,14 @@ static bool size_parse(const char *text, size_t length, int64_t *out)
     return true;
 }
 
-/* What the options said, before the sizes are listed. */
+/* The options read so far, before the sizes are listed. */
 struct reading {
     struct bench_options *out;
     int64_t first, last, factor;
     bool has_range;
 };
 
-static int bad_value(const char *name, const char *value, const char *want, struct fault *why)
+static int value_refuse(const char *name, const char *value, const char *want, struct fault *why)
 {
     return fault_set(why, ML_ERR_ARGUMENT, "%s: '%.100s' is not %s", name, value, want);
 }
@@ -106,7 +106,7 @@ static int set_first(struct reading *r, const char *name, const char *value, str
     r->has_range = true;
     return size_parse(value, strlen(value), &r->first)
                ? 0
-               : bad_value(name, value, "a size such as 8, 64K or 1M", why);
+               : value_refuse(name, value, "a size such as 8, 64K or 1M", why);
 }
 
 static int set_last(struct reading *r, const char *name, const char *value, struct fault *why)
@@ -114,7 +114,7 @@ static int set_last(struct reading *r, const char *name, const char *value, stru
     r->has_range = true;
     return size_parse(value, strlen(value), &r->last)
                ? 0
-               : bad_value(name, value, "a size such as 8, 64K or 1M", why);
+               : value_refuse(name, value, "a size such as 8, 64K or 1M", why);
 }
 
 static int set_factor(struct reading *r, const char *name, const char *value, struct fault *why)
@@ -122,7 +122,7 @@ static int set_factor(struct reading *r, const char *name, const char *value, st
     r->has_range = true;
     return number_parse(value, 2, FACTOR_MOST, &r->factor)
                ? 0
-               : bad_value(name, value, "a factor from 2 on", why);
+               : value_refuse(name, value, "a factor of 2 or more", why);
 }
 
 static int set_sizes(struct reading *r, const char *name, const char *value, struct fault *why)
@@ -136,7 +136,7 @@ static int set_sizes(struct reading *r, const char *name, const char *value, str
         if (o->size_count == BENCH_SIZES)
             return fault_set(why, ML_ERR_ARGUMENT, "%s: more than %d sizes", name, BENCH_SIZES);
         if (!size_parse(at, length, &o->sizes[o->size_count++]))
-            return bad_value(name, value, "a list of sizes such as 8,1024,64K", why);
+            return value_refuse(name, value, "a list of sizes such as 8,1024,64K", why);
         at += length;
         if (!*at)
             return 0;
@@ -148,7 +148,7 @@ static int set_type(struct reading *r, const char *name, const char *value, stru
     int i = word_find(type_names, value);
 
     if (i < 0)
-        return bad_value(name, value, "a type such as int32, float16, bfloat16 or float32", why);
+        return value_refuse(name, value, "a type such as int32, float16, bfloat16 or float32", why);
     r->out->type = (ml_type)i;
     return 0;
 }
@@ -158,7 +158,7 @@ static int set_op(struct reading *r, const char *name, const char *value, struct
     int i = word_find(op_names, value);
 
     if (i < 0)
-        return bad_value(name, value, "sum, prod, min, max, and, or or xor", why);
+        return value_refuse(name, value, "sum, prod, min, max, and, or or xor", why);
     r->out->op = (ml_op)i;
     return 0;
 }
@@ -168,7 +168,7 @@ static int set_memory(struct reading *r, const char *name, const char *value, st
     r->out->uses_alloc = strcmp(value, "alloc") == 0;
     return r->out->uses_alloc || strcmp(value, "plain") == 0
                ? 0
-               : bad_value(name, value, "plain or alloc", why);
+               : value_refuse(name, value, "plain or alloc", why);
 }
 
 static int set_check(struct reading *r, const char *name, const char *value, struct fault *why)
@@ -205,7 +205,7 @@ static int set_stress(struct reading *r, const char *name, const char *value, st
     int64_t rounds;
 
     if (!number_parse(value, 1, ROUNDS_MOST, &rounds))
-        return bad_value(name, value, "a number of rounds", why);
+        return value_refuse(name, value, "a number of rounds", why);
     r->out->stress = (int)rounds;
     return 0;
 }
@@ -213,7 +213,7 @@ static int set_stress(struct reading *r, const char *name, const char *value, st
 static int set_plot(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     if (!*value)
-        return bad_value(name, value, "a file's name", why);
+        return value_refuse(name, value, "a file's name", why);
     r->out->plot = value;
     return 0;
 }
@@ -238,7 +238,7 @@ static bool is_named(const struct bench_option *s, const char *word)
            (!word[length] || (word[length] == '=' && word[1] == '-'));
 }
 
-static const struct bench_option *option_named(const char *word)
+static const struct bench_option *option_of(const char *word)
 {
     for (const struct bench_option *s = option_table; s->name; s++) {
         if (is_named(s, word))
@@ -249,31 +249,31 @@ static const struct bench_option *option_named(const char *word)
 
 bool bench_options_has(const char *word, bool *takes_value)
 {
-    const struct bench_option *s = option_named(word);
+    const struct bench_option *s = option_of(word);
 
     *takes_value = s && s->takes_value;
     return s != NULL;
 }
 
-static int read_option(struct reading *r, char *const **words, struct fault *why)
+static int option_read(struct reading *r, char *const **words, struct fault *why)
 {
     const char *word = **words, *value = strchr(word, '=');
-    const struct bench_option *s = option_named(word);
+    const struct bench_option *s = option_of(word);
 
     if (!s)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "bench knows no option %.100s; mlaunch bench --help lists all", word);
+        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %.100s; see mlaunch bench --help",
+                         word);
     if (value && !s->takes_value)
         return fault_set(why, ML_ERR_ARGUMENT, "%s takes no value", s->name);
     if (value)
         value++;
     else if (s->takes_value && !(value = *++*words))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value", s->name);
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value", s->name);
     ++*words;
     return s->set(r, s->name, value, why);
 }
 
-static int list_sizes(struct reading *r, struct fault *why)
+static int sizes_list(struct reading *r, struct fault *why)
 {
     struct bench_options *o = r->out;
 
@@ -286,16 +286,18 @@ static int list_sizes(struct reading *r, struct fault *why)
     if (o->size_count)
         return 0;
     if (r->first > r->last)
-        return fault_set(why, ML_ERR_ARGUMENT, "-b is larger than -e: there is no size to measure");
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "-b is larger than -e, so there is no size to measure");
     if (!r->first)
-        return fault_set(why, ML_ERR_ARGUMENT, "-b 0 leads nowhere; try --sizes 0");
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "-b must be greater than 0; for empty messages use --sizes 0");
     for (int64_t size = r->first; size <= r->last && o->size_count < BENCH_SIZES; size *= r->factor)
         o->sizes[o->size_count++] = size;
     return 0;
 }
 
 /* The algorithms are listed in tune.c. */
-static int check_tune(const struct bench_options *o, struct fault *why)
+static int tune_check(const struct bench_options *o, struct fault *why)
 {
     if (o->form != BENCH_TABLE || o->stress || o->plot || o->check)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -321,7 +323,7 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
         int kind = word_find(kind_names, *words);
 
         if (**words == '-') {
-            rc = read_option(&r, &words, why);
+            rc = option_read(&r, &words, why);
         } else if (kind < 0 || has_kind) {
             rc = fault_set(why, ML_ERR_ARGUMENT,
                            "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, "
@@ -334,9 +336,9 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
         }
     }
     if (!rc)
-        rc = list_sizes(&r, why);
+        rc = sizes_list(&r, why);
     if (!rc && o.tune)
-        rc = check_tune(&o, why);
+        rc = tune_check(&o, why);
     if (!rc && o.plot && o.kind == BENCH_BARRIER)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--plot draws by size, and a barrier has none");
     if (!rc)

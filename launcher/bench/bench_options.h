@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_options.h: what `mlaunch bench` is to measure: read by mlaunch, which refuses nonsense before anything starts, and
- * again by each rank. */
+/* bench_options.h: what `mlaunch bench` measures. mlaunch reads the options to refuse mistakes
+ * before anything starts, and each rank reads them again. */
 #ifndef LAUNCHER_BENCH_BENCH_OPTIONS_H
 #define LAUNCHER_BENCH_BENCH_OPTIONS_H
 
@@ -33,23 +33,29 @@ struct bench_options {
     ml_type type;
     ml_op op;
     bool check;
-    bool uses_alloc; /* the buffers are ml_alloc's, not malloc's */
+    bool uses_alloc; /* buffers from ml_alloc(), not from malloc() */
     enum bench_form form;
-    int stress;       /* rounds; 0: no */
-    bool tune;        /* every algorithm of the operation instead of the one that the table has */
-    const char *plot; /* a file's path, one of the words; or NULL */
+    int stress;       /* rounds; 0: off */
+    bool tune;        /* measure every algorithm of the operation */
+    const char *plot; /* a file's path, not owned: one of the words; or NULL */
 };
 
-/* Whether `word` is an option of bench; *takes_value: the next word is its value, unless "=" is in it. */
+/* True if `word` is an option of bench. *takes_value: its value is the next word, or follows
+ * "=". */
 bool bench_options_has(const char *word, bool *takes_value);
 
-/* `words`: NULL-terminated. ML_ERR_ARGUMENT in words. */
+/* Parses `words`, NULL-terminated, which must outlive *out. *out is set on success only.
+ * ML_ERR_ARGUMENT. */
 int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why);
 
+/* Static strings, as the command line has them. */
 const char *bench_options_kind_name(enum bench_kind kind);
 const char *bench_options_type_name(ml_type type);
-size_t bench_options_type_size(ml_type type);
 const char *bench_options_op_name(ml_op op);
+
+size_t bench_options_type_size(ml_type type); /* bytes */
+
+/* True for operations that combine elements, by `op`. */
 bool bench_options_kind_reduces(enum bench_kind kind);
 
 #endif

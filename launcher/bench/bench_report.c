@@ -7,7 +7,7 @@
 
 enum { BAR = 50 };
 
-/* An iteration that took this many times the median is flagged. */
+/* An iteration that takes at least this many times the median is flagged. */
 static const double outlier = 3;
 
 static const char *type_of(const struct bench_options *o)
@@ -25,7 +25,7 @@ static void table_begin(const struct bench_options *o, int ranks)
            "bytes", "count", "min", "median", "p99", "algbw", "busbw", "errors");
 }
 
-/* How many times the median an iteration took. */
+/* The time of an iteration, as a multiple of the median. */
 static double times_median(const struct bench_result *r, int i)
 {
     return r->median_us > 0 ? r->us[i] / r->median_us : 0;
@@ -54,7 +54,7 @@ static void table_row(const struct bench_options *o, const struct bench_result *
         printf("%8s\n", "-");
 }
 
-/* Bus bandwidths as bars. */
+/* Prints the bus bandwidths as bars. */
 static void table_end(const struct bench_result *all, int count)
 {
     double most = 0;
@@ -72,7 +72,7 @@ static void table_end(const struct bench_result *all, int count)
     }
 }
 
-/* With --stress: a row a round. */
+/* With --stress: one row per round. */
 static void csv_rounds(const struct bench_options *o, int ranks, const struct bench_result *r)
 {
     for (int i = 0; i < r->iterations; i++)
@@ -90,7 +90,7 @@ static void csv_row(const struct bench_options *o, int ranks, const struct bench
     puts("");
 }
 
-/* With --stress: every round, and the numbers of those that are outliers. */
+/* With --stress: all rounds, and the numbers of the outliers. */
 static void json_rounds(const struct bench_result *r)
 {
     const char *comma = "";

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_report.h: the results as a table with a chart, as CSV or as JSON, on stdout. */
+/* bench_report.h: prints results to stdout as a table with a chart, as CSV or as JSON. Rank 0
+ * calls. */
 #ifndef LAUNCHER_BENCH_BENCH_REPORT_H
 #define LAUNCHER_BENCH_BENCH_REPORT_H
 
 #include "launcher/bench/measure.h"
 
+/* Prints what comes before the results. `ranks` is the size of the job, here and below. */
 void bench_report_begin(const struct bench_options *o, int ranks);
+
+/* Prints the result for one size and flushes it. */
 void bench_report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
                       bool is_first);
+
+/* Prints what comes after the results: in the table, a chart of all `count` bandwidths. */
 void bench_report_end(const struct bench_options *o, const struct bench_result *all, int count);
 
 #endif

@@ -19,8 +19,8 @@ static int call_failed(struct fault *why, int rc)
     return fault_set(why, rc, "%s", ml_error());
 }
 
-/* One iteration's time at this rank. */
-static int iterate(struct bench_case *c, double *us, struct fault *why)
+/* Runs one iteration and stores its time at this rank. */
+static int iteration_run(struct bench_case *c, double *us, struct fault *why)
 {
     int64_t begin;
     int rc = ml_barrier(c->world);
@@ -32,14 +32,15 @@ static int iterate(struct bench_case *c, double *us, struct fault *why)
     return rc ? call_failed(why, rc) : 0;
 }
 
-/* As many as fit in the budget, by the last warm-up's time; all ranks alike. */
+/* Chooses as many iterations as fit in the budget, by the time of the last warm-up. All ranks
+ * choose the same number. */
 static int iterations_choose(struct bench_case *c, int *iterations, struct fault *why)
 {
     double us = 0, most_us = 0;
     int rc = 0;
 
     for (int i = 0; i < WARM_UP && !rc; i++)
-        rc = iterate(c, &us, why);
+        rc = iteration_run(c, &us, why);
     if (!rc) {
         rc = ml_all_reduce(c->world, &us, &most_us, 1, ML_FLOAT64, ML_MAX);
         if (rc)
@@ -54,21 +55,21 @@ static int iterations_choose(struct bench_case *c, int *iterations, struct fault
     return rc;
 }
 
-/* The processes of a job that has just begun are still moved between processors, and its connections are new: what
- * is measured first runs as often before, and doesn't count. */
-static int warm_up(struct bench_case *c, int iterations, struct fault *why)
+/* Right after the start of a job its processes still move between processors and its connections
+ * are new. So the first size runs as many iterations before it is measured. */
+static int first_warm_up(struct bench_case *c, int iterations, struct fault *why)
 {
     static bool is_warm;
     double us;
     int rc = 0;
 
     for (int i = 0; i < iterations && !is_warm && !c->options->stress && !rc; i++)
-        rc = iterate(c, &us, why);
+        rc = iteration_run(c, &us, why);
     is_warm = true;
     return rc;
 }
 
-static int time_all(struct bench_case *c, struct bench_result *r, struct fault *why)
+static int iterations_time(struct bench_case *c, struct bench_result *r, struct fault *why)
 {
     double *mine = calloc((size_t)r->iterations, sizeof(*mine));
     int rc = 0;
@@ -77,7 +78,7 @@ static int time_all(struct bench_case *c, struct bench_result *r, struct fault *
     if (!mine || !r->us)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < r->iterations && !rc; i++)
-        rc = iterate(c, &mine[i], why);
+        rc = iteration_run(c, &mine[i], why);
     if (!rc) {
         rc = ml_all_reduce(c->world, mine, r->us, (size_t)r->iterations, ML_FLOAT64, ML_MAX);
         if (rc)
@@ -87,14 +88,14 @@ static int time_all(struct bench_case *c, struct bench_result *r, struct fault *
     return rc;
 }
 
-static int compare(const void *a, const void *b)
+static int double_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
 
-static int summarize(struct bench_result *r, struct fault *why)
+static int times_summarize(struct bench_result *r, struct fault *why)
 {
     size_t n = (size_t)r->iterations;
     double *sorted = malloc(n * sizeof(*sorted));
@@ -102,7 +103,7 @@ static int summarize(struct bench_result *r, struct fault *why)
     if (!sorted)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     memcpy(sorted, r->us, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), compare);
+    qsort(sorted, n, sizeof(*sorted), double_compare);
     r->min_us = sorted[0];
     r->median_us = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
     r->p99_us = sorted[(n * 99 + 99) / 100 - 1];
@@ -110,8 +111,8 @@ static int summarize(struct bench_result *r, struct fault *why)
     return 0;
 }
 
-/* What an algorithm must at least move over the slowest link, for each byte of the operation: nccl-tests,
- * doc/PERFORMANCE.md. */
+/* The bytes that any algorithm must move over the slowest link, for each byte of the operation:
+ * nccl-tests, doc/PERFORMANCE.md. */
 static double bus_factor(enum bench_kind kind, int ranks)
 {
     switch (kind) {
@@ -126,7 +127,7 @@ static double bus_factor(enum bench_kind kind, int ranks)
     }
 }
 
-/* Of lat and bw a call is more than the one message that is meant. */
+/* The messages of one call: lat and bw report the time of one. */
 static double messages_of(const struct bench_case *c)
 {
     switch (c->options->kind) {
@@ -139,7 +140,7 @@ static double messages_of(const struct bench_case *c)
     }
 }
 
-static int check(struct bench_case *c, struct bench_result *r, struct fault *why)
+static int result_check(struct bench_case *c, struct bench_result *r, struct fault *why)
 {
     uint64_t mine = 0;
     int rc = 0;
@@ -165,15 +166,15 @@ int measure_size(struct bench_result *out, const struct bench_options *o, ml_gro
     r.count = c.count;
     rc = iterations_choose(&c, &r.iterations, why);
     if (!rc)
-        rc = warm_up(&c, r.iterations, why);
+        rc = first_warm_up(&c, r.iterations, why);
     if (!rc)
-        rc = time_all(&c, &r, why);
+        rc = iterations_time(&c, &r, why);
     for (int i = 0; i < r.iterations && !rc; i++)
         r.us[i] /= messages_of(&c);
     if (!rc)
-        rc = check(&c, &r, why);
+        rc = result_check(&c, &r, why);
     if (!rc)
-        rc = summarize(&r, why);
+        rc = times_summarize(&r, why);
     if (!rc && r.median_us > 0)
         r.algorithm_gbps = (double)r.bytes / r.median_us / 1000;
     r.bus_gbps = r.algorithm_gbps * bus_factor(o->kind, c.ranks);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measure.h: the timing. Before each iteration stands a barrier; each rank times its own call; an iteration's time is the
- * maximum over the ranks, taken after the last one, so that it disturbs none.
+ * measure.h: times an operation at one size. A barrier precedes each iteration, and each rank times
+ * its own call. The time of an iteration is the maximum over the ranks, which is computed after the
+ * last iteration, so that it disturbs none.
  */
 #ifndef LAUNCHER_BENCH_MEASURE_H
 #define LAUNCHER_BENCH_MEASURE_H
@@ -10,14 +11,15 @@
 
 struct bench_result {
     size_t bytes, count;
-    double *us; /* per iteration, in their order, of one message where one is meant */
+    double *us; /* owned: of each iteration; for lat and bw, of one message */
     int iterations;
     double min_us, median_us, p99_us;
-    double algorithm_gbps, bus_gbps; /* 10^9 bytes a second, by the median */
+    double algorithm_gbps, bus_gbps; /* 10^9 bytes per second, of the median */
     uint64_t errors;                 /* of all ranks; with --check */
 };
 
-/* ML_ERR_* with a sentence if a call failed at this rank. */
+/* Measures one size; all ranks of the job call it. *out is set on success only; free it with
+ * measure_clear(). Returns the ML_ERR_* of a call that failed at this rank. */
 int measure_size(struct bench_result *out, const struct bench_options *o, ml_group *world,
                  size_t size, struct fault *why);
 void measure_clear(struct bench_result *r);

@@ -8,10 +8,9 @@ enum {
     CANARY = 0xa5, /* fills `out` before the call */
 };
 
-/* --- reduced ------------------------------------------------------------------------------------
- */
+/* --- reduced ---------------------------------------------------------------------------------- */
 
-/* A whole number >= 0 in the 16 bits of IEEE's half. */
+/* A whole number >= 0 as a 16-bit float of IEEE 754. */
 static uint16_t half_of(unsigned value)
 {
     unsigned exponent = 0;
@@ -23,6 +22,7 @@ static uint16_t half_of(unsigned value)
     return (uint16_t)(((exponent + 15) << 10) + ((value - (1U << exponent)) << 10 >> exponent));
 }
 
+/* The same as a bfloat16. */
 static uint16_t brain_of(unsigned value)
 {
     float f = (float)value;
@@ -34,7 +34,7 @@ static uint16_t brain_of(unsigned value)
 
 static void element_write(unsigned char out[ELEMENT_MOST], ml_type type, unsigned value)
 {
-    uint64_t whole = value; /* little-endian or not: copied below by its own type's size */
+    uint64_t whole = value; /* of each type's own size, so that the byte order does not matter */
     uint16_t two_bytes = type == ML_FLOAT16 ? half_of(value) : brain_of(value);
     uint32_t four_bytes = value;
     float single[2] = {(float)value, 0};
@@ -74,7 +74,7 @@ static void element_write(unsigned char out[ELEMENT_MOST], ml_type type, unsigne
     }
 }
 
-/* Of bools the "two" is true and the others are false. */
+/* For bools the "two" is true and the ones are false. */
 static unsigned value_of(const struct bench_case *c, bool is_two)
 {
     if (c->options->type == ML_BOOL)
@@ -82,7 +82,7 @@ static unsigned value_of(const struct bench_case *c, bool is_two)
     return is_two ? 2 : 1;
 }
 
-/* Whether one rank, and which, has its two at `place`. */
+/* True if one of the ranks sends a two at `place`. */
 static bool has_two(size_t place)
 {
     return place % 3 != 0;
@@ -100,7 +100,7 @@ static unsigned bool_reduced(const struct bench_case *c, bool with_two)
     }
 }
 
-/* n ones, or n - 1 of them and a two. */
+/* The result for n ones, or for n - 1 ones and a two. */
 static unsigned value_reduced(const struct bench_case *c, bool with_two)
 {
     unsigned n = (unsigned)c->ranks, ones = with_two ? n - 1 : n;
@@ -154,10 +154,9 @@ static uint64_t elements_wrong(const struct bench_case *c)
     return errors;
 }
 
-/* --- moved --------------------------------------------------------------------------------------
- */
+/* --- moved ------------------------------------------------------------------------------------ */
 
-/* Byte `i` of what `from` sends to `to` (-1: to all alike). */
+/* Byte `i` of the data that `from` sends to `to` (-1: the same to all). */
 static unsigned char byte_at(int from, int to, size_t i)
 {
     return (unsigned char)((unsigned)from * 101U + (unsigned)(to + 1) * 37U + (unsigned)i * 7U +

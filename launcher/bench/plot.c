@@ -14,7 +14,7 @@
 enum { WIDTH = 760, HEIGHT = 440, LEFT = 70, RIGHT = 690, TOP = 60, BOTTOM = 380 };
 enum { LABELS = 9 /* along an axis, at most */ };
 
-/* Sizes are drawn by their binary logarithm, times by their decimal one, bandwidths from 0 on. */
+/* The axes: log2 of sizes, log10 of times, and bandwidths from 0. */
 struct plot {
     FILE *file;
     double first, last;     /* log2 of bytes */
@@ -42,8 +42,8 @@ static bool is_drawn(const struct bench_result *r)
     return r->bytes > 0 && r->min_us > 0;
 }
 
-/* False: there is nothing to draw. */
-static bool scale(struct plot *p, const struct bench_result *all, int count)
+/* Sets the ends of the axes. False: there is nothing to draw. */
+static bool axes_set(struct plot *p, const struct bench_result *all, int count)
 {
     bool has_any = false;
 
@@ -70,20 +70,21 @@ static bool scale(struct plot *p, const struct bench_result *all, int count)
     return has_any;
 }
 
-/* --- axes --------------------------------------------------------------------------------------- */
+/* --- axes ------------------------------------------------------------------------------------- */
 
-static void text(const struct plot *p, double x, double y, const char *anchor, const char *words)
+static void text_draw(const struct plot *p, double x, double y, const char *anchor,
+                      const char *words)
 {
     fprintf(p->file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y, anchor,
             words);
 }
 
-static void line(const struct plot *p, double x1, double y1, double x2, double y2)
+static void line_draw(const struct plot *p, double x1, double y1, double x2, double y2)
 {
     fprintf(p->file, "<path class=\"grid\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x1, y1, x2, y2);
 }
 
-static void draw_sizes(const struct plot *p)
+static void sizes_draw(const struct plot *p)
 {
     static const char *const units[] = {"", "K", "M", "G", "T"};
     int step = ((int)(p->last - p->first) + LABELS - 1) / LABELS;
@@ -93,41 +94,41 @@ static void draw_sizes(const struct plot *p)
         char words[32];
 
         snprintf(words, sizeof(words), "%d%s", 1 << power % 10, units[power / 10]);
-        line(p, x, TOP, x, BOTTOM);
-        text(p, x, BOTTOM + 20, "middle", words);
+        line_draw(p, x, TOP, x, BOTTOM);
+        text_draw(p, x, BOTTOM + 20, "middle", words);
     }
-    text(p, (LEFT + RIGHT) / 2.0, BOTTOM + 44, "middle", "bytes");
+    text_draw(p, (LEFT + RIGHT) / 2.0, BOTTOM + 44, "middle", "bytes");
 }
 
-static void draw_times(const struct plot *p)
+static void times_draw(const struct plot *p)
 {
     for (int power = (int)p->lowest; power <= (int)p->highest; power++) {
         double y = y_of(p, pow(10, power));
         char words[32];
 
         snprintf(words, sizeof(words), "%g", pow(10, power));
-        line(p, LEFT, y, RIGHT, y);
-        text(p, LEFT - 8, y + 4, "end", words);
+        line_draw(p, LEFT, y, RIGHT, y);
+        text_draw(p, LEFT - 8, y + 4, "end", words);
     }
-    text(p, LEFT - 8, TOP - 14, "end", "us");
+    text_draw(p, LEFT - 8, TOP - 14, "end", "us");
 }
 
-static void draw_bandwidths(const struct plot *p)
+static void bandwidths_draw(const struct plot *p)
 {
     for (int i = 0; i <= 4 && p->most > 0; i++) {
         char words[32];
 
         snprintf(words, sizeof(words), "%.3g", p->most * i / 4);
-        text(p, RIGHT + 8, bandwidth_y_of(p, p->most * i / 4) + 4, "start", words);
+        text_draw(p, RIGHT + 8, bandwidth_y_of(p, p->most * i / 4) + 4, "start", words);
     }
     if (p->most > 0)
-        text(p, RIGHT + 8, TOP - 14, "start", "GB/s");
+        text_draw(p, RIGHT + 8, TOP - 14, "start", "GB/s");
 }
 
-/* --- curves ------------------------------------------------------------------------------------- */
+/* --- curves ----------------------------------------------------------------------------------- */
 
-/* There along the 99th percentiles, back along the least. */
-static void draw_span(const struct plot *p, const struct bench_result *all, int count)
+/* Draws the area between the 99th percentiles and the least times. */
+static void span_draw(const struct plot *p, const struct bench_result *all, int count)
 {
     fputs("<path class=\"span\" d=\"", p->file);
     for (int i = 0, points = 0; i < count; i++) {
@@ -142,7 +143,7 @@ static void draw_span(const struct plot *p, const struct bench_result *all, int 
     fputs("Z\"/>\n", p->file);
 }
 
-static void draw_curve(const struct plot *p, const char *name, const struct bench_result *all,
+static void curve_draw(const struct plot *p, const char *name, const struct bench_result *all,
                        int count, bool is_time)
 {
     fprintf(p->file, "<path class=\"%s\" d=\"", name);
@@ -157,8 +158,8 @@ static void draw_curve(const struct plot *p, const char *name, const struct benc
     fputs("\"/>\n", p->file);
 }
 
-static void draw(const struct plot *p, const struct bench_options *o, int ranks,
-                 const struct bench_result *all, int count)
+static void picture_draw(const struct plot *p, const struct bench_options *o, int ranks,
+                         const struct bench_result *all, int count)
 {
     fprintf(p->file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -176,17 +177,17 @@ static void draw(const struct plot *p, const struct bench_options *o, int ranks,
     fprintf(p->file,
             ": <tspan fill=\"#1f77b4\">median time, least to 99th percentile</tspan>%s</text>\n",
             p->most > 0 ? "; <tspan fill=\"#d95f02\">bus bandwidth</tspan>" : "");
-    draw_sizes(p);
-    draw_times(p);
-    draw_bandwidths(p);
-    draw_span(p, all, count);
-    draw_curve(p, "time", all, count, true);
+    sizes_draw(p);
+    times_draw(p);
+    bandwidths_draw(p);
+    span_draw(p, all, count);
+    curve_draw(p, "time", all, count, true);
     if (p->most > 0)
-        draw_curve(p, "bandwidth", all, count, false);
+        curve_draw(p, "bandwidth", all, count, false);
     fputs("</svg>\n", p->file);
 }
 
-/* --- the file ----------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 int plot_check(const char *path, struct fault *why)
 {
@@ -202,7 +203,7 @@ int plot_check(const char *path, struct fault *why)
     return 0;
 }
 
-/* Beside it, under a name of its own, so that nobody sees a half. */
+/* Opens a file beside it with a name of its own, so that nobody sees half a picture. */
 static int draft_open(char *draft, size_t size, const char *path, FILE **out, struct fault *why)
 {
     mode_t mask = umask(0);
@@ -235,12 +236,12 @@ int plot_write(const char *path, const struct bench_options *o, int ranks,
     bool is_bad;
     int rc;
 
-    if (!scale(&p, all, count))
+    if (!axes_set(&p, all, count))
         return fault_set(why, ML_ERR_ARGUMENT, "--plot: no size above 0 was measured");
     rc = draft_open(draft, sizeof(draft), path, &p.file, why);
     if (rc)
         return rc;
-    draw(&p, o, ranks, all, count);
+    picture_draw(&p, o, ranks, all, count);
     is_bad = ferror(p.file) != 0;
     if (fclose(p.file) || is_bad || rename(draft, path)) {
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot write %.200s", path);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* plot.h: the results as a picture, SVG: median times with their span from the least to the 99th percentile, and bus
- * bandwidths, by size. */
+/* plot.h: draws the results as SVG: by size, the median times with their range from the least to
+ * the 99th percentile, and the bus bandwidths. */
 #ifndef LAUNCHER_BENCH_PLOT_H
 #define LAUNCHER_BENCH_PLOT_H
 
 #include "launcher/bench/measure.h"
 
-/* Whether a file can be made there, said before anything is measured. */
+/* Checks, before anything is measured, that a file can be made at `path`. ML_ERR_ARGUMENT,
+ * ML_ERR_SYSTEM. */
 int plot_check(const char *path, struct fault *why);
 
-/* Writes the file, whole or not at all; it replaces one of that name. */
+/* Writes the whole file or nothing; it replaces a file of that name. ML_ERR_ARGUMENT: no result can
+ * be drawn. ML_ERR_SYSTEM. */
 int plot_write(const char *path, const struct bench_options *o, int ranks,
                const struct bench_result *all, int count, struct fault *why);
 

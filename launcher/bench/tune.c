@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 10 /* the table's own choice, and an operation's algorithms at most */ };
+enum { COLUMNS = 10 /* the choice of the table, and the most algorithms of an operation */ };
 
-/* Crossovers are told where another algorithm is this much faster than the one before: less is noise. */
+/* A crossover is printed where another algorithm is this much faster; less is noise. */
 static const double gain = 1.05;
 
 enum where { ANYWHERE, ONE_HOST /* all ranks share memory */, HOSTS /* several ranks on each */ };
 
-/* runtime/steps/algorithm_table.c has them; what it doesn't know, ml_init refuses. */
+/* From runtime/steps/algorithm_table.c; ml_init() refuses names that it does not have. */
 static const struct {
     enum bench_kind kind;
     const char *algorithm;
-    enum where where; /* elsewhere the library takes another one */
+    enum where where; /* elsewhere the library uses another one */
 } algorithms[] = {
     {BENCH_ALL_REDUCE, "shared-flat", ONE_HOST},
     {BENCH_ALL_REDUCE, "shared", ONE_HOST},
@@ -58,7 +58,7 @@ static int call_failed(struct fault *why, int rc)
     return fault_set(why, rc, "%s", ml_error());
 }
 
-static int choose(const struct tuning *t, int column, struct fault *why)
+static int algorithm_set(const struct tuning *t, int column, struct fault *why)
 {
     char text[64];
     int rc;
@@ -69,7 +69,7 @@ static int choose(const struct tuning *t, int column, struct fault *why)
     return rc ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
 
-static int measure_sizes(struct tuning *t, int column, ml_group *world, struct fault *why)
+static int sizes_measure(struct tuning *t, int column, ml_group *world, struct fault *why)
 {
     int rc = 0;
 
@@ -88,17 +88,17 @@ static int measure_sizes(struct tuning *t, int column, ml_group *world, struct f
     return rc;
 }
 
-static int measure_column(struct tuning *t, int column, struct fault *why)
+static int column_measure(struct tuning *t, int column, struct fault *why)
 {
     ml_group *world;
-    int rc = choose(t, column, why);
+    int rc = algorithm_set(t, column, why);
 
     if (rc)
         return rc;
     rc = ml_init(&world);
     if (rc)
         return call_failed(why, rc);
-    rc = measure_sizes(t, column, world, why);
+    rc = sizes_measure(t, column, world, why);
     if (!rc) {
         rc = ml_finalize();
         if (rc)
@@ -107,7 +107,7 @@ static int measure_column(struct tuning *t, int column, struct fault *why)
     return rc;
 }
 
-/* --- what rank 0 prints ------------------------------------------------------------------------- */
+/* --- what rank 0 prints ----------------------------------------------------------------------- */
 
 static int best_of(const struct tuning *t, int size)
 {
@@ -119,7 +119,7 @@ static int best_of(const struct tuning *t, int size)
     return best;
 }
 
-static void print_rows(const struct tuning *t)
+static void rows_print(const struct tuning *t)
 {
     printf("# %s, %d ranks: median us by algorithm; table: what is taken unless MLAUNCH_ALGO says "
            "otherwise\n"
@@ -138,8 +138,8 @@ static void print_rows(const struct tuning *t)
     }
 }
 
-/* Stretches of sizes, each with what is fastest there or no more than noise behind it. */
-static void print_crossovers(const struct tuning *t)
+/* Prints ranges of sizes, each with an algorithm that is the fastest there, but for noise. */
+static void crossovers_print(const struct tuning *t)
 {
     int last = t->options->size_count - 1;
 
@@ -156,9 +156,9 @@ static void print_crossovers(const struct tuning *t)
     }
 }
 
-/* --- all ---------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
-static bool is_here(enum where where)
+static bool where_is_here(enum where where)
 {
     const char *backend = getenv("MLAUNCH_BACKEND"), *hosts = getenv("MLAUNCH_HOSTS");
     const char *local_size = getenv("MLAUNCH_LOCAL_SIZE");
@@ -173,7 +173,7 @@ static void columns_set(struct tuning *t)
 {
     t->names[t->count++] = "table";
     for (int i = 0; i < ALGORITHMS; i++)
-        if (algorithms[i].kind == t->options->kind && is_here(algorithms[i].where))
+        if (algorithms[i].kind == t->options->kind && where_is_here(algorithms[i].where))
             t->names[t->count++] = algorithms[i].algorithm;
 }
 
@@ -188,10 +188,10 @@ int tune_run(const struct bench_options *o, struct fault *why)
     if (!t.bytes || !t.us)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < t.count && !rc; i++)
-        rc = measure_column(&t, i, why);
+        rc = column_measure(&t, i, why);
     if (!rc && t.rank == 0) {
-        print_rows(&t);
-        print_crossovers(&t);
+        rows_print(&t);
+        crossovers_print(&t);
     }
     free(t.bytes);
     free(t.us);

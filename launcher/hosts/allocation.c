@@ -15,7 +15,7 @@
 static const struct allocation_system *const systems[] = {&allocation_slurm, &allocation_system_pbs,
                                                           &allocation_lsf, &allocation_system_sge};
 
-static int read_system(struct host_list **out, const struct allocation_system *s,
+static int system_read(struct host_list **out, const struct allocation_system *s,
                        char *const *environment, struct fault *why)
 {
     const char *job = environment_find(environment, s->job_variable);
@@ -39,12 +39,12 @@ int allocation_read(struct host_list **out, char *const *environment, struct fau
     *out = NULL;
     for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
         if (allocation_system_find(environment, systems[i]->variables, NULL))
-            return read_system(out, systems[i], environment, why);
+            return system_read(out, systems[i], environment, why);
     return 0;
 }
 
-/* Batch systems say "n1" where users say "n1.cluster", or the other way. */
-static bool is_same(const char *a, const char *b)
+/* Batch systems write "n1" where users write "n1.cluster", or the other way round. */
+static bool name_is_same(const char *a, const char *b)
 {
     size_t x = strcspn(a, "."), y = strcspn(b, ".");
 
@@ -53,10 +53,10 @@ static bool is_same(const char *a, const char *b)
     return x == y && strncasecmp(a, b, x) == 0;
 }
 
-static const struct host *host_in(const struct host_list *l, const struct host *h)
+static const struct host *host_find(const struct host_list *l, const struct host *h)
 {
     for (int i = 0; i < l->count; i++)
-        if ((h->is_local && l->hosts[i].is_local) || is_same(h->name, l->hosts[i].name))
+        if ((h->is_local && l->hosts[i].is_local) || name_is_same(h->name, l->hosts[i].name))
             return &l->hosts[i];
     return NULL;
 }
@@ -67,17 +67,17 @@ int allocation_match(struct host_list *l, char *const *environment, struct fault
     struct fault ignored;
     int rc = 0;
 
-    /* Hosts were named: that the allocation's can't be told is no reason to refuse them. */
+    /* The user named the hosts, so an unreadable allocation is no reason to refuse them. */
     if (allocation_read(&given, environment, &ignored)) {
-        log_warn("%s; the hosts of %s are used all the same", ignored.text, l->source);
+        log_warn("%s; using the hosts of %s anyway", ignored.text, l->source);
         return 0;
     }
     for (int i = 0; given && i < l->count && !rc; i++) {
-        const struct host *h = host_in(given, &l->hosts[i]);
+        const struct host *h = host_find(given, &l->hosts[i]);
 
         if (!h)
-            log_warn("%s: host %s is not in the allocation (%s): it is used all the same",
-                     l->source, l->hosts[i].name, given->source);
+            log_warn("%s: host %s is outside the allocation (%s); using it anyway", l->source,
+                     l->hosts[i].name, given->source);
         else if (h->node)
             rc = string_copy(&l->hosts[i].node, h->node, why);
     }

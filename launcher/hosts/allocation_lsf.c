@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocation_lsf.c: LSB_MCPU_HOSTS "a 4 b 2"; or, where a job is too large for that, the file that
- * LSB_DJOB_HOSTFILE names; or LSB_HOSTS "a a b": the latter two have a host once for each slot.
+ * allocation_lsf.c: LSB_MCPU_HOSTS holds "a 4 b 2". For jobs too large for that, LSB_DJOB_HOSTFILE
+ * names a file, or LSB_HOSTS holds "a a b": in both, a host is repeated for each of its slots.
  */
 #include "common/number.h"
 #include "launcher/hosts/allocation_system.h"
@@ -14,7 +14,7 @@
 static const char *const variables[] = {"LSB_MCPU_HOSTS", "LSB_DJOB_HOSTFILE", "LSB_HOSTS", NULL};
 
 /* Changes `text`. */
-static int add_words(struct host_list *l, char *text, bool has_slots, struct fault *why)
+static int words_add(struct host_list *l, char *text, bool has_slots, struct fault *why)
 {
     char *rest = text, *name, *count, shown[TEXT_SHOWN];
     int64_t slots = 1;
@@ -23,12 +23,12 @@ static int add_words(struct host_list *l, char *text, bool has_slots, struct fau
     while (!rc && (name = strtok_r(rest, " \t", &rest))) {
         count = has_slots ? strtok_r(NULL, " \t", &rest) : "1";
         if (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots))
-            return fault_set(why, ML_ERR_ARGUMENT, "no number of slots stands behind '%s'",
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not followed by a number of slots",
                              text_show(shown, name));
         rc = allocation_system_add(l, name, slots, false, why);
     }
     if (!rc && l->count == 0)
-        rc = fault_set(why, ML_ERR_ARGUMENT, "it names no host");
+        rc = fault_set(why, ML_ERR_ARGUMENT, "names no host");
     return rc;
 }
 
@@ -41,7 +41,7 @@ static int lsf_read(struct host_list *l, char *const *environment, struct fault 
     if (strcmp(name, "LSB_DJOB_HOSTFILE") == 0)
         return allocation_system_add_lines(l, name, value, false, why);
     rc = string_copy(&copy, value, why);
-    if (!rc && (rc = add_words(l, copy, strcmp(name, "LSB_MCPU_HOSTS") == 0, why)))
+    if (!rc && (rc = words_add(l, copy, strcmp(name, "LSB_MCPU_HOSTS") == 0, why)))
         fault_wrap(why, "%s", name);
     free(copy);
     return rc;

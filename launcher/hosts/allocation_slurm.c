@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * allocation_slurm.c: SLURM_JOB_NODELIST "n[1-3,7]" and SLURM_TASKS_PER_NODE "4(x3),2". Without the
- * latter (no number of tasks was asked for) a host offers its CPUs, SLURM_JOB_CPUS_PER_NODE, less
- * than one a rank with SLURM_CPUS_PER_TASK.
+ * latter (the user asked for no number of tasks) the slots of a host are its CPUs,
+ * SLURM_JOB_CPUS_PER_NODE, divided by SLURM_CPUS_PER_TASK.
  */
 #include "common/number.h"
 #include "launcher/hosts/allocation_system.h"
@@ -18,8 +18,9 @@ static const char *const tasks[] = {"SLURM_TASKS_PER_NODE", NULL};
 static const char *const cpus[] = {"SLURM_JOB_CPUS_PER_NODE", NULL};
 static const char *const totals[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", NULL};
 
-/* Inside of `srun` the numbers of tasks are the step's, whose hosts may be fewer than the job's. */
-static bool is_part(char *const *environment, const char *list)
+/* Inside `srun` the numbers of tasks are those of the step, which may have fewer hosts than the
+ * job. */
+static bool tasks_are_of_step(char *const *environment, const char *list)
 {
     const char *step = environment_find(environment, "SLURM_STEP_NODELIST");
     const char *step_tasks = environment_find(environment, "SLURM_STEP_TASKS_PER_NODE");
@@ -29,30 +30,30 @@ static bool is_part(char *const *environment, const char *list)
            strcmp(step_tasks, all_tasks) == 0;
 }
 
-static int cpus_per_task(char *const *environment, int64_t *out, struct fault *why)
+static int cpus_per_task_read(char *const *environment, int64_t *out, struct fault *why)
 {
     const char *value = environment_find(environment, "SLURM_CPUS_PER_TASK");
     char shown[TEXT_SHOWN];
 
     *out = 1;
     if (value && *value && !number_parse(value, 1, SLOTS_LIMIT, out))
-        return fault_set(why, ML_ERR_ARGUMENT, "SLURM_CPUS_PER_TASK: '%s' is no number",
+        return fault_set(why, ML_ERR_ARGUMENT, "SLURM_CPUS_PER_TASK: '%s' is not a number",
                          text_show(shown, value));
     return 0;
 }
 
-static int read_slots(int **out, size_t count, char *const *environment, const char *list,
+static int slots_read(int **out, size_t count, char *const *environment, const char *list,
                       struct fault *why)
 {
     const char *name = "SLURM_TASKS_PER_NODE", *text = NULL;
     int64_t divisor = 1;
     int *slots = NULL, rc = 0;
 
-    if (!is_part(environment, list))
+    if (!tasks_are_of_step(environment, list))
         text = allocation_system_find(environment, tasks, &name);
     if (!text) {
         text = allocation_system_find(environment, cpus, &name);
-        rc = cpus_per_task(environment, &divisor, why);
+        rc = cpus_per_task_read(environment, &divisor, why);
     }
     if (!rc && (rc = node_list_counts(&slots, count, text ? text : "1", why)))
         fault_wrap(why, "%s", name);
@@ -63,8 +64,8 @@ static int read_slots(int **out, size_t count, char *const *environment, const c
     return rc;
 }
 
-/* A list that was cut or edited would otherwise run the job smaller than it was given. */
-static int check_total(size_t count, char *const *environment, const char *list, struct fault *why)
+/* Otherwise a list that was cut or edited would run the job on fewer hosts than it was given. */
+static int total_check(size_t count, char *const *environment, const char *list, struct fault *why)
 {
     const char *name, *text = allocation_system_find(environment, totals, &name);
     char shown[TEXT_SHOWN];
@@ -85,9 +86,9 @@ static int slurm_read(struct host_list *l, char *const *environment, struct faul
     if (rc)
         fault_wrap(why, "%s", list);
     else
-        rc = check_total(names.count, environment, list, why);
+        rc = total_check(names.count, environment, list, why);
     if (!rc)
-        rc = read_slots(&slots, names.count, environment, text, why);
+        rc = slots_read(&slots, names.count, environment, text, why);
     for (size_t i = 0; i < names.count && !rc; i++)
         if ((rc = allocation_system_add(l, names.items[i], slots[i], true, why)))
             fault_wrap(why, "%s", list);

@@ -33,7 +33,7 @@ int allocation_system_add(struct host_list *l, const char *name, int64_t slots, 
     int rc = host_list_parse_host(&h, name, why);
 
     if (!rc && h.slots)
-        rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' is no host's name", text_show(shown, name));
+        rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a host name", text_show(shown, name));
     if (!rc && node)
         rc = string_copy(&h.node, name, why);
     h.slots = (int)slots;
@@ -53,7 +53,7 @@ static int line_add(struct host_list *l, char *line, bool has_slots, struct faul
         count = strsep(&line, " \t");
     }
     if (has_slots && (!count || !number_parse(count, 1, SLOTS_LIMIT, &slots)))
-        return fault_set(why, ML_ERR_ARGUMENT, "no number of slots stands behind '%s'",
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not followed by a number of slots",
                          text_show(shown, name));
     return allocation_system_add(l, name, slots, false, why);
 }
@@ -79,7 +79,7 @@ int allocation_system_add_lines(struct host_list *l, const char *variable, const
     return rc;
 }
 
-/* --- PBS: PBS_NODEFILE has a line with a host for each of its slots ------------------------------ */
+/* --- PBS: PBS_NODEFILE has a line with a host for each of its slots --------------------------- */
 
 static const char *const pbs_variables[] = {"PBS_NODEFILE", NULL};
 
@@ -92,7 +92,7 @@ static int pbs_read(struct host_list *l, char *const *environment, struct fault 
 const struct allocation_system allocation_system_pbs = {"PBS", "PBS_JOBID", pbs_variables,
                                                         pbs_read};
 
-/* --- SGE: PE_HOSTFILE has lines "host slots queue processors" ------------------------------------ */
+/* --- SGE: PE_HOSTFILE has lines "host slots queue processors" --------------------------------- */
 
 static const char *const sge_variables[] = {"PE_HOSTFILE", NULL};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* allocation_system.h: what each batch system's reader (allocation_*.c) brings to allocation.c. */
+/* allocation_system.h: one row of allocation.c for each batch system, and what its readers share.
+ * PBS and SGE are read here. */
 #ifndef LAUNCHER_HOSTS_ALLOCATION_SYSTEM_H
 #define LAUNCHER_HOSTS_ALLOCATION_SYSTEM_H
 
@@ -9,28 +10,28 @@
 
 struct allocation_system {
     const char *name;         /* "Slurm" */
-    const char *job_variable; /* its job's number, for messages */
-    /* One of these is set and not empty inside an allocation; NULL ends them. */
+    const char *job_variable; /* holds the job's number, for messages */
+    /* NULL-terminated. Inside an allocation one of them is set and not empty. */
     const char *const *variables;
-    /* Adds the allocation's hosts with their slots; a host may come several times. A sentence of
-     * a failure begins with the variable at fault. */
+    /* Adds the hosts of the allocation with their slots; a host may be added several times. The
+     * message of a failure begins with the variable at fault. */
     int (*read)(struct host_list *l, char *const *environment, struct fault *why);
 };
 
 extern const struct allocation_system allocation_system_pbs, allocation_system_sge;
 extern const struct allocation_system allocation_slurm, allocation_lsf;
 
-/* For the readers. The first of `names` that is set and not empty: its value, and its name in
- * *name (may be NULL); or NULL. */
+/* Returns the value of the first of `names` that is set and not empty, and stores its name in *name
+ * (which may be NULL); NULL if there is none. */
 const char *allocation_system_find(char *const *environment, const char *const *names,
                                    const char **name);
 
-/* Adds one host. `node`: srun knows it by its name. */
+/* Adds one host. `node`: `name` is also the name by which srun knows it. */
 int allocation_system_add(struct host_list *l, const char *name, int64_t slots, bool node,
                           struct fault *why);
 
-/* Adds the hosts of a file with one host a line. With `has_slots` a number of slots stands behind
- * it, else a host stands there once for each of its slots. `variable` named the file. */
+/* Adds the hosts of the file at `path`, one a line. With `has_slots` a line is "host slots …", else
+ * a host has a line for each of its slots. `variable` is where the path came from, for messages. */
 int allocation_system_add_lines(struct host_list *l, const char *variable, const char *path,
                                 bool has_slots, struct fault *why);
 

@@ -15,23 +15,23 @@ int device_name_check(const char *name, struct fault *why)
 
     for (const char *c = name; *c; c++)
         if (iscntrl((unsigned char)*c))
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' holds a control character",
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' contains a control character",
                              text_show(shown, name));
     if (port_name_split(name, device, &port) && *name != '-' && !strpbrk(device, "/ "))
         return 0;
     if (colon && colon > name)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is not an RDMA device's name: behind the colon stands its port, 1 "
-                         "to %d",
+                         "'%s' is not the name of an RDMA device: the port after the colon must be "
+                         "from 1 to %d",
                          text_show(shown, name), PORT_NAME_MOST);
-    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not an RDMA device's name",
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not the name of an RDMA device",
                      text_show(shown, name));
 }
 
 int device_name_check_rails(char *const *names, size_t count, struct fault *why)
 {
     if (count > DEVICE_RAILS)
-        return fault_set(why, ML_ERR_ARGUMENT, "names %zu devices, and %d are the most", count,
+        return fault_set(why, ML_ERR_ARGUMENT, "names %zu devices; at most %d are allowed", count,
                          DEVICE_RAILS);
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++) {

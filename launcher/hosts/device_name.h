@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device_name.h: RDMA devices as users name them: "mlx5_0", or one port of it, "mlx5_0:2". */
+/* device_name.h: checks the names that users give to RDMA devices: "mlx5_0", or "mlx5_0:2" for one
+ * of its ports. */
 #ifndef LAUNCHER_HOSTS_DEVICE_NAME_H
 #define LAUNCHER_HOSTS_DEVICE_NAME_H
 
@@ -7,11 +8,13 @@
 
 #include <stddef.h>
 
-enum { DEVICE_RAILS = 8 /* to one host */ };
+enum { DEVICE_RAILS = 8 /* at most, to one host */ };
 
+/* ML_ERR_ARGUMENT: `name` is not a device's name with an optional port. */
 int device_name_check(const char *name, struct fault *why);
 
-/* Whether the list may be the rails to one host: no port twice, nor a device with and without a port, nor too many. */
+/* Checks the rails to one host, whose names have passed device_name_check(). ML_ERR_ARGUMENT: there
+ * are too many, a port is named twice, or a device is named with and without a port. */
 int device_name_check_rails(char *const *names, size_t count, struct fault *why);
 
 #endif

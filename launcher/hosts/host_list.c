@@ -38,7 +38,7 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT, "more than %d hosts", HOSTS_LIMIT);
     if ((rc = strings_ensure(&h->ips, why)) || (rc = strings_ensure(&h->env, why)))
         return rc;
-    if ((l->count & (l->count - 1)) == 0) { /* room for twice as many at each power of two */
+    if ((l->count & (l->count - 1)) == 0) { /* the array doubles at each power of two */
         struct host *more =
             realloc(l->hosts, (size_t)(l->count ? 2 * l->count : 1) * sizeof(*more));
 

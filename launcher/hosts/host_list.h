@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_list.h: the hosts that a user named, in order, by -H, a hostfile or an allocation. */
+/* host_list.h: the hosts of -H, a hostfile or an allocation, in their order. */
 #ifndef LAUNCHER_HOSTS_HOST_LIST_H
 #define LAUNCHER_HOSTS_HOST_LIST_H
 
@@ -16,18 +16,18 @@ enum {
 enum host_way { HOST_BY_SSH, HOST_IS_HERE, HOST_BY_SRUN, HOST_BY_COMMAND };
 
 struct host {
-    char *name; /* without user, port, slots and brackets: in messages, ml_host(), known to ssh */
-    char *user; /* or NULL */
-    int port;   /* 0: ssh_config's, or 22 */
-    bool is_local;     /* this machine, which needs no SSH */
-    enum host_way way; /* settled with the plan */
-    char *node;        /* Slurm's name of it, inside of the Slurm job that we are in; else NULL */
+    char *name;        /* as ssh and ml_host() have it: without user, port, slots and brackets */
+    char *user;        /* or NULL */
+    int port;          /* 0: that of ssh_config, or 22 */
+    bool is_local;     /* this machine: needs no SSH */
+    enum host_way way; /* set by agent_way.h */
+    char *node;        /* its name in the Slurm job that mlaunch runs in; else NULL */
     int slots;         /* 0: unstated */
     char **ips;        /* NULL-terminated literal addresses; may be empty */
-    char **env;        /* NULL-terminated NAME=VALUE, the hostfile's, shared then the host's own */
+    char **env;        /* NULL-terminated NAME=VALUE of the hostfile; the later one wins */
     char *cwd;         /* or NULL */
-    /* rdma[j]: NULL-terminated device names towards host j; an empty list where there is none. NULL
-     * as a whole: no row. */
+    /* rdma[j] holds the names of the devices towards host j, NULL-terminated, maybe none. rdma is
+     * NULL if nothing is stated about the host. */
     char ***rdma;
     int rdma_count;
 };
@@ -36,7 +36,7 @@ struct host_list {
     struct host *hosts;
     int count;
     char *backend; /* the hostfile's "backend", or NULL */
-    char *source;  /* "hostfile h.json", "-H", "this machine": for messages */
+    char *source;  /* "h.json", "--hosts", "this machine": for messages */
 };
 
 /* An empty list; `source` is copied. ML_ERR_MEMORY. */
@@ -47,14 +47,15 @@ void host_list_destroy(struct host_list *l); /* takes NULL */
 int host_list_local(struct host_list **out, struct fault *why);
 
 /* Appends `h`, whose contents then belong to the list and which is empty afterwards; on failure the
- * contents stay the caller's. Fills in is_local, and gives ips and env empty lists if they are NULL.
- * ML_ERR_ARGUMENT: the list is full. */
+ * contents stay the caller's. Fills in is_local, and gives ips and env empty lists if they are
+ * NULL. ML_ERR_ARGUMENT: the list is full. */
 int host_list_add(struct host_list *l, struct host *h, struct fault *why);
 
 /* Frees the contents of a host that is in no list. */
 void host_list_clear_host(struct host *h);
 
-/* ML_ERR_ARGUMENT names the first pair of hosts of which one has no RDMA device towards the other. */
+/* ML_ERR_ARGUMENT names the first pair of hosts of which one has no RDMA device towards the
+ * other. */
 int host_list_check_wiring(const struct host_list *l, struct fault *why);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry and its place in the list, to be sorted. */
+/* An entry to be sorted, and its place in the list. */
 struct entry {
     const struct host *host;
     int index;
@@ -34,8 +34,8 @@ static int entry_compare(const void *a, const void *b)
     return c ? c : x->index - y->index;
 }
 
-/* *out: of each host the index of its first entry. By sorting, as 65,536 hosts compared one by one
- * with all the others take seconds. */
+/* Stores in *out for each entry the index of its host's first entry. The entries are sorted, as
+ * comparing each of 65,536 with all others takes seconds. */
 static int first_find(const struct host_list *l, int **out, struct fault *why)
 {
     int *first = calloc((size_t)l->count + 1, sizeof(*first));
@@ -64,8 +64,8 @@ static char *const *wire_of(const struct host *h, int to)
     return h->rdma ? h->rdma[to] : NULL;
 }
 
-/* Entries i and f = first[i] are one host: whatever they say of third hosts, and what third hosts
- * say of them, must agree. */
+/* Entries i and f = first[i] are one host: their wiring towards other hosts, and that of other
+ * hosts towards them, must be the same. */
 static int wiring_check(const struct host_list *l, const int *first, int i, struct fault *why)
 {
     const struct host *hosts = l->hosts;
@@ -96,7 +96,7 @@ static bool has_wiring(const struct host_list *l)
     return false;
 }
 
-/* That entry i says of its host what the first one says. */
+/* Checks that entry i has the same env and cwd as the first entry of its host. */
 static int entry_check(const struct host_list *l, const int *first, int i, struct fault *why)
 {
     const struct host *a = &l->hosts[first[i]], *b = &l->hosts[i];
@@ -113,7 +113,7 @@ static int entry_check(const struct host_list *l, const int *first, int i, struc
     return 0;
 }
 
-/* Adds to `a` what another entry of the same host offers. */
+/* Adds the addresses of `b`, another entry of the same host, to `a`, and sets the slots. */
 static int entry_absorb(struct host *a, const struct host *b, int slots, struct fault *why)
 {
     struct string_list ips = {0};
@@ -140,7 +140,7 @@ static int slots_of(const struct host *h)
     return h->slots ? h->slots : 1;
 }
 
-/* Takes the entries out of the list, and the columns that spoke of them out of the matrix. */
+/* Removes the repeated entries from the list, and their columns from the matrix. */
 static void repeated_remove(struct host_list *l, const int *first)
 {
     int kept = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* host_list_finish.h: the last step of every reader of hosts: hosts listed more than once become one. */
+/* host_list_finish.h: the last step of every reader of hosts: hosts listed more than once become
+ * one. */
 #ifndef LAUNCHER_HOSTS_HOST_LIST_FINISH_H
 #define LAUNCHER_HOSTS_HOST_LIST_FINISH_H
 

@@ -5,8 +5,8 @@
 
 #include "launcher/hosts/host_list.h"
 
-/* Parses "a,b:4,[::1]:2,user@c". A host named twice offers the slots of both entries. *out is set on
- * success only. ML_ERR_ARGUMENT for what host_name_parse() refuses. */
+/* Parses "a,b:4,[::1]:2,user@c". A host named twice offers the slots of both entries. *out is set
+ * on success only. ML_ERR_ARGUMENT for what host_name_parse() refuses. */
 int host_list_parse(struct host_list **out, const char *text, struct fault *why);
 
 /* Parses one "[user@]host[:slots]", as -H and text hostfiles have it. *out is set on success only;

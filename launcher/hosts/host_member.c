@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/host_member.h"
+
 #include "launcher/text/environment.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/text_file.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IGNORED_LIMIT = 16 }; /* names that are worth a warning each */
+enum { IGNORED_LIMIT = 16 }; /* names that get a warning each */
 
 const char *host_member_type(const json_t *value)
 {
@@ -51,8 +52,7 @@ int host_member_unknown(const json_t *object, const char *const *known, struct s
         if (strings_has((char *const *)known, key))
             continue;
         if (nearest_is_slip(key, near))
-            return fault_set(why, ML_ERR_ARGUMENT,
-                             "member \"%s\" is not known; did you mean \"%s\"?",
+            return fault_set(why, ML_ERR_ARGUMENT, "unknown member \"%s\"; did you mean \"%s\"?",
                              text_show(shown, key), near);
         if (!strings_has(ignored->items, key) && ignored->count < IGNORED_LIMIT &&
             (rc = string_list_add(ignored, key, why)))
@@ -93,7 +93,7 @@ static int assignment_add(struct string_list *out, const char *name, const json_
     if (!json_is_string(value))
         return host_member_mistyped(why, shown, "a string", value);
     if (strchr(name, '='))
-        return fault_set(why, ML_ERR_ARGUMENT, "the variable's name '%s' holds a '='", shown);
+        return fault_set(why, ML_ERR_ARGUMENT, "the variable's name '%s' contains '='", shown);
     if ((rc = string_format(&text, why, "%s=%s", name, json_string_value(value))))
         return rc;
     rc = environment_check(text, why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_member.h: typed values out of a JSON hostfile, with sentences for those of another type. */
+/* host_member.h: reads members of a JSON hostfile, with messages for those of the wrong type. */
 #ifndef LAUNCHER_HOSTS_HOST_MEMBER_H
 #define LAUNCHER_HOSTS_HOST_MEMBER_H
 
@@ -8,23 +8,25 @@
 
 #include <jansson.h>
 
-const char *host_member_type(const json_t *value); /* "a string", "null" */
+/* Returns the type in words: "a string", "null". */
+const char *host_member_type(const json_t *value);
 
-/* "NAME: must be WANTED, not a number" */
+/* ML_ERR_ARGUMENT: "NAME: must be WANTED, not a string". */
 int host_member_mistyped(struct fault *why, const char *name, const char *wanted,
                          const json_t *value);
 
-/* A member that isn't known is an error if it looks like a slip ("slot" for "slots": the job would be smaller
- * than meant), else its name is added to `ignored`, as other programs may keep theirs in the file. */
+/* Looks for members that are not in `known`. One that looks like a slip is an error ("slot" for
+ * "slots" would make the job smaller than meant). The names of others are added to `ignored`, as
+ * other programs may keep members of their own in the file. */
 int host_member_unknown(const json_t *object, const char *const *known, struct string_list *ignored,
                         struct fault *why);
 
-/* Appends a list of strings, each of which `check` has to like. A value that is no list: "must be
- * WANTED". */
+/* Appends the strings of a list. ML_ERR_ARGUMENT if `check` fails for one of them, or if `value` is
+ * not a list: "must be WANTED". */
 int host_member_strings(struct string_list *out, const json_t *value, const char *wanted,
                         int (*check)(const char *text, struct fault *why), struct fault *why);
 
-/* Appends NAME=VALUE out of ["NAME=VALUE", …] or {"NAME": "VALUE", …}. */
+/* Appends the variables of ["NAME=VALUE", …] or {"NAME": "VALUE", …} as NAME=VALUE. */
 int host_member_environment(struct string_list *out, const json_t *value, struct fault *why);
 
 #endif

@@ -13,7 +13,8 @@
 
 enum { NAME_LIMIT = 255 };
 
-/* The same characters that OpenSSH refuses: a name ends in ProxyCommand's shell as %h or %r. */
+/* Refuses the characters that OpenSSH refuses: a name reaches the shell of ProxyCommand as %h or
+ * %r. */
 static int word_check(const char *word, const char *what, struct fault *why)
 {
     char shown[TEXT_SHOWN];
@@ -28,18 +29,19 @@ static int word_check(const char *word, const char *what, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' is longer than %d bytes", what, shown,
                          NAME_LIMIT);
     if (!text_is_utf8(word))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s is not UTF-8 text", what);
+        return fault_set(why, ML_ERR_ARGUMENT, "%s must be UTF-8", what);
     for (const char *c = word; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' holds a control character", what,
+            return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' contains a control character", what,
                              shown);
         if (strchr(" '`\"$\\;&<>|(){}[]*?!/,=#@", *c))
-            return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' can't hold '%c'", what, shown, *c);
+            return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' must not contain '%c'", what, shown,
+                             *c);
     }
     return 0;
 }
 
-/* Splits what follows "user@" into name and number; brackets are taken off. Changes `text`. */
+/* Splits what follows "user@" into name and number, and removes brackets. Changes `text`. */
 static int text_split(char *text, char **name, char **number, struct fault *why)
 {
     char shown[TEXT_SHOWN], *end;
@@ -49,10 +51,10 @@ static int text_split(char *text, char **name, char **number, struct fault *why)
     if (*text == '[') {
         end = strchr(text, ']');
         if (!end)
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' lacks the closing ']'",
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' has no closing ']'",
                              text_show(shown, text));
         if (end[1] && end[1] != ':')
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' has more behind ']' than ':NUMBER'",
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s': only ':NUMBER' may follow the ']'",
                              text_show(shown, text));
         *number = end[1] ? end + 2 : NULL;
         *end = '\0';

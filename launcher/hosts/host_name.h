@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_name.h: "[user@]host[:number]" taken apart and judged. */
+/* host_name.h: splits and checks "[user@]host[:number]". */
 #ifndef LAUNCHER_HOSTS_HOST_NAME_H
 #define LAUNCHER_HOSTS_HOST_NAME_H
 
@@ -10,22 +10,22 @@
 struct host_name {
     char *user;  /* owned, or NULL */
     char *name;  /* owned; an IPv6 address without its brackets */
-    long number; /* behind the colon: slots or a port; 0: none */
+    long number; /* after the colon: slots or a port; 0: none */
 };
 
-/* What stands behind the colon, for the messages. */
+/* What the number after the colon means, for messages. */
 struct host_number {
     const char *what; /* "slots", "port" */
     long max;
 };
 
-/* An IPv6 address stands in brackets. Refused are empty names, names that could pass for an option
- * or that a shell would not take as one plain word (they reach ssh_config's commands), and numbers
- * out of range. */
+/* Parses `text`, where an IPv6 address has brackets. *out is set on success only, and its strings
+ * are the caller's. ML_ERR_ARGUMENT: a name is empty, looks like an option or is not one plain word
+ * to a shell (names reach the commands of ssh_config), or the number is out of range. */
 int host_name_parse(struct host_name *out, const char *text, const struct host_number *number,
                     struct fault *why);
 
-/* localhost, 127.x.x.x, ::1, or the name of this machine. */
+/* True for localhost, 127.x.x.x, ::1 and the name of this machine. */
 bool host_name_is_local(const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * hostfile_json.c: hostfiles as mlx.launch writes them, a list of hosts or an object around it,
- * with our "slots", "env" and "cwd". Each sentence names the entry as a path: hosts[1] (b):
- * rdma[2][0].
+ * with mlaunch's own members "slots", "env" and "cwd". Each message names the entry as a path:
+ * hosts[1] (b): rdma[2][0].
  */
 #include "common/address.h"
 #include "common/log.h"
@@ -50,7 +50,7 @@ static int ip_check(const char *ip, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a literal IPv4 or IPv6 address",
                          text_show(shown, ip));
     if (strcmp(ip, "0.0.0.0") == 0 || strcmp(ip, "::") == 0)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s is no host's address", ip);
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is not the address of a host", ip);
     return 0;
 }
 
@@ -83,7 +83,8 @@ static int cwd_read(struct host *h, const json_t *value, struct fault *why)
     return string_copy(&h->cwd, json_string_value(value), why);
 }
 
-/* One entry of a row: null or [] is none, a string one device or port, a list its rails. */
+/* Reads one entry of a row: null or [] is no device, a string is one device or port, a list holds
+ * the rails. */
 static int wire_read(char ***out, const json_t *value, struct fault *why)
 {
     struct string_list devices = {0};
@@ -115,14 +116,14 @@ static int row_read(struct host *h, const json_t *row, size_t self, size_t hosts
         return host_member_mistyped(why, "rdma", "a list", row);
     if (json_array_size(row) != hosts)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "rdma: its length is %zu, the number of hosts %zu; it needs an entry for "
-                         "each, null for itself",
+                         "rdma: has %zu entries for %zu hosts; it needs one for each host, null "
+                         "for the host itself",
                          json_array_size(row), hosts);
     if (!json_is_null(json_array_get(row, self)))
         return fault_set(
             why, ML_ERR_ARGUMENT,
-            "rdma[%zu]: must be null, as it is the host itself; are the rows in the order "
-            "of the hosts?",
+            "rdma[%zu]: must be null, as this entry is for the host itself; are the rows in the "
+            "order of the hosts?",
             self);
     h->rdma = calloc(hosts, sizeof(*h->rdma));
     if (!h->rdma)
@@ -151,7 +152,7 @@ static int list_read(char ***out, const json_t *value, const char *name,
     return rc;
 }
 
-/* What "envs" says for all hosts, then the host's own "env". */
+/* The variables of "envs", for all hosts, then those of the host's own "env". */
 static int env_read(struct host *h, const json_t *value, char *const *shared, struct fault *why)
 {
     struct string_list l = {0};
@@ -166,7 +167,7 @@ static int env_read(struct host *h, const json_t *value, char *const *shared, st
 }
 
 struct place {
-    size_t self, hosts;          /* which one of how many */
+    size_t self, hosts;          /* the index of the host, and how many there are */
     char *const *shared;         /* "envs" */
     struct string_list *ignored; /* unknown members */
 };
@@ -257,13 +258,13 @@ static int syntax_explain(const char *text, const json_error_t *e, struct fault 
                      text_show(shown, e->text), hint);
 }
 
-/* Once a name, however many hosts have it. */
+/* Warns once about each name, even if many hosts have it. */
 static void ignored_warn(const char *path, const struct string_list *ignored)
 {
     char shown[TEXT_SHOWN];
 
     for (size_t i = 0; i < ignored->count; i++)
-        log_warn("hostfile: %s: member \"%s\" is not known, and ignored", path,
+        log_warn("hostfile: %s: ignoring unknown member \"%s\"", path,
                  text_show(shown, ignored->items[i]));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hostfile_text.c: hostfiles as MPI users write them: a host a line, "host", "host:2", "host
+/* hostfile_text.c: hostfiles as MPI users write them, one host a line: "host", "host:2" or "host
  * slots=2". */
 #include "common/number.h"
 #include "launcher/hosts/host_list_finish.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "slots=2": the only word that may follow a host. Blanks around '=' have been taken out. */
+/* Reads "slots=2", the only word that may follow a host. The blanks around '=' are gone by now. */
 static int word_read(struct host *h, const char *word, struct fault *why)
 {
     char shown[TEXT_SHOWN];
@@ -19,7 +19,7 @@ static int word_read(struct host *h, const char *word, struct fault *why)
 
     if (strncmp(word, "slots=", 6) != 0)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is not known here; a line is 'host', 'host:2' or 'host slots=2'",
+                         "unexpected '%s'; a line is 'host', 'host:2' or 'host slots=2'",
                          text_show(shown, word));
     if (h->slots)
         return fault_set(why, ML_ERR_ARGUMENT, "the slots are given twice");
@@ -30,7 +30,7 @@ static int word_read(struct host *h, const char *word, struct fault *why)
     return 0;
 }
 
-/* "slots = 2" becomes "slots=2", in place: mpirun takes both. */
+/* Turns "slots = 2" into "slots=2", in place: mpirun accepts both. */
 static void equals_close_up(char *line)
 {
     char *to = line;

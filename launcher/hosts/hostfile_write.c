@@ -17,7 +17,7 @@ static json_t *texts(char *const *list)
     return array;
 }
 
-/* "user@name:port", as host_name.h reads it. */
+/* Returns "user@name:port", as host_name.h reads it. */
 static json_t *way_of(const struct host *h)
 {
     bool is_v6 = strchr(h->name, ':') != NULL;
@@ -31,7 +31,7 @@ static json_t *way_of(const struct host *h)
     return full;
 }
 
-/* One device as its name, several as a list, none as []. */
+/* One device is its name, several are a list, none is []. */
 static json_t *entry_of(json_t *devices)
 {
     return json_array_size(devices) == 1 ? json_incref(json_array_get(devices, 0))
@@ -86,8 +86,8 @@ static json_t *host_to_json(const struct host_list *l, int index, const json_t *
     return out;
 }
 
-json_t *hostfile_to_json(const struct host_list *l, const json_t *wiring,
-                         const char *const *addresses)
+json_t *hostfile_write_json(const struct host_list *l, const json_t *wiring,
+                            const char *const *addresses)
 {
     json_t *hosts = json_array();
 
@@ -96,7 +96,7 @@ json_t *hostfile_to_json(const struct host_list *l, const json_t *wiring,
     return l->backend ? json_pack("{s:s, s:o}", "backend", l->backend, "hosts", hosts) : hosts;
 }
 
-static void print_line(FILE *to, const json_t *value, const char *after)
+static void line_print(FILE *to, const json_t *value, const char *after)
 {
     char *text = json_dumps(value, JSON_ENCODE_ANY);
 
@@ -104,7 +104,7 @@ static void print_line(FILE *to, const json_t *value, const char *after)
     free(text);
 }
 
-void hostfile_print(FILE *to, const json_t *hostfile)
+void hostfile_write_print(FILE *to, const json_t *hostfile)
 {
     const json_t *hosts = json_is_array(hostfile) ? hostfile : json_object_get(hostfile, "hosts");
     json_t *host;
@@ -112,17 +112,17 @@ void hostfile_print(FILE *to, const json_t *hostfile)
 
     if (hosts != hostfile) {
         fputs("{\"backend\": ", to);
-        print_line(to, json_object_get(hostfile, "backend"), ", \"hosts\":\n");
+        line_print(to, json_object_get(hostfile, "backend"), ", \"hosts\":\n");
     }
     json_array_foreach(hosts, i, host)
     {
         fputs(i ? " " : "[", to);
-        print_line(to, host, i + 1 < json_array_size(hosts) ? ",\n" : "]");
+        line_print(to, host, i + 1 < json_array_size(hosts) ? ",\n" : "]");
     }
     fputs(hosts == hostfile ? "\n" : "}\n", to);
 }
 
-static int write_new(const json_t *hostfile, int fd)
+static int draft_write(const json_t *hostfile, int fd)
 {
     mode_t mask = umask(0);
     FILE *to = fdopen(fd, "w");
@@ -134,8 +134,8 @@ static int write_new(const json_t *hostfile, int fd)
         close(fd);
         return err;
     }
-    fchmod(fd, 0666 & ~mask); /* mkstemp is more private than the user asked for */
-    hostfile_print(to, hostfile);
+    fchmod(fd, 0666 & ~mask); /* mkstemp() made it private */
+    hostfile_write_print(to, hostfile);
     err = fflush(to) || ferror(to) ? errno : 0;
     if (fclose(to) && !err)
         err = errno;
@@ -150,7 +150,7 @@ int hostfile_write(const char *path, const json_t *hostfile, struct fault *why)
     if (asprintf(&new, "%s.XXXXXX", path) < 0)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     fd = mkstemp(new);
-    err = fd < 0 ? errno : write_new(hostfile, fd);
+    err = fd < 0 ? errno : draft_write(hostfile, fd);
     if (!err && rename(new, path))
         err = errno;
     if (err && fd >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hostfile_write.h: a list of hosts as a JSON hostfile, which hostfile_read takes again. */
+/* hostfile_write.h: writes a list of hosts as a JSON hostfile, which hostfile_read() reads back. */
 #ifndef LAUNCHER_HOSTS_HOSTFILE_WRITE_H
 #define LAUNCHER_HOSTS_HOSTFILE_WRITE_H
 
@@ -8,13 +8,16 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* `wiring`: [host][host], or NULL: as the list has it. addresses[i]: where host i was reached, for
- * those that state no "ips"; or "". */
-json_t *hostfile_to_json(const struct host_list *l, const json_t *wiring,
-                         const char *const *addresses);
+/* Returns the hostfile, the caller's. `wiring` is the matrix [host][host]; NULL: that of the list.
+ * addresses[i], maybe "", is written for host i if it states no "ips". */
+json_t *hostfile_write_json(const struct host_list *l, const json_t *wiring,
+                            const char *const *addresses);
 
-/* One host a line. Replaces the file when all is written. ML_ERR_SYSTEM. */
+/* Writes one host a line to a new file, which then replaces `path`. ML_ERR_SYSTEM,
+ * ML_ERR_MEMORY. */
 int hostfile_write(const char *path, const json_t *hostfile, struct fault *why);
-void hostfile_print(FILE *to, const json_t *hostfile);
+
+/* The same to an open stream, which is not flushed. */
+void hostfile_write_print(FILE *to, const json_t *hostfile);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/node_list.h"
+
 #include "common/number.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/text/text_file.h"
@@ -8,35 +9,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int malformed(const char *text, struct fault *why)
+static int text_refuse(const char *text, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
-    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not understood", text_show(shown, text));
+    return fault_set(why, ML_ERR_ARGUMENT, "cannot parse '%s'", text_show(shown, text));
 }
 
-static int expand_name(struct string_list *out, const char *name, size_t limit, struct fault *why);
+static int name_expand(struct string_list *out, const char *name, size_t limit, struct fault *why);
 
-/* One number with the digits that it was written with, between what stands before and behind. */
-static int expand_one(struct string_list *out, const char *name, int before, int64_t n, int digits,
-                      const char *behind, size_t limit, struct fault *why)
+/* Adds the name with the number `n`, at least `digits` long, between its two other parts. */
+static int number_expand(struct string_list *out, const char *name, int before, int64_t n,
+                         int digits, const char *behind, size_t limit, struct fault *why)
 {
     char *one = NULL;
     int rc = string_format(&one, why, "%.*s%0*lld%s", before, name, digits, (long long)n, behind);
 
     if (!rc)
-        rc = expand_name(out, one, limit, why);
+        rc = name_expand(out, one, limit, why);
     free(one);
     return rc;
 }
 
-static bool is_letter(char c)
+static bool char_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* "a" or "a-c". */
-static int expand_letters(struct string_list *out, const char *name, int before, const char *range,
+static int letters_expand(struct string_list *out, const char *name, int before, const char *range,
                           const char *behind, size_t limit, struct fault *why)
 {
     char first = range[0], last = first;
@@ -44,41 +45,41 @@ static int expand_letters(struct string_list *out, const char *name, int before,
 
     if (range[1])
         last = range[2];
-    if ((range[1] && (range[1] != '-' || !is_letter(last) || range[3])) || last < first)
-        return malformed(name, why);
+    if ((range[1] && (range[1] != '-' || !char_is_letter(last) || range[3])) || last < first)
+        return text_refuse(name, why);
     for (int letter = (unsigned char)first; letter <= last && !rc; letter++) {
         char *one = NULL;
 
         rc = string_format(&one, why, "%.*s%c%s", before, name, letter, behind);
         if (!rc)
-            rc = expand_name(out, one, limit, why);
+            rc = name_expand(out, one, limit, why);
         free(one);
     }
     return rc;
 }
 
 /* "01-03", "7" or "a-c" of the brackets in `name`. */
-static int expand_range(struct string_list *out, const char *name, int before, char *range,
+static int range_expand(struct string_list *out, const char *name, int before, char *range,
                         const char *behind, size_t limit, struct fault *why)
 {
     char *dash = strchr(range, '-'), *last = dash ? dash + 1 : range;
     int64_t from, to;
     int rc = 0;
 
-    if (is_letter(*range))
-        return expand_letters(out, name, before, range, behind, limit, why);
+    if (char_is_letter(*range))
+        return letters_expand(out, name, before, range, behind, limit, why);
     if (dash)
         *dash = '\0';
     if (strlen(range) > 9 || !number_parse(range, 0, 999999999, &from) ||
         !number_parse(last, from, 999999999, &to))
-        return malformed(name, why);
+        return text_refuse(name, why);
     for (; from <= to && !rc; from++)
-        rc = expand_one(out, name, before, from, (int)strlen(range), behind, limit, why);
+        rc = number_expand(out, name, before, from, (int)strlen(range), behind, limit, why);
     return rc;
 }
 
-/* The first brackets of a name are written out here, further ones by the recursion. */
-static int expand_name(struct string_list *out, const char *name, size_t limit, struct fault *why)
+/* Expands the first brackets of a name; the recursion expands further ones. */
+static int name_expand(struct string_list *out, const char *name, size_t limit, struct fault *why)
 {
     const char *open = strchr(name, '['), *close = open ? strchr(open, ']') : NULL;
     char *ranges, *rest, *range;
@@ -87,19 +88,20 @@ static int expand_name(struct string_list *out, const char *name, size_t limit, 
     if (out->count >= limit)
         return fault_set(why, ML_ERR_ARGUMENT, "more than %zu hosts", limit);
     if (!open)
-        return *name && !strchr(name, ']') ? string_list_add(out, name, why) : malformed(name, why);
+        return *name && !strchr(name, ']') ? string_list_add(out, name, why)
+                                           : text_refuse(name, why);
     if (!close || strlen(name) > 1024)
-        return malformed(name, why);
+        return text_refuse(name, why);
     rest = ranges = strndup(open + 1, (size_t)(close - open - 1));
     if (!ranges)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     while (!rc && (range = strsep(&rest, ",")))
-        rc = expand_range(out, name, (int)(open - name), range, close + 1, limit, why);
+        rc = range_expand(out, name, (int)(open - name), range, close + 1, limit, why);
     free(ranges);
     return rc;
 }
 
-/* The end of the name at `text`: a ',' outside of brackets, or the end. */
+/* Returns the end of the name at `text`: a ',' outside brackets, or the end of the text. */
 static const char *name_end(const char *text)
 {
     bool inside = false;
@@ -119,7 +121,7 @@ int node_list_expand(struct string_list *out, const char *text, size_t limit, st
 
         if (!name)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
-        rc = expand_name(out, name, limit, why);
+        rc = name_expand(out, name, limit, why);
         free(name);
         if (!*end)
             break;
@@ -129,7 +131,7 @@ int node_list_expand(struct string_list *out, const char *text, size_t limit, st
 }
 
 /* "4(x3)" or "2". */
-static bool parse_count(const char *entry, int64_t *slots, int64_t *times)
+static bool count_parse(const char *entry, int64_t *slots, int64_t *times)
 {
     char number[16], repeat[16] = "1";
     const char *paren = strstr(entry, "(x");
@@ -150,7 +152,7 @@ static bool parse_count(const char *entry, int64_t *slots, int64_t *times)
            number_parse(repeat, 1, HOSTS_LIMIT, times);
 }
 
-static int fill_counts(int *out, size_t count, const char *whole, char *text, struct fault *why)
+static int counts_fill(int *out, size_t count, const char *whole, char *text, struct fault *why)
 {
     char shown[TEXT_SHOWN];
     int64_t slots = 1, times;
@@ -158,16 +160,16 @@ static int fill_counts(int *out, size_t count, const char *whole, char *text, st
     char *entry;
 
     while ((entry = strsep(&text, ","))) {
-        if (!parse_count(entry, &slots, &times))
-            return malformed(entry, why);
+        if (!count_parse(entry, &slots, &times))
+            return text_refuse(entry, why);
         for (; times > 0 && n < count; times--)
             out[n++] = (int)slots;
         if (times > 0)
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' is for more than the %zu host%s",
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' describes more than %zu host%s",
                              text_show(shown, whole), count, count == 1 ? "" : "s");
     }
     if (n != 1 && n != count)
-        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is for %zu of %zu hosts",
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' describes %zu of %zu hosts",
                          text_show(shown, whole), n, count);
     for (; n < count; n++)
         out[n] = out[0];
@@ -182,7 +184,7 @@ int node_list_counts(int **out, size_t count, const char *text, struct fault *wh
     if (!counts || !copy)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     else
-        rc = fill_counts(counts, count, text, copy, why);
+        rc = counts_fill(counts, count, text, copy, why);
     free(copy);
     if (rc)
         free(counts);

@@ -3,11 +3,15 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_frames.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
+#include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/progress_line.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -18,18 +22,18 @@ enum { READER_GONE_GRACE_MS = 1000 };
 
 static void member_open(struct attempt *a, int host)
 {
-    const struct agent_channel_events events = {attempt_on_frame, attempt_on_stream_end, a};
-    struct member *m = &a->members[host];
+    const struct agent_channel_events events = {attempt_frames_on_frame, attempt_frames_on_end, a};
+    struct attempt_member *m = &a->members[host];
     struct fault why;
     int rc;
 
     m->attempt = a;
     m->host = &a->plan->list->hosts[a->plan->hosts[host]];
     m->status = STATUS_OURS;
-    rc = agent_channel_open(&m->stream, a->config.base, host, m->host, a->config.channel, &events,
+    rc = agent_channel_open(&m->channel, a->config.base, host, m->host, a->config.channel, &events,
                             &why);
     if (rc)
-        attempt_on_stream_end(host, why.text, a);
+        attempt_frames_on_end(host, why.text, a);
 }
 
 static int attempt_prepare(struct attempt *a, struct fault *why)
@@ -42,13 +46,13 @@ static int attempt_prepare(struct attempt *a, struct fault *why)
         return rc;
     a->members = calloc((size_t)a->plan->host_count, sizeof(*a->members));
     a->ranks = calloc((size_t)a->plan->size, sizeof(*a->ranks));
-    a->heartbeat = event_new(base, -1, EV_PERSIST, attempt_on_heartbeat, a);
-    a->deadline = evtimer_new(base, attempt_on_deadline, a);
-    a->pause_limit = evtimer_new(base, attempt_on_pause_limit, a);
+    a->heartbeat = event_new(base, -1, EV_PERSIST, attempt_pulse_on_heartbeat, a);
+    a->deadline = evtimer_new(base, attempt_phases_on_deadline, a);
+    a->pause_limit = evtimer_new(base, attempt_pulse_on_pause_limit, a);
     if (!a->members || !a->ranks || !a->heartbeat || !a->deadline || !a->pause_limit ||
         evtimer_add(a->heartbeat, &beat))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    return progress_start(&a->progress, base, a->config.output, a->plan->host_count, why);
+    return progress_line_start(&a->progress, base, a->config.output, a->plan->host_count, why);
 }
 
 int attempt_start(struct attempt **out, const struct attempt_config *config, struct fault *why)
@@ -71,7 +75,7 @@ int attempt_start(struct attempt **out, const struct attempt_config *config, str
     *out = a;
     for (int i = 0; i < a->plan->host_count; i++)
         member_open(a, i);
-    attempt_advance(a);
+    attempt_phases_advance(a);
     return 0;
 }
 
@@ -80,12 +84,12 @@ void attempt_destroy(struct attempt *a)
     if (!a)
         return;
     for (int i = 0; a->members && i < a->plan->host_count; i++) {
-        agent_channel_close(a->members[i].stream);
+        agent_channel_close(a->members[i].channel);
     }
     wiring_survey_destroy(a->survey);
     json_decref(a->wiring);
     free(a->names);
-    progress_stop(a->progress);
+    progress_line_stop(a->progress);
     if (a->heartbeat)
         event_free(a->heartbeat);
     if (a->deadline)
@@ -104,7 +108,6 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
                                    [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
                                    [STOP_OUTPUT_FAILED] = STATUS_OURS};
 
-    out->has_run = a->has_run;
     memcpy(out->job, a->identity.id, sizeof(out->job));
     if (a->cause == STOP_SIGNAL)
         out->status = STATUS_SIGNAL + a->stop_signal;
@@ -116,8 +119,6 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
                               a->failure.blame != BLAME_NONE && !a->failure.is_killed;
 }
 
-/* Stopping. */
-
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)
 {
     int grace_ms = a->plan->grace_ms;
@@ -125,10 +126,10 @@ void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)
     if (a->stop_wanted)
         return;
     if (cause == STOP_READER_GONE && grace_ms > READER_GONE_GRACE_MS)
-        grace_ms = READER_GONE_GRACE_MS; /* whoever pipes into `head` waits for us */
+        grace_ms = READER_GONE_GRACE_MS; /* the user of `mlaunch … | head` is waiting for us */
     a->cause = cause;
-    attempt_want_stop(a, signal, grace_ms);
-    attempt_advance(a);
+    attempt_phases_want_stop(a, signal, grace_ms);
+    attempt_phases_advance(a);
 }
 
 void attempt_kill(struct attempt *a)
@@ -137,20 +138,18 @@ void attempt_kill(struct attempt *a)
         return;
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_DONE)
-            agent_channel_send(a->members[i].stream, LAUNCH_KILL, NULL, 0);
+            agent_channel_send(a->members[i].channel, LAUNCH_KILL, NULL, 0);
     }
     a->is_hurried = true;
-    attempt_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
+    attempt_steps_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
 }
 
 void attempt_give_up(struct attempt *a)
 {
-    attempt_late(a);
+    attempt_phases_expire(a);
 }
 
-/* What goes on to the agents of a run. */
-
-static bool is_running(const struct member *m)
+static bool member_is_running(const struct attempt_member *m)
 {
     return m->state == MEMBER_STARTED;
 }
@@ -160,21 +159,21 @@ void attempt_signal(struct attempt *a, int signal)
     const uint32_t word = (uint32_t)signal;
 
     for (int i = 0; i < a->plan->host_count; i++) {
-        if (is_running(&a->members[i]))
-            agent_channel_send_words(a->members[i].stream, LAUNCH_SIGNAL, &word, 1);
+        if (member_is_running(&a->members[i]))
+            agent_channel_send_words(a->members[i].channel, LAUNCH_SIGNAL, &word, 1);
     }
 }
 
 void attempt_on_stdin(struct attempt *a, int rank, const void *bytes, size_t size)
 {
-    struct member *m = &a->members[a->plan->ranks[rank].host];
+    struct attempt_member *m = &a->members[a->plan->ranks[rank].host];
 
-    if (is_running(m))
-        agent_channel_send_tagged(m->stream, LAUNCH_STDIN, (uint32_t)rank, bytes, size);
+    if (member_is_running(m))
+        agent_channel_send_tagged(m->channel, LAUNCH_STDIN, (uint32_t)rank, bytes, size);
 }
 
 void attempt_on_credit(struct attempt *a, int host, uint32_t bytes)
 {
     if (a->members[host].state < MEMBER_GONE)
-        agent_channel_send_words(a->members[host].stream, LAUNCH_CREDIT, &bytes, 1);
+        agent_channel_send_words(a->members[host].channel, LAUNCH_CREDIT, &bytes, 1);
 }

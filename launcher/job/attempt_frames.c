@@ -4,9 +4,16 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
+#include "launcher/job/attempt_state.h"
+#include "launcher/job/events_file.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/input.h"
+#include "launcher/stdio/output.h"
+#include "launcher/stdio/progress_line.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -14,17 +21,17 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Before the start: that host can't take part. */
-static void member_failed(struct member *m, const char *text)
+/* Before the start: this host cannot take part. */
+static void member_fail(struct attempt_member *m, const char *text)
 {
     m->failed = true;
     snprintf(m->reason, sizeof(m->reason), "%s", text);
 }
 
-/* A rank is over, one way or the other. */
-static void rank_ended(struct attempt *a, int rank)
+/* A rank has exited, or its host is lost. */
+static void rank_end(struct attempt *a, int rank)
 {
-    struct rank *r = &a->ranks[rank];
+    struct attempt_rank *r = &a->ranks[rank];
 
     if (r->ended)
         return;
@@ -33,17 +40,17 @@ static void rank_ended(struct attempt *a, int rank)
     input_rank_ended(a->config.input, rank);
 }
 
-void attempt_on_stream_end(int host, const char *text, void *arg)
+void attempt_frames_on_end(int host, const char *text, void *arg)
 {
     struct attempt *a = arg;
-    struct member *m = &a->members[host];
-    enum member_state before = m->state;
+    struct attempt_member *m = &a->members[host];
+    enum attempt_member_state before = m->state;
 
     m->state = MEMBER_GONE;
     if (a->state <= ATTEMPT_PREPARING) {
         if (!m->failed)
-            member_failed(m, text);
-        progress_step(a->progress);
+            member_fail(m, text);
+        progress_line_step(a->progress);
     } else if (a->state < ATTEMPT_LEAVING && before < MEMBER_DONE) {
         const char *name = m->host->name;
 
@@ -54,51 +61,52 @@ void attempt_on_stream_end(int host, const char *text, void *arg)
         first_failure_lost(&a->failure, name, text);
         for (int i = 0; i < a->plan->size; i++) {
             if (a->plan->ranks[i].host == host)
-                rank_ended(a, i);
+                rank_end(a, i);
         }
-        attempt_failed(a, false);
+        attempt_phases_on_failure(a, false);
     }
-    attempt_check_paused(a);
-    attempt_advance(a);
+    attempt_pulse_check_paused(a);
+    attempt_phases_advance(a);
 }
 
-/* The frame makes no sense: that agent is not to be trusted any further. */
-static void nonsense(struct member *m, const char *text)
+/* Ends the channel of an agent that sent something invalid: nothing else from it can be trusted. */
+static void member_distrust(struct attempt_member *m, const char *text)
 {
-    agent_channel_fail(m->stream, text);
+    agent_channel_fail(m->channel, text);
 }
 
-/* A rank that is there, and that member's. */
-static bool is_rank_of(const struct attempt *a, const struct member *m, uint32_t rank)
+/* The rank exists and runs on this member's host. */
+static bool is_rank_of(const struct attempt *a, const struct attempt_member *m, uint32_t rank)
 {
     return rank < (uint32_t)a->plan->size && &a->members[a->plan->ranks[rank].host] == m;
 }
 
-static void on_hello(struct attempt *a, struct member *m, const struct frame *f)
+static void on_hello(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct hello_report hello;
     struct fault why;
     struct utsname here;
 
     if (hello_report_parse(&hello, f, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return;
     }
     uname(&here);
-    progress_step(a->progress);
+    progress_line_step(a->progress);
     if (strcmp(hello.build, build_id) != 0) {
         fault_set(&why, ML_ERR_REFUSED,
                   "its mlaunch-agent is build %s, this mlaunch is build %s: install the same on "
                   "both, or remove it there, then it is copied",
                   hello.build, build_id);
-        member_failed(m, why.text);
+        member_fail(m, why.text);
     } else if (strcmp(hello.arch, here.machine) != 0) {
         fault_set(&why, ML_ERR_REFUSED,
                   "its processor is %s, this machine's %s: one job can't mix them", hello.arch,
                   here.machine);
-        member_failed(m, why.text);
+        member_fail(m, why.text);
     }
-    /* Only SSH's address is known to work; where the agent came in otherwise it must be guessed. */
+    /* Only SSH gives an address that is known to work. An agent that was started otherwise guesses
+     * its own. */
     snprintf(m->address, sizeof(m->address), "%s",
              m->host->way == HOST_BY_SRUN || m->host->way == HOST_BY_COMMAND ? hello.guess
                                                                              : hello.address);
@@ -110,13 +118,13 @@ static void on_hello(struct attempt *a, struct member *m, const struct frame *f)
 
 static void on_warning(const char *text, void *arg)
 {
-    const struct member *m = arg;
+    const struct attempt_member *m = arg;
 
     log_warn("host %s: %s", m->host->name, text);
 }
 
-/* When the last host has answered: whether all reach each other. */
-static void settle_wiring(struct attempt *a)
+/* Once the last host has answered: checks that all hosts reach each other. */
+static void wiring_settle(struct attempt *a)
 {
     struct fault why;
     int culprit = 0;
@@ -126,14 +134,14 @@ static void settle_wiring(struct attempt *a)
             return;
     if (wiring_survey_conclude(a->survey, &culprit, &why)) {
         a->members[culprit].status = STATUS_OURS;
-        member_failed(&a->members[culprit], why.text);
+        member_fail(&a->members[culprit], why.text);
         return;
     }
     json_decref(a->wiring);
     a->wiring = json_incref(wiring_survey_wiring(a->survey));
 }
 
-static void on_answer(struct attempt *a, struct member *m, const struct frame *f)
+static void on_answer(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
     const char *error = json_string_value(json_object_get(said, "error"));
@@ -141,26 +149,26 @@ static void on_answer(struct attempt *a, struct member *m, const struct frame *f
     struct fault why;
 
     if (!json_is_object(said) || !a->survey || m->rounds != round) {
-        nonsense(m, "its agent sent an ANSWER that makes no sense");
+        member_distrust(m, "its agent sent an ANSWER that makes no sense");
     } else if (error) {
-        member_failed(m, error);
+        member_fail(m, error);
     } else if (wiring_survey_answer(a->survey, (int)(m - a->members), (enum wiring_round)round,
                                     said, &why)) {
-        member_failed(m, why.text);
+        member_fail(m, why.text);
     } else {
         m->rounds++;
-        settle_wiring(a);
+        wiring_settle(a);
     }
     json_decref(said);
 }
 
-static void on_ready(struct attempt *a, struct member *m, const struct frame *f)
+static void on_ready(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct ready_report ready;
     struct fault why;
 
     if (ready_report_parse(&ready, f, on_warning, m, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return;
     }
     if (m == &a->members[a->plan->ranks[0].host])
@@ -168,31 +176,31 @@ static void on_ready(struct attempt *a, struct member *m, const struct frame *f)
     m->state = MEMBER_PREPARED;
 }
 
-static void on_refused(struct attempt *a, struct member *m, const struct frame *f)
+static void on_refused(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct refused_report refused;
     struct fault why;
 
     (void)a;
     if (refused_report_parse(&refused, f, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return;
     }
     m->status = refused.status;
-    member_failed(m, refused.text);
+    member_fail(m, refused.text);
 }
 
-static void on_started(struct attempt *a, struct member *m, const struct frame *f)
+static void on_started(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct started_report started;
     struct fault why;
 
     if (started_report_parse(&started, f, a->plan->size, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return;
     }
     if (!is_rank_of(a, m, (uint32_t)started.rank)) {
-        nonsense(m, "its agent speaks of a rank of another host");
+        member_distrust(m, "its agent speaks of a rank of another host");
         return;
     }
     a->ranks[started.rank].pid = started.pid;
@@ -203,7 +211,7 @@ static void on_started(struct attempt *a, struct member *m, const struct frame *
                                 "pid", (json_int_t)started.pid));
 }
 
-static void on_output(struct attempt *a, struct member *m, const struct frame *f)
+static void on_output(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     uint32_t rank = 0;
 
@@ -212,7 +220,7 @@ static void on_output(struct attempt *a, struct member *m, const struct frame *f
         rank = ntohl(rank);
     }
     if (f->size < 5 || !is_rank_of(a, m, rank) || f->payload[4] < 1 || f->payload[4] > 2) {
-        nonsense(m, "its agent sent a malformed OUTPUT");
+        member_distrust(m, "its agent sent a malformed OUTPUT");
         return;
     }
     output_write(a->config.output, (int)(m - a->members), (int)rank, f->payload[4], f->payload + 5,
@@ -232,36 +240,36 @@ static json_t *exited_json(const struct exited_report *e, const char *host)
     return j;
 }
 
-static void on_exited(struct attempt *a, struct member *m, const struct frame *f)
+static void on_exited(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct exited_report e;
     struct fault why;
     char text[1024];
     enum blame blame;
-    bool told = a->failure_told;
+    bool told = a->failure_reported;
 
     if (exited_report_parse(&e, f, a->plan->size, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return;
     }
     if (!is_rank_of(a, m, (uint32_t)e.rank)) {
-        nonsense(m, "its agent speaks of a rank of another host");
+        member_distrust(m, "its agent speaks of a rank of another host");
         return;
     }
     if (a->ranks[e.rank].ended)
         return;
     events_file_write(a->config.events, "exited", a->identity.id, exited_json(&e, m->host->name));
-    exited_report_format(text, sizeof(text), &e, m->host->name);
+    first_failure_describe(text, sizeof(text), &e, m->host->name);
     log_info("%s", text);
     blame = first_failure_exited(&a->failure, &e, m->host->name);
-    rank_ended(a, e.rank);
+    rank_end(a, e.rank);
     if (blame != BLAME_NONE || a->ranks_left == 0)
-        attempt_failed(a, true);
+        attempt_phases_on_failure(a, true);
     if (told && blame == BLAME_CAUSE && a->plan->continue_on_failure && log_level() < LOG_INFO)
         log_warn("%s", text);
 }
 
-static void on_aborted(struct attempt *a, struct member *m, const struct frame *f)
+static void on_aborted(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct aborted_report aborted;
     struct fault why;
@@ -269,59 +277,61 @@ static void on_aborted(struct attempt *a, struct member *m, const struct frame *
     bool told;
 
     if (aborted_report_parse(&aborted, f, a->plan->size, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return;
     }
-    /* The coordinator hears of it, which is in rank 0's agent and speaks for ranks on all hosts. */
+    /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the
+     * ranks of all hosts. */
     if (m != &a->members[a->plan->ranks[0].host]) {
-        nonsense(m, "its agent speaks for a coordinator that it doesn't have");
+        member_distrust(m, "its agent speaks for a coordinator that it doesn't have");
         return;
     }
     host = a->members[a->plan->ranks[aborted.rank].host].host->name;
-    told = a->failure_told && a->failure.rank == aborted.rank;
+    told = a->failure_reported && a->failure.rank == aborted.rank;
     first_failure_aborted(&a->failure, &aborted, host, a->ranks[aborted.rank].pid);
-    if (told) /* how it exited, but not why */
+    if (told) /* the user has read how the rank exited, but not why */
         output_say(a->config.output, "%s", a->failure.text);
-    attempt_failed(a, false);
+    attempt_phases_on_failure(a, false);
 }
 
-static void on_stdin_credit(struct attempt *a, struct member *m, const struct frame *f)
+static void on_stdin_credit(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     uint32_t words[2];
 
     if (f->size == sizeof(words))
         memcpy(words, f->payload, sizeof(words));
     if (f->size != sizeof(words) || !is_rank_of(a, m, ntohl(words[0]))) {
-        nonsense(m, "its agent sent a malformed STDIN_CREDIT");
+        member_distrust(m, "its agent sent a malformed STDIN_CREDIT");
         return;
     }
     input_on_credit(a->config.input, (int)ntohl(words[0]), ntohl(words[1]));
 }
 
-static void on_note(struct attempt *a, struct member *m, const struct frame *f)
+static void on_note(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct note_report note;
     struct fault why;
 
     (void)a;
     if (note_report_parse(&note, f, &why))
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
     else
         log_at(note.level, "host %s: %s", m->host->name, note.text);
 }
 
-/* An agent's word that ends the job: reads it, and tells `event` of it. False: it is dealt with already. */
-static bool end_word(struct attempt *a, struct member *m, const struct frame *f, const char *event,
-                     char *text, size_t size)
+/* Parses a frame with which an agent ends the job, and writes `event` to the events file. False:
+ * the frame was invalid, or came before the start, so that only the member has failed. */
+static bool end_report_take(struct attempt *a, struct attempt_member *m, const struct frame *f,
+                            const char *event, char *text, size_t size)
 {
     struct fault why;
 
     if (text_report_parse(text, size, f, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return false;
     }
     if (a->state <= ATTEMPT_PREPARING) {
-        member_failed(m, text);
+        member_fail(m, text);
         return false;
     }
     events_file_write(a->config.events, event, a->identity.id,
@@ -329,96 +339,101 @@ static bool end_word(struct attempt *a, struct member *m, const struct frame *f,
     return true;
 }
 
-/* Its agent still speaks, but can't hold the job together any more. */
-static void on_lost(struct attempt *a, struct member *m, const struct frame *f)
+/* LOST: the agent still works, but can no longer supervise its ranks. */
+static void on_lost(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     char text[512];
 
-    if (!end_word(a, m, f, "lost", text, sizeof(text)))
+    if (!end_report_take(a, m, f, "lost", text, sizeof(text)))
         return;
     first_failure_lost(&a->failure, m->host->name, text);
-    attempt_failed(a, false);
+    attempt_phases_on_failure(a, false);
 }
 
-/* From another terminal: nothing has failed, but the job is over. */
-static void on_killed(struct attempt *a, struct member *m, const struct frame *f)
+/* KILLED: `mlaunch kill` was used. Nothing has failed, but the job is over. */
+static void on_killed(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     char text[512];
 
-    if (!end_word(a, m, f, "killed", text, sizeof(text)))
+    if (!end_report_take(a, m, f, "killed", text, sizeof(text)))
         return;
     first_failure_killed(&a->failure, text);
-    attempt_failed(a, false);
+    attempt_phases_on_failure(a, false);
 }
 
 static void on_survivor(int64_t pid, const char *text, void *arg)
 {
-    const struct member *m = arg;
+    const struct attempt_member *m = arg;
 
     log_warn("host %s: process %lld could not be ended: %s", m->host->name, (long long)pid, text);
 }
 
-static void on_done(struct attempt *a, struct member *m, const struct frame *f)
+static void on_done(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct fault why;
 
     if (done_report_parse(f, on_survivor, m, &why)) {
-        nonsense(m, why.text);
+        member_distrust(m, why.text);
         return;
     }
     for (int i = 0; i < a->plan->size; i++) {
         if (&a->members[a->plan->ranks[i].host] == m)
-            rank_ended(a, i);
+            rank_end(a, i);
     }
     m->state = MEMBER_DONE;
 }
 
-static void on_pong(struct attempt *a, struct member *m, const struct frame *f)
+static void on_pong(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     (void)f;
     if (m->pings > 0)
         m->pings--;
-    attempt_check_paused(a);
+    attempt_pulse_check_paused(a);
 }
 
-/* In which states of a member each frame makes sense. */
+/* The states of a member in which each frame is valid. */
 static const struct frame_rule {
     enum agent_frame type;
-    enum member_state from, to;
-    void (*handle)(struct attempt *a, struct member *m, const struct frame *f);
+    const char *name;
+    enum attempt_member_state from, to;
+    void (*handle)(struct attempt *a, struct attempt_member *m, const struct frame *f);
 } rules[] = {
-    {AGENT_HELLO, MEMBER_OPENING, MEMBER_OPENING, on_hello},
-    {AGENT_ANSWER, MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
-    {AGENT_READY, MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
-    {AGENT_REFUSED, MEMBER_OPENING, MEMBER_PREPARED, on_refused},
-    {AGENT_STARTED, MEMBER_STARTED, MEMBER_STARTED, on_started},
-    {AGENT_OUTPUT, MEMBER_STARTED, MEMBER_DONE, on_output},
-    {AGENT_EXITED, MEMBER_STARTED, MEMBER_STARTED, on_exited},
-    {AGENT_STDIN_CREDIT, MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
-    {AGENT_ABORTED, MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
-    {AGENT_NOTE, MEMBER_OPENING, MEMBER_DONE, on_note},
-    {AGENT_LOST, MEMBER_OPENING, MEMBER_DONE, on_lost},
-    {AGENT_KILLED, MEMBER_OPENING, MEMBER_DONE, on_killed},
-    {AGENT_DONE, MEMBER_STARTED, MEMBER_STARTED, on_done},
-    {AGENT_PONG, MEMBER_OPENING, MEMBER_DONE, on_pong},
+    {AGENT_HELLO, "HELLO", MEMBER_OPENING, MEMBER_OPENING, on_hello},
+    {AGENT_ANSWER, "ANSWER", MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
+    {AGENT_READY, "READY", MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
+    {AGENT_REFUSED, "REFUSED", MEMBER_OPENING, MEMBER_PREPARED, on_refused},
+    {AGENT_STARTED, "STARTED", MEMBER_STARTED, MEMBER_STARTED, on_started},
+    {AGENT_OUTPUT, "OUTPUT", MEMBER_STARTED, MEMBER_DONE, on_output},
+    {AGENT_EXITED, "EXITED", MEMBER_STARTED, MEMBER_STARTED, on_exited},
+    {AGENT_STDIN_CREDIT, "STDIN_CREDIT", MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
+    {AGENT_ABORTED, "ABORTED", MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
+    {AGENT_NOTE, "NOTE", MEMBER_OPENING, MEMBER_DONE, on_note},
+    {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
+    {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_killed},
+    {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
+    {AGENT_PONG, "PONG", MEMBER_OPENING, MEMBER_DONE, on_pong},
 };
 
-void attempt_on_frame(int host, const struct frame *f, void *arg)
+void attempt_frames_on_frame(int host, const struct frame *f, void *arg)
 {
     struct attempt *a = arg;
-    struct member *m = &a->members[host];
+    struct attempt_member *m = &a->members[host];
     char text[80];
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
         if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
+            bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_STDIN_CREDIT;
+
+            if (!is_data && f->type != AGENT_PONG)
+                log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);
             rules[i].handle(a, m, f);
-            if (f->type != AGENT_OUTPUT && f->type != AGENT_STDIN_CREDIT)
-                attempt_advance(a);
+            if (!is_data)
+                attempt_phases_advance(a);
             return;
         }
     }
     if (m->state == MEMBER_GONE)
         return;
     snprintf(text, sizeof(text), "its agent sent a message of type %d out of turn", f->type);
-    nonsense(m, text);
+    member_distrust(m, text);
 }

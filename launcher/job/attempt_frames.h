@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_frames.h: what the agents of a run say, and what follows from it. */
+/* attempt_frames.h: what the agents of a run send, and what follows from it. */
 #ifndef LAUNCHER_JOB_ATTEMPT_FRAMES_H
 #define LAUNCHER_JOB_ATTEMPT_FRAMES_H
 
-#include "launcher/job/attempt_state.h"
+struct frame;
 
-/* The events of a member's stream, with the attempt as `arg`. */
-void attempt_on_frame(int host, const struct frame *f, void *arg);
-void attempt_on_stream_end(int host, const char *text, void *arg);
+/* The events of a member's channel (agent_channel.h). host: its index in the plan; arg: the
+ * attempt. */
+void attempt_frames_on_frame(int host, const struct frame *f, void *arg);
+void attempt_frames_on_end(int host, const char *text, void *arg);
 
 #endif

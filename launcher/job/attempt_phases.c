@@ -1,95 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/attempt_phases.h"
 
+#include "common/log.h"
 #include "launcher/job/attempt_steps.h"
+#include "launcher/stdio/output.h"
 
 #include <event2/event.h>
 #include <signal.h>
 
 /*
- *                      all said HELLO,         all said READY
- *                      and whom they reach
+ *                      all sent HELLO          all sent READY
  *   CONNECTING ───────────────────▶ PREPARING ─────────────▶ RUNNING ─────────┐
- *       │                               │                       │ a failure,    │ all said DONE
- *       │ all answered, some badly;     │                       │ a stop        │ or are lost
- *       │ or a stop                     │                       ▼               │
- *       │                               │                    STOPPING           │
- *       │                               │     all DONE or lost; │               │
- *       │                               │     or too late       │               │
- *       └───────────────────────────────┴─────────▶ LEAVING ◀───┴───────────────┘
+ *       │                               │                       │ a failure   │ all sent DONE
+ *       │ all answered, some failed;    │                       │ or a stop   │ or are lost
+ *       │ or a stop                     │                       ▼             │
+ *       │                               │                    STOPPING         │
+ *       │                               │     all DONE or lost; │             │
+ *       │                               │     or too late       │             │
+ *       └───────────────────────────────┴─────────▶ LEAVING ◀───┴─────────────┘
  *                                                      │ all channels have ended; or too late
  *                                                      ▼
  *                                                    ENDED
  *
- * Between CONNECTING and PREPARING lie LOOKING and TRYING, which are passed at once unless the backend is rdma.
+ * LOOKING and TRYING lie between CONNECTING and PREPARING, with the same ways out. They ask the
+ * hosts for their RDMA devices and let them try the links; without the rdma backend there is no
+ * survey, and both are passed at once.
  */
-enum attempt_event {
-    EVENT_NONE,
-    EVENT_WELL,  /* all hosts have taken the step */
-    EVENT_BADLY, /* all hosts have answered, some have failed */
-    EVENT_STOP,  /* the run shall end */
-    EVENT_DONE,  /* no host has anything left that runs */
-    EVENT_GONE,  /* no channel is left */
-    EVENT_LATE,  /* the deadline */
+static const struct attempt_transition transitions[] = {
+    {ATTEMPT_CONNECTING, ATTEMPT_WELL, ATTEMPT_LOOKING, attempt_steps_look},
+    {ATTEMPT_CONNECTING, ATTEMPT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_CONNECTING, ATTEMPT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_LOOKING, ATTEMPT_WELL, ATTEMPT_TRYING, attempt_steps_try},
+    {ATTEMPT_LOOKING, ATTEMPT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_LOOKING, ATTEMPT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_TRYING, ATTEMPT_WELL, ATTEMPT_PREPARING, attempt_steps_prepare},
+    {ATTEMPT_TRYING, ATTEMPT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_TRYING, ATTEMPT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_PREPARING, ATTEMPT_WELL, ATTEMPT_RUNNING, attempt_steps_start},
+    {ATTEMPT_PREPARING, ATTEMPT_BADLY, ATTEMPT_LEAVING, attempt_steps_report},
+    {ATTEMPT_PREPARING, ATTEMPT_STOP, ATTEMPT_LEAVING, attempt_steps_abandon},
+    {ATTEMPT_RUNNING, ATTEMPT_STOP, ATTEMPT_STOPPING, attempt_steps_stop},
+    {ATTEMPT_RUNNING, ATTEMPT_DONE, ATTEMPT_LEAVING, attempt_steps_bye},
+    {ATTEMPT_STOPPING, ATTEMPT_DONE, ATTEMPT_LEAVING, attempt_steps_bye},
+    {ATTEMPT_STOPPING, ATTEMPT_LATE, ATTEMPT_LEAVING, attempt_steps_give_up},
+    {ATTEMPT_LEAVING, ATTEMPT_GONE, ATTEMPT_ENDED, attempt_steps_end},
+    {ATTEMPT_LEAVING, ATTEMPT_LATE, ATTEMPT_ENDED, attempt_steps_end},
 };
 
-static const struct transition {
-    enum attempt_state state;
-    enum attempt_event event;
-    enum attempt_state next;
-    void (*action)(struct attempt *a);
-} transitions[] = {
-    {ATTEMPT_CONNECTING, EVENT_WELL, ATTEMPT_LOOKING, step_look},
-    {ATTEMPT_CONNECTING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_CONNECTING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_LOOKING, EVENT_WELL, ATTEMPT_TRYING, step_try},
-    {ATTEMPT_LOOKING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_LOOKING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_TRYING, EVENT_WELL, ATTEMPT_PREPARING, step_prepare},
-    {ATTEMPT_TRYING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_TRYING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_PREPARING, EVENT_WELL, ATTEMPT_RUNNING, step_start},
-    {ATTEMPT_PREPARING, EVENT_BADLY, ATTEMPT_LEAVING, step_report},
-    {ATTEMPT_PREPARING, EVENT_STOP, ATTEMPT_LEAVING, step_abandon},
-    {ATTEMPT_RUNNING, EVENT_STOP, ATTEMPT_STOPPING, step_stop},
-    {ATTEMPT_RUNNING, EVENT_DONE, ATTEMPT_LEAVING, step_bye},
-    {ATTEMPT_STOPPING, EVENT_DONE, ATTEMPT_LEAVING, step_bye},
-    {ATTEMPT_STOPPING, EVENT_LATE, ATTEMPT_LEAVING, step_give_up},
-    {ATTEMPT_LEAVING, EVENT_GONE, ATTEMPT_ENDED, step_end},
-    {ATTEMPT_LEAVING, EVENT_LATE, ATTEMPT_ENDED, step_end},
-};
+const struct attempt_transition *attempt_phases_find(enum attempt_state state,
+                                                     enum attempt_event event)
+{
+    for (size_t i = 0; i < sizeof(transitions) / sizeof(*transitions); i++) {
+        if (transitions[i].state == state && transitions[i].event == event)
+            return &transitions[i];
+    }
+    return NULL;
+}
 
-/* All members are at least in `state`, or have failed. */
-static enum attempt_event step_event(const struct attempt *a, enum member_state state)
+/* WELL or BADLY once every member has come at least to `state` or has failed. */
+static enum attempt_event members_event(const struct attempt *a, enum attempt_member_state state)
 {
     bool failed = false;
 
     for (int i = 0; i < a->plan->host_count; i++) {
-        const struct member *m = &a->members[i];
+        const struct attempt_member *m = &a->members[i];
 
         if (!m->failed && m->state < state)
-            return EVENT_NONE;
+            return ATTEMPT_NOTHING;
         failed = failed || m->failed;
     }
-    return failed ? EVENT_BADLY : EVENT_WELL;
+    return failed ? ATTEMPT_BADLY : ATTEMPT_WELL;
 }
 
-/* All members have answered that many rounds of questions, or have failed. */
+/* WELL or BADLY once every member has answered that many rounds of questions or has failed. */
 static enum attempt_event survey_event(const struct attempt *a, int rounds)
 {
     bool failed = false;
 
     for (int i = 0; i < a->plan->host_count; i++) {
-        const struct member *m = &a->members[i];
+        const struct attempt_member *m = &a->members[i];
 
         if (a->survey && !m->failed && m->rounds < rounds)
-            return EVENT_NONE;
+            return ATTEMPT_NOTHING;
         failed = failed || m->failed;
     }
-    return failed ? EVENT_BADLY : EVENT_WELL;
+    return failed ? ATTEMPT_BADLY : ATTEMPT_WELL;
 }
 
-static bool all_are(const struct attempt *a, enum member_state state)
+static bool members_are(const struct attempt *a, enum attempt_member_state state)
 {
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < state)
@@ -102,88 +100,101 @@ static enum attempt_event current_event(const struct attempt *a)
 {
     switch (a->state) {
     case ATTEMPT_CONNECTING:
-        return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_CONNECTED);
+        return a->stop_wanted ? ATTEMPT_STOP : members_event(a, MEMBER_CONNECTED);
     case ATTEMPT_LOOKING:
-        return a->stop_wanted ? EVENT_STOP : survey_event(a, 1);
+        return a->stop_wanted ? ATTEMPT_STOP : survey_event(a, 1);
     case ATTEMPT_TRYING:
-        return a->stop_wanted ? EVENT_STOP : survey_event(a, 2);
+        return a->stop_wanted ? ATTEMPT_STOP : survey_event(a, 2);
     case ATTEMPT_PREPARING:
-        return a->stop_wanted ? EVENT_STOP : step_event(a, MEMBER_PREPARED);
+        return a->stop_wanted ? ATTEMPT_STOP : members_event(a, MEMBER_PREPARED);
     case ATTEMPT_RUNNING:
-        if (all_are(a, MEMBER_DONE))
-            return EVENT_DONE;
-        return a->stop_wanted ? EVENT_STOP : EVENT_NONE;
+        if (members_are(a, MEMBER_DONE))
+            return ATTEMPT_DONE;
+        return a->stop_wanted ? ATTEMPT_STOP : ATTEMPT_NOTHING;
     case ATTEMPT_STOPPING:
-        return all_are(a, MEMBER_DONE) ? EVENT_DONE : EVENT_NONE;
+        return members_are(a, MEMBER_DONE) ? ATTEMPT_DONE : ATTEMPT_NOTHING;
     case ATTEMPT_LEAVING:
-        return all_are(a, MEMBER_GONE) ? EVENT_GONE : EVENT_NONE;
+        return members_are(a, MEMBER_GONE) ? ATTEMPT_GONE : ATTEMPT_NOTHING;
     default:
-        return EVENT_NONE;
+        return ATTEMPT_NOTHING;
     }
 }
 
-static bool take(struct attempt *a, enum attempt_event event)
+/* False: the event does not end the present state. */
+static bool transition_take(struct attempt *a, enum attempt_event event)
 {
-    for (size_t i = 0; i < sizeof(transitions) / sizeof(*transitions); i++) {
-        const struct transition *t = &transitions[i];
+    static const char *const states[ATTEMPT_STATES] = {
+        "connecting",        "looking for RDMA devices",
+        "trying RDMA links", "preparing",
+        "running",           "stopping",
+        "leaving",           "ended"};
+    static const char *const events[ATTEMPT_EVENTS] = {"nothing",
+                                                       "all hosts are ready for the next step",
+                                                       "some hosts have failed",
+                                                       "the job must end",
+                                                       "no rank is left",
+                                                       "all channels have ended",
+                                                       "the deadline has passed"};
+    const struct attempt_transition *t = attempt_phases_find(a->state, event);
 
-        if (t->state == a->state && t->event == event) {
-            a->state = t->next;
-            evtimer_del(a->deadline);
-            t->action(a);
-            return true;
-        }
-    }
-    return false;
+    if (!t)
+        return false;
+    log_debug("job %s: from %s to %s: %s", a->identity.id, states[t->state], states[t->next],
+              events[event]);
+    a->state = t->next;
+    evtimer_del(a->deadline);
+    t->action(a);
+    return true;
 }
 
-void attempt_advance(struct attempt *a)
+void attempt_phases_advance(struct attempt *a)
 {
     enum attempt_event event;
 
-    /* A send may find that the channel has ended and come back here: the loop below goes on. */
+    /* An action sends frames, and a send may find that its channel has ended, which leads back
+     * here: the loop of the outer call takes the next transition. */
     if (a->is_advancing)
         return;
     a->is_advancing = true;
-    while ((event = current_event(a)) != EVENT_NONE && take(a, event))
+    while ((event = current_event(a)) != ATTEMPT_NOTHING && transition_take(a, event))
         ;
     a->is_advancing = false;
 }
 
-void attempt_late(struct attempt *a)
+void attempt_phases_expire(struct attempt *a)
 {
-    if (a->state != ATTEMPT_ENDED)
-        take(a, EVENT_LATE);
-    attempt_advance(a);
+    transition_take(a, ATTEMPT_LATE);
+    attempt_phases_advance(a);
 }
 
-void attempt_on_deadline(evutil_socket_t fd, short what, void *arg)
+void attempt_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct attempt *a = arg;
 
     (void)fd;
     (void)what;
-    /* While the reader takes nothing, agents keep what ranks have written, and are not done: that says nothing
-     * about the ranks. */
+    /* As long as the reader of our output takes nothing, the agents keep what the ranks have
+     * written and cannot send DONE, even if all ranks have ended. */
     if (a->state == ATTEMPT_STOPPING && !a->is_hurried && !output_is_idle(a->config.output)) {
-        attempt_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
+        log_debug("job %s: waiting for the reader of its output", a->identity.id);
+        attempt_steps_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
         return;
     }
-    attempt_late(a);
+    attempt_phases_expire(a);
 }
 
-void attempt_want_stop(struct attempt *a, int signal, int grace_ms)
+void attempt_phases_want_stop(struct attempt *a, int signal, int grace_ms)
 {
     a->stop_wanted = true;
     a->stop_signal = signal;
     a->stop_grace_ms = grace_ms;
 }
 
-void attempt_failed(struct attempt *a, bool others_may_go_on)
+void attempt_phases_on_failure(struct attempt *a, bool others_may_go_on)
 {
     bool go_on = others_may_go_on && a->plan->continue_on_failure;
 
     if (a->state == ATTEMPT_RUNNING && a->failure.blame != BLAME_NONE && !go_on && !a->stop_wanted)
-        attempt_want_stop(a, SIGTERM, a->plan->grace_ms);
-    attempt_tell_failure(a, a->ranks_left == 0);
+        attempt_phases_want_stop(a, SIGTERM, a->plan->grace_ms);
+    attempt_steps_report_failure(a, a->ranks_left == 0);
 }

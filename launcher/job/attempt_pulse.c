@@ -2,16 +2,19 @@
 #include "launcher/job/attempt_pulse.h"
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "launcher/channel/agent_channel.h"
+#include "launcher/job/attempt_state.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 
 enum {
-    PAUSE_MS = 1000, /* for agents to confirm a pause */
-    GAP_MS = 3000,   /* a heartbeat that much late: we were stopped, or the machine slept */
+    PAUSE_MS = 1000, /* how long agents may take to confirm a pause */
+    GAP_MS = 3000,   /* a heartbeat that late means that we were stopped, or the machine slept */
 };
 
-void attempt_on_heartbeat(evutil_socket_t fd, short what, void *arg)
+void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg)
 {
     struct attempt *a = arg;
     int64_t now = clock_ms();
@@ -20,31 +23,33 @@ void attempt_on_heartbeat(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     a->beat_ms = now;
+    if (gap)
+        log_debug("job %s: no heartbeat for a while; watching the agents anew", a->identity.id);
     for (int i = 0; i < a->plan->host_count; i++) {
-        struct member *m = &a->members[i];
+        struct attempt_member *m = &a->members[i];
 
-        if (!m->stream || m->state == MEMBER_GONE)
+        if (!m->channel || m->state == MEMBER_GONE)
             continue;
         if (gap || a->paused)
-            agent_channel_reset_silence(m->stream);
-        agent_channel_check_silence(m->stream);
+            agent_channel_reset_silence(m->channel);
+        agent_channel_check_silence(m->channel);
         if (m->state >= MEMBER_CONNECTED && m->state < MEMBER_GONE) {
             m->pings++;
-            agent_channel_send(m->stream, LAUNCH_PING, NULL, 0);
+            agent_channel_send(m->channel, LAUNCH_PING, NULL, 0);
         }
     }
 }
 
-void attempt_reset_silence(struct attempt *a)
+void attempt_pulse_reset_silence(struct attempt *a)
 {
     a->beat_ms = clock_ms();
     for (int i = 0; i < a->plan->host_count; i++) {
-        if (a->members[i].stream)
-            agent_channel_reset_silence(a->members[i].stream);
+        if (a->members[i].channel)
+            agent_channel_reset_silence(a->members[i].channel);
     }
 }
 
-static void pause_over(struct attempt *a)
+static void pause_end(struct attempt *a)
 {
     void (*on_paused)(void *arg) = a->on_paused;
 
@@ -54,29 +59,29 @@ static void pause_over(struct attempt *a)
         on_paused(a->paused_arg);
 }
 
-void attempt_on_pause_limit(evutil_socket_t fd, short what, void *arg)
+void attempt_pulse_on_pause_limit(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    pause_over(arg);
+    pause_end(arg);
 }
 
-/* Before it has its job, an agent takes nothing but PING. */
-static bool has_job(const struct member *m)
+/* An agent that has not got its JOB yet refuses every frame but PING. */
+static bool member_has_job(const struct attempt_member *m)
 {
     return m->attempt->state >= ATTEMPT_PREPARING && m->state < MEMBER_GONE && !m->failed;
 }
 
-void attempt_check_paused(struct attempt *a)
+void attempt_pulse_check_paused(struct attempt *a)
 {
     for (int i = 0; a->on_paused && i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_GONE && a->members[i].pings > 0)
             return;
     }
-    pause_over(a);
+    pause_end(a);
 }
 
-void attempt_pause(struct attempt *a, void (*on_paused)(void *arg), void *arg)
+void attempt_pulse_pause(struct attempt *a, void (*on_paused)(void *arg), void *arg)
 {
     const struct timeval limit = {PAUSE_MS / 1000, 0};
 
@@ -85,29 +90,31 @@ void attempt_pause(struct attempt *a, void (*on_paused)(void *arg), void *arg)
     a->paused = true;
     a->on_paused = on_paused;
     a->paused_arg = arg;
+    log_debug("job %s: pausing", a->identity.id);
     evtimer_add(a->pause_limit, &limit);
     for (int i = 0; i < a->plan->host_count; i++) {
-        struct member *m = &a->members[i];
+        struct attempt_member *m = &a->members[i];
 
-        /* The PONG says that the PAUSE has arrived: an SSH channel is carried by a thread of ours,
-         * which stops with us. */
-        if (!has_job(m))
+        if (!member_has_job(m))
             continue;
+        /* The PONG confirms that the PAUSE has arrived. An SSH channel is carried by a thread of
+         * this process, which stops with it: without waiting, the PAUSE might not leave in time. */
         m->pings++;
-        agent_channel_send(m->stream, LAUNCH_PAUSE, NULL, 0);
-        agent_channel_send(m->stream, LAUNCH_PING, NULL, 0);
+        agent_channel_send(m->channel, LAUNCH_PAUSE, NULL, 0);
+        agent_channel_send(m->channel, LAUNCH_PING, NULL, 0);
     }
-    attempt_check_paused(a);
+    attempt_pulse_check_paused(a);
 }
 
-void attempt_resume(struct attempt *a)
+void attempt_pulse_resume(struct attempt *a)
 {
-    attempt_reset_silence(a);
+    attempt_pulse_reset_silence(a);
     if (!a->paused)
         return;
     a->paused = false;
+    log_debug("job %s: going on after a pause", a->identity.id);
     for (int i = 0; i < a->plan->host_count; i++) {
-        if (has_job(&a->members[i]))
-            agent_channel_send(a->members[i].stream, LAUNCH_RESUME, NULL, 0);
+        if (member_has_job(&a->members[i]))
+            agent_channel_send(a->members[i].channel, LAUNCH_RESUME, NULL, 0);
     }
 }

@@ -3,13 +3,22 @@
 #ifndef LAUNCHER_JOB_ATTEMPT_PULSE_H
 #define LAUNCHER_JOB_ATTEMPT_PULSE_H
 
-#include "launcher/job/attempt_state.h"
-
 #include <event2/util.h>
 
-/* Timers' callbacks, with the attempt as `arg`; and after each PONG. */
-void attempt_on_heartbeat(evutil_socket_t fd, short what, void *arg);
-void attempt_on_pause_limit(evutil_socket_t fd, short what, void *arg);
-void attempt_check_paused(struct attempt *a);
+struct attempt;
+
+/* Stops the ranks and tells the agents to expect silence. on_paused is called once all agents have
+ * confirmed that, or after a second. Without effect if the run is paused already. */
+void attempt_pulse_pause(struct attempt *a, void (*on_paused)(void *arg), void *arg);
+void attempt_pulse_resume(struct attempt *a); /* ends a pause, if there is one */
+
+/* Restarts the clocks that watch for silent agents, after mlaunch itself could not listen. */
+void attempt_pulse_reset_silence(struct attempt *a);
+
+void attempt_pulse_check_paused(struct attempt *a); /* after each PONG and each lost agent */
+
+/* Timers' callbacks; arg: the attempt. */
+void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg);
+void attempt_pulse_on_pause_limit(evutil_socket_t fd, short what, void *arg);
 
 #endif

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_state.h: the inside of a run, shared by attempt.c (its beginning and end, and what comes from
- * outside), attempt_frames.c (what the agents say), attempt_phases.c (its life cycle), attempt_steps.c (what
- * is done at each step) and attempt_pulse.c (heartbeats). */
+/*
+ * attempt_state.h: the state of one run of a job, shared by the attempt_* files. Each includes only
+ * those below it:
+ *
+ *   attempt.c          start, end, and the requests from outside
+ *   attempt_frames.c   what the agents send
+ *   attempt_phases.c   the life cycle: which event leads from which state to which
+ *   attempt_steps.c    what is done on each of these transitions
+ *   attempt_pulse.c    heartbeats and pauses
+ */
 #ifndef LAUNCHER_JOB_ATTEMPT_STATE_H
 #define LAUNCHER_JOB_ATTEMPT_STATE_H
 
-#include "launcher/channel/agent_channel.h"
-#include "launcher/job/attempt.h"
+#include "launcher/job/attempt_config.h"
 #include "launcher/job/first_failure.h"
 #include "launcher/job/job_identity.h"
-#include "launcher/stdio/progress_line.h"
-#include "launcher/wiring/wiring_survey.h"
+
+#include <jansson.h>
+
+struct agent_channel;
+struct progress_line;
+struct wiring_survey;
 
 enum attempt_state {
     ATTEMPT_CONNECTING,
-    ATTEMPT_LOOKING, /* these two only with backend rdma (wiring_survey.h) */
+    ATTEMPT_LOOKING, /* this and the next only with the rdma backend (wiring_survey.h) */
     ATTEMPT_TRYING,
     ATTEMPT_PREPARING,
     ATTEMPT_RUNNING,
@@ -25,7 +35,7 @@ enum attempt_state {
 };
 
 /* How far one host has come. */
-enum member_state {
+enum attempt_member_state {
     MEMBER_OPENING,
     MEMBER_CONNECTED,
     MEMBER_PREPARED,
@@ -34,20 +44,21 @@ enum member_state {
     MEMBER_GONE,
 };
 
-struct member {
+/* One of the job's hosts. */
+struct attempt_member {
     struct attempt *attempt;
     const struct host *host;
-    struct agent_channel *stream;
-    enum member_state state;
+    struct agent_channel *channel; /* owned; NULL if it could not be opened */
+    enum attempt_member_state state;
     bool failed;      /* before the start */
-    char reason[768]; /* why */
-    char address[64]; /* where SSH reached it, or "" */
-    int status;       /* for mlaunch, if it refused: 125, 126, 127 */
-    int rounds;       /* of the wiring's questions, answered */
-    int pings;        /* PONGs that are still to come */
+    char reason[768]; /* of the failure, a sentence */
+    char address[64]; /* where SSH reached the host, or "" */
+    int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
+    int rounds; /* rounds of the wiring survey that the host has answered */
+    int pings;  /* PONGs that are still expected */
 };
 
-struct rank {
+struct attempt_rank {
     int64_t pid;
     bool ended;
 };
@@ -57,29 +68,29 @@ struct attempt {
     const struct plan *plan;
     struct job_identity identity;
     enum attempt_state state;
-    struct member *members; /* host_count */
-    struct rank *ranks;     /* size */
-    int ranks_left;
-    char coordinator[96];
-    struct progress *progress;
-    struct wiring_survey *survey; /* NULL: nobody is asked */
-    const char **names;           /* the hosts', for it */
-    json_t *wiring;               /* the rdma matrix, or NULL */
+    struct attempt_member *members; /* one per host of the plan */
+    struct attempt_rank *ranks;     /* one per rank */
+    int ranks_left;                 /* that have not ended */
+    char coordinator[96];           /* address, from the READY of rank 0's host */
+    struct progress_line *progress;
+    struct wiring_survey *survey; /* NULL: the hosts are not asked about RDMA */
+    const char **names;           /* of the hosts, for the survey */
+    json_t *wiring;               /* the RDMA matrix, or NULL */
     struct event *heartbeat, *deadline, *pause_limit;
-    int64_t beat_ms; /* when the heartbeat last came */
+    int64_t beat_ms; /* time of the last heartbeat, clock_ms() */
 
     enum stop_cause cause;
     int stop_signal, stop_grace_ms;
     bool stop_wanted;
     struct first_failure failure;
-    bool failure_told;
-    bool has_run;
-    int status; /* of a job that never ran */
+    bool failure_reported;
+    bool has_run; /* the ranks were started */
+    int status;   /* mlaunch's exit status if they never were */
 
-    bool is_advancing;
-    bool is_hurried; /* attempt_kill: output that nobody reads is not waited for */
+    bool is_advancing; /* inside attempt_phases_advance */
+    bool is_hurried;   /* after attempt_kill: do not wait for output that nobody reads */
     bool paused;
-    void (*on_paused)(void *arg);
+    void (*on_paused)(void *arg); /* NULL: no pause is being confirmed */
     void *paused_arg;
 };
 

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_steps.c: what is done at each step of a run; attempt_phases.c says when. */
 #include "launcher/job/attempt_steps.h"
 
 #include "common/log.h"
+#include "launcher/channel/agent_channel.h"
+#include "launcher/job/attempt_state.h"
+#include "launcher/job/events_file.h"
 #include "launcher/job/job_request.h"
 #include "launcher/plan/wiring_stated.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/input.h"
+#include "launcher/stdio/output.h"
+#include "launcher/stdio/progress_line.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAVE_MS = 3000 /* for agents to go once they have been told */ };
+enum { LEAVE_MS = 3000 /* how long agents may take to go after BYE or end of file */ };
 
-void attempt_set_deadline(struct attempt *a, int ms)
+void attempt_steps_set_deadline(struct attempt *a, int ms)
 {
     const struct timeval t = {ms / 1000, ms % 1000 * 1000};
 
@@ -38,37 +44,38 @@ static int survey_open(struct attempt *a, struct fault *why)
     return wiring_survey_create(&a->survey, &config, why);
 }
 
-static void ask_all(struct attempt *a, enum wiring_round round)
+static void survey_ask(struct attempt *a, enum wiring_round round)
 {
     for (int i = 0; i < a->plan->host_count && a->survey; i++)
-        agent_channel_send_json(a->members[i].stream, LAUNCH_QUERY,
+        agent_channel_send_json(a->members[i].channel, LAUNCH_QUERY,
                                 wiring_survey_question(a->survey, i, round));
 }
 
-/* Bad wiring is said before anything runs; what is not stated is found. */
-void step_look(struct attempt *a)
+/* Bad wiring is thus reported before anything runs, and links that no hostfile states are found. */
+void attempt_steps_look(struct attempt *a)
 {
     const struct plan *p = a->plan;
     struct fault why;
 
-    progress_stop(a->progress);
+    progress_line_stop(a->progress);
     a->progress = NULL;
     a->wiring = wiring_stated(p);
     if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->local_net))
         return;
+    log_debug("job %s: asking the hosts for their RDMA devices", a->identity.id);
     if (survey_open(a, &why)) {
         log_error("%s", why.text);
         a->stop_wanted = true;
     }
-    ask_all(a, WIRING_LOOK);
+    survey_ask(a, WIRING_LOOK);
 }
 
-void step_try(struct attempt *a)
+void attempt_steps_try(struct attempt *a)
 {
-    ask_all(a, WIRING_TRY);
+    survey_ask(a, WIRING_TRY);
 }
 
-void step_prepare(struct attempt *a)
+void attempt_steps_prepare(struct attempt *a)
 {
     const char **addresses = calloc((size_t)a->plan->host_count, sizeof(*addresses));
     struct fault why = {0};
@@ -84,7 +91,10 @@ void step_prepare(struct attempt *a)
         rc = job_request_create(&text, a->plan, &a->identity, i, addresses, a->wiring,
                                 a->config.stdin_mode, &why);
         if (!rc)
-            agent_channel_send(a->members[i].stream, LAUNCH_JOB, text, strlen(text));
+            log_debug("host %s: sending its JOB, %zu bytes", a->members[i].host->name,
+                      strlen(text));
+        if (!rc)
+            agent_channel_send(a->members[i].channel, LAUNCH_JOB, text, strlen(text));
         job_request_destroy(text);
     }
     free(addresses);
@@ -94,27 +104,29 @@ void step_prepare(struct attempt *a)
     }
 }
 
-void step_start(struct attempt *a)
+void attempt_steps_start(struct attempt *a)
 {
     char command[256];
 
     a->has_run = true;
-    job_command_line(command, sizeof(command), a->plan);
+    job_request_command_line(command, sizeof(command), a->plan);
     log_info("job %s: %d rank%s on %d host%s: %s", a->identity.id, a->plan->size,
              a->plan->size == 1 ? "" : "s", a->plan->host_count,
              a->plan->host_count == 1 ? "" : "s", command);
     events_file_write(a->config.events, "launched", a->identity.id,
                       json_pack("{s:i, s:i, s:s}", "ranks", a->plan->size, "hosts",
                                 a->plan->host_count, "command", command));
+    log_debug("job %s: starting the ranks; their coordinator is at %s", a->identity.id,
+              a->coordinator);
     for (int i = 0; i < a->plan->host_count; i++) {
         a->members[i].state = MEMBER_STARTED;
-        agent_channel_send_json(a->members[i].stream, LAUNCH_START,
+        agent_channel_send_json(a->members[i].channel, LAUNCH_START,
                                 json_pack("{s:s}", "coordinator", a->coordinator));
     }
     input_start(a->config.input);
 }
 
-void step_stop(struct attempt *a)
+void attempt_steps_stop(struct attempt *a)
 {
     const uint32_t words[] = {(uint32_t)a->stop_signal, (uint32_t)a->stop_grace_ms};
 
@@ -124,20 +136,20 @@ void step_stop(struct attempt *a)
         json_pack("{s:i, s:i}", "signal", a->stop_signal, "grace_ms", a->stop_grace_ms));
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_DONE)
-            agent_channel_send_words(a->members[i].stream, LAUNCH_STOP, words, 2);
+            agent_channel_send_words(a->members[i].channel, LAUNCH_STOP, words, 2);
     }
-    attempt_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
+    attempt_steps_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
 }
 
-void attempt_tell_failure(struct attempt *a, bool is_certain)
+void attempt_steps_report_failure(struct attempt *a, bool is_certain)
 {
     char words[1024] = "";
     const char *file = NULL;
 
-    if (a->failure_told || a->cause != STOP_NONE || a->failure.blame == BLAME_NONE ||
+    if (a->failure_reported || a->cause != STOP_NONE || a->failure.blame == BLAME_NONE ||
         (a->failure.blame < BLAME_CAUSE && !is_certain))
         return;
-    a->failure_told = true;
+    a->failure_reported = true;
     if (a->failure.rank >= 0)
         file = output_last_words(a->config.output, a->failure.rank, words, sizeof(words));
     output_say(a->config.output, "%s", a->failure.text);
@@ -145,37 +157,37 @@ void attempt_tell_failure(struct attempt *a, bool is_certain)
         output_say(a->config.output, "%s is empty", file);
     else if (file)
         output_say(a->config.output, "the end of %s:\n%s", file, words);
-    else if (words[0] && a->plan->size > 1) /* of a single rank they stand above the sentence */
+    else if (words[0] && a->plan->size > 1) /* a single rank's words are just above */
         output_say(a->config.output, "its last words on standard error:\n%s", words);
 }
 
-void step_bye(struct attempt *a)
+void attempt_steps_bye(struct attempt *a)
 {
-    attempt_tell_failure(a, true);
+    attempt_steps_report_failure(a, true);
     for (int i = 0; i < a->plan->host_count; i++)
-        agent_channel_send(a->members[i].stream, LAUNCH_BYE, NULL, 0);
-    attempt_set_deadline(a, LEAVE_MS);
+        agent_channel_send(a->members[i].channel, LAUNCH_BYE, NULL, 0);
+    attempt_steps_set_deadline(a, LEAVE_MS);
 }
 
-static void shut_all(struct attempt *a)
+static void channels_shut(struct attempt *a)
 {
-    progress_stop(a->progress);
+    progress_line_stop(a->progress);
     a->progress = NULL;
-    attempt_set_deadline(a, LEAVE_MS);
+    attempt_steps_set_deadline(a, LEAVE_MS);
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_GONE)
-            agent_channel_shut(a->members[i].stream);
+            agent_channel_shut(a->members[i].channel);
     }
 }
 
-void step_report(struct attempt *a)
+void attempt_steps_report(struct attempt *a)
 {
     int failed = 0;
 
-    progress_stop(a->progress);
+    progress_line_stop(a->progress);
     a->progress = NULL;
     for (int i = 0; i < a->plan->host_count; i++) {
-        const struct member *m = &a->members[i];
+        const struct attempt_member *m = &a->members[i];
 
         if (!m->failed)
             continue;
@@ -188,27 +200,27 @@ void step_report(struct attempt *a)
     if (a->plan->host_count > 1)
         output_say(a->config.output, "%d of %d hosts failed; nothing was started", failed,
                    a->plan->host_count);
-    shut_all(a);
+    channels_shut(a);
 }
 
-void step_abandon(struct attempt *a)
+void attempt_steps_abandon(struct attempt *a)
 {
-    shut_all(a);
+    channels_shut(a);
 }
 
-void step_give_up(struct attempt *a)
+void attempt_steps_give_up(struct attempt *a)
 {
-    attempt_tell_failure(a, true);
+    attempt_steps_report_failure(a, true);
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_DONE)
             log_error("host %s: its agent has not ended the ranks in time; processes of job %s "
                       "may be left there",
                       a->members[i].host->name, a->identity.id);
     }
-    shut_all(a);
+    channels_shut(a);
 }
 
-void step_end(struct attempt *a)
+void attempt_steps_end(struct attempt *a)
 {
     evtimer_del(a->heartbeat);
     evtimer_del(a->pause_limit);

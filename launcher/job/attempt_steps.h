@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_steps.h: what the table in attempt_phases.c does when a run goes from one state to the next. */
+/* attempt_steps.h: what is done when a run goes from one state to the next (attempt_phases.c). */
 #ifndef LAUNCHER_JOB_ATTEMPT_STEPS_H
 #define LAUNCHER_JOB_ATTEMPT_STEPS_H
 
-#include "launcher/job/attempt_state.h"
+#include <stdbool.h>
 
-void step_look(struct attempt *a); /* all hosts are there: what devices have they? */
-void step_try(struct attempt *a);  /* and whom do these reach? */
-void step_prepare(struct attempt *a);
-void step_start(struct attempt *a);
-void step_stop(struct attempt *a);
-void step_bye(struct attempt *a);     /* nothing runs any more: the agents may go */
-void step_report(struct attempt *a);  /* before the start: every host that failed, and why */
-void step_abandon(struct attempt *a); /* before the start: the user wants no more */
-void step_give_up(struct attempt *a); /* some agent has not ended its ranks in time */
-void step_end(struct attempt *a);
+struct attempt;
 
-/* Until when the state may last; the next one starts without. */
-enum { ATTEMPT_STOP_MARGIN_MS = 10000 /* beyond the grace, for an agent to say that it is done */ };
-void attempt_set_deadline(struct attempt *a, int ms);
+void attempt_steps_look(struct attempt *a);    /* asks the hosts for their RDMA devices */
+void attempt_steps_try(struct attempt *a);     /* asks them which other devices these reach */
+void attempt_steps_prepare(struct attempt *a); /* sends each host its JOB */
+void attempt_steps_start(struct attempt *a);   /* starts the ranks */
+void attempt_steps_stop(struct attempt *a);    /* sends STOP to the agents that still have ranks */
+void attempt_steps_bye(struct attempt *a);     /* nothing runs any more: lets the agents go */
+void attempt_steps_report(struct attempt *a);  /* before the start: prints each failed host */
+void attempt_steps_abandon(struct attempt *a); /* before the start: the job is no longer wanted */
+void attempt_steps_give_up(struct attempt *a); /* an agent has not ended its ranks in time */
+void attempt_steps_end(struct attempt *a);     /* calls on_end */
 
-/* Names what is to blame, once it is certain: a cause has been found, or nothing else will come. */
-void attempt_tell_failure(struct attempt *a, bool is_certain);
+/* How long beyond the grace period an agent may take to report that its ranks have ended. */
+enum { ATTEMPT_STOP_MARGIN_MS = 10000 };
+
+/* Sets the current state's deadline. Entering another state clears it. */
+void attempt_steps_set_deadline(struct attempt *a, int ms);
+
+/* Prints the sentence about the failure that is to blame, once: when a cause has been found, or, if
+ * `is_certain`, whatever has been found, because nothing else can come. */
+void attempt_steps_report_failure(struct attempt *a, bool is_certain);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* events_file.h: `--events FILE`: what happens to a job, one JSON object a line, for programs. */
+/* events_file.h: `--events FILE`: the events of a job for programs, one JSON object a line. */
 #ifndef LAUNCHER_JOB_EVENTS_FILE_H
 #define LAUNCHER_JOB_EVENTS_FILE_H
 
@@ -9,12 +9,14 @@
 
 struct events_file;
 
-/* path NULL: *out is NULL, and what is written to it is dropped. */
+/* Empties the file. path NULL: *out is NULL, and what is written to it is dropped. ML_ERR_SYSTEM,
+ * ML_ERR_MEMORY. */
 int events_file_open(struct events_file **out, const char *path, struct fault *why);
 void events_file_close(struct events_file *e); /* takes NULL */
 
-/* {"time": seconds since 1970, "event": event, "job": job, …members}; takes over `members` (may be
- * NULL). The line is in the file on return. */
+/* Writes {"time": seconds since 1970, "event": event, "job": job, …members}. Takes over `members`,
+ * which may be NULL. The line is in the file on return; after a failure, which is reported once,
+ * nothing more is written. */
 void events_file_write(struct events_file *e, const char *event, const char *job, json_t *members);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/first_failure.h"
 
+#include "common/signal_text.h"
 #include "common/status.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Signals that a program brings upon itself: never ours, even if we had sent another before. */
+/* Signals that a program causes itself: mlaunch never sends them, though it may have sent
+ * another. */
 static bool is_crash(int signal)
 {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
@@ -23,9 +25,10 @@ static enum blame blame_of(const struct exited_report *r)
     return r->consequence ? BLAME_CONSEQUENCE : BLAME_CAUSE;
 }
 
-void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host)
+void first_failure_describe(char *out, size_t size, const struct exited_report *r, const char *host)
 {
-    /* What is behind a consequence may be an exit with status 0, which is nobody's failure: only these words tell. */
+    /* The cause of a consequence may be an exit with status 0, which is not reported as a failure:
+     * then this sentence alone names it. */
     const char *after = r->lost[0] ? " after it had lost a peer: " : "";
     int at = snprintf(out, size, "rank %d on host %s", r->rank, host);
 
@@ -36,10 +39,10 @@ void exited_report_format(char *out, size_t size, const struct exited_report *r,
     if (r->error[0]) {
         snprintf(out, size, " could not be started: %s", r->error);
     } else if (r->signal) {
-        const char *name = sigdescr_np(r->signal);
+        char killed[SIGNAL_TEXT];
 
-        snprintf(out, size, " (pid %lld) was killed by signal %d (%s)%s%s%s%s", (long long)r->pid,
-                 r->signal, name ? name : "real-time signal", after, r->lost,
+        snprintf(out, size, " (pid %lld) %s%s%s%s%s", (long long)r->pid,
+                 signal_text_killed(killed, r->signal), after, r->lost,
                  r->core_file[0] ? "; core file "
                  : r->core       ? "; core dumped"
                                  : "",
@@ -59,7 +62,7 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
         f->blame = blame;
         f->rank = r->rank;
         f->status = r->signal ? STATUS_SIGNAL + r->signal : r->status;
-        exited_report_format(f->text, sizeof(f->text), r, host);
+        first_failure_describe(f->text, sizeof(f->text), r, host);
     }
     return blame;
 }
@@ -67,7 +70,8 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid)
 {
-    /* Its exit may be heard of before its word, which comes by way of rank 0's host. */
+    /* The exit of the rank may be reported before its ABORTED, which comes through rank 0's
+     * host. */
     if (f->blame >= BLAME_CAUSE && f->rank != r->rank)
         return;
     f->blame = BLAME_CAUSE;

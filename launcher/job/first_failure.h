@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * first_failure.h: of all that went wrong in a job, what is to blame: the sentence for the user and
- * mlaunch's exit status. The first to fail by itself; the first consequence only if nobody did;
- * ranks that we ended only if there is nothing else.
+ * first_failure.h: of all failures in a job, the one that is reported and that gives mlaunch's exit
+ * status. It is the first rank or host that failed by itself; if there is none, the first rank that
+ * failed as a consequence, such as a lost peer; and only if there is nothing else, a rank that
+ * mlaunch ended.
  *
- * A consequence on one host may be heard of before its cause on another. So the blame may move
- * until it is settled.
+ * The consequence on one host may be reported before its cause on another. So the blame may move
+ * until the last rank has ended.
  */
 #ifndef LAUNCHER_JOB_FIRST_FAILURE_H
 #define LAUNCHER_JOB_FIRST_FAILURE_H
 
 #include "launcher/protocol/agent_report.h"
 
-/* In the order in which blame is laid. */
+/* How much a failure is to blame, least first. */
 enum blame { BLAME_NONE, BLAME_ENDED_BY_US, BLAME_CONSEQUENCE, BLAME_CAUSE };
 
 struct first_failure {
     enum blame blame;
-    int rank;       /* -1: a host */
+    int rank;       /* -1: a host failed */
     int status;     /* mlaunch's exit status */
-    bool is_killed; /* by the user, elsewhere */
+    bool is_killed; /* `mlaunch kill` was used */
     char text[1024];
 };
 
-/* How a rank ended: status 0 is no failure. Returns how far it
- * is to blame, whether or not it is the first. */
+/* A rank has ended; status 0 is no failure. Returns how much it is to blame, whether or not it is
+ * the first. */
 enum blame first_failure_exited(struct first_failure *f, const struct exited_report *r,
                                 const char *host);
+/* A rank has called ml_abort(). */
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid);
 /* A host was lost, or its agent failed: status 125. */
@@ -34,7 +36,8 @@ void first_failure_lost(struct first_failure *f, const char *host, const char *t
 /* `mlaunch kill` was used: status 143, and no restart. */
 void first_failure_killed(struct first_failure *f, const char *text);
 
-/* The sentence for one rank's end, without a final newline. */
-void exited_report_format(char *out, size_t size, const struct exited_report *r, const char *host);
+/* The sentence about one rank's end, without a newline, cut off after size - 1 bytes. */
+void first_failure_describe(char *out, size_t size, const struct exited_report *r,
+                            const char *host);
 
 #endif

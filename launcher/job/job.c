@@ -5,10 +5,15 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "launcher/channel/channel.h"
 #include "launcher/job/attempt.h"
+#include "launcher/job/attempt_pulse.h"
+#include "launcher/job/events_file.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/stream.h"
+#include "launcher/stdio/input.h"
+#include "launcher/stdio/output.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
@@ -19,8 +24,8 @@
 #include <unistd.h>
 
 enum {
-    SAME_PRESS_MS =
-        100, /* `timeout -s INT` and others send a signal to us and to our group at once */
+    /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
+    SAME_PRESS_MS = 100,
 };
 
 struct job {
@@ -34,15 +39,15 @@ struct job {
     struct attempt *attempt; /* the run under way, or NULL */
     bool attempt_ended;
 
-    int end_signals;       /* how often the user has asked for the end */
-    int end_signal;        /* with which signal last */
-    int64_t end_signal_ms; /* and when */
-    enum stop_cause cause; /* why no further run is to be started */
-    bool is_in_a_hurry;    /* what has not been written yet may be lost */
+    int end_signals;       /* how many times the user has asked for the end */
+    int end_signal;        /* the signal of the last time */
+    int64_t end_signal_ms; /* and its time, clock_ms() */
+    enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
+    bool is_in_a_hurry;    /* output that has not been written yet may be lost */
 };
 
-/* Descriptors 0, 1 and 2 must not become sockets of ours because the caller had closed them. */
-static void open_standard_descriptors(void)
+/* If the caller has closed descriptors 0, 1 or 2, no socket of mlaunch's may get their number. */
+static void standard_descriptors_open(void)
 {
     int fd = open("/dev/null", O_RDWR);
 
@@ -52,13 +57,13 @@ static void open_standard_descriptors(void)
         close(fd);
 }
 
-/* What a host takes at most: the channel, its bell, its thread's wake-up, SSH's socket, and while it connects those of
- * an agent (ssh-agent), a proxy and the copied file. */
+/* The most that a host needs: the channel, its bell, its thread's wake-up and SSH's socket; while
+ * connecting also those of ssh-agent, a proxy and the file to be copied. */
 enum { DESCRIPTORS_PER_HOST = 12, DESCRIPTORS_OF_OUR_OWN = 64 };
 
-/* As many descriptors as hosts and files need. Only as many: local ranks inherit the limit, and
- * programs may be careless with high numbers. */
-static void raise_descriptor_limit(const struct plan *p)
+/* Allows as many descriptors as hosts and files need, and no more: local ranks inherit the limit,
+ * and some programs try every number up to it. */
+static void descriptor_limit_raise(const struct plan *p)
 {
     rlim_t need = DESCRIPTORS_OF_OUR_OWN + DESCRIPTORS_PER_HOST * (rlim_t)p->host_count +
                   (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
@@ -71,11 +76,12 @@ static void raise_descriptor_limit(const struct plan *p)
                  (unsigned long long)need, (unsigned long long)limit.rlim_max);
         need = limit.rlim_max;
     }
+    log_debug("raising the limit of open files to %llu", (unsigned long long)need);
     limit.rlim_cur = need;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Ends the run, and no other will follow. */
+/* Ends the run; no further one will be started. */
 static void job_stop(struct job *j, enum stop_cause cause, int signal)
 {
     if (j->cause == STOP_NONE)
@@ -93,6 +99,7 @@ static void on_end_signal(struct job *j, int signal)
     j->end_signal = signal;
     j->end_signal_ms = now;
     j->end_signals++;
+    log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
         if (signal == SIGINT && j->attempt && !j->attempt_ended)
             output_say(j->output, "interrupted: ending the job; once more to kill it");
@@ -112,7 +119,7 @@ static void on_paused(void *arg)
 
     signals_stop_self(j->signals);
     if (j->attempt)
-        attempt_resume(j->attempt);
+        attempt_pulse_resume(j->attempt);
     input_wake(j->input);
 }
 
@@ -123,13 +130,13 @@ static void on_signal(int signal, void *arg)
     switch (signal) {
     case SIGTSTP:
         if (j->attempt && !j->attempt_ended)
-            attempt_pause(j->attempt, on_paused, j);
+            attempt_pulse_pause(j->attempt, on_paused, j);
         else
             on_paused(j);
         break;
     case SIGCONT:
         if (j->attempt)
-            attempt_reset_silence(j->attempt);
+            attempt_pulse_reset_silence(j->attempt);
         input_wake(j->input);
         break;
     case SIGUSR1:
@@ -158,7 +165,7 @@ static void on_output_failed(const struct fault *why, void *arg)
 {
     struct job *j = arg;
 
-    if (why->code == ML_ERR_PEER) { /* as in `mlaunch … | head -1`: nothing to complain about */
+    if (why->code == ML_ERR_PEER) { /* as in `mlaunch … | head -1`: no error */
         job_stop(j, STOP_READER_GONE, SIGPIPE);
         return;
     }
@@ -189,9 +196,9 @@ static void on_attempt_end(void *arg)
     ((struct job *)arg)->attempt_ended = true;
 }
 
-/* What has been said and written goes out, however slow its reader is, unless the user or --timeout
+/* Waits until all output has been written, however slow its reader is, unless the user or --timeout
  * asks for the end meanwhile. */
-static void drain(struct job *j)
+static void job_drain(struct job *j)
 {
     int asked = j->end_signals;
     bool was_late = j->cause == STOP_TIMEOUT;
@@ -201,11 +208,11 @@ static void drain(struct job *j)
         event_base_loop(j->base, EVLOOP_ONCE);
         j->is_in_a_hurry = j->end_signals != asked || was_late != (j->cause == STOP_TIMEOUT);
     }
-    event_base_loop(j->base, EVLOOP_NONBLOCK); /* a failure of the last write */
+    event_base_loop(j->base, EVLOOP_NONBLOCK); /* the last write may have failed */
 }
 
-static int run_once(struct job *j, const struct attempt_config *config,
-                    struct attempt_result *result)
+static int job_run_once(struct job *j, const struct attempt_config *config,
+                        struct attempt_result *result)
 {
     struct fault why;
 
@@ -216,7 +223,7 @@ static int run_once(struct job *j, const struct attempt_config *config,
     }
     while (!j->attempt_ended)
         event_base_loop(j->base, EVLOOP_ONCE);
-    drain(j);
+    job_drain(j);
     attempt_result(j->attempt, result);
     events_file_write(j->events, "finished", result->job,
                       json_pack("{s:i}", "status", result->status));
@@ -225,7 +232,7 @@ static int run_once(struct job *j, const struct attempt_config *config,
     return 0;
 }
 
-static int run_all(struct job *j)
+static int job_run_all(struct job *j)
 {
     char agent[PATH_MAX];
     struct channel_config channel = {.ssh_config = j->plan->ssh_config,
@@ -250,7 +257,7 @@ static int run_all(struct job *j)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    for (int i = 0; run_once(j, &config, &result) == 0; i++) {
+    for (int i = 0; job_run_once(j, &config, &result) == 0; i++) {
         if (!result.is_worth_a_restart || i == j->plan->restarts || j->cause != STOP_NONE)
             break;
         output_say(j->output, "starting the job again (restart %d of %d)", i + 1,
@@ -285,8 +292,8 @@ static int job_open(struct job *j, struct fault *why)
     return 0;
 }
 
-/* Said only where it can be: standard error may be the pipe that nobody reads. */
-static void say_lost(void)
+/* Only if it does not block: standard error may be the very pipe that nobody reads. */
+static void loss_report(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -302,7 +309,7 @@ static void job_close(struct job *j)
     input_close(j->input);
     output_close(j->output);
     if (is_lost)
-        say_lost();
+        loss_report();
     events_file_close(j->events);
     if (j->timeout)
         event_free(j->timeout);
@@ -316,16 +323,16 @@ int job_run(const struct plan *p)
     struct fault why;
     int status;
 
-    open_standard_descriptors();
-    raise_descriptor_limit(p);
+    standard_descriptors_open();
+    descriptor_limit_raise(p);
     stream_keep_memory();
     if (job_open(&j, &why)) {
         job_close(&j);
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    status = run_all(&j);
-    drain(&j);
+    status = job_run_all(&j);
+    job_drain(&j);
     job_close(&j);
     return status;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* job.h: carries out a plan: opens the channels, starts the ranks, supervises them to the end. */
+/* job.h: carries out a plan: starts the ranks on its hosts and supervises them to the end. */
 #ifndef LAUNCHER_JOB_JOB_H
 #define LAUNCHER_JOB_JOB_H
 
 #include "launcher/plan/plan.h"
 
-/* Runs the whole job, restarts included, and returns mlaunch's exit status. Prints what went wrong
- * on stderr, the first failure first. Nothing of the job is left running on return. */
+/* Runs the whole job, restarts included, and returns mlaunch's exit status. What went wrong has
+ * been printed to standard error, the first failure first. On return nothing of the job is left
+ * running, except on hosts that were lost. Call it once, from the main thread: it takes over the
+ * process's signals. */
 int job_run(const struct plan *p);
 
 #endif

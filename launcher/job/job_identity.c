@@ -4,10 +4,10 @@
 #include <sodium.h>
 #include <time.h>
 
-/* Crockford's base 32: digits sort before letters, nothing looks like something else. */
+/* Crockford's base 32: digits sort before letters, and no two characters look alike. */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
-static char *put(char *at, uint64_t value, int count)
+static char *digits_put(char *at, uint64_t value, int count)
 {
     for (int i = count - 1; i >= 0; i--, value >>= 5)
         at[i] = digits[value & 31];
@@ -20,9 +20,9 @@ int job_identity_make(struct job_identity *out, struct fault *why)
 
     if (sodium_init() < 0)
         return fault_set(why, ML_ERR_SYSTEM, "libsodium cannot start: no source of randomness");
-    at = put(at, (uint64_t)time(NULL), 7);
+    at = digits_put(at, (uint64_t)time(NULL), 7);
     *at++ = '-';
-    at = put(at, randombytes_random(), 6);
+    at = digits_put(at, randombytes_random(), 6);
     *at = 0;
     randombytes_buf(out->secret, sizeof(out->secret));
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_identity.h: what makes one run of a job that run: its name and its secret. */
+/* job_identity.h: the name of one run of a job, and the secret that its processes share. */
 #ifndef LAUNCHER_JOB_JOB_IDENTITY_H
 #define LAUNCHER_JOB_JOB_IDENTITY_H
 
@@ -12,7 +12,9 @@ struct job_identity {
     uint8_t secret[AUTH_SECRET];
 };
 
+/* Makes a new name and a random secret. ML_ERR_SYSTEM: there is no source of randomness. */
 int job_identity_make(struct job_identity *out, struct fault *why);
+/* Overwrites the secret in memory, before *j is freed; also if it was never made. */
 void job_identity_wipe(struct job_identity *j);
 
 #endif

@@ -15,7 +15,7 @@ static const struct host *host_of(const struct plan *p, int host)
     return &p->list->hosts[p->hosts[host]];
 }
 
-/* Where a host is reached by the other ranks: what the hostfile says, else where SSH reached it. */
+/* Where other ranks reach a host: the address in the hostfile, or else where SSH reached it. */
 static const char *address_of(const struct plan *p, int host, const char *const *addresses)
 {
     const struct host *h = host_of(p, host);
@@ -23,19 +23,19 @@ static const char *address_of(const struct plan *p, int host, const char *const 
     return h->ips && h->ips[0] ? h->ips[0] : addresses[host];
 }
 
-/* Text that may not be UTF-8 (file names and environments are bytes) can't be said in JSON: the
- * caller finds a NULL in the array's place and refuses. */
-static int append_text(json_t *array, const char *text)
+/* File names and environments are bytes, and JSON has no way to hold text that is not UTF-8: then
+ * this fails, the array is replaced by NULL, and job_request_create() refuses the plan. */
+static int text_append(json_t *array, const char *text)
 {
     return json_array_append_new(array, json_string(text));
 }
 
-static json_t *texts(char *const *list)
+static json_t *texts_json(char *const *list)
 {
     json_t *array = json_array();
 
     for (; list && *list; list++) {
-        if (append_text(array, *list)) {
+        if (text_append(array, *list)) {
             json_decref(array);
             return NULL;
         }
@@ -43,32 +43,9 @@ static json_t *texts(char *const *list)
     return array;
 }
 
-/* The hostfile's environment, after what is always passed on. */
-static json_t *environment(const struct host *h)
-{
-    static const char *const always[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
-    json_t *array = json_array(), *own = texts(h->env);
-    char text[1024];
-
-    for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++) {
-        const char *value = getenv(always[i]);
-
-        if (value) {
-            snprintf(text, sizeof(text), "%s=%s", always[i], value);
-            append_text(array, text);
-        }
-    }
-    if (json_array_extend(array, own)) {
-        json_decref(array);
-        array = NULL;
-    }
-    json_decref(own);
-    return array;
-}
-
-/* Where the agent can look for the way to the others: addresses that mean something on another host
- * first. */
-static json_t *peers(const struct plan *p, int host, const char *const *addresses)
+/* The other hosts' addresses, by whose routes the agent finds its own. Loopback addresses come
+ * last: they mean something else on another host. */
+static json_t *peers_json(const struct plan *p, int host, const char *const *addresses)
 {
     json_t *array = json_array();
 
@@ -77,15 +54,15 @@ static json_t *peers(const struct plan *p, int host, const char *const *addresse
             const char *address = address_of(p, i, addresses);
 
             if (i != host && address[0] && address_is_loopback(address) == loopback)
-                append_text(array, address);
+                text_append(array, address);
         }
     }
     return array;
 }
 
-/* The address to listen on: the hostfile's; else, on a host reached over SSH, the one it was
- * reached at, which its own routes may not tell (the other hosts' addresses may be unknown). A
- * loopback address says only that a tunnel was used: then the agent decides. */
+/* The address to listen on: that of the hostfile, or else where SSH reached the host. The host's
+ * own routes may not show that, for the other hosts' addresses may be unknown. "": the agent
+ * decides; a loopback address only means that a tunnel was used. */
 static const char *bind_address(const struct plan *p, int host, const char *const *addresses)
 {
     const struct host *h = host_of(p, host);
@@ -104,15 +81,16 @@ static const char *bind_address(const struct plan *p, int host, const char *cons
     return address;
 }
 
-static json_t *apps(const struct plan *p)
+static json_t *apps_json(const struct plan *p)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->app_count; i++) {
         const struct app *a = &p->apps[i];
 
-        if (json_array_append_new(array, json_pack("{s:o, s:o, s:s}", "argv", texts(a->argv), "env",
-                                                   texts(a->env), "cwd", a->cwd ? a->cwd : ""))) {
+        if (json_array_append_new(array,
+                                  json_pack("{s:o, s:o, s:s}", "argv", texts_json(a->argv), "env",
+                                            texts_json(a->env), "cwd", a->cwd ? a->cwd : ""))) {
             json_decref(array);
             return NULL;
         }
@@ -120,7 +98,7 @@ static json_t *apps(const struct plan *p)
     return array;
 }
 
-static json_t *ranks(const struct plan *p, int host)
+static json_t *ranks_json(const struct plan *p, int host)
 {
     json_t *array = json_array();
 
@@ -134,16 +112,16 @@ static json_t *ranks(const struct plan *p, int host)
     return array;
 }
 
-static json_t *host_names(const struct plan *p)
+static json_t *host_names_json(const struct plan *p)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        append_text(array, host_of(p, i)->name);
+        text_append(array, host_of(p, i)->name);
     return array;
 }
 
-static json_t *host_indices(const struct plan *p)
+static json_t *host_indices_json(const struct plan *p)
 {
     json_t *array = json_array();
 
@@ -152,16 +130,16 @@ static json_t *host_indices(const struct plan *p)
     return array;
 }
 
-static json_t *host_addresses(const struct plan *p, const char *const *addresses)
+static json_t *host_addresses_json(const struct plan *p, const char *const *addresses)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        append_text(array, address_of(p, i, addresses));
+        text_append(array, address_of(p, i, addresses));
     return array;
 }
 
-void job_command_line(char *out, size_t size, const struct plan *p)
+void job_request_command_line(char *out, size_t size, const struct plan *p)
 {
     size_t at = 0;
 
@@ -176,22 +154,23 @@ void job_command_line(char *out, size_t size, const struct plan *p)
     }
 }
 
-/* Cut off in the middle of a character it would be no JSON. */
-static json_t *command_string(const struct plan *p)
+/* Shortened until it does not end in the middle of a character, which JSON cannot hold. */
+static json_t *command_json(const struct plan *p)
 {
     char command[256];
     json_t *string;
     size_t size;
 
-    job_command_line(command, sizeof(command), p);
+    job_request_command_line(command, sizeof(command), p);
     for (size = strlen(command); !(string = json_stringn(command, size)) && size > 0; size--)
         ;
     return string;
 }
 
 /* Everything but the secret. */
-static json_t *message(const struct plan *p, const struct job_identity *identity, int host,
-                       const char *const *addresses, json_t *wiring, enum stdin_mode stdin_mode)
+static json_t *request_json(const struct plan *p, const struct job_identity *identity, int host,
+                            const char *const *addresses, json_t *wiring,
+                            enum stdin_mode stdin_mode)
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
     static const char *const bind_names[] = {"none", "core", "numa"};
@@ -200,9 +179,10 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
 
     root = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job",
                      identity->id, "size", p->size, "hosts", p->host_count, "host", host,
-                     "host_name", h->name, "host_names", host_names(p), "host_of", host_indices(p),
-                     "addresses", host_addresses(p, addresses), "peers", peers(p, host, addresses),
-                     "env", environment(h), "apps", apps(p), "ranks", ranks(p, host));
+                     "host_name", h->name, "host_names", host_names_json(p), "host_of",
+                     host_indices_json(p), "addresses", host_addresses_json(p, addresses), "peers",
+                     peers_json(p, host, addresses), "env", texts_json(h->env), "apps",
+                     apps_json(p), "ranks", ranks_json(p, host));
     more = json_pack("{s:s, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:b, s:i, s:s, s:i}",
                      "backend", p->backend, "local_net", p->local_net, "compat", p->compat,
                      "bind_ip", bind_address(p, host, addresses), "port", p->port, "starting_port",
@@ -214,7 +194,7 @@ static json_t *message(const struct plan *p, const struct job_identity *identity
         json_object_set_new(root, "rdma",
                             json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
                                       p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
-        json_object_set_new(root, "command", command_string(p)) ||
+        json_object_set_new(root, "command", command_json(p)) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
         (wiring && json_object_set(root, "wiring", wiring))) {
@@ -229,7 +209,7 @@ int job_request_create(char **out, const struct plan *p, const struct job_identi
                        int host, const char *const *addresses, json_t *wiring,
                        enum stdin_mode stdin_mode, struct fault *why)
 {
-    json_t *root = message(p, identity, host, addresses, wiring, stdin_mode);
+    json_t *root = request_json(p, identity, host, addresses, wiring, stdin_mode);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
 
@@ -237,7 +217,7 @@ int job_request_create(char **out, const struct plan *p, const struct job_identi
     if (!text)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "arguments, environment and directories must be UTF-8 text");
-    /* The secret is put in front by hand, so that the one copy of it can be wiped. */
+    /* The secret is put in front by hand: the JSON library would leave copies of it in memory. */
     hex_write(secret, identity->secret, AUTH_SECRET);
     if (asprintf(&with_secret, "{\"secret\":\"%s\",%s", secret, text + 1) < 0)
         with_secret = NULL;

@@ -27,16 +27,16 @@ static void on_event(evutil_socket_t signal, short what, void *arg)
     s->on_signal((int)signal, s->arg);
 }
 
-/* Unlike SIG_IGN, a handler is not inherited by the agent and the ranks across exec. */
-static void nothing(int signal)
+/* Unlike SIG_IGN, a handler does not outlive exec, so the agent and the ranks get the default. */
+static void signal_ignore(int signal)
 {
     (void)signal;
 }
 
-static void quieten(struct signals *s)
+static void signals_quieten(struct signals *s)
 {
     for (int i = 0; i < QUIET; i++) {
-        struct sigaction a = {.sa_handler = quiet[i] == SIGPIPE ? nothing : SIG_IGN,
+        struct sigaction a = {.sa_handler = quiet[i] == SIGPIPE ? signal_ignore : SIG_IGN,
                               .sa_flags = SA_RESTART};
 
         sigaction(quiet[i], &a, &s->before[i]);
@@ -69,7 +69,7 @@ int signals_open(struct signals **out, struct event_base *base,
             return fault_set(why, ML_ERR_SYSTEM, "cannot catch signal %d", heard[i]);
         }
     }
-    quieten(s);
+    signals_quieten(s);
     *out = s;
     return 0;
 }
@@ -93,6 +93,6 @@ void signals_stop_self(struct signals *s)
 
     (void)s;
     sigaction(SIGTSTP, &usual, &ours);
-    raise(SIGTSTP); /* to this thread: the process has stopped, and goes on, when it returns */
+    raise(SIGTSTP); /* to this thread: on return the process has been stopped and continued */
     sigaction(SIGTSTP, &ours, NULL);
 }

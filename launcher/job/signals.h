@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* signals.h: mlaunch's own signals, turned into calls on the loop. */
+/* signals.h: turns mlaunch's own signals into calls on the loop. */
 #ifndef LAUNCHER_JOB_SIGNALS_H
 #define LAUNCHER_JOB_SIGNALS_H
 
@@ -8,16 +8,17 @@
 struct event_base;
 struct signals;
 
-/* on_signal hears of SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1 and SIGUSR2. Those
- * that were ignored when mlaunch was started (nohup, background jobs of a script) stay so. SIGPIPE
- * does nothing: writes fail with EPIPE. SIGTTIN and SIGTTOU are ignored: a background mlaunch is
- * never stopped by its terminal. */
+/* on_signal is called, on the loop, for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1
+ * and SIGUSR2. Those that were ignored when mlaunch was started (by nohup, or by a shell for
+ * background jobs of a script) stay ignored. SIGPIPE has no effect: writes fail with EPIPE. SIGTTIN
+ * and SIGTTOU are ignored, so that its terminal never stops a mlaunch in the background.
+ * ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int signals_open(struct signals **out, struct event_base *base,
                  void (*on_signal)(int signal, void *arg), void *arg, struct fault *why);
-void signals_close(struct signals *s); /* what was before; takes NULL */
+void signals_close(struct signals *s); /* restores what was before; takes NULL */
 
-/* Stops this process as Ctrl-Z does; returns when it goes on (at once if nobody could continue it).
- */
+/* Stops this process as Ctrl-Z does, and returns when it is continued. Returns at once if the
+ * kernel ignores the stop because no shell could continue the process. */
 void signals_stop_self(struct signals *s);
 
 #endif

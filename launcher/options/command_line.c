@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/options/command_line.h"
+
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -13,18 +14,18 @@ struct line_reader {
     int layer;
 };
 
-/* First words that will start something else one day; never the name of a program there. */
+/* First words that later versions take as subcommands, so that they cannot name a program now. */
 static const char *const future_subcommands[] = {"verify", "info", "sync", "metrics", NULL};
 
-static int add(struct line_reader *r, const struct option *option, const char *value,
-               const char *where, struct fault *why)
+static int setting_read(struct line_reader *r, const struct option *option, const char *value,
+                        const char *where, struct fault *why)
 {
     struct setting s = {option, (char *)value, (char *)where, r->out->program_count, r->layer};
 
     if (s.app > 0 && option->scope != OPTION_APP)
         return fault_set(
             why, ML_ERR_ARGUMENT,
-            "%s concerns the whole job: it goes before the first program, not behind ':'", where);
+            "%s applies to the whole job: put it before the first program, not after ':'", where);
     if (strcmp(option->name, "help") == 0)
         r->out->action = OPTIONS_HELP;
     else if (strcmp(option->name, "version") == 0)
@@ -32,18 +33,18 @@ static int add(struct line_reader *r, const struct option *option, const char *v
     return setting_add(&r->out->settings, &s, why);
 }
 
-/* The word behind an option, as its value. */
-static int take_value(struct line_reader *r, const struct option *option, const char *where,
+/* Takes the next word as the value of the option. */
+static int value_read(struct line_reader *r, const struct option *option, const char *where,
                       struct fault *why)
 {
     if (r->at == r->argc)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s %s", where, where,
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", where, where,
                          option->argument);
-    return add(r, option, r->argv[r->at++], where, why);
+    return setting_read(r, option, r->argv[r->at++], where, why);
 }
 
 /* "--name", "--name=value" or "--name" "value". */
-static int read_long(struct line_reader *r, const char *word, struct fault *why)
+static int long_read(struct line_reader *r, const char *word, struct fault *why)
 {
     char *where = strndup(word, strcspn(word, "="));
     const char *equals = strchr(word, '=');
@@ -52,52 +53,52 @@ static int read_long(struct line_reader *r, const char *word, struct fault *why)
 
     if (!where)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    option = option_find(where + 2);
+    option = option_table_find(where + 2);
     if (!option)
-        rc = option_unknown(where + 2, "--", why);
+        rc = option_table_unknown(where + 2, "--", why);
     else if (equals || !option->argument)
-        rc = add(r, option, equals ? equals + 1 : NULL, where, why);
+        rc = setting_read(r, option, equals ? equals + 1 : NULL, where, why);
     else
-        rc = take_value(r, option, where, why);
+        rc = value_read(r, option, where, why);
     free(where);
     return rc;
 }
 
-static int unknown_letter(const char *word, char letter, struct fault *why)
+static int letter_refuse(const char *word, char letter, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
-    if (word[1] && word[2] && option_find(word + 1))
+    if (word[1] && word[2] && option_table_find(word + 1))
         return fault_set(why, ML_ERR_ARGUMENT, "%s: long options begin with two dashes: -%s",
                          text_show(shown, word), word);
     if (word[2])
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "there is no option -%c in '%s'; long options begin with two dashes; "
-                         "mlaunch --help lists all",
+                         "unknown option -%c in '%s'; long options begin with two dashes; see "
+                         "mlaunch --help",
                          letter, text_show(shown, word));
-    return fault_set(why, ML_ERR_ARGUMENT, "there is no option %s; mlaunch --help lists all",
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; see mlaunch --help",
                      text_show(shown, word));
 }
 
 /* "-v", "-vvq", "-n4", "-n" "4". */
-static int read_short(struct line_reader *r, const char *word, struct fault *why)
+static int short_read(struct line_reader *r, const char *word, struct fault *why)
 {
     int rc = 0;
 
-    if (strcmp(word, "-np") == 0) /* as mpirun has it; -n with the value p makes no sense */
-        return take_value(r, option_find("np"), word, why);
+    if (strcmp(word, "-np") == 0) /* an option of mpirun; -n with the value p would make no sense */
+        return value_read(r, option_table_find("np"), word, why);
     for (const char *c = word + 1; *c && !rc; c++) {
-        const struct option *option = option_find_letter(*c);
+        const struct option *option = option_table_find_letter(*c);
         char where[] = {'-', *c, '\0'};
 
         if (!option)
-            return unknown_letter(word, *c, why);
+            return letter_refuse(word, *c, why);
         if (!option->argument)
-            rc = add(r, option, NULL, where, why);
+            rc = setting_read(r, option, NULL, where, why);
         else if (c[1])
-            return add(r, option, c + 1, where, why);
+            return setting_read(r, option, c + 1, where, why);
         else
-            return take_value(r, option, where, why);
+            return value_read(r, option, where, why);
     }
     return rc;
 }
@@ -107,7 +108,7 @@ static bool is_separator(const char *word)
     return strcmp(word, ":") == 0;
 }
 
-static int read_options(struct line_reader *r, struct fault *why)
+static int options_read(struct line_reader *r, struct fault *why)
 {
     int rc = 0;
 
@@ -119,13 +120,13 @@ static int read_options(struct line_reader *r, struct fault *why)
         r->at++;
         if (strcmp(word, "--") == 0)
             break;
-        rc = word[1] == '-' ? read_long(r, word, why) : read_short(r, word, why);
+        rc = word[1] == '-' ? long_read(r, word, why) : short_read(r, word, why);
     }
     return rc;
 }
 
-/* All words to the next ':' or the end. */
-static int read_program(struct line_reader *r, struct fault *why)
+/* A program is all words up to the next ':' or the end. */
+static int program_read(struct line_reader *r, struct fault *why)
 {
     struct string_list words = {0};
     int rc = 0;
@@ -134,11 +135,12 @@ static int read_program(struct line_reader *r, struct fault *why)
         rc = string_list_add(&words, r->argv[r->at], why);
     if (!rc && words.count == 0)
         rc = r->out->program_count || r->at < r->argc
-                 ? fault_set(why, ML_ERR_ARGUMENT, "program %d is missing beside ':'",
+                 ? fault_set(why, ML_ERR_ARGUMENT,
+                             "program %d is missing; ':' separates two programs",
                              r->out->program_count + 1)
                  : fault_set(why, ML_ERR_ARGUMENT,
-                             "which program? mlaunch [OPTIONS] [--] PROGRAM [ARG...]; mlaunch "
-                             "--help tells more");
+                             "no program given: mlaunch [OPTIONS] [--] PROGRAM [ARG...]; see "
+                             "mlaunch --help");
     if (!rc && !*words.items[0])
         rc = fault_set(why, ML_ERR_ARGUMENT, "the program's name is empty");
     if (!rc) {
@@ -158,7 +160,7 @@ static int read_program(struct line_reader *r, struct fault *why)
     return rc;
 }
 
-static int skip_subcommand(struct line_reader *r, struct fault *why)
+static int subcommand_skip(struct line_reader *r, struct fault *why)
 {
     const char *word = r->argc > 1 ? r->argv[1] : "";
 
@@ -166,10 +168,10 @@ static int skip_subcommand(struct line_reader *r, struct fault *why)
     if (strcmp(word, "run") == 0)
         r->at = 2;
     else if (strings_has((char *const *)future_subcommands, word))
-        return fault_set(
-            why, ML_ERR_ARGUMENT,
-            "mlaunch %s is not in this version (a program of that name: mlaunch -- %s)", word,
-            word);
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch %s is not implemented in this version (to run a program of that "
+                         "name: mlaunch -- %s)",
+                         word, word);
     return 0;
 }
 
@@ -178,13 +180,13 @@ int command_line_read(struct command_line *out, int argc, char *const *argv, int
 {
     struct command_line c = {0};
     struct line_reader r = {&c, argv, argc, 0, layer};
-    int rc = skip_subcommand(&r, why);
+    int rc = subcommand_skip(&r, why);
 
     do {
         if (!rc)
-            rc = read_options(&r, why);
+            rc = options_read(&r, why);
         if (!rc && c.action == OPTIONS_RUN)
-            rc = read_program(&r, why);
+            rc = program_read(&r, why);
     } while (!rc && c.action == OPTIONS_RUN && r.at++ < r.argc); /* over the ':' */
     if (rc)
         command_line_clear(&c);

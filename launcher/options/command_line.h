@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* command_line.h: the words of the command line sorted into options and programs. */
+/* command_line.h: sorts the words of the command line into options and programs. */
 #ifndef LAUNCHER_OPTIONS_COMMAND_LINE_H
 #define LAUNCHER_OPTIONS_COMMAND_LINE_H
 
@@ -9,11 +9,12 @@
 struct command_line {
     enum options_action action;
     struct setting_list settings;
-    char ***programs; /* of each program its argv, owned, NULL-terminated */
+    char ***programs; /* the argv of each, owned, NULL-terminated */
     int program_count;
 };
 
-/* --help and --version end the reading. `layer` is given to the settings. */
+/* Reads argv[1] and what follows; --help and --version end the reading. The settings get `layer`.
+ * On failure *out is unchanged: ML_ERR_ARGUMENT names the word at fault; ML_ERR_MEMORY. */
 int command_line_read(struct command_line *out, int argc, char *const *argv, int layer,
                       struct fault *why);
 void command_line_clear(struct command_line *c);

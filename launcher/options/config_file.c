@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/options/config_file.h"
+
 #include "common/log.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/text_file.h"
@@ -16,7 +17,7 @@ enum {
     SECTION_LIMIT = 49, /* and in a section's name */
 };
 
-/* One file as it is handed to inih line by line. */
+/* One file, given to inih line by line. */
 struct config_source {
     struct config *config;
     const char *path;
@@ -29,7 +30,7 @@ struct config_source {
 
 static const char *const sections[] = {"defaults", "profile NAME", "ssh", "rdma", NULL};
 
-static int refuse(struct config_source *s, int rc)
+static int line_refuse(struct config_source *s, int rc)
 {
     if (!s->rc) {
         s->rc = rc;
@@ -38,42 +39,40 @@ static int refuse(struct config_source *s, int rc)
     return 0;
 }
 
-static int unknown_section(struct config_source *s, const char *section)
+static int section_refuse(struct config_source *s, const char *section)
 {
     char shown[TEXT_SHOWN];
 
     if (!*section)
         return fault_set(s->why, ML_ERR_ARGUMENT,
-                         "stands before any section; options go below [defaults]");
-    return fault_set(s->why, ML_ERR_ARGUMENT,
-                     "section [%s] is not known; the nearest that is: [%s]",
+                         "comes before any section; options go below [defaults]");
+    return fault_set(s->why, ML_ERR_ARGUMENT, "unknown section [%s]; did you mean [%s]?",
                      text_show(shown, section), nearest_word(section, sections));
 }
 
-/* The option that a key means, where its setting goes (NULL: a profile that isn't wanted), and its
- * layer. */
+/* The option of a key, the list for its setting (NULL: the profile is not wanted) and its layer. */
 struct target {
     const struct option *option;
     struct setting_list *list;
     int layer;
 };
 
-static int find_key(struct config_source *s, const char *key, struct target *t)
+static int key_find(struct config_source *s, const char *key, struct target *t)
 {
-    t->option = option_find(key);
+    t->option = option_table_find(key);
     if (!t->option)
-        return option_unknown(key, "", s->why);
+        return option_table_unknown(key, "", s->why);
     if (t->option->scope == OPTION_COMMAND)
         return fault_set(s->why, ML_ERR_ARGUMENT,
                          "%s goes on the command line, not into a configuration file", key);
     return 0;
 }
 
-static int find_profile(struct config_source *s, const char *name, const char *key,
+static int profile_find(struct config_source *s, const char *name, const char *key,
                         struct target *t)
 {
     struct config *c = s->config;
-    int rc = find_key(s, key, t);
+    int rc = key_find(s, key, t);
 
     t->list = NULL;
     t->layer = s->profile_layer;
@@ -86,7 +85,7 @@ static int find_profile(struct config_source *s, const char *name, const char *k
     return rc;
 }
 
-static int find_target(struct config_source *s, const char *section, const char *key,
+static int target_find(struct config_source *s, const char *section, const char *key,
                        struct target *t)
 {
     *t = (struct target){.list = &s->config->defaults, .layer = s->layer};
@@ -94,22 +93,22 @@ static int find_target(struct config_source *s, const char *section, const char 
         return fault_set(s->why, ML_ERR_ARGUMENT, "the section's name is longer than %d bytes",
                          SECTION_LIMIT - 1);
     if (strcmp(section, "defaults") == 0)
-        return find_key(s, key, t);
+        return key_find(s, key, t);
     if (strncmp(section, "profile ", 8) == 0)
-        return find_profile(s, section + 8 + strspn(section + 8, " \t"), key, t);
+        return profile_find(s, section + 8 + strspn(section + 8, " \t"), key, t);
     if (strcmp(section, "ssh") == 0) {
-        t->option = option_find_ssh(key);
-        return t->option ? 0 : option_unknown_ssh(key, s->why);
+        t->option = option_table_find_ssh(key);
+        return t->option ? 0 : option_table_unknown_ssh(key, s->why);
     }
     if (strcmp(section, "rdma") == 0) {
-        t->option = option_find_rdma(key);
-        return t->option ? 0 : option_unknown_rdma(key, s->why);
+        t->option = option_table_find_rdma(key);
+        return t->option ? 0 : option_table_unknown_rdma(key, s->why);
     }
-    return unknown_section(s, section);
+    return section_refuse(s, section);
 }
 
-/* inih's callback: 1 if all is well. */
-static int take_pair(void *arg, const char *section, const char *key, const char *value)
+/* The callback of inih: 1 is success. */
+static int pair_read(void *arg, const char *section, const char *key, const char *value)
 {
     struct config_source *s = arg;
     struct target t;
@@ -119,9 +118,9 @@ static int take_pair(void *arg, const char *section, const char *key, const char
 
     if (s->rc)
         return 0;
-    rc = find_target(s, section, key, &t);
+    rc = target_find(s, section, key, &t);
     if (rc)
-        return refuse(s, rc);
+        return line_refuse(s, rc);
     if (!t.list)
         return 1;
     rc = string_format(&where, s->why, "%s line %d: %s", s->path, s->line, key);
@@ -129,13 +128,13 @@ static int take_pair(void *arg, const char *section, const char *key, const char
     if (!rc)
         rc = setting_add(t.list, &setting, s->why);
     free(where);
-    /* The line stands in `where` already. */
-    return rc ? refuse(s, rc) : 1;
+    /* `where` has named the line already. */
+    return rc ? line_refuse(s, rc) : 1;
 }
 
-/* inih's fgets. Blanks in front are dropped: inih would take an indented line for more of the value
- * above. */
-static char *next_line(char *out, int size, void *arg)
+/* The fgets() of inih. Leading blanks are dropped, as inih would take an indented line for a
+ * continuation of the value above. */
+static char *line_next(char *out, int size, void *arg)
 {
     struct config_source *s = arg;
     char *line = text_line(&s->rest);
@@ -145,8 +144,9 @@ static char *next_line(char *out, int size, void *arg)
     s->line++;
     line += strspn(line, " \t");
     if (strlen(line) > LINE_LIMIT || (int)strlen(line) >= size) {
-        refuse(s, fault_set(
-                      s->why, ML_ERR_ARGUMENT,
+        line_refuse(
+            s,
+            fault_set(s->why, ML_ERR_ARGUMENT,
                       "the line is longer than %d bytes; a long list of hosts goes into a hostfile",
                       LINE_LIMIT));
         return NULL;
@@ -158,7 +158,7 @@ int config_file_parse(struct config *c, const char *path, char *text, int layer,
                       struct fault *why)
 {
     struct config_source s = {c, path, text, 0, layer, profile_layer, why, 0, 0};
-    int bad_line = ini_parse_stream(next_line, &s, take_pair, &s);
+    int bad_line = ini_parse_stream(line_next, &s, pair_read, &s);
 
     if (bad_line > 0 && (!s.rc || bad_line < s.bad_line))
         return fault_set(why, ML_ERR_ARGUMENT, "%s line %d: is neither [section] nor key = value",
@@ -186,11 +186,11 @@ int config_file_read_optional(struct config *c, const char *path, int layer, int
     if (access(path, R_OK) == 0)
         return config_file_read(c, path, layer, profile_layer, why);
     if (errno != ENOENT && errno != ENOTDIR)
-        log_warn("%s is not read: %s", path, strerror(errno));
+        log_warn("cannot read %s: %s; ignoring it", path, strerror(errno));
     return 0;
 }
 
-int config_check_profile(const struct config *c, struct fault *why)
+int config_file_check_profile(const struct config *c, struct fault *why)
 {
     const char *near;
 
@@ -202,18 +202,18 @@ int config_check_profile(const struct config *c, struct fault *why)
                          c->wanted);
     near = nearest_word(c->wanted, (const char *const *)c->profiles.items);
     return fault_set(why, ML_ERR_ARGUMENT,
-                     "--profile %s: no configuration file has it; the nearest is: %s", c->wanted,
+                     "--profile %s: no configuration file has it; did you mean %s?", c->wanted,
                      near);
 }
 
-void config_clear(struct config *c)
+void config_file_clear(struct config *c)
 {
     setting_clear(&c->defaults);
     setting_clear(&c->profile);
     string_list_clear(&c->profiles);
 }
 
-static bool is_absolute(const char *path)
+static bool path_is_absolute(const char *path)
 {
     return path && *path == '/';
 }
@@ -224,13 +224,13 @@ int config_file_user_path(char **out, struct fault *why)
     const struct passwd *me;
 
     *out = NULL;
-    if (is_absolute(xdg))
+    if (path_is_absolute(xdg))
         return string_format(out, why, "%s/mlaunch/mlaunch.ini", xdg);
-    if (!is_absolute(home)) {
+    if (!path_is_absolute(home)) {
         me = getpwuid(geteuid());
         home = me ? me->pw_dir : NULL;
     }
-    if (!is_absolute(home))
+    if (!path_is_absolute(home))
         return 0;
     return string_format(out, why, "%s/.config/mlaunch/mlaunch.ini", home);
 }

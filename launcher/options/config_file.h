@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* What all files together say. */
+/* The settings of all files together. */
 struct config {
     struct setting_list defaults; /* [defaults], [ssh] and [rdma], in the order of the files */
     struct setting_list profile;  /* [profile NAME] of the wanted name */
@@ -18,28 +18,29 @@ struct config {
     bool has_wanted;
 };
 
-/* Adds one file. Settings get the layers `layer` (defaults) and `profile_layer`. Unknown sections
- * and keys are errors that name file, line and the nearest known one, in profiles that aren't
- * wanted too. */
+/* Adds the settings of one file, with the layers `layer` (defaults) and `profile_layer`.
+ * ML_ERR_ARGUMENT names file and line. An unknown section or key is an error, in profiles that are
+ * not wanted too; the message offers the nearest known one. */
 int config_file_read(struct config *c, const char *path, int layer, int profile_layer,
                      struct fault *why);
 
-/* The same for text that has been read already; it is changed. `path` is its name for messages. */
+/* The same for text that has been read already, which is changed. `path` is its name for
+ * messages. */
 int config_file_parse(struct config *c, const char *path, char *text, int layer, int profile_layer,
                       struct fault *why);
 
-/* As config_file_read, but a file that isn't there is none, and one that can't be read is a
+/* As config_file_read(), but a missing file is skipped, and an unreadable one is skipped with a
  * warning. */
 int config_file_read_optional(struct config *c, const char *path, int layer, int profile_layer,
                               struct fault *why);
 
-/* The wanted profile is in none of the files: ML_ERR_ARGUMENT with the nearest name. */
-int config_check_profile(const struct config *c, struct fault *why);
-void config_clear(struct config *c);
+/* ML_ERR_ARGUMENT with the nearest name if a profile is wanted that none of the files has. */
+int config_file_check_profile(const struct config *c, struct fault *why);
+void config_file_clear(struct config *c);
 
-/* The user's own file below $XDG_CONFIG_HOME or home; NULL if neither is an absolute path. Never
- * anything below the current directory: who runs mlaunch in a stranger's directory runs no
- * stranger's commands. */
+/* The path of the user's own file, below $XDG_CONFIG_HOME or home; NULL if neither is an absolute
+ * path. Never below the current directory, so that running mlaunch in another user's directory does
+ * not run that user's commands. The caller frees *out. */
 int config_file_user_path(char **out, struct fault *why);
 
 #endif

@@ -6,8 +6,8 @@
 
 enum { WIDTH = 100 };
 
-/* Breaks `text` at blanks so that it stands right of OPTION_COLUMN. */
-static void print_right(const char *text)
+/* Prints `text` to the right of OPTION_COLUMN, wrapped at blanks. */
+static void description_print(const char *text)
 {
     while (*text) {
         size_t n = strlen(text);
@@ -23,7 +23,7 @@ static void print_right(const char *text)
     }
 }
 
-void option_print(const struct option *s)
+void option_help_print(const struct option *s)
 {
     char names[96], letter[8] = "   ";
     int n;
@@ -37,5 +37,5 @@ void option_print(const struct option *s)
         printf("\n%*s", OPTION_COLUMN, "");
     else
         printf("%*s", OPTION_COLUMN - n, "");
-    print_right(s->help);
+    description_print(s->help);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* option_help.h: an option's lines of --help, on stdout. */
+/* option_help.h: prints the lines of --help for an option. */
 #ifndef LAUNCHER_OPTIONS_OPTION_HELP_H
 #define LAUNCHER_OPTIONS_OPTION_HELP_H
 
 #include "launcher/options/option_table.h"
 
-enum { OPTION_COLUMN = 30 /* where what it means begins */ };
+enum { OPTION_COLUMN = 30 /* at which the descriptions begin */ };
 
-void option_print(const struct option *s);
+/* Prints to stdout; the description is wrapped at column 100. */
+void option_help_print(const struct option *s);
 
 #endif

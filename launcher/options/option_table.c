@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/options/option_table.h"
+
 #include "common/number.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/text_file.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
@@ -13,7 +15,15 @@
 #include <string.h>
 #include <strings.h>
 
-enum { RANKS_LIMIT = 1 << 20, SECONDS_LIMIT = INT_MAX / 1000 };
+enum {
+    RANKS_LIMIT = 1 << 20,
+    SECONDS_LIMIT = INT_MAX / 1000,
+    VERBOSE_MOST = 2, /* -vv; further ones change nothing */
+};
+
+/* set_choice() writes enums of struct options through an int. */
+static_assert(sizeof(enum backend_choice) == sizeof(int), "an enum has the size of an int");
+static_assert(sizeof(enum bind_mode) == sizeof(int), "an enum has the size of an int");
 
 static void *field_of(struct options *o, struct app_options *app, const struct option *spec)
 {
@@ -55,17 +65,14 @@ static void list_choices(char *out, size_t size, const struct option_choice *c)
 {
     size_t n = 0;
 
-    for (bool first = true; c->word; c++) {
+    for (bool first = true; c->word; c++, first = false) {
         bool last = !c[1].word;
 
-        if (c->value < 0)
-            continue;
         n += (size_t)snprintf(out + n, size - n, "%s%s",
                               first  ? ""
                               : last ? " or "
                                      : ", ",
                               c->word);
-        first = false;
     }
 }
 
@@ -77,8 +84,6 @@ static int set_choice(struct options *o, struct app_options *app, const struct o
     for (const struct option_choice *c = spec->choices; c->word; c++) {
         if (strcmp(c->word, value) != 0)
             continue;
-        if (c->value < 0)
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not in this version", value);
         *(int *)field_of(o, app, spec) = c->value;
         return 0;
     }
@@ -125,7 +130,7 @@ static int set_hostfile(struct options *o, struct app_options *app, const struct
     return set_text(o, app, spec, value, why);
 }
 
-/* Only its form is judged here: the caller's environment is looked at when the plan is made. */
+/* Checks only the form: plan_create() looks the variables up in the caller's environment. */
 static int set_env(struct options *o, struct app_options *app, const struct option *spec,
                    const char *value, struct fault *why)
 {
@@ -155,8 +160,8 @@ static int set_stdin(struct options *o, struct app_options *app, const struct op
     return set_text(o, app, spec, value, why);
 }
 
-/* Anything but the two words is a directory; but what looks like one of them mistyped is asked
- * about rather than made. */
+/* Anything but the two words is a directory. A word that looks like one of them mistyped is
+ * refused, as otherwise a directory of that name would be made. */
 static int set_output(struct options *o, struct app_options *app, const struct option *spec,
                       const char *value, struct fault *why)
 {
@@ -204,13 +209,15 @@ static int set_grace(struct options *o, struct app_options *app, const struct op
 static int set_verbose(struct options *o, struct app_options *app, const struct option *spec,
                        const char *value, struct fault *why)
 {
+    int rc = 0;
+
     if (value)
-        return set_number(o, app, spec, value, why);
-    if (o->verbose < 0)
-        o->verbose = 0;
-    if (o->verbose < spec->max)
-        o->verbose++;
-    return 0;
+        rc = set_number(o, app, spec, value, why);
+    else
+        o->verbose = o->verbose < 0 ? 1 : o->verbose + 1;
+    if (o->verbose > VERBOSE_MOST)
+        o->verbose = VERBOSE_MOST;
+    return rc;
 }
 
 static int set_quiet(struct options *o, struct app_options *app, const struct option *spec,
@@ -226,7 +233,7 @@ static int set_quiet(struct options *o, struct app_options *app, const struct op
     return rc;
 }
 
-/* --help and --version are acted upon where they are read. */
+/* command_line.c acts upon --help and --version. */
 static int set_nothing(struct options *o, struct app_options *app, const struct option *spec,
                        const char *value, struct fault *why)
 {
@@ -258,7 +265,8 @@ static const struct option_choice binds[] = {
 /* clang-format off */
 const struct option option_table[] = {
     {.help = "How many ranks, and where"},
-    {"np", NULL, 'n', "N", "ranks in all (default: --ppn times the hosts, or one a slot of the hosts, or 1 here)",
+    {"np", NULL, 'n', "N",
+     "ranks in all (default: --ppn times the hosts, or one a slot of the hosts, or 1 here)",
      .set = set_number, .min = 1, .max = RANKS_LIMIT, OF_APP(np)},
     {"ppn", "repeat-hosts", 0, "N", "ranks a host",
      .set = set_number, .min = 1, .max = RANKS_LIMIT, OF(ppn)},
@@ -268,13 +276,15 @@ const struct option option_table[] = {
      .set = set_hostfile, OF(hostfile)},
     {"oversubscribe", NULL, 0, NULL, "more ranks than the stated slots",
      .set = set_flag, OF(oversubscribe)},
-    {"map-by", NULL, 0, "slot|host", "fill each host before the next (slot), or deal ranks out (host)",
+    {"map-by", NULL, 0, "slot|host",
+     "fill each host before the next (slot), or deal ranks out (host)",
      .set = set_choice, .choices = maps, OF(map_by)},
     {"bind-to", NULL, 0, "none|core|numa", "bind each rank to its share of a host's cores",
      .set = set_choice, .choices = binds, OF(bind)},
 
     {.help = "What a rank gets"},
-    {"env", NULL, 'x', "NAME[=VALUE]", "set a variable, or pass on the caller's; NAME may be a glob; repeats",
+    {"env", NULL, 'x', "NAME[=VALUE]",
+     "set a variable, or pass on the caller's; NAME may be a glob; repeats",
      .set = set_env, OF_APP(env)},
     {"env-file", NULL, 0, "FILE", "NAME=VALUE lines; -x wins over them",
      .set = add_text, OF_APP(env_files)},
@@ -282,13 +292,17 @@ const struct option option_table[] = {
      .set = set_flag, OF(no_compat)},
     {"cwd", NULL, 0, "DIR", "working directory (default: this one where it exists, else home)",
      .set = set_text, OF_APP(cwd)},
-    {"stdin", NULL, 0, "none|all|RANK", "who reads stdin (default: rank 0; in the background nobody)",
+    {"stdin", NULL, 0, "none|all|RANK",
+     "the ranks that read stdin (default: rank 0; in the background none)",
      .set = set_stdin, OF(stdin_to)},
 
     {.help = "The data path"},
-    {"backend", NULL, 0, "auto|rdma|tcp|shm|none", "between ranks; none: just processes, nothing is preloaded; jaccl is rdma, ring is tcp",
+    {"backend", NULL, 0, "auto|rdma|tcp|shm|none",
+     "the path between ranks; none: plain processes, nothing is preloaded; jaccl is rdma, ring "
+     "is tcp",
      .set = set_choice, .choices = backends, OF(backend)},
-    {"local", NULL, 0, "shm|net", "between ranks of one host: shared memory, or the network's path",
+    {"local", NULL, 0, "shm|net",
+     "the path between ranks of one host: shared memory, or the network's",
      .set = set_choice, .choices = locals, OF(local)},
     {"eager", NULL, 0, NULL, "connect the ranks before main()",
      .set = set_flag, OF(eager)},
@@ -296,38 +310,45 @@ const struct option option_table[] = {
      .set = set_number, .min = 1, .max = SECONDS_LIMIT, OF(init_timeout_s)},
     {"port", NULL, 0, "N", "the coordinator's port",
      .set = set_number, .min = 0, .max = 65535, OF(port)},
-    {"starting-port", NULL, 0, "N", "the coordinator on N (unless --port), rank r's listener on N+1+r",
+    {"starting-port", NULL, 0, "N",
+     "the coordinator on N (unless --port), rank r's listener on N+1+r",
      .set = set_number, .min = 0, .max = 65535, OF(starting_port)},
 
-    {"rdma-device", NULL, 0, "NAME", "backend rdma: this device on every host, instead of the hostfile's wiring",
+    {"rdma-device", NULL, 0, "NAME",
+     "backend rdma: this device on every host, instead of the hostfile's wiring",
      .set = set_text, OF(rdma_device)},
-    {"rdma-port", NULL, 0, "N", "port of the RDMA devices (default: the one that reaches the peer best)",
+    {"rdma-port", NULL, 0, "N",
+     "port of the RDMA devices (default: the one that reaches the peer best)",
      .set = set_number, .min = 1, .max = 255, OF(rdma.port)},
-    {"gid-index", NULL, 0, "N", "index in the RDMA ports' GID tables (default: what fits each pair best)",
+    {"gid-index", NULL, 0, "N",
+     "index in the RDMA ports' GID tables (default: what fits each pair best)",
      .set = set_number, .min = 0, .max = 255, OF(rdma.gid_index)},
     {"mtu", NULL, 0, "N", "RDMA path MTU in bytes, at most (default: the smaller of both ports')",
      .set = set_number, .min = 256, .max = 4096, OF(rdma.mtu)},
-    {"qp", NULL, 0, "auto|rc|uc", "RDMA queue pairs: reliable, or unreliable connections; auto: rc where it is offered",
+    {"qp", NULL, 0, "auto|rc|uc",
+     "RDMA queue pairs: reliable, or unreliable connections; auto: rc where it is offered",
      .set = set_choice, .choices = queue_pairs, OF(rdma.qp)},
 
     {.help = "Output"},
-    {"output", NULL, 0, "label|raw|DIR", "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
+    {"output", NULL, 0, "label|raw|DIR",
+     "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
      .set = set_output, OF(output)},
     {"timestamp", NULL, 0, NULL, "the time before each line",
      .set = set_flag, OF(timestamp)},
-    {"events", NULL, 0, "FILE", "what happens, as one JSON object a line",
+    {"events", NULL, 0, "FILE", "write what happens, one JSON object a line",
      .set = set_text, OF(events)},
-    {"verbose", NULL, 'v', NULL, "say more; -vv, -vvv: still more",
-     .set = set_verbose, .min = 0, .max = 3, OF(verbose)},
-    {"quiet", NULL, 'q', NULL, "say only what went wrong",
+    {"verbose", NULL, 'v', NULL, "print more; -vv (or more of them): what each part does",
+     .set = set_verbose, .min = 0, .max = 9, OF(verbose)},
+    {"quiet", NULL, 'q', NULL, "print errors only",
      .set = set_quiet, OF(verbose)},
 
     {.help = "The end"},
-    {"timeout", NULL, 0, "SECS", "end the job after that, with status 124",
+    {"timeout", NULL, 0, "SECS", "end the job after SECS, with status 124",
      .set = set_number, .min = 0, .max = SECONDS_LIMIT, OF(timeout_s)},
-    {"grace", NULL, 0, "SECS", "from the first polite signal to SIGKILL (5)",
+    {"grace", NULL, 0, "SECS", "time between SIGTERM and SIGKILL (5)",
      .set = set_grace, OF(grace_ms)},
-    {"on-failure", NULL, 0, "stop|continue", "when a rank fails: end the others (default), or let them run",
+    {"on-failure", NULL, 0, "stop|continue",
+     "when a rank fails: end the others (default), or let them run",
      .set = set_choice, .choices = failures, OF(on_failure)},
     {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times",
      .set = set_number, .min = 0, .max = INT_MAX, OF(restarts)},
@@ -337,15 +358,17 @@ const struct option option_table[] = {
      .set = set_text, OF(ssh_config)},
     {"agent", NULL, 0, "PATH", "mlaunch-agent on the hosts (default: found, or copied there)",
      .set = set_text, OF(agent)},
-    {"agent-launcher", NULL, 0, "ssh|srun|command", "what starts the agents (default: srun inside a Slurm job, else ssh)",
+    {"agent-launcher", NULL, 0, "ssh|srun|command",
+     "what starts the agents (default: srun inside a Slurm job, else ssh)",
      .set = set_choice, .choices = launchers, OF(agent_launcher)},
-    {"agent-command", NULL, 0, "CMD", "start them by CMD, such as 'docker exec -i {host}'",
+    {"agent-command", NULL, 0, "CMD", "start the agents with CMD, such as 'docker exec -i {host}'",
      .set = set_text, OF(agent_command)},
 
     {.help = "This command"},
     {"dry-run", NULL, 0, NULL, "print the plan, start nothing",
      .set = set_flag, OF(dry_run)},
-    {"config", NULL, 0, "FILE", "a configuration file, after /etc/mlaunch.ini and ~/.config/mlaunch/mlaunch.ini",
+    {"config", NULL, 0, "FILE",
+     "a configuration file, after /etc/mlaunch.ini and ~/.config/mlaunch/mlaunch.ini",
      .scope = OPTION_COMMAND, .set = set_text, OF(config)},
     {"profile", NULL, 0, "NAME", "use section [profile NAME] of the configuration",
      .scope = OPTION_COMMAND, .set = set_text, OF(profile)},
@@ -356,7 +379,7 @@ const struct option option_table[] = {
     {0},
 };
 
-/* Keys of the configuration's [ssh]. */
+/* The keys of section [ssh] of configuration files. */
 static const struct option ssh_table[] = {
     {"connect-timeout", NULL, 0, "SECS", NULL,
      .set = set_number, .min = 1, .max = SECONDS_LIMIT, OF(ssh_connect_timeout_s)},
@@ -364,7 +387,7 @@ static const struct option ssh_table[] = {
     {0},
 };
 
-/* Keys of [rdma]: short names, and the options' own. */
+/* The keys of section [rdma]: short names, and those of the options themselves. */
 static const struct section_key {
     const char *key, *option;
 } rdma_keys[] = {
@@ -372,12 +395,12 @@ static const struct section_key {
     {"qp", "qp"}, {"rdma-device", "rdma-device"}, {"rdma-port", "rdma-port"}, {NULL, NULL},
 };
 
-/* Known to people who have read of them, and not here yet. */
+/* Options of other versions that this one does not implement. */
 static const char *const future[] = {
     "mpi", NULL};
 /* clang-format on */
 
-const struct option *option_find(const char *name)
+const struct option *option_table_find(const char *name)
 {
     for (const struct option *s = option_table; s->help; s++)
         if (s->name && (strcmp(s->name, name) == 0 || (s->alias && strcmp(s->alias, name) == 0)))
@@ -385,7 +408,7 @@ const struct option *option_find(const char *name)
     return NULL;
 }
 
-const struct option *option_find_letter(char letter)
+const struct option *option_table_find_letter(char letter)
 {
     for (const struct option *s = option_table; s->help; s++)
         if (s->name && s->letter == letter)
@@ -393,7 +416,7 @@ const struct option *option_find_letter(char letter)
     return NULL;
 }
 
-const struct option *option_find_ssh(const char *key)
+const struct option *option_table_find_ssh(const char *key)
 {
     for (const struct option *s = ssh_table; s->name; s++)
         if (strcmp(s->name, key) == 0)
@@ -401,54 +424,51 @@ const struct option *option_find_ssh(const char *key)
     return NULL;
 }
 
-const struct option *option_find_rdma(const char *key)
+const struct option *option_table_find_rdma(const char *key)
 {
     for (const struct section_key *k = rdma_keys; k->key; k++)
         if (strcmp(k->key, key) == 0)
-            return option_find(k->option);
+            return option_table_find(k->option);
     return NULL;
 }
 
-int option_unknown(const char *name, const char *prefix, struct fault *why)
+int option_table_unknown(const char *name, const char *prefix, struct fault *why)
 {
     struct nearest n = {.typed = name};
     char shown[TEXT_SHOWN];
 
     text_show(shown, name);
     if (strings_has((char *const *)future, name))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s%s is not in this version", prefix, shown);
+        return fault_set(why, ML_ERR_ARGUMENT, "%s%s is not implemented in this version", prefix,
+                         shown);
     for (const struct option *s = option_table; s->help; s++) {
         if (s->name)
             nearest_offer(&n, s->name);
         if (s->alias)
             nearest_offer(&n, s->alias);
     }
-    return fault_set(why, ML_ERR_ARGUMENT, "%s%s is not known; the nearest that is: %s%s", prefix,
-                     shown, prefix, n.best);
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; did you mean %s%s?", prefix, shown,
+                     prefix, n.best);
 }
 
-int option_unknown_ssh(const char *key, struct fault *why)
+int option_table_unknown_ssh(const char *key, struct fault *why)
 {
     struct nearest n = {.typed = key};
     char shown[TEXT_SHOWN];
 
     for (const struct option *s = ssh_table; s->name; s++)
         nearest_offer(&n, s->name);
-    return fault_set(why, ML_ERR_ARGUMENT, "%s is not known in [ssh]; the nearest that is: %s",
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown key %s in [ssh]; did you mean %s?",
                      text_show(shown, key), n.best);
 }
 
-int option_unknown_rdma(const char *key, struct fault *why)
+int option_table_unknown_rdma(const char *key, struct fault *why)
 {
     struct nearest n = {.typed = key};
     char shown[TEXT_SHOWN];
 
-    text_show(shown, key);
-    for (const struct section_key *k = rdma_keys; k->key; k++) {
-        if (strcmp(k->key, key) == 0)
-            return fault_set(why, ML_ERR_ARGUMENT, "%s is not in this version", shown);
+    for (const struct section_key *k = rdma_keys; k->key; k++)
         nearest_offer(&n, k->key);
-    }
-    return fault_set(why, ML_ERR_ARGUMENT, "%s is not known in [rdma]; the nearest that is: %s",
-                     shown, n.best);
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown key %s in [rdma]; did you mean %s?",
+                     text_show(shown, key), n.best);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option_table.h: every option once: its names, what --help says of it, and how a value is taken.
- */
+/* option_table.h: the one table of options: names, --help texts and setters. */
 #ifndef LAUNCHER_OPTIONS_OPTION_TABLE_H
 #define LAUNCHER_OPTIONS_OPTION_TABLE_H
 
@@ -17,13 +16,14 @@ enum option_scope {
 
 struct option_choice {
     const char *word;
-    int value; /* -1: known, but not in this version */
+    int value;
 };
 
 struct option;
 
-/* Takes `value` into `o`, or into `app` for OPTION_APP; NULL: a flag without a value. The sentence
- * of a refusal tells what is wrong with the value; the caller puts in front where it stands. */
+/* Stores `value` in `o`, or in `app` for OPTION_APP. NULL: the option is a flag and was given
+ * without a value. The message of a failure says what is wrong with the value; the caller adds
+ * where it was given (fault_wrap). */
 typedef int option_setter(struct options *o, struct app_options *app, const struct option *spec,
                           const char *value, struct fault *why);
 
@@ -31,7 +31,7 @@ struct option {
     const char *name, *alias; /* long, without dashes; alias or NULL */
     char letter;              /* or 0 */
     const char *argument;     /* NULL: a flag */
-    const char *help;         /* NULL: of no command line, only of a configuration file's section */
+    const char *help;         /* NULL: a key of configuration files only */
     enum option_scope scope;
     option_setter *set;
     size_t field;                        /* offset in struct options or struct app_options */
@@ -39,22 +39,22 @@ struct option {
     const struct option_choice *choices; /* of set_choice, ends with a NULL word */
 };
 
-/* All options of run, in the order of --help; a NULL name ends the table, and a row with only
- * `help` is a heading. */
+/* All options of run, in the order of --help. A row with `help` alone is a heading; a row without
+ * `help` ends the table. */
 extern const struct option option_table[];
 
-/* An option of run by its name or alias, or letter; NULL. */
-const struct option *option_find(const char *name);
-const struct option *option_find_letter(char letter);
+/* Finds an option of run by its name or alias, or by its letter. NULL: there is none. */
+const struct option *option_table_find(const char *name);
+const struct option *option_table_find_letter(char letter);
 
-/* A key of the configuration's section [ssh] or [rdma]; NULL. */
-const struct option *option_find_ssh(const char *key);
-const struct option *option_find_rdma(const char *key);
+/* Finds a key of section [ssh] or [rdma] of configuration files. NULL: there is none. */
+const struct option *option_table_find_ssh(const char *key);
+const struct option *option_table_find_rdma(const char *key);
 
-/* Says that there is no such option, and the nearest that there is; or that it is not in this
- * version. `prefix` stands before names: "--" or "". */
-int option_unknown(const char *name, const char *prefix, struct fault *why);
-int option_unknown_ssh(const char *key, struct fault *why);
-int option_unknown_rdma(const char *key, struct fault *why);
+/* Sets the message for an unknown option or key, which offers the nearest known one, and returns
+ * ML_ERR_ARGUMENT. `prefix` is printed before names: "--" or "". */
+int option_table_unknown(const char *name, const char *prefix, struct fault *why);
+int option_table_unknown_ssh(const char *key, struct fault *why);
+int option_table_unknown_rdma(const char *key, struct fault *why);
 
 #endif

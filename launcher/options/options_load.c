@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Later wins. The profiles of all files lie above the defaults of all files. */
+/* The higher layer wins. The profiles of all files are above the defaults of all files. */
 enum {
     LAYER_SYSTEM,
     LAYER_USER,
@@ -37,14 +37,14 @@ static int variable_read(struct setting_list *l, const char *variable, struct fa
 {
     char *name = option_name_of(variable + strlen(variable_prefix)), *where = NULL;
     const char *value = strchr(variable, '=');
-    struct setting s = {name ? option_find(name) : NULL, (char *)value + 1, NULL, -1,
+    struct setting s = {name ? option_table_find(name) : NULL, (char *)value + 1, NULL, -1,
                         LAYER_ENVIRONMENT};
     int rc = name ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
     if (!rc)
         rc = string_format(&where, why, "%.*s", (int)(value - variable), variable);
     s.where = where;
-    if (!rc && !s.option && (rc = option_unknown(name, "", why)))
+    if (!rc && !s.option && (rc = option_table_unknown(name, "", why)))
         fault_wrap(why, "%s", where);
     else if (!rc)
         rc = setting_add(l, &s, why);
@@ -53,7 +53,7 @@ static int variable_read(struct setting_list *l, const char *variable, struct fa
     return rc;
 }
 
-/* MLAUNCH_OPT_<OPTION>; an empty value says nothing. */
+/* Adds the settings of MLAUNCH_OPT_<OPTION>; empty values are ignored. */
 static int environment_scan(struct setting_list *l, char *const *environment, struct fault *why)
 {
     int rc = 0;
@@ -68,7 +68,7 @@ static int environment_scan(struct setting_list *l, char *const *environment, st
     return rc;
 }
 
-/* All files into one list: the defaults, then the profile. */
+/* Appends the settings of all files: the defaults, then the profile. */
 static int files_read(struct setting_list *l, const struct options_source *from, const char *file,
                       const char *profile, struct fault *why)
 {
@@ -83,12 +83,12 @@ static int files_read(struct setting_list *l, const struct options_source *from,
     if (!rc && file)
         rc = config_file_read(&c, file, LAYER_CONFIG, LAYER_PROFILE + LAYER_CONFIG, why);
     if (!rc)
-        rc = config_check_profile(&c, why);
+        rc = config_file_check_profile(&c, why);
     if (!rc)
         rc = setting_move(l, &c.defaults, why);
     if (!rc)
         rc = setting_move(l, &c.profile, why);
-    config_clear(&c);
+    config_file_clear(&c);
     return rc;
 }
 
@@ -113,7 +113,7 @@ static int settings_apply(struct options *o, const struct setting_list *l, struc
     return rc;
 }
 
-/* Takes over the programs' argvs. */
+/* Takes over the argv of each program. */
 static int programs_take(struct options *o, struct command_line *c, struct fault *why)
 {
     o->apps = calloc((size_t)c->program_count, sizeof(*o->apps));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/options/setting.h"
+
 #include "launcher/text/string_list.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more: the array grows at each power of two. */
-static int make_room(struct setting_list *l, struct fault *why)
+/* Makes room for one more: the array doubles at each power of two. */
+static int room_make(struct setting_list *l, struct fault *why)
 {
     size_t n = l->count;
     struct setting *more;
@@ -26,7 +27,7 @@ int setting_add(struct setting_list *l, const struct setting *s, struct fault *w
     int rc;
 
     copy.value = copy.where = NULL;
-    if ((rc = make_room(l, why)) || (s->value && (rc = string_copy(&copy.value, s->value, why))) ||
+    if ((rc = room_make(l, why)) || (s->value && (rc = string_copy(&copy.value, s->value, why))) ||
         (rc = string_copy(&copy.where, s->where, why))) {
         free(copy.value);
         return rc;

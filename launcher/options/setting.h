@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* setting.h: "option = value" as somebody said it somewhere, before it is applied. */
+/* setting.h: one "option = value" with the place where it was given, before it is applied. */
 #ifndef LAUNCHER_OPTIONS_SETTING_H
 #define LAUNCHER_OPTIONS_SETTING_H
 
@@ -21,14 +21,14 @@ struct setting_list {
     size_t count;
 };
 
-/* Appends; value (or NULL) and `where` are copied. */
+/* Appends a copy of `s`, with copies of its strings. ML_ERR_MEMORY. */
 int setting_add(struct setting_list *l, const struct setting *s, struct fault *why);
 
-/* Appends what `from` has, and leaves it empty. */
+/* Appends the settings of `from`, and leaves it empty. ML_ERR_MEMORY. */
 int setting_move(struct setting_list *l, struct setting_list *from, struct fault *why);
 void setting_clear(struct setting_list *l);
 
-/* The last value of an option, or NULL. */
+/* The last value given to the option `name`, or NULL. It belongs to the list. */
 const char *setting_last(const struct setting_list *l, const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/plan/agent_way.h"
+
 #include "common/log.h"
 #include "launcher/process/program_path.h"
 #include "launcher/text/command_words.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int take_command(struct plan *p, const struct options *o, struct fault *why)
+static int command_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     struct string_list words = {0};
     int rc;
@@ -20,7 +21,7 @@ static int take_command(struct plan *p, const struct options *o, struct fault *w
     rc = command_words_split(&words, o->agent_command, why);
     if (!rc && p->host_count > 1 && !command_words_name_host(words.items))
         rc = fault_set(why, ML_ERR_ARGUMENT,
-                       "{host} is not in it, so all %d hosts' agents would start in one place",
+                       "{host} is missing, so the agents of all %d hosts would start in one place",
                        p->host_count);
     if (rc)
         fault_wrap(why, "--agent-command");
@@ -29,17 +30,20 @@ static int take_command(struct plan *p, const struct options *o, struct fault *w
     string_list_clear(&words);
     for (int i = 0; i < p->host_count; i++)
         plan_host(p, i)->way = HOST_BY_COMMAND;
+    log_debug("agents: started by --agent-command");
     return rc;
 }
 
-static int take_srun(struct plan *p, char *const *environment, struct fault *why)
+static int srun_settle(struct plan *p, char *const *environment, struct fault *why)
 {
     if (!environment_find(environment, "SLURM_JOB_ID"))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "--agent-launcher srun: this is no Slurm job (SLURM_JOB_ID is not set); "
-                         "salloc and sbatch make one");
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--agent-launcher srun: this is not a Slurm job (SLURM_JOB_ID is not set); "
+            "start one with salloc or sbatch");
     for (int i = 0; i < p->host_count; i++)
         plan_host(p, i)->way = HOST_BY_SRUN;
+    log_debug("agents: started by srun, as --agent-launcher says");
     return 0;
 }
 
@@ -51,15 +55,15 @@ static bool has_nodes(const struct plan *p)
     return false;
 }
 
-/* In a container inside of a job Slurm's variables are there, but not its programs. */
-static bool has_srun(void)
+/* A container inside a Slurm job may have the variables of Slurm without its programs. */
+static bool srun_is_found(void)
 {
     struct fault why;
     char *path;
 
     if (program_path_find(&path, "srun", &why)) {
-        log_warn("this is a Slurm job, but %s: ranks are started without it, so Slurm doesn't "
-                 "account for those on other hosts",
+        log_warn("this is a Slurm job, but %s; starting the agents without srun, so Slurm does not "
+                 "account for ranks on other hosts",
                  why.text);
         return false;
     }
@@ -74,14 +78,18 @@ int agent_way_settle(struct plan *p, const struct options *o, char *const *envir
 
     if (o->agent_launcher == LAUNCHER_COMMAND ||
         (o->agent_launcher == LAUNCHER_AUTO && o->agent_command))
-        return take_command(p, o, why);
+        return command_settle(p, o, why);
     if (o->agent_launcher == LAUNCHER_SRUN)
-        return take_srun(p, environment, why);
-    by_srun = o->agent_launcher == LAUNCHER_AUTO && has_nodes(p) && has_srun();
+        return srun_settle(p, environment, why);
+    by_srun = o->agent_launcher == LAUNCHER_AUTO && has_nodes(p) && srun_is_found();
     for (int i = 0; i < p->host_count; i++) {
         struct host *h = plan_host(p, i);
 
         h->way = by_srun && h->node ? HOST_BY_SRUN : h->is_local ? HOST_IS_HERE : HOST_BY_SSH;
+        log_debug("host %s: its agent is started %s", h->name,
+                  h->way == HOST_BY_SRUN   ? "by srun, as the host belongs to this Slurm job"
+                  : h->way == HOST_IS_HERE ? "directly, as the host is this machine"
+                                           : "over SSH");
     }
     return 0;
 }

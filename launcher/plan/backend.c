@@ -18,7 +18,7 @@ static const char *const names[] = {[BACKEND_AUTO] = "auto",
                                     [BACKEND_NONE] = "none",
                                     [BACKEND_RDMA] = "rdma"};
 
-/* What hostfiles say: our names and mlx.launch's. */
+/* The names in hostfiles: ours and those of mlx.launch. */
 static const struct {
     const char *word;
     enum backend_choice choice;
@@ -52,9 +52,9 @@ static const bool is_built = true;
 static const bool is_built = false;
 #endif
 
-/* The rule of "auto". A complete matrix was made for RDMA: that it is not used must not go unsaid.
- */
-static int choose(struct plan *p, enum backend_choice *choice, struct fault *why)
+/* Applies the rule of "auto". A user who wrote a complete matrix expects RDMA, so there is a
+ * warning if it is not used. */
+static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault *why)
 {
     bool one = p->host_count == 1;
     bool is_wired = !one && host_list_check_wiring(p->list, NULL) == 0;
@@ -83,8 +83,8 @@ static bool has_device(const struct host *h, int to)
     return h->rdma && to < h->rdma_count && h->rdma[to] && h->rdma[to][0];
 }
 
-/* Ranks of one host meet over the first device it has, with --local net. */
-static int check_rdma_local(const struct plan *p, struct fault *why)
+/* With --local net the ranks of one host connect through its first device. */
+static int rdma_local_check(const struct plan *p, struct fault *why)
 {
     for (int i = 0; i < p->host_count && p->local_net; i++) {
         const struct host *h = plan_host(p, i);
@@ -108,7 +108,7 @@ static bool has_wiring(const struct plan *p)
     return false;
 }
 
-static int check_rdma(const struct plan *p, struct fault *why)
+static int rdma_check(const struct plan *p, struct fault *why)
 {
     if (!is_built)
         return fault_set(
@@ -117,7 +117,7 @@ static int check_rdma(const struct plan *p, struct fault *why)
             "--disable-rdma): install libibverbs-dev and build it again, or use --backend "
             "tcp");
     if (p->rdma_device || !has_wiring(p))
-        return 0; /* without a wiring it is found when the hosts are reached */
+        return 0; /* without a stated wiring, it is found when the hosts are reached */
     for (int i = 0; i < p->host_count; i++)
         for (int j = 0; j < p->host_count; j++)
             if (i != j && !has_device(plan_host(p, i), p->hosts[j]))
@@ -126,16 +126,16 @@ static int check_rdma(const struct plan *p, struct fault *why)
                     "backend rdma: %s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
                     p->list->source, p->hosts[i], plan_host(p, i)->name, p->hosts[j],
                     plan_host(p, j)->name);
-    return check_rdma_local(p, why);
+    return rdma_local_check(p, why);
 }
 
-static int check_shm(const struct plan *p, struct fault *why)
+static int shm_check(const struct plan *p, struct fault *why)
 {
     if (p->host_count > 1)
         return fault_set(
             why, ML_ERR_ARGUMENT,
             "backend shm needs all ranks on one host, but they are on %d (%s, %s%s): use tcp, "
-            "which takes shared memory inside a host",
+            "which uses shared memory inside a host",
             p->host_count, plan_host(p, 0)->name, plan_host(p, 1)->name,
             p->host_count > 2 ? ", ..." : "");
     if (p->local_net)
@@ -143,9 +143,9 @@ static int check_shm(const struct plan *p, struct fault *why)
     return 0;
 }
 
-/* Between hosts of which one is known by a real address, nobody can reach another one's loopback
- * address. */
-static int check_addresses(const struct plan *p, struct fault *why)
+/* Refuses a loopback address beside a host with another kind of address: from that host's machine,
+ * nothing can reach it. */
+static int addresses_check(const struct plan *p, struct fault *why)
 {
     const struct host *real = NULL, *loop = NULL;
 
@@ -160,8 +160,8 @@ static int check_addresses(const struct plan *p, struct fault *why)
     if (!real || !loop)
         return 0;
     return fault_set(why, ML_ERR_ARGUMENT,
-                     "hostfile: %s: hosts[%td] (%s): ips: %s is a loopback address, by which %s "
-                     "can't reach it",
+                     "hostfile: %s: hosts[%td] (%s): ips: %s is a loopback address, at which %s "
+                     "cannot reach it",
                      p->list->source, loop - p->list->hosts, loop->name, loop->ips[0], real->name);
 }
 
@@ -180,14 +180,18 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     if (!rc && choice == BACKEND_UNSET)
         rc = hostfile_choice(p->list, &choice, why);
     if (!rc && choice == BACKEND_AUTO)
-        rc = choose(p, &choice, why);
+        rc = auto_choose(p, &choice, why);
     if (!rc && choice == BACKEND_SHM)
-        rc = check_shm(p, why);
+        rc = shm_check(p, why);
     if (!rc && choice == BACKEND_RDMA)
-        rc = check_rdma(p, why);
+        rc = rdma_check(p, why);
     if (!rc && choice != BACKEND_NONE)
-        rc = check_addresses(p, why);
-    if (!rc)
-        snprintf(p->backend, sizeof(p->backend), "%s", names[choice]);
-    return rc;
+        rc = addresses_check(p, why);
+    if (rc)
+        return rc;
+    snprintf(p->backend, sizeof(p->backend), "%s", names[choice]);
+    if (o->backend != BACKEND_AUTO && !p->backend_reason)
+        log_debug("backend %s: chosen by %s", p->backend,
+                  o->backend == BACKEND_UNSET ? "the hostfile" : "--backend");
+    return 0;
 }

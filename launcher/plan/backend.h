@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.h: which data path a job takes. */
+/* backend.h: chooses the data path of a job. */
 #ifndef LAUNCHER_PLAN_BACKEND_H
 #define LAUNCHER_PLAN_BACKEND_H
 
@@ -7,9 +7,9 @@
 #include "launcher/options/options.h"
 #include "launcher/plan/plan.h"
 
-/* Sets p->backend, backend_reason and local_net, once the ranks have their hosts. --backend wins
- * over the hostfile's. ML_ERR_ARGUMENT where a path can't serve the hosts. Says why "auto" chose
- * what it chose. */
+/* Sets p->backend, backend_reason, local_net and the RDMA choice, once the ranks have their hosts.
+ * --backend wins over the hostfile's. Logs why "auto" chose what it chose. ML_ERR_ARGUMENT if the
+ * path cannot serve the hosts. */
 int backend_settle(struct plan *p, const struct options *o, struct fault *why);
 
 #endif

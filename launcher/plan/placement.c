@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* The sum of the stated slots; *all_stated tells whether no host keeps its number to itself. */
+/* Returns the sum of the stated slots. *all_stated: every host states its number. */
 static int64_t stated_slots(const struct host_list *l, bool *all_stated)
 {
     int64_t sum = 0;
@@ -31,8 +31,8 @@ static int64_t default_size(const struct host_list *l, const struct placement *p
     return size;
 }
 
-/* Each host in turn gets --ppn: does every one have the slots? */
-static int check_ppn_blocks(int64_t left, const struct host_list *l, const struct placement *p,
+/* Each host in turn gets --ppn ranks: checks that every one has the slots. */
+static int ppn_check_blocks(int64_t left, const struct host_list *l, const struct placement *p,
                             struct fault *why)
 {
     for (int i = 0; i < l->count && left > 0; i++) {
@@ -49,8 +49,8 @@ static int check_ppn_blocks(int64_t left, const struct host_list *l, const struc
     return 0;
 }
 
-/* Dealt out in rounds, a host with fewer slots leaves its share to the others. */
-static int check_ppn_rounds(int64_t size, const struct host_list *l, const struct placement *p,
+/* When ranks are dealt out in rounds, a host with fewer slots leaves its share to the others. */
+static int ppn_check_rounds(int64_t size, const struct host_list *l, const struct placement *p,
                             struct fault *why)
 {
     int64_t room = 0;
@@ -68,7 +68,7 @@ static int check_ppn_rounds(int64_t size, const struct host_list *l, const struc
                      (long long)size, p->ppn, l->source, (long long)room);
 }
 
-static int check_room(int64_t size, const struct host_list *l, const struct placement *p,
+static int room_check(int64_t size, const struct host_list *l, const struct placement *p,
                       struct fault *why)
 {
     bool all_stated;
@@ -89,10 +89,10 @@ static int check_room(int64_t size, const struct host_list *l, const struct plac
                          (long long)size, l->source, (long long)slots, slots == 1 ? "" : "s");
     if (!p->ppn || p->oversubscribe)
         return 0;
-    return p->by_host ? check_ppn_rounds(size, l, p, why) : check_ppn_blocks(size, l, p, why);
+    return p->by_host ? ppn_check_rounds(size, l, p, why) : ppn_check_blocks(size, l, p, why);
 }
 
-/* How many ranks host i takes at most before others must. */
+/* The most ranks that a host takes before the others must; `lift`: there is no limit. */
 static int cap_of(const struct host *h, const struct placement *p, bool lift)
 {
     int cap = p->ppn ? p->ppn : h->slots ? h->slots : p->np ? INT_MAX : 1;
@@ -102,8 +102,8 @@ static int cap_of(const struct host *h, const struct placement *p, bool lift)
     return lift ? INT_MAX : cap;
 }
 
-/* Each host in turn up to its cap. */
-static int fill(int *counts, const struct host_list *l, const struct placement *p, int left)
+/* Gives each host in turn as many ranks as its cap allows. Returns the number left over. */
+static int hosts_fill(int *counts, const struct host_list *l, const struct placement *p, int left)
 {
     for (int i = 0; i < l->count && left > 0; i++) {
         int cap = cap_of(&l->hosts[i], p, false), here = left < cap ? left : cap;
@@ -114,9 +114,9 @@ static int fill(int *counts, const struct host_list *l, const struct placement *
     return left;
 }
 
-/* Even shares in blocks, hosts with fewer slots than their share excepted: for hosts of which some
- * have not said how much they take. */
-static void spread(int *counts, const struct host_list *l, const struct placement *p, int left)
+/* For hosts of which some state no slots: gives all of them even shares in blocks, except that a
+ * host with fewer slots than its share gets only those. */
+static void hosts_share(int *counts, const struct host_list *l, const struct placement *p, int left)
 {
     int open = l->count, share;
     bool changed;
@@ -143,8 +143,8 @@ static void spread(int *counts, const struct host_list *l, const struct placemen
     }
 }
 
-/* Fills each host in turn; with --oversubscribe the slots as often over as need be. */
-static int place_blocks(int *host_of, int size, const struct host_list *l,
+/* Fills each host in turn; with --oversubscribe, as many times as needed. */
+static int blocks_place(int *host_of, int size, const struct host_list *l,
                         const struct placement *p, struct fault *why)
 {
     int *counts = calloc((size_t)l->count, sizeof(*counts)), rank = 0, left = size;
@@ -154,10 +154,10 @@ static int place_blocks(int *host_of, int size, const struct host_list *l,
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     stated_slots(l, &all_stated);
     if (p->ppn || all_stated || !p->np)
-        while ((left = fill(counts, l, p, left)) > 0)
+        while ((left = hosts_fill(counts, l, p, left)) > 0)
             ;
     else
-        spread(counts, l, p, size);
+        hosts_share(counts, l, p, size);
     for (int i = 0; i < l->count; i++)
         for (int n = 0; n < counts[i]; n++)
             host_of[rank++] = i;
@@ -165,8 +165,8 @@ static int place_blocks(int *host_of, int size, const struct host_list *l,
     return 0;
 }
 
-/* One rank a host, round after round; a host that is full drops out. */
-static int place_rounds(int *host_of, int size, const struct host_list *l,
+/* Gives each host one rank, round after round; a full host drops out. */
+static int rounds_place(int *host_of, int size, const struct host_list *l,
                         const struct placement *p, struct fault *why)
 {
     int *open = calloc((size_t)l->count, sizeof(*open)), count = l->count, rank = 0;
@@ -185,7 +185,7 @@ static int place_rounds(int *host_of, int size, const struct host_list *l,
                 open[still++] = open[k];
         }
         count = still;
-        if (count == 0 && rank < size) { /* --oversubscribe: all go on */
+        if (count == 0 && rank < size) { /* --oversubscribe: all hosts again */
             lift = true;
             for (count = 0; count < l->count; count++)
                 open[count] = count;
@@ -199,15 +199,15 @@ int placement_make(int **host_of, int *size, const struct host_list *l, const st
                    struct fault *why)
 {
     int64_t wanted = default_size(l, p);
-    int rc = check_room(wanted, l, p, why), *out;
+    int rc = room_check(wanted, l, p, why), *out;
 
     if (rc)
         return rc;
     out = calloc((size_t)wanted, sizeof(*out));
     if (!out)
         return fault_set(why, ML_ERR_MEMORY, "out of memory for %lld ranks", (long long)wanted);
-    rc = p->by_host ? place_rounds(out, (int)wanted, l, p, why)
-                    : place_blocks(out, (int)wanted, l, p, why);
+    rc = p->by_host ? rounds_place(out, (int)wanted, l, p, why)
+                    : blocks_place(out, (int)wanted, l, p, why);
     if (rc) {
         free(out);
         return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h: what will run where. plan_create() makes it from options and hosts before anything starts;
- * once it has returned, the plan is never changed. The supervisor (job.h) carries it out; --dry-run
- * prints it.
+ * plan.h: what will run where. plan_create() makes it from options and hosts before anything
+ * starts; once it has returned, the plan is never changed. The supervisor (job.h) carries it out;
+ * --dry-run prints it.
  */
 #ifndef LAUNCHER_PLAN_PLAN_H
 #define LAUNCHER_PLAN_PLAN_H
@@ -18,7 +18,7 @@
 /* One program of the job (several with ':'). */
 struct app {
     char **argv; /* NULL-terminated, at least the program */
-    char **env;  /* NULL-terminated NAME=VALUE from --env-file and -x, in order: later wins */
+    char **env;  /* NULL-terminated NAME=VALUE from --env-file and -x; the later one wins */
     char *cwd;   /* --cwd, or NULL */
     int ranks;
 };
@@ -33,19 +33,19 @@ enum output_mode { OUTPUT_LABEL, OUTPUT_RAW, OUTPUT_DIR };
 enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
 
 struct plan {
-    struct host_list *list; /* owned; hosts that got no rank are in it, unused */
+    struct host_list *list; /* owned; also holds the hosts that got no rank */
     int *hosts;             /* the used ones: indices into list->hosts, in rank order */
     int host_count;
-    struct planned_rank *ranks; /* .host counts in `hosts` above */
+    struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
     struct app *apps;
     int app_count;
 
-    char backend[8];      /* "tcp", "shm", "rdma" or "none": settled */
-    char *backend_reason; /* auto: one line that says why, or NULL */
+    char backend[8];      /* "tcp", "shm", "rdma" or "none" */
+    char *backend_reason; /* why "auto" chose it, in one line; else NULL */
     bool local_net;       /* --local net */
-    bool compat;          /* set other launchers' variables too */
-    char *cwd;            /* the caller's directory: default where it exists */
+    bool compat;          /* set the variables of other launchers too */
+    char *cwd;            /* the caller's directory, the default on hosts that have it; or "" */
     enum output_mode output;
     char *output_dir;
     bool timestamp;
@@ -61,14 +61,14 @@ struct plan {
     struct rdma_choice rdma;
     bool eager;
     int init_timeout_s;
-    int stall_s;               /* MLAUNCH_STALL of the caller, or 30 */
+    int stall_s;               /* MLAUNCH_STALL, or 30 */
     char *ssh_config;          /* --ssh-config, or NULL */
     int ssh_connect_timeout_s; /* 10 */
     char *agent;               /* --agent, or NULL */
-    char **agent_command;      /* --agent-command in words, or NULL */
+    char **agent_command;      /* --agent-command, split into words, or NULL */
     char *events;              /* --events, or NULL */
     bool dry_run;
-    int verbose; /* -1 quiet, 0, 1, 2, 3 */
+    int verbose; /* -1 quiet, 0, 1, 2 */
 };
 
 /* The host that `index` of plan.hosts names; it belongs to plan.list. */
@@ -76,7 +76,7 @@ struct host *plan_host(const struct plan *p, int index);
 
 void plan_destroy(struct plan *p); /* takes NULL */
 
-/* --dry-run: prints the plan to stdout: hosts, ranks, devices, environment. */
+/* Prints hosts, ranks, devices and environment to stdout, for --dry-run. */
 void plan_print(const struct plan *p);
 
 #endif

@@ -28,19 +28,18 @@ static const bool can_bind = true;
 static const bool can_bind = false;
 #endif
 
-/* A relative --cwd counts from the caller's directory, on other hosts too. */
+/* A relative --cwd is relative to the caller's directory, on other hosts too. */
 static int app_set_cwd(struct app *a, const char *cwd, const struct plan *p, struct fault *why)
 {
     if (!cwd)
         return 0;
     if (!text_is_utf8(cwd))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "--cwd is not UTF-8 text, as what goes to the hosts must be");
+        return fault_set(why, ML_ERR_ARGUMENT, "--cwd must be UTF-8");
     if (*cwd != '/' && !*p->cwd)
         return fault_set(
             why, ML_ERR_ARGUMENT,
-            "--cwd %s would count from this directory, which is gone or has a name that is "
-            "not UTF-8 text: give a path that begins with '/'",
+            "--cwd %s is relative to this directory, which was removed or has a name that is "
+            "not UTF-8; give a path that begins with '/'",
             cwd);
     return *cwd == '/' ? string_copy(&a->cwd, cwd, why)
                        : string_format(&a->cwd, why, "%s/%s", p->cwd, cwd);
@@ -64,18 +63,17 @@ static int app_set_env(struct app *a, const struct app_options *from, char *cons
     return rc;
 }
 
-/* Words go to the agents as JSON. */
+/* The words go to the agents as JSON, which is UTF-8. */
 static int words_check(char *const *argv, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
     for (int i = 0; argv[i]; i++)
         if (!text_is_utf8(argv[i]))
-            return fault_set(
-                why, ML_ERR_ARGUMENT,
-                i ? "argument %d of %s is not UTF-8 text, as what goes to the hosts must be"
-                  : "the program's name is not UTF-8 text, as what goes to the hosts must be",
-                i, text_show(shown, argv[0]));
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             i ? "argument %d of %s must be UTF-8"
+                               : "the program's name must be UTF-8",
+                             i, text_show(shown, argv[0]));
     return 0;
 }
 
@@ -110,18 +108,18 @@ static int apps_create(struct plan *p, const struct options *o, char *const *env
     return rc;
 }
 
-/* With ':' each program says how many ranks it gets; here, on one machine, that is 1 unless said.
- * *np: 0 if the hosts decide. */
+/* With ':' each program needs its own -n, except on this machine alone, where the default is 1.
+ * *np: the sum; 0 if the hosts decide. */
 static int ranks_count(struct plan *p, const struct options *o, int *np, struct fault *why)
 {
     int64_t sum = 0;
-    bool here = !o->hosts && !o->hostfile && p->list->count == 1 && p->list->hosts[0].is_local;
+    bool is_here = !o->hosts && !o->hostfile && p->list->count == 1 && p->list->hosts[0].is_local;
 
     for (int i = 0; i < p->app_count; i++) {
         struct app *a = &p->apps[i];
 
         if (!a->ranks && p->app_count > 1) {
-            if (!here)
+            if (!is_here)
                 return fault_set(why, ML_ERR_ARGUMENT,
                                  "program %d (%s) has no -n: with ':' each program needs its own",
                                  i + 1, o->apps[i].argv[0]);
@@ -136,11 +134,12 @@ static int ranks_count(struct plan *p, const struct options *o, int *np, struct 
     return 0;
 }
 
-/* Fills in ranks and the hosts in use, out of the list's index for each rank. */
+/* Fills in p->ranks and p->hosts. host_of[r] is the index into the list for rank r. */
 static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
 {
-    int *used = calloc((size_t)p->list->count, sizeof(*used)); /* place in p->hosts, + 1 */
-    int *next = calloc((size_t)p->list->count, sizeof(*next)); /* local rank */
+    int *used =
+        calloc((size_t)p->list->count, sizeof(*used)); /* index in p->hosts, + 1; 0: unused */
+    int *next = calloc((size_t)p->list->count, sizeof(*next)); /* the next local rank */
     int app = 0, left = p->apps[0].ranks;
 
     p->hosts = calloc((size_t)p->list->count, sizeof(*p->hosts));
@@ -181,11 +180,16 @@ static int ranks_place(struct plan *p, const struct options *o, struct fault *wh
         p->apps[0].ranks = p->size;
     rc = ranks_number(p, host_of, why);
     free(host_of);
+    if (!rc)
+        log_debug("placement: %d ranks on %d of the %d hosts (%s), %s", p->size, p->host_count,
+                  p->list->count, p->list->source,
+                  how.by_host ? "dealt out host by host" : "each host filled in turn");
     return rc;
 }
 
-/* The directory as the user knows it ($PWD, with links), which other hosts more likely have. "" if
- * it is gone or can't be told to the hosts. */
+/* Finds the directory as the user knows it ($PWD, with symbolic links), as other hosts are more
+ * likely to have that path. "" if the directory was removed or its name cannot be sent to the
+ * hosts. */
 static int cwd_find(struct plan *p, struct fault *why)
 {
     const char *pwd = getenv("PWD");
@@ -197,10 +201,12 @@ static int cwd_find(struct plan *p, struct fault *why)
         a.st_ino != b.st_ino)
         pwd = cwd = getcwd(NULL, 0);
     if (!pwd)
-        log_warn("cannot tell this directory's path (%s): without --cwd ranks start at home",
+        log_warn("cannot find the path of this directory (%s); without --cwd, ranks start in the "
+                 "home directory",
                  strerror(errno));
     if (pwd && !text_is_utf8(pwd)) {
-        log_warn("this directory's name is not UTF-8 text: without --cwd ranks start at home");
+        log_warn("the name of this directory is not UTF-8; without --cwd, ranks start in the home "
+                 "directory");
         pwd = NULL;
     }
     rc = string_copy(&p->cwd, pwd ? pwd : "", why);
@@ -244,7 +250,8 @@ static int output_settle(struct plan *p, const char *output, struct fault *why)
     return p->output == OUTPUT_DIR ? string_copy(&p->output_dir, output, why) : 0;
 }
 
-/* The coordinator on N and rank r on N + 1 + r must all fit, and not meet. */
+/* The coordinator listens on port N and rank r on N + 1 + r: all must be ports, and all
+ * different. */
 static int ports_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     int first = o->starting_port + 1, last = o->starting_port + p->size;
@@ -282,8 +289,8 @@ static int bind_settle(struct plan *p, const struct options *o, struct fault *wh
     return 0;
 }
 
-/* How long a stalled call waits until it is reported: what the ranks will find in their
- * environment. */
+/* Finds after how many seconds a stalled call is reported: the value of MLAUNCH_STALL that the
+ * ranks will have in their environment. */
 static int stall_settle(struct plan *p, char *const *environment, struct fault *why)
 {
     const char *value = environment_find(p->apps[0].env, "MLAUNCH_STALL");
@@ -302,7 +309,7 @@ static int stall_settle(struct plan *p, char *const *environment, struct fault *
     return 0;
 }
 
-/* Puts the caller's MLAUNCH_STALL and MLAUNCH_ALGO before what the hostfile says, which wins. */
+/* Puts the caller's MLAUNCH_STALL and MLAUNCH_ALGO before the hostfile's variables, which win. */
 static int caller_variables_add(struct host *h, char *const *environment, struct fault *why)
 {
     static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};

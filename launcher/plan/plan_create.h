@@ -8,9 +8,9 @@
 #include "launcher/plan/plan.h"
 
 /* Makes the plan; nothing of `o` is kept by reference. Every mistake in the user's input that the
- * options' readers could not see is refused here: ML_ERR_ARGUMENT. `environment` is the caller's: -x
- * takes variables from it, and batch systems describe their allocations in it. Logs the choices that
- * it makes (log.h). *out is set on success only; free it with plan_destroy(). */
+ * options' readers could not see is refused here: ML_ERR_ARGUMENT. `environment` is the caller's:
+ * -x takes variables from it, and batch systems describe their allocations in it. Logs the choices
+ * that it makes (log.h). *out is set on success only; free it with plan_destroy(). */
 int plan_create(struct plan **out, const struct options *o, char *const *environment,
                 struct fault *why);
 

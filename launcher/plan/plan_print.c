@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_print.c: the plan for a reader: mlaunch --dry-run. */
+/* plan_print.c: prints the plan for mlaunch --dry-run. */
 #include "launcher/plan/plan.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A word as a shell would take it back; nothing that could steer a terminal. */
+/* Prints a word as a shell reads it, without characters that could control a terminal. */
 static void print_word(const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -61,7 +61,7 @@ static void print_app(const struct plan *p, int index)
     print_variables("    environment ", a->env);
 }
 
-/* Whole rows of the wiring, towards the hosts that take part. */
+/* Prints the host's row of the wiring, towards the hosts in use. */
 static void print_wiring(const struct plan *p, const struct host *h)
 {
     for (int i = 0; h->rdma && i < p->host_count; i++) {
@@ -123,7 +123,7 @@ static const char *stdin_name(const struct plan *p, char text[32])
     return p->stdin_mode == STDIN_NONE ? "none" : p->stdin_mode == STDIN_ALL ? "all ranks" : text;
 }
 
-/* What the user has chosen, and what will be chosen when the hosts are reached. */
+/* Prints what the user has chosen, and what is left open until the hosts are reached. */
 static void print_rdma(const struct plan *p)
 {
     bool is_stated = false;

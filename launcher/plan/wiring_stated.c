@@ -25,16 +25,16 @@ static json_t *uniform_row(const struct plan *p, int host)
     return row;
 }
 
-static json_t *names(char *const *list)
+static json_t *name_list(char *const *names)
 {
     json_t *array = json_array();
 
-    for (; *list; list++)
-        json_array_append_new(array, json_string(*list));
+    for (; *names; names++)
+        json_array_append_new(array, json_string(*names));
     return array;
 }
 
-static json_t *row_of(const struct plan *p, int host)
+static json_t *host_row(const struct plan *p, int host)
 {
     const struct host *h = host_of(p, host);
     json_t *row = json_array();
@@ -43,12 +43,12 @@ static json_t *row_of(const struct plan *p, int host)
         int column = p->hosts[i];
         bool is_wired = i != host && h->rdma && column < h->rdma_count && h->rdma[column];
 
-        /* --local net: ranks of one host meet over its first device. */
+        /* --local net: its first device joins ranks of one host. */
         if (i == host && p->local_net && first_device(h)) {
             json_array_append_new(row, json_pack("[s]", first_device(h)));
             continue;
         }
-        json_array_append_new(row, is_wired ? names(h->rdma[column]) : json_null());
+        json_array_append_new(row, is_wired ? name_list(h->rdma[column]) : json_null());
     }
     return row;
 }
@@ -63,6 +63,6 @@ json_t *wiring_stated(const struct plan *p)
     }
     matrix = json_array();
     for (int i = 0; i < p->host_count; i++)
-        json_array_append_new(matrix, p->rdma_device ? uniform_row(p, i) : row_of(p, i));
+        json_array_append_new(matrix, p->rdma_device ? uniform_row(p, i) : host_row(p, i));
     return matrix;
 }

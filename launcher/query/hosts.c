@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c: `mlaunch hosts`: who they are; with --probe, which RDMA devices lead from one to the
- * other; as a hostfile with -o. */
+/* hosts.c: `mlaunch hosts`: shows the hosts of a job; with --probe also which RDMA devices lead
+ * from one to the other; with -o writes them as a hostfile. */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
+#include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
@@ -17,13 +18,11 @@ enum { TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
 
 struct hosts {
     struct query_command c;
-    bool probe;
-    const char *file; /* -o, or NULL */
     const char **names, **addresses;
     struct wiring_survey *survey; /* or NULL: without --probe */
 };
 
-static const char *list_cell(char text[CELL], char *const *list)
+static const char *addresses_cell(char text[CELL], char *const *list)
 {
     size_t used = 0;
 
@@ -33,8 +32,8 @@ static const char *list_cell(char text[CELL], char *const *list)
     return text[0] ? text : "-";
 }
 
-/* Without --probe nobody is asked. */
-static void print_hosts(const struct hosts *h)
+/* Without --probe no host is asked. */
+static void hosts_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "SLOTS", "ADDRESSES", NULL};
     static const char *const ways[] = {[HOST_BY_SSH] = "SSH",
@@ -49,7 +48,7 @@ static void print_hosts(const struct hosts *h)
 
         snprintf(slots, sizeof(slots), "%d", host->slots);
         text_table_add(t, (const char *const[]){host->name, host->slots ? slots : "-",
-                                                list_cell(addresses, host->ips), NULL});
+                                                addresses_cell(addresses, host->ips), NULL});
     }
     if (t)
         text_table_print(t);
@@ -75,7 +74,7 @@ static const char *gids_cell(char text[CELL], const struct wiring_port *p)
     return text;
 }
 
-static void add_device(struct text_table *t, const char *host, const struct wiring_device *d)
+static void device_add(struct text_table *t, const char *host, const struct wiring_device *d)
 {
     if (d->error)
         text_table_add(
@@ -91,7 +90,7 @@ static void add_device(struct text_table *t, const char *host, const struct wiri
     }
 }
 
-static void print_devices(const struct hosts *h)
+static void devices_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "DEVICE", "PORT",      "STATE",
                                        "LINK", "MTU",    "ADDRESSES", NULL};
@@ -101,7 +100,7 @@ static void print_devices(const struct hosts *h)
         const struct wiring_host *host = wiring_survey_host(h->survey, i);
 
         for (int k = 0; k < host->device_count; k++)
-            add_device(t, h->names[i], &host->devices[k]);
+            device_add(t, h->names[i], &host->devices[k]);
     }
     if (t)
         text_table_print(t);
@@ -123,13 +122,13 @@ static const char *entry_cell(char text[CELL], const json_t *entry)
     return text[0] ? text : "-";
 }
 
-static const json_t *entry(const struct hosts *h, int from, int to)
+static const json_t *wiring_entry(const struct hosts *h, int from, int to)
 {
     return json_array_get(json_array_get(wiring_survey_wiring(h->survey), (size_t)from),
                           (size_t)to);
 }
 
-static void print_matrix(const struct hosts *h)
+static void matrix_print(const struct hosts *h)
 {
     static const char sides[HOSTS_IN_A_TABLE + 2] = "lllllllllllll";
     int count = h->c.hosts->count;
@@ -143,7 +142,7 @@ static void print_matrix(const struct hosts *h)
     for (int i = 0; i < count && t; i++) {
         cells[0] = h->names[i];
         for (int j = 0; j < count; j++)
-            cells[j + 1] = entry_cell(text[j], entry(h, i, j));
+            cells[j + 1] = entry_cell(text[j], wiring_entry(h, i, j));
         text_table_add(t, cells);
     }
     if (t)
@@ -151,38 +150,38 @@ static void print_matrix(const struct hosts *h)
     text_table_destroy(t);
 }
 
-/* As a matrix while it fits, else a line for each pair. */
-static void print_wiring(const struct hosts *h)
+/* A matrix if it fits, else one line for each pair. */
+static void wiring_print(const struct hosts *h)
 {
     int count = h->c.hosts->count;
     char there[CELL], back[CELL];
 
     putchar('\n');
     if (count <= HOSTS_IN_A_TABLE) {
-        print_matrix(h);
+        matrix_print(h);
         return;
     }
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++)
-            printf("%s %s - %s %s\n", h->names[i], entry_cell(there, entry(h, i, j)), h->names[j],
-                   entry_cell(back, entry(h, j, i)));
+            printf("%s %s - %s %s\n", h->names[i], entry_cell(there, wiring_entry(h, i, j)),
+                   h->names[j], entry_cell(back, wiring_entry(h, j, i)));
 }
 
-static json_t *question(void *arg, int host, int round)
+static json_t *hosts_question(void *arg, int host, int round)
 {
     const struct hosts *h = arg;
 
     return wiring_survey_question(h->survey, host, (enum wiring_round)round);
 }
 
-static int take(void *arg, int host, int round, const json_t *said, struct fault *why)
+static int hosts_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
     const struct hosts *h = arg;
 
     return wiring_survey_answer(h->survey, host, (enum wiring_round)round, said, why);
 }
 
-static int survey_open(struct hosts *h, struct fault *why)
+static int hosts_survey_open(struct hosts *h, struct fault *why)
 {
     const struct wiring_config config = {.names = h->names,
                                          .count = h->c.hosts->count,
@@ -192,18 +191,18 @@ static int survey_open(struct hosts *h, struct fault *why)
     return wiring_survey_create(&h->survey, &config, why);
 }
 
-/* What the hostfile says of the wiring is not looked at: this finds what is. */
-static int probe(struct hosts *h, struct fault *why)
+/* Finds the wiring that there is; a wiring that the hostfile states is ignored. */
+static int hosts_probe(struct hosts *h, struct fault *why)
 {
-    const struct query_rounds rounds = {WIRING_ROUNDS, question, take, h};
-    int rc = survey_open(h, why), culprit = 0;
+    const struct query_rounds rounds = {WIRING_ROUNDS, hosts_question, hosts_answer, h};
+    int rc = hosts_survey_open(h, why), culprit = 0;
 
     if (!rc)
         rc = query_command_ask_rounds(&h->c, &rounds, why);
     if (rc)
         return rc;
     if (!h->c.json)
-        print_devices(h);
+        devices_print(h);
     if (query_command_report_failed(&h->c))
         return fault_set(why, ML_ERR_LINK, "without all hosts the wiring can't be found");
     for (int i = 0; i < h->c.hosts->count; i++)
@@ -212,7 +211,7 @@ static int probe(struct hosts *h, struct fault *why)
     return rc ? fault_wrap(why, "host %s", h->names[culprit]) : 0;
 }
 
-static int names_take(struct hosts *h, struct fault *why)
+static int names_collect(struct hosts *h, struct fault *why)
 {
     size_t count = (size_t)h->c.hosts->count;
 
@@ -227,27 +226,35 @@ static int names_take(struct hosts *h, struct fault *why)
     return 0;
 }
 
-static int conclude(struct hosts *h, struct fault *why)
+static int hosts_conclude(struct hosts *h, struct fault *why)
 {
-    json_t *file = hostfile_to_json(h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL,
-                                    h->addresses);
+    const char *output = query_command_flag(&h->c, "output");
+    json_t *file = hostfile_write_json(
+        h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL, h->addresses);
     int rc = 0;
 
     if (h->c.json)
-        hostfile_print(stdout, file);
+        hostfile_write_print(stdout, file);
     else if (h->survey)
-        print_wiring(h);
+        wiring_print(h);
     else
-        print_hosts(h);
-    if (h->file)
-        rc = hostfile_write(h->file, file, why);
+        hosts_print(h);
+    if (output)
+        rc = hostfile_write(output, file, why);
     json_decref(file);
     return rc;
 }
 
 int hosts_run(int argc, char **argv)
 {
-    struct query_flag flags[4] = {{.name = NULL}};
+    struct query_flag flags[] = {
+        {.name = "probe", .help = "find the RDMA wiring: ask all hosts, try all links"},
+        {.name = "output",
+         .letter = 'o',
+         .argument = "FILE",
+         .help = "write them as a hostfile, with the wiring found"},
+        {.name = "json", .help = "print the hostfile, nothing else"},
+        {.name = NULL}};
     struct hosts h = {.c = {.name = "hosts",
                             .usage =
                                 "usage: mlaunch hosts [OPTIONS]\n\nShows the hosts that a job with "
@@ -259,23 +266,13 @@ int hosts_run(int argc, char **argv)
     struct fault why;
     int rc;
 
-    flags[0] = (struct query_flag){.name = "probe",
-                                   .help = "find the RDMA wiring: ask all hosts, try all wires",
-                                   .value = &h.probe};
-    flags[1] = (struct query_flag){.name = "output",
-                                   .letter = 'o',
-                                   .argument = "FILE",
-                                   .help = "write them as a hostfile, with the wiring found",
-                                   .text = &h.file};
-    flags[2] = (struct query_flag){
-        .name = "json", .help = "print the hostfile, nothing else", .value = &h.c.json};
     rc = query_command_open(&h.c, argc, argv, &why);
     if (!rc && !h.c.is_done) {
-        rc = names_take(&h, &why);
-        if (!rc && h.probe)
-            rc = probe(&h, &why);
+        rc = names_collect(&h, &why);
+        if (!rc && query_command_flag(&h.c, "probe"))
+            rc = hosts_probe(&h, &why);
         if (!rc)
-            rc = conclude(&h, &why);
+            rc = hosts_conclude(&h, &why);
     }
     if (rc)
         log_error("%s", why.text);

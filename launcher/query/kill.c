@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/query/query_command.h"
+#include "launcher/query/query_field.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 600000 };
 
 /* "; its user's live jobs there: a, b" */
-static void live_jobs(const struct query_command *c, char *out, size_t size)
+static void live_jobs_list(const struct query_command *c, char *out, size_t size)
 {
     size_t used = 0;
 
@@ -32,26 +33,26 @@ static void live_jobs(const struct query_command *c, char *out, size_t size)
 
 /* Tells of each host where the job is. *there: whether it is anywhere; *failed: whether it is, and
  * could not be ended. */
-static void tell(const struct query_command *c, bool *there, bool *failed)
+static void outcome_report(const struct query_command *c, bool *there, bool *failed)
 {
     *there = *failed = false;
     for (int i = 0; i < c->hosts->count; i++) {
         json_t *said = c->answers[i].said;
-        const char *found = query_string(said, "found"), *name = c->answers[i].host->name;
+        const char *found = query_field_text(said, "found"), *name = c->answers[i].host->name;
 
         if (!*found || strcmp(found, "no") == 0)
             continue;
         *there = true;
         if (strcmp(found, "killed") != 0) {
             *failed = true;
-            log_error("job %s on host %s: %s", c->job, name, query_string(said, "text"));
+            log_error("job %s on host %s: %s", c->job, name, query_field_text(said, "text"));
         } else if (c->verbose >= 0 && !c->json) {
             printf("job %s on host %s is ended\n", c->job, name);
         }
     }
 }
 
-static int conclude(const struct query_command *c)
+static int kill_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c);
     bool there, failed;
@@ -59,10 +60,10 @@ static int conclude(const struct query_command *c)
 
     if (c->json)
         query_command_print_json(c);
-    tell(c, &there, &failed);
+    outcome_report(c, &there, &failed);
     if (!there) {
-        live_jobs(c, live, sizeof(live));
-        log_error("there is no job %s on %s; live jobs of yours there: %s", c->job,
+        live_jobs_list(c, live, sizeof(live));
+        log_error("there is no job %s on %s; your live jobs there: %s", c->job,
                   c->hosts->count == 1 ? "this host" : "these hosts", live[0] ? live : "none");
     }
     if (unreached)
@@ -70,9 +71,15 @@ static int conclude(const struct query_command *c)
     return there && !failed ? 0 : STATUS_NOT_THERE;
 }
 
+static json_t *kill_question(const struct query_command *c, struct fault *why)
+{
+    (void)why;
+    return json_pack("{ss ss}", "what", "kill", "job", c->job);
+}
+
 int kill_run(int argc, char **argv)
 {
-    struct query_flag flags[2] = {{.name = NULL}};
+    struct query_flag flags[] = {{.name = "json", .help = "the answer as JSON"}, {.name = NULL}};
     struct query_command c = {
         .name = "kill",
         .usage = "usage: mlaunch kill [OPTIONS] JOB\n\n"
@@ -82,19 +89,6 @@ int kill_run(int argc, char **argv)
         .job_word = JOB_WORD_NEEDED,
         .flags = flags,
         .timeout_ms = TIMEOUT_MS};
-    int status = STATUS_OURS;
-    struct fault why;
 
-    flags[0] = (struct query_flag){.name = "json", .help = "the answer as JSON", .value = &c.json};
-    flags[1] = (struct query_flag){.name = NULL};
-    if (query_command_open(&c, argc, argv, &why))
-        log_error("%s", why.text);
-    else if (c.is_done)
-        status = 0;
-    else if (query_command_ask(&c, json_pack("{ss ss}", "what", "kill", "job", c.job), &why))
-        log_error("%s", why.text);
-    else
-        status = conclude(&c);
-    query_command_close(&c);
-    return status;
+    return query_command_main(&c, argc, argv, kill_question, kill_conclude);
 }

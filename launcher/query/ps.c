@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/query/query_command.h"
+#include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
 
 #include <stdio.h>
@@ -10,16 +11,6 @@
 #include <string.h>
 
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = 32 };
-
-static double number(json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
-static long long whole(json_t *object, const char *key)
-{
-    return (long long)json_integer_value(json_object_get(object, key));
-}
 
 /* "12s", "5:04", "3:05:04", "2d04h" */
 static void format_age(char out[CELL], long long s)
@@ -54,16 +45,18 @@ static const char *const job_head[] = {"JOB",   "USER", "AGE", "HOST",    "RANKS
 static void add_job(struct text_table *t, const char *host, json_t *job)
 {
     char age[CELL], ranks[CELL], cpu[CELL], memory[CELL];
-    const char *state = query_string(job, "state"), *command = query_string(job, "command");
+    const char *state = query_field_text(job, "state"), *command = query_field_text(job, "command");
 
-    format_age(age, whole(job, "age_s"));
-    snprintf(ranks, sizeof(ranks), "%lld/%lld", whole(job, "ranks_alive"), whole(job, "size"));
-    snprintf(cpu, sizeof(cpu), "%.0f", number(job, "cpu_percent"));
-    format_size(memory, number(job, "memory_bytes"));
+    format_age(age, query_field_whole(job, "age_s"));
+    snprintf(ranks, sizeof(ranks), "%lld/%lld", query_field_whole(job, "ranks_alive"),
+             query_field_whole(job, "size"));
+    snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(job, "cpu_percent"));
+    format_size(memory, query_field_number(job, "memory_bytes"));
     if (strcmp(state, "unreadable") == 0)
-        command = query_string(job, "why");
-    text_table_add(t, (const char *const[]){query_string(job, "job"), query_string(job, "user"),
-                                            age, host, ranks, state, cpu, memory, command, NULL});
+        command = query_field_text(job, "why");
+    text_table_add(t, (const char *const[]){query_field_text(job, "job"),
+                                            query_field_text(job, "user"), age, host, ranks, state,
+                                            cpu, memory, command, NULL});
 }
 
 static const char *const rank_head[] = {"RANK", "HOST",      "PID",  "STATE", "%CPU",
@@ -73,19 +66,20 @@ static void add_rank(struct text_table *t, const char *host, json_t *rank)
 {
     char index[CELL], pid[CELL], cpu[CELL], memory[CELL], processes[CELL];
 
-    snprintf(index, sizeof(index), "%lld", whole(rank, "rank"));
-    snprintf(pid, sizeof(pid), "%lld", whole(rank, "pid"));
-    snprintf(cpu, sizeof(cpu), "%.0f", number(rank, "cpu_percent"));
-    snprintf(processes, sizeof(processes), "%lld", whole(rank, "processes"));
-    format_size(memory, number(rank, "memory_bytes"));
-    text_table_add(t, (const char *const[]){index, host, pid, query_string(rank, "state"), cpu,
-                                            memory, processes, query_string(rank, "name"), NULL});
+    snprintf(index, sizeof(index), "%lld", query_field_whole(rank, "rank"));
+    snprintf(pid, sizeof(pid), "%lld", query_field_whole(rank, "pid"));
+    snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(rank, "cpu_percent"));
+    snprintf(processes, sizeof(processes), "%lld", query_field_whole(rank, "processes"));
+    format_size(memory, query_field_number(rank, "memory_bytes"));
+    text_table_add(t,
+                   (const char *const[]){index, host, pid, query_field_text(rank, "state"), cpu,
+                                         memory, processes, query_field_text(rank, "name"), NULL});
 }
 
 /* Jobs of other containers and machines are shown on demand only: nothing is known of them here. */
 static bool is_shown(const struct query_command *c, json_t *job)
 {
-    return *c->job || c->verbose > 0 || strcmp(query_string(job, "state"), "elsewhere") != 0;
+    return *c->job || c->verbose > 0 || strcmp(query_field_text(job, "state"), "elsewhere") != 0;
 }
 
 static void print_stacks(const char *host, json_t *rank)
@@ -95,23 +89,21 @@ static void print_stacks(const char *host, json_t *rank)
 
     json_array_foreach(json_object_get(rank, "waits"), i, line)
     {
-        printf("\nrank %lld on host %s waits in %s\n", whole(rank, "rank"), host,
+        printf("\nrank %lld on host %s waits in %s\n", query_field_whole(rank, "rank"), host,
                json_string_value(line) ? json_string_value(line) : "");
     }
     json_array_foreach(json_object_get(rank, "stacks"), i, process)
     {
-        printf("\nrank %lld on host %s, pid %lld (%s):\n", whole(rank, "rank"), host,
-               whole(process, "pid"), query_string(process, "name"));
+        printf("\nrank %lld on host %s, pid %lld (%s):\n", query_field_whole(rank, "rank"), host,
+               query_field_whole(process, "pid"), query_field_text(process, "name"));
         json_array_foreach(json_object_get(process, "stack"), k, line)
         {
             printf("    %s\n", json_string_value(line) ? json_string_value(line) : "");
         }
-        if (*query_string(process, "why"))
-            printf("    %s\n", query_string(process, "why"));
+        if (*query_field_text(process, "why"))
+            printf("    %s\n", query_field_text(process, "why"));
     }
 }
-
-typedef void rank_fn(void *arg, const char *host, json_t *rank);
 
 struct found_rank {
     const char *host;
@@ -120,8 +112,8 @@ struct found_rank {
 
 static int compare_ranks(const void *a, const void *b)
 {
-    long long x = whole(((const struct found_rank *)a)->rank, "rank");
-    long long y = whole(((const struct found_rank *)b)->rank, "rank");
+    long long x = query_field_whole(((const struct found_rank *)a)->rank, "rank");
+    long long y = query_field_whole(((const struct found_rank *)b)->rank, "rank");
 
     return (x > y) - (x < y);
 }
@@ -136,7 +128,7 @@ static size_t ranks_gather(const struct query_command *c, const char *id, struct
     for (int i = 0; i < c->hosts->count; i++) {
         json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
         {
-            if (strcmp(query_string(job, "job"), id) != 0 || !is_shown(c, job))
+            if (strcmp(query_field_text(job, "job"), id) != 0 || !is_shown(c, job))
                 continue;
             json_array_foreach(json_object_get(job, "ranks"), r, rank)
             {
@@ -205,7 +197,7 @@ static void print_all_ranks(const struct query_command *c)
     for (int i = 0; i < c->hosts->count; i++) {
         json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
         {
-            const char *id = query_string(job, "job");
+            const char *id = query_field_text(job, "job");
 
             if (!*id || json_object_get(seen, id))
                 continue;
@@ -227,15 +219,15 @@ static int print_orphans(const struct query_command *c)
         {
             printf("host %s: process %lld (%s) is left of a job that is gone (%s); mlaunch clean "
                    "ends it\n",
-                   c->answers[i].host->name, whole(one, "pid"), query_string(one, "name"),
-                   query_string(one, "directory"));
+                   c->answers[i].host->name, query_field_whole(one, "pid"),
+                   query_field_text(one, "name"), query_field_text(one, "directory"));
             shown++;
         }
     }
     return shown;
 }
 
-static int conclude(const struct query_command *c)
+static int ps_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c), shown = 0;
 
@@ -260,10 +252,24 @@ static int conclude(const struct query_command *c)
     return 0;
 }
 
+static json_t *ps_question(const struct query_command *c, struct fault *why)
+{
+    bool stacks = query_command_flag(c, "stacks");
+
+    if (stacks && !*c->job) {
+        fault_set(why, ML_ERR_ARGUMENT, "--stacks needs a job's id: mlaunch ps JOB --stacks");
+        return NULL;
+    }
+    return json_pack("{ss ss sb}", "what", "list", "job", c->job, "stacks", (int)stacks);
+}
+
 int ps_run(int argc, char **argv)
 {
-    bool stacks = false;
-    struct query_flag flags[3] = {{.name = NULL}};
+    struct query_flag flags[] = {
+        {.name = "stacks",
+         .help = "with JOB: which call each rank waits in, and where, from gdb or the kernel"},
+        {.name = "json", .help = "the answer as JSON"},
+        {.name = NULL}};
     struct query_command c = {
         .name = "ps",
         .usage = "usage: mlaunch ps [OPTIONS] [JOB]\n\n"
@@ -272,26 +278,6 @@ int ps_run(int argc, char **argv)
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
         .timeout_ms = TIMEOUT_MS};
-    int status = STATUS_OURS;
-    struct fault why;
 
-    flags[0] = (struct query_flag){
-        .name = "stacks",
-        .help = "with JOB: which call each rank waits in, and where, by gdb or as the kernel tells",
-        .value = &stacks};
-    flags[1] = (struct query_flag){.name = "json", .help = "the answer as JSON", .value = &c.json};
-    if (query_command_open(&c, argc, argv, &why))
-        log_error("%s", why.text);
-    else if (c.is_done)
-        status = 0;
-    else if (stacks && !*c.job)
-        log_error("--stacks needs a job's id: mlaunch ps JOB --stacks");
-    else if (query_command_ask(
-                 &c, json_pack("{ss ss sb}", "what", "list", "job", c.job, "stacks", (int)stacks),
-                 &why))
-        log_error("%s", why.text);
-    else
-        status = conclude(&c);
-    query_command_close(&c);
-    return status;
+    return query_command_main(&c, argc, argv, ps_question, ps_conclude);
 }

@@ -17,7 +17,7 @@ struct asked {
     bool is_asked, is_over;
 };
 
-struct query {
+struct query_run {
     struct event_base *base;
     const struct query_rounds *rounds;
     int round;
@@ -28,7 +28,7 @@ struct query {
     struct event *deadline; /* of the one that was asked last */
 };
 
-static void over(struct query *q, int host, const char *error)
+static void host_finish(struct query_run *q, int host, const char *error)
 {
     struct asked *a = &q->asked[host];
 
@@ -43,7 +43,7 @@ static void over(struct query *q, int host, const char *error)
     q->answers[host].said = NULL;
 }
 
-static void ask(struct query *q, int host)
+static void host_ask(struct query_run *q, int host)
 {
     struct timeval limit = {q->timeout_ms / 1000, q->timeout_ms % 1000 * 1000};
 
@@ -53,40 +53,40 @@ static void ask(struct query *q, int host)
                             q->rounds->question(q->rounds->arg, host, q->round));
 }
 
-static void on_hello(struct query *q, int host, const struct frame *f)
+static void on_hello(struct query_run *q, int host, const struct frame *f)
 {
     struct hello_report hello;
     char text[256];
     struct fault why;
 
     if (hello_report_parse(&hello, f, &why)) {
-        over(q, host, why.text);
+        host_finish(q, host, why.text);
     } else if (strcmp(hello.build, build_id) != 0) {
         snprintf(text, sizeof(text), "its mlaunch-agent is build %s, this mlaunch is build %s",
                  hello.build, build_id);
-        over(q, host, text);
+        host_finish(q, host, text);
     } else {
         snprintf(q->answers[host].address, sizeof(q->answers[host].address), "%s", hello.address);
-        ask(q, host);
+        host_ask(q, host);
     }
 }
 
-static void on_answer(struct query *q, int host, const struct frame *f)
+static void on_answer(struct query_run *q, int host, const struct frame *f)
 {
     json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
     const char *error = json_string_value(json_object_get(said, "error"));
     struct fault why;
 
     if (!json_is_object(said)) {
-        over(q, host, "its agent sent a malformed ANSWER");
+        host_finish(q, host, "its agent sent a malformed ANSWER");
     } else if (error) {
-        over(q, host, error);
+        host_finish(q, host, error);
     } else if (q->rounds->take(q->rounds->arg, host, q->round, said, &why)) {
-        over(q, host, why.text);
+        host_finish(q, host, why.text);
     } else {
         json_decref(q->answers[host].said);
         q->answers[host].said = json_incref(said);
-        over(q, host, NULL);
+        host_finish(q, host, NULL);
     }
     json_decref(said);
     if (q->round + 1 == q->rounds->count)
@@ -95,7 +95,7 @@ static void on_answer(struct query *q, int host, const struct frame *f)
 
 static void on_frame(int host, const struct frame *f, void *arg)
 {
-    struct query *q = arg;
+    struct query_run *q = arg;
 
     if (q->asked[host].is_over)
         return;
@@ -104,28 +104,28 @@ static void on_frame(int host, const struct frame *f, void *arg)
     else if (f->type == AGENT_ANSWER && q->asked[host].is_asked)
         on_answer(q, host, f);
     else if (f->type != AGENT_PONG)
-        over(q, host, "its agent sent a message out of turn");
+        host_finish(q, host, "its agent sent a message out of turn");
 }
 
 static void on_end(int host, const char *text, void *arg)
 {
-    over(arg, host, text);
+    host_finish(arg, host, text);
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
-    struct query *q = arg;
+    struct query_run *q = arg;
 
     (void)fd;
     (void)what;
     for (int i = 0; i < q->count; i++) {
         if (q->asked[i].is_asked)
-            over(q, i, "its agent has not answered in time");
+            host_finish(q, i, "its agent has not answered in time");
     }
 }
 
 /* All have answered the last round well: the next one. */
-static bool next_round(struct query *q)
+static bool round_next(struct query_run *q)
 {
     for (int i = 0; i < q->count; i++) {
         if (!q->answers[i].said || q->answers[i].error[0])
@@ -138,13 +138,13 @@ static bool next_round(struct query *q)
         q->asked[i].is_over = false;
     for (int i = 0; i < q->count; i++) {
         if (!q->asked[i].is_over)
-            ask(q, i);
+            host_ask(q, i);
     }
     return true;
 }
 
-static int ask_all(struct query *q, const struct host_list *hosts,
-                   const struct channel_config *config)
+static int hosts_ask(struct query_run *q, const struct host_list *hosts,
+                     const struct channel_config *config)
 {
     const struct agent_channel_events events = {on_frame, on_end, q};
     struct fault why;
@@ -153,17 +153,17 @@ static int ask_all(struct query *q, const struct host_list *hosts,
         q->answers[i].host = &hosts->hosts[i];
         if (agent_channel_open(&q->asked[i].channel, q->base, i, &hosts->hosts[i], config, &events,
                                &why))
-            over(q, i, why.text);
+            host_finish(q, i, why.text);
     }
     do {
         while (q->left > 0)
             event_base_loop(q->base, EVLOOP_ONCE);
-    } while (next_round(q));
+    } while (round_next(q));
     event_base_loop(q->base, EVLOOP_NONBLOCK); /* the last BYE */
     return 0;
 }
 
-static void query_close(struct query *q)
+static void query_close(struct query_run *q)
 {
     for (int i = 0; q->asked && i < q->count; i++)
         agent_channel_close(q->asked[i].channel);
@@ -178,7 +178,7 @@ int query_run(struct query_answer **out, const struct host_list *hosts,
               const struct channel_config *config, const struct query_rounds *rounds,
               int timeout_ms, struct fault *why)
 {
-    struct query q = {
+    struct query_run q = {
         .rounds = rounds, .count = hosts->count, .left = hosts->count, .timeout_ms = timeout_ms};
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     int rc = 0;
@@ -192,7 +192,7 @@ int query_run(struct query_answer **out, const struct host_list *hosts,
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         free(q.answers);
     } else {
-        rc = ask_all(&q, hosts, config);
+        rc = hosts_ask(&q, hosts, config);
         *out = q.answers;
     }
     query_close(&q);

@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/options/option_help.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options_load.h"
@@ -18,22 +19,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Options of run that mean the same here. */
+/* Options of a job that mean the same here. */
 static const char *const shared[] = {"hosts",          "hostfile",      "ssh-config", "agent",
                                      "agent-launcher", "agent-command", "config",     "profile",
                                      "verbose",        "quiet",         "help",       NULL};
 
-struct reader {
+struct command_reader {
     struct query_command *c;
     char *const *argv;
     int argc, at;
-    struct string_list passed; /* what options.h shall read */
+    struct string_list passed; /* the options for options_load() */
 };
 
-static const struct query_flag *flag_find(const struct query_command *c, const char *name,
-                                          char letter)
+static struct query_flag *flag_find(const struct query_command *c, const char *name, char letter)
 {
-    for (const struct query_flag *f = c->flags; f->name; f++) {
+    for (struct query_flag *f = c->flags; f->name; f++) {
         if (name ? strcmp(f->name, name) == 0 : f->letter == letter)
             return f;
     }
@@ -41,7 +41,7 @@ static const struct query_flag *flag_find(const struct query_command *c, const c
 }
 
 /* "-o FILE", "-oFILE", "--output FILE", "--output=FILE". */
-static int take_text(struct reader *r, const struct query_flag *flag, struct fault *why)
+static int flag_read_text(struct command_reader *r, struct query_flag *flag, struct fault *why)
 {
     const char *word = r->argv[r->at++], *value = word + 2;
 
@@ -50,13 +50,13 @@ static int take_text(struct reader *r, const struct query_flag *flag, struct fau
     if (!*value && r->at < r->argc && !strchr(word, '='))
         value = r->argv[r->at++];
     if (!*value)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s %s", word, word,
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
                          flag->argument);
-    *flag->text = value;
+    flag->value = value;
     return 0;
 }
 
-static int unknown(const struct query_command *c, const char *word, struct fault *why)
+static int option_refuse(const struct query_command *c, const char *word, struct fault *why)
 {
     struct nearest n = {.typed = word + strspn(word, "-")};
     char shown[TEXT_SHOWN];
@@ -65,13 +65,13 @@ static int unknown(const struct query_command *c, const char *word, struct fault
         nearest_offer(&n, *name);
     for (const struct query_flag *f = c->flags; f->name; f++)
         nearest_offer(&n, f->name);
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "mlaunch %s has no option %s; the nearest that it has: --%s", c->name,
-                     text_show(shown, word), n.best);
+    return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unknown option %s; did you mean --%s?",
+                     c->name, text_show(shown, word), n.best);
 }
 
-/* An option of run, with its value if it is a word of its own. */
-static int pass_on(struct reader *r, const struct option *option, bool has_value, struct fault *why)
+/* An option of a job, together with the next word if that is its value. */
+static int option_pass(struct command_reader *r, const struct option *option, bool has_value,
+                       struct fault *why)
 {
     const char *word = r->argv[r->at++];
     int rc;
@@ -84,57 +84,58 @@ static int pass_on(struct reader *r, const struct option *option, bool has_value
     if (rc || !option->argument || has_value)
         return rc;
     if (r->at == r->argc)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s lacks its value: %s %s", word, word,
+        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
                          option->argument);
     return string_list_add(&r->passed, r->argv[r->at++], why);
 }
 
-static int read_option(struct reader *r, struct fault *why)
+static int option_read(struct command_reader *r, struct fault *why)
 {
     const char *word = r->argv[r->at];
     bool is_long = word[1] == '-';
     char name[64];
-    const struct query_flag *flag;
+    struct query_flag *flag;
     const struct option *option;
 
     snprintf(name, sizeof(name), "%.*s", is_long ? (int)strcspn(word + 2, "=") : 1,
              word + 1 + is_long);
     flag = flag_find(r->c, is_long ? name : NULL, name[0]);
     if (flag && flag->argument)
-        return take_text(r, flag, why);
+        return flag_read_text(r, flag, why);
     if (flag && !strchr(word, '=')) {
-        *flag->value = true;
+        flag->value = "";
         r->at++;
         return 0;
     }
-    option = is_long ? option_find(name) : option_find_letter(name[0]);
+    option = is_long ? option_table_find(name) : option_table_find_letter(name[0]);
     if (flag || !option || !strings_has((char *const *)shared, option->name))
-        return unknown(r->c, word, why);
-    return pass_on(r, option, is_long ? strchr(word, '=') != NULL : word[2] != '\0', why);
+        return option_refuse(r->c, word, why);
+    return option_pass(r, option, is_long ? strchr(word, '=') != NULL : word[2] != '\0', why);
 }
 
-static int read_word(struct reader *r, struct fault *why)
+static int job_word_read(struct command_reader *r, struct fault *why)
 {
     const char *word = r->argv[r->at++];
     char shown[TEXT_SHOWN];
 
     if (r->c->job_word == JOB_WORD_NONE || *r->c->job || !*word)
-        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: '%s' is one word too many", r->c->name,
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unexpected argument '%s'", r->c->name,
                          text_show(shown, word));
     if (!text_is_utf8(word))
-        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: that is no job's id", r->c->name);
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: a job id must be UTF-8 text",
+                         r->c->name);
     r->c->job = word;
     return 0;
 }
 
-static int read_words(struct reader *r, struct fault *why)
+static int words_read(struct command_reader *r, struct fault *why)
 {
     int rc = 0;
 
     while (!rc && r->at < r->argc && !r->c->is_done) {
         const char *word = r->argv[r->at];
 
-        rc = word[0] == '-' && word[1] ? read_option(r, why) : read_word(r, why);
+        rc = word[0] == '-' && word[1] ? option_read(r, why) : job_word_read(r, why);
     }
     if (!rc && !r->c->is_done && r->c->job_word == JOB_WORD_NEEDED && !*r->c->job)
         rc = fault_set(why, ML_ERR_ARGUMENT,
@@ -142,9 +143,9 @@ static int read_words(struct reader *r, struct fault *why)
     return rc;
 }
 
-/* Configuration files and environment count here too; what they say of ranks doesn't matter. The
- * program's name stands for the one that a job would have. */
-static int options_read(struct reader *r, struct fault *why)
+/* Reads configuration files and the environment, as for a job. Options of ranks in them have no
+ * effect here. A command line needs a program, which the subcommand's name stands in for. */
+static int options_read(struct command_reader *r, struct fault *why)
 {
     struct string_list words = {0};
     int rc = string_list_add(&words, "mlaunch", why);
@@ -161,18 +162,18 @@ static int options_read(struct reader *r, struct fault *why)
     return rc;
 }
 
-static void print_help(const struct query_command *c)
+static void help_print(const struct query_command *c)
 {
     puts(c->usage);
     puts("");
     for (const struct query_flag *f = c->flags; f->name; f++)
-        option_print(&(struct option){
+        option_help_print(&(struct option){
             .name = f->name, .letter = f->letter, .argument = f->argument, .help = f->help});
     for (const char *const *name = shared; *name; name++)
-        option_print(option_find(*name));
+        option_help_print(option_table_find(*name));
 }
 
-/* A plan in which every host is used, so that the agents are started as a job's are. */
+/* Makes a plan that uses every host, so that the agents are started as those of a job. */
 static int hosts_find(struct query_command *c, struct fault *why)
 {
     int rc;
@@ -195,18 +196,19 @@ static int hosts_find(struct query_command *c, struct fault *why)
 
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why)
 {
-    struct reader r = {.c = c, .argv = argv, .argc = argc, .at = 1};
+    struct command_reader r = {.c = c, .argv = argv, .argc = argc, .at = 1};
     int rc;
 
     c->job = "";
-    rc = read_words(&r, why);
+    rc = words_read(&r, why);
     if (!rc && c->is_done)
-        print_help(c);
+        help_print(c);
     else if (!rc)
         rc = options_read(&r, why);
     string_list_clear(&r.passed);
     if (rc || c->is_done)
         return rc;
+    c->json = query_command_flag(c, "json");
     c->verbose = c->options->verbose;
     log_open("mlaunch", (enum log_level)(LOG_WARN + c->verbose));
     return hosts_find(c, why);
@@ -219,8 +221,8 @@ void query_command_close(struct query_command *c)
     options_destroy(c->options);
 }
 
-/* Other hosts' texts go to a terminal. */
-static void make_plain(json_t *value)
+/* Replaces control characters in all strings: another host's texts may go to a terminal. */
+static void answer_make_plain(json_t *value)
 {
     const char *key;
     json_t *inner;
@@ -229,12 +231,12 @@ static void make_plain(json_t *value)
     if (json_is_array(value)) {
         json_array_foreach(value, i, inner)
         {
-            make_plain(inner);
+            answer_make_plain(inner);
         }
     } else if (json_is_object(value)) {
         json_object_foreach(value, key, inner)
         {
-            make_plain(inner);
+            answer_make_plain(inner);
         }
     } else if (json_is_string(value)) {
         char *text = strdup(json_string_value(value));
@@ -264,29 +266,63 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
     if (!rc)
         rc = query_run(&c->answers, c->hosts, &channel, rounds, c->timeout_ms, why);
     for (int i = 0; !rc && i < c->hosts->count; i++)
-        make_plain(c->answers[i].said);
+        answer_make_plain(c->answers[i].said);
     return rc;
 }
 
-static json_t *the_question(void *arg, int host, int round)
+static json_t *question_copy(void *arg, int host, int round)
 {
     (void)host, (void)round;
     return json_deep_copy(arg);
 }
 
-static int take_any(void *arg, int host, int round, const json_t *said, struct fault *why)
+static int answer_accept(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
     (void)arg, (void)host, (void)round, (void)said, (void)why;
     return 0;
 }
 
-int query_command_ask(struct query_command *c, json_t *question, struct fault *why)
+/* Takes over `question`. */
+static int question_ask(struct query_command *c, json_t *question, struct fault *why)
 {
-    const struct query_rounds one = {1, the_question, take_any, question};
+    const struct query_rounds one = {1, question_copy, answer_accept, question};
     int rc = query_command_ask_rounds(c, &one, why);
 
     json_decref(question);
     return rc;
+}
+
+int query_command_main(struct query_command *c, int argc, char *const *argv,
+                       json_t *(*question)(const struct query_command *c, struct fault *why),
+                       int (*conclude)(const struct query_command *c))
+{
+    int status = STATUS_OURS, rc;
+    json_t *asked = NULL;
+    struct fault why;
+
+    rc = query_command_open(c, argc, argv, &why);
+    if (!rc && c->is_done) {
+        status = 0;
+    } else if (!rc) {
+        rc = fault_set(&why, ML_ERR_MEMORY,
+                       "out of memory"); /* of a question that gives no reason */
+        asked = question(c, &why);
+        if (asked)
+            rc = question_ask(c, asked, &why);
+        if (!rc)
+            status = conclude(c);
+    }
+    if (rc)
+        log_error("%s", why.text);
+    query_command_close(c);
+    return status;
+}
+
+const char *query_command_flag(const struct query_command *c, const char *name)
+{
+    const struct query_flag *flag = flag_find(c, name, 0);
+
+    return flag ? flag->value : NULL;
 }
 
 void query_command_print_json(const struct query_command *c)
@@ -321,11 +357,4 @@ int query_command_report_failed(const struct query_command *c)
         log_error("host %s: %s", c->answers[i].host->name, c->answers[i].error);
     }
     return failed;
-}
-
-const char *query_string(json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * query_command.h: what the subcommands that ask hosts have in common: their options, the hosts, the
- * question, --json.
+ * query_command.h: what the subcommands that ask hosts share: reading their options, finding the
+ * hosts, asking the question, --json.
  */
 #ifndef LAUNCHER_QUERY_QUERY_COMMAND_H
 #define LAUNCHER_QUERY_QUERY_COMMAND_H
@@ -12,54 +12,56 @@
 
 enum job_word { JOB_WORD_NONE, JOB_WORD_OPTIONAL, JOB_WORD_NEEDED };
 
-/* What a subcommand understands besides the options that all have; rows of --help, NULL-terminated. */
+/* An option that only some of these subcommands have. */
 struct query_flag {
     const char *name, *help;
-    bool *value;
     char letter;          /* or 0 */
-    const char *argument; /* NULL: none; else: */
-    const char **text;
+    const char *argument; /* its name in --help; NULL: the option takes none */
+    const char *value;    /* filled in: NULL: not given; "": given, without an argument */
 };
 
 struct query_command {
     const char *name;
-    const char *usage;        /* first lines of --help */
-    enum job_word job_word;   /* whether JOB is one of its words */
-    struct query_flag *flags; /* ends with a NULL name */
+    const char *usage;        /* the first lines of --help */
+    enum job_word job_word;   /* whether the subcommand takes a JOB */
+    struct query_flag *flags; /* in the order of --help; ends with a NULL name */
     int timeout_ms;           /* for one host's answer */
 
     /* Filled in by query_command_open. */
     const char *job; /* or "" */
-    bool json;
+    bool json;       /* --json was given */
     int verbose;
     bool is_done; /* --help: nothing more to do */
     struct options *options;
-    struct plan *plan;             /* of which only the hosts count */
+    struct plan *plan;             /* has nothing but the hosts and how to start their agents */
     const struct host_list *hosts; /* the plan's */
 
-    /* By query_command_ask. */
+    /* Filled in by query_command_ask_rounds; one for each host. */
     struct query_answer *answers;
 };
 
-/* argv[0] is the subcommand's own name. ML_ERR_ARGUMENT in words. */
-int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why);
-void query_command_close(struct query_command *c);
+/* The whole of a subcommand that asks all hosts one question. `question` returns what to ask; NULL:
+ * the options do not go together, for a reason in `why`. `conclude` prints the answers and returns
+ * the exit status. Returns mlaunch's exit status; what went wrong has been printed. */
+int query_command_main(struct query_command *c, int argc, char *const *argv,
+                       json_t *(*question)(const struct query_command *c, struct fault *why),
+                       int (*conclude)(const struct query_command *c));
 
-/* Asks all hosts; `question` is taken over. */
-int query_command_ask(struct query_command *c, json_t *question, struct fault *why);
-/* The same with several questions (query.h). */
+/* The same step by step. argv[0] is the subcommand's own name. ML_ERR_ARGUMENT with a sentence for
+ * the user. To be closed after a failure, too. */
+int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why);
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why);
+void query_command_close(struct query_command *c);
 
-/* With --json prints all answers. */
+/* The value of a flag, NULL if it was not given. Valid as long as argv. */
+const char *query_command_flag(const struct query_command *c, const char *name);
+
+/* Prints all answers as JSON to standard output. */
 void query_command_print_json(const struct query_command *c);
 
-/* Tells of the hosts that failed: how many. */
+/* Reports each host that failed, and returns how many did. */
 int query_command_report_failed(const struct query_command *c);
-
-/* A string of an answer, for people: no control characters; "" if there is none. The text is valid
- * as long as the answer. */
-const char *query_string(json_t *object, const char *key);
 
 /* The subcommands, each in a file of its name; struct subcommand says what they take and return. */
 int ps_run(int argc, char **argv);

@@ -64,7 +64,7 @@ enum stdin_mode input_mode(const struct plan *p)
     return is_in_background() ? STDIN_NONE : p->stdin_mode;
 }
 
-static void wait_for_turn(struct input *in)
+static void turn_wait(struct input *in)
 {
     pthread_mutex_lock(&in->lock);
     while (in->turn != TURN_WANTED && !side_thread_is_stopping(&in->thread))
@@ -81,7 +81,7 @@ static void turn_set(struct input *in, enum turn turn)
 }
 
 /* -1: nothing is to be had now, being in the background. */
-static ssize_t read_some(struct input *in)
+static ssize_t input_read(struct input *in)
 {
     while (!side_thread_is_stopping(&in->thread)) {
         ssize_t n;
@@ -112,10 +112,10 @@ static void *input_run(void *arg)
         uint64_t one = 1;
         ssize_t n;
 
-        wait_for_turn(in);
+        turn_wait(in);
         if (side_thread_is_stopping(&in->thread))
             return NULL;
-        n = read_some(in);
+        n = input_read(in);
         in->size = n;
         turn_set(in, n < 0 ? TURN_ASLEEP : TURN_FULL);
         while (n >= 0 && write(in->bell, &one, sizeof(one)) < 0 && errno == EINTR)
@@ -125,7 +125,7 @@ static void *input_run(void *arg)
     }
 }
 
-static bool has_room(const struct input *in)
+static bool takers_have_room(const struct input *in)
 {
     for (int i = 0; i < in->ranks; i++) {
         const struct taker *t = &in->takers[i];
@@ -136,7 +136,7 @@ static bool has_room(const struct input *in)
     return true;
 }
 
-static void send_all(struct input *in)
+static void takers_send(struct input *in)
 {
     for (int i = 0; i < in->ranks; i++) {
         if (in->takers[i].takes) {
@@ -146,7 +146,7 @@ static void send_all(struct input *in)
     }
 }
 
-static bool is_turn(struct input *in, enum turn turn)
+static bool turn_is(struct input *in, enum turn turn)
 {
     bool is;
 
@@ -157,14 +157,14 @@ static bool is_turn(struct input *in, enum turn turn)
 }
 
 /* Passes on what has been read as soon as every taker has room for it, and has more read. */
-static void deliver(struct input *in)
+static void input_deliver(struct input *in)
 {
-    if (!in->running || in->takers_left == 0 || in->at_end || !is_turn(in, TURN_FULL))
+    if (!in->running || in->takers_left == 0 || in->at_end || !turn_is(in, TURN_FULL))
         return;
-    if (in->size >= 0 && !has_room(in))
+    if (in->size >= 0 && !takers_have_room(in))
         return;
     if (in->size >= 0)
-        send_all(in);
+        takers_send(in);
     if (in->size == 0) {
         in->at_end = true;
         if (in->err && in->err != EBADF && in->err != EIO)
@@ -181,7 +181,7 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
 
     (void)what;
     if (read(fd, &count, sizeof(count)) > 0)
-        deliver(arg);
+        input_deliver(arg);
 }
 
 int input_open(struct input **out, struct event_base *base, const struct plan *p,
@@ -247,8 +247,8 @@ void input_start(struct input *in)
     }
     in->running = true;
     if (in->at_end)
-        send_all(in); /* an earlier run has seen the end */
-    deliver(in);
+        takers_send(in); /* an earlier run has seen the end */
+    input_deliver(in);
 }
 
 void input_on_credit(struct input *in, int rank, uint32_t bytes)
@@ -256,7 +256,7 @@ void input_on_credit(struct input *in, int rank, uint32_t bytes)
     struct taker *t = &in->takers[rank];
 
     t->pending -= bytes < t->pending ? bytes : t->pending;
-    deliver(in);
+    input_deliver(in);
 }
 
 void input_rank_ended(struct input *in, int rank)
@@ -265,11 +265,11 @@ void input_rank_ended(struct input *in, int rank)
         return;
     in->takers[rank].takes = false;
     in->takers_left--;
-    deliver(in);
+    input_deliver(in);
 }
 
 void input_wake(struct input *in)
 {
-    if (is_turn(in, TURN_ASLEEP))
+    if (turn_is(in, TURN_ASLEEP))
         turn_set(in, TURN_WANTED);
 }

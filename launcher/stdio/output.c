@@ -26,7 +26,7 @@ struct lane {
     struct output *output;
     struct writer *writer;
     struct output_buffer buffer;
-    struct label *label; /* NULL: raw */
+    struct output_label *label; /* NULL: raw */
 };
 
 struct output {
@@ -47,7 +47,7 @@ struct output {
     bool failed_told;
 };
 
-static void ring(struct output *o)
+static void bell_ring(struct output *o)
 {
     uint64_t one = 1;
 
@@ -56,7 +56,7 @@ static void ring(struct output *o)
 }
 
 /* The first failure counts. The loop hears of it by the bell. */
-static void fail(struct output *o, const struct fault *why)
+static void failure_note(struct output *o, const struct fault *why)
 {
     pthread_mutex_lock(&o->lock);
     if (!o->failed.code)
@@ -72,10 +72,10 @@ static void lane_on_failed(int err, const struct output_file *f, void *arg)
         fault_set(&why, ML_ERR_PEER, "the reader of %s is gone", f->name);
     else
         fault_os(&why, ML_ERR_SYSTEM, err, "cannot write %s", f->name);
-    fail(((struct lane *)arg)->output, &why); /* lane_on_written rings */
+    failure_note(((struct lane *)arg)->output, &why); /* lane_on_written rings */
 }
 
-static void lane_on_written(const struct chunk *list, void *arg)
+static void lane_on_written(const struct writer_chunk *list, void *arg)
 {
     struct output *o = ((struct lane *)arg)->output;
 
@@ -85,13 +85,13 @@ static void lane_on_written(const struct chunk *list, void *arg)
             o->written[list->host] += list->size;
     }
     pthread_mutex_unlock(&o->lock);
-    ring(o);
+    bell_ring(o);
 }
 
-static void clear_progress(struct lane *lane, struct output_file *f)
+static void lane_clear_progress(struct lane *lane, struct output_file *f)
 {
     if (f->shows_progress)
-        output_put(&lane->buffer, f, "\r\033[K", 4);
+        output_file_put(&lane->buffer, f, "\r\033[K", 4);
     f->shows_progress = false;
 }
 
@@ -102,21 +102,21 @@ static struct output_file *file_of(struct output *o, int rank, int stream)
     return stream == 1 ? &o->out : o->err_file;
 }
 
-static void put_own(struct lane *lane, const struct chunk *c)
+static void lane_put_own(struct lane *lane, const struct writer_chunk *c)
 {
     struct output_file *f = lane->output->err_file;
 
-    clear_progress(lane, f);
+    lane_clear_progress(lane, f);
     if (!lane->label)
-        output_buffer_flush(&lane->buffer); /* then mid_line is right */
+        output_file_flush(&lane->buffer); /* then mid_line is right */
     if (f->open_line || (!lane->label && f->is_terminal && f->mid_line))
-        output_put(&lane->buffer, f, "\n", 1);
+        output_file_put(&lane->buffer, f, "\n", 1);
     f->open_line = NULL;
-    output_put(&lane->buffer, f, c->bytes, c->size);
+    output_file_put(&lane->buffer, f, c->bytes, c->size);
     f->shows_progress = c->stream == CHUNK_PROGRESS && c->size;
 }
 
-static void forget_open_line(struct lane *lane)
+static void lane_forget_open_line(struct lane *lane)
 {
     if (lane == &lane->output->lanes[0] && lane->output->out.is_terminal)
         lane->output->out.open_line = NULL;
@@ -130,7 +130,7 @@ static struct lane *lane_of(struct output *o, int stream)
 }
 
 /* What each stream of this lane still holds back, if it is time for it; `end` also ends the lines. */
-static void show_all(struct lane *lane, bool end)
+static void lane_show_held(struct lane *lane, bool end)
 {
     struct output *o = lane->output;
 
@@ -140,50 +140,51 @@ static void show_all(struct lane *lane, bool end)
         if (lane_of(o, i % 2 + 1) != lane)
             continue; /* that file is another thread's */
         if (end)
-            label_end(lane->label, &lane->buffer, f, i, i / 2);
-        else if (label_is_due(lane->label, i))
-            label_show(lane->label, &lane->buffer, f, i, i / 2);
+            output_label_end(lane->label, &lane->buffer, f, i, i / 2);
+        else if (output_label_is_due(lane->label, i))
+            output_label_show(lane->label, &lane->buffer, f, i, i / 2);
     }
 }
 
-static void lane_on_chunk(const struct chunk *c, void *arg)
+static void lane_on_chunk(const struct writer_chunk *c, void *arg)
 {
     struct lane *lane = arg;
     struct output_file *f;
     int stream;
 
     if (c->stream == CHUNK_FINISH && lane->label)
-        show_all(lane, true);
+        lane_show_held(lane, true);
     else if (c->stream == CHUNK_TYPED)
-        forget_open_line(lane);
+        lane_forget_open_line(lane);
     else if (c->stream == CHUNK_TEXT || c->stream == CHUNK_PROGRESS)
-        put_own(lane, c);
+        lane_put_own(lane, c);
     if (c->rank < 0)
         return;
     f = file_of(lane->output, c->rank, c->stream);
-    clear_progress(lane, f);
+    lane_clear_progress(lane, f);
     stream = 2 * c->rank + c->stream - 1;
     if (!lane->label)
-        output_put(&lane->buffer, f, c->bytes, c->size);
+        output_file_put(&lane->buffer, f, c->bytes, c->size);
     else if (c->size)
-        label_write(lane->label, &lane->buffer, f, stream, c->rank, c->at_ns, c->bytes, c->size);
+        output_label_write(lane->label, &lane->buffer, f, stream, c->rank, c->at_ns, c->bytes,
+                           c->size);
     else
-        label_end(lane->label, &lane->buffer, f, stream, c->rank);
+        output_label_end(lane->label, &lane->buffer, f, stream, c->rank);
 }
 
 static bool lane_on_silence(void *arg)
 {
     struct lane *lane = arg;
 
-    if (!lane->label || !label_holds_any(lane->label))
+    if (!lane->label || !output_label_holds_any(lane->label))
         return false;
-    show_all(lane, false);
-    return label_holds_any(lane->label);
+    lane_show_held(lane, false);
+    return output_label_holds_any(lane->label);
 }
 
 static void lane_on_flush(void *arg)
 {
-    output_buffer_flush(&((struct lane *)arg)->buffer);
+    output_file_flush(&((struct lane *)arg)->buffer);
 }
 
 static int lane_open(struct lane *lane, struct output *o, const struct plan *p, bool for_ranks,
@@ -201,7 +202,7 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
     if (!lane->buffer.bytes)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (for_ranks && (with_rank || p->timestamp))
-        rc = label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
+        rc = output_label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
     if (rc)
         return rc;
     rc = writer_open(&lane->writer, &ops, why);
@@ -213,7 +214,7 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
 static void lane_close(struct lane *lane)
 {
     writer_close(lane->writer);
-    label_destroy(lane->label);
+    output_label_destroy(lane->label);
     free(lane->buffer.bytes);
 }
 
@@ -225,7 +226,7 @@ static bool is_same_file(int a, int b)
            x.st_rdev == y.st_rdev;
 }
 
-static int open_lanes(struct output *o, const struct plan *p, struct fault *why)
+static int lanes_open(struct output *o, const struct plan *p, struct fault *why)
 {
     bool is_dir = p->output == OUTPUT_DIR;
     int rc;
@@ -284,9 +285,10 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
 }
 
 /* False: there is no thread to write it; the loop will hear of that. */
-static bool push(struct lane *lane, int host, int rank, int stream, const void *bytes, size_t size)
+static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
+                      size_t size)
 {
-    struct chunk *c;
+    struct writer_chunk *c;
     struct timespec now;
     struct fault why;
 
@@ -305,8 +307,8 @@ static bool push(struct lane *lane, int host, int rank, int stream, const void *
         memcpy(c->bytes, bytes, size);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
-    fail(lane->output, &why);
-    ring(lane->output);
+    failure_note(lane->output, &why);
+    bell_ring(lane->output);
     return false;
 }
 
@@ -338,7 +340,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
     }
-    rc = open_lanes(o, p, why);
+    rc = lanes_open(o, p, why);
     if (rc)
         goto fail;
     log_to(on_log_line, o);
@@ -373,25 +375,25 @@ void output_write(struct output *o, int host, int rank, int stream, const void *
 
     if (stream == 2)
         output_tail_note(o->tail, rank, bytes, size);
-    push(lane, host, rank, stream, bytes, size);
+    lane_push(lane, host, rank, stream, bytes, size);
 }
 
-static void push_all(struct output *o, int what)
+static void lanes_push(struct output *o, int what)
 {
     for (int i = 0; i < 3; i++) {
         if (o->lanes[i].writer)
-            push(&o->lanes[i], -1, -1, what, NULL, 0);
+            lane_push(&o->lanes[i], -1, -1, what, NULL, 0);
     }
 }
 
 void output_on_typed_line(struct output *o)
 {
-    push_all(o, CHUNK_TYPED);
+    lanes_push(o, CHUNK_TYPED);
 }
 
 void output_finish(struct output *o)
 {
-    push_all(o, CHUNK_FINISH);
+    lanes_push(o, CHUNK_FINISH);
 }
 
 void output_say(struct output *o, const char *format, ...)
@@ -406,14 +408,14 @@ void output_say(struct output *o, const char *format, ...)
     va_end(args);
     at = strlen(text);
     text[at++] = '\n';
-    if (!push(o->err_lane, -1, -1, CHUNK_TEXT, text, at))
+    if (!lane_push(o->err_lane, -1, -1, CHUNK_TEXT, text, at))
         (void)!write(STDERR_FILENO, text, at);
 }
 
 void output_progress(struct output *o, const char *text)
 {
     if (o->err_file->is_terminal)
-        push(o->err_lane, -1, -1, CHUNK_PROGRESS, text, text ? strlen(text) : 0);
+        lane_push(o->err_lane, -1, -1, CHUNK_PROGRESS, text, text ? strlen(text) : 0);
 }
 
 bool output_has_terminal(const struct output *o)

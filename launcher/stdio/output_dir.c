@@ -15,7 +15,7 @@ struct output_dir {
 };
 
 /* As mkdir -p. */
-static int make_directory(const char *path, struct fault *why)
+static int directory_make(const char *path, struct fault *why)
 {
     char *part = strdup(path);
     int err = 0;
@@ -66,7 +66,7 @@ int output_dir_open(struct output_dir **out, const char *path, int ranks, struct
     d->ranks = ranks;
     for (int i = 0; i < 2 * ranks; i++)
         d->files[i].fd = -1;
-    rc = make_directory(path, why);
+    rc = directory_make(path, why);
     for (int i = 0; i < 2 * ranks && !rc; i++)
         rc = file_open(d, i, path, why);
     if (rc)

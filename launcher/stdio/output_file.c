@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* 0 or errno. May block for as long as the reader likes, or until the thread shall end. */
-static int write_all(struct side_thread *thread, int fd, const char *bytes, size_t size)
+static int descriptor_write(struct side_thread *thread, int fd, const char *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t n = write(fd, bytes, size);
@@ -33,7 +33,7 @@ static void file_write(struct output_buffer *b, struct output_file *f, const cha
 
     if (size == 0 || f->failed)
         return;
-    err = write_all(b->thread, f->fd, bytes, size);
+    err = descriptor_write(b->thread, f->fd, bytes, size);
     f->mid_line = bytes[size - 1] != '\n';
     if (err) {
         f->failed = true;
@@ -41,7 +41,7 @@ static void file_write(struct output_buffer *b, struct output_file *f, const cha
     }
 }
 
-void output_buffer_flush(struct output_buffer *b)
+void output_file_flush(struct output_buffer *b)
 {
     size_t used = b->used;
 
@@ -50,14 +50,14 @@ void output_buffer_flush(struct output_buffer *b)
         file_write(b, b->file, b->bytes, used);
 }
 
-void output_put_large(struct output_buffer *b, struct output_file *f, const char *bytes,
-                      size_t size)
+void output_file_put_large(struct output_buffer *b, struct output_file *f, const char *bytes,
+                           size_t size)
 {
     if (b->file != f || size > OUTPUT_BUFFER - b->used)
-        output_buffer_flush(b);
+        output_file_flush(b);
     b->file = f;
     if (size > OUTPUT_BUFFER / 4) {
-        output_buffer_flush(b);
+        output_file_flush(b);
         file_write(b, f, bytes, size); /* straight from where it is: no copy */
     } else {
         memcpy(b->bytes + b->used, bytes, size);

@@ -38,21 +38,21 @@ struct output_file {
 };
 
 /* Writes out what `b` holds. */
-void output_buffer_flush(struct output_buffer *b);
+void output_file_flush(struct output_buffer *b);
 
-/* For what doesn't fit: use output_put. */
-void output_put_large(struct output_buffer *b, struct output_file *f, const char *bytes,
-                      size_t size);
+/* For what doesn't fit: use output_file_put. */
+void output_file_put_large(struct output_buffer *b, struct output_file *f, const char *bytes,
+                           size_t size);
 
 /* Appends to `f` through `b`. */
-static inline void output_put(struct output_buffer *b, struct output_file *f, const char *bytes,
-                              size_t size)
+static inline void output_file_put(struct output_buffer *b, struct output_file *f,
+                                   const char *bytes, size_t size)
 {
     if (b->file == f && size <= OUTPUT_BUFFER / 4 && size <= OUTPUT_BUFFER - b->used) {
         memcpy(b->bytes + b->used, bytes, size);
         b->used += size;
     } else {
-        output_put_large(b, f, bytes, size);
+        output_file_put_large(b, f, bytes, size);
     }
 }
 

@@ -22,7 +22,7 @@ struct line {
     int silences;  /* since then */
 };
 
-struct label {
+struct output_label {
     struct line *lines;
     int count;
     bool with_rank, with_time;
@@ -31,9 +31,10 @@ struct label {
     char clock[32];
 };
 
-int label_create(struct label **out, int streams, bool with_rank, bool with_time, struct fault *why)
+int output_label_create(struct output_label **out, int streams, bool with_rank, bool with_time,
+                        struct fault *why)
 {
-    struct label *l = calloc(1, sizeof(*l));
+    struct output_label *l = calloc(1, sizeof(*l));
 
     if (l)
         l->lines = calloc((size_t)streams, sizeof(*l->lines));
@@ -49,7 +50,7 @@ int label_create(struct label **out, int streams, bool with_rank, bool with_time
     return 0;
 }
 
-void label_destroy(struct label *l)
+void output_label_destroy(struct output_label *l)
 {
     if (!l)
         return;
@@ -59,13 +60,13 @@ void label_destroy(struct label *l)
     free(l);
 }
 
-bool label_holds_any(const struct label *l)
+bool output_label_holds_any(const struct output_label *l)
 {
     return l->holding > 0;
 }
 
 /* "2026-11-21T01:08:23.125 [3] " into out; returns its length. */
-static size_t prefix_format(struct label *l, char *out, size_t size, int rank, int64_t at_ns,
+static size_t prefix_format(struct output_label *l, char *out, size_t size, int rank, int64_t at_ns,
                             bool is_rest)
 {
     int64_t second = at_ns / 1000000000;
@@ -91,27 +92,27 @@ static size_t prefix_format(struct label *l, char *out, size_t size, int rank, i
 
 /* Comes before the first bytes of a line, or of its rest: the label, unless the line's beginning is
  * what stands at the file's end. Then what is held of it. */
-static void line_begin(struct label *l, struct output_buffer *b, struct output_file *f,
+static void line_begin(struct output_label *l, struct output_buffer *b, struct output_file *f,
                        struct line *line, int rank)
 {
     char prefix[PREFIX];
 
     if (f->open_line != line) {
         if (f->open_line)
-            output_put(b, f, "\n", 1);
-        output_put(b, f, prefix,
-                   prefix_format(l, prefix, sizeof(prefix), rank, line->at_ns, line->is_rest));
+            output_file_put(b, f, "\n", 1);
+        output_file_put(b, f, prefix,
+                        prefix_format(l, prefix, sizeof(prefix), rank, line->at_ns, line->is_rest));
     }
     f->open_line = NULL;
     line->is_rest = false;
     if (line->size) {
-        output_put(b, f, line->held, line->size);
+        output_file_put(b, f, line->held, line->size);
         line->size = 0;
         l->holding--;
     }
 }
 
-static void line_hold(struct label *l, struct line *line, const char *bytes, size_t size)
+static void line_hold(struct output_label *l, struct line *line, const char *bytes, size_t size)
 {
     if (line->size + size > line->capacity) {
         size_t capacity = line->size + size < 4096 ? 4096 : 2 * (line->size + size);
@@ -154,8 +155,8 @@ static const char *whole_lines_put(struct output_buffer *b, const struct output_
     return bytes;
 }
 
-void label_write(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
-                 int rank, int64_t at_ns, const char *bytes, size_t size)
+void output_label_write(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                        int stream, int rank, int64_t at_ns, const char *bytes, size_t size)
 {
     struct line *line = &l->lines[stream];
     const char *end = bytes + size;
@@ -179,13 +180,13 @@ void label_write(struct label *l, struct output_buffer *b, struct output_file *f
         if (line->size + take > LABEL_LINE_MAX)
             newline = NULL; /* held and cut below */
         if (newline && fresh) {
-            output_put(b, f, prefix, prefix_size);
-            output_put(b, f, bytes, take);
+            output_file_put(b, f, prefix, prefix_size);
+            output_file_put(b, f, bytes, take);
         } else if (newline) {
             if (line->size == 0)
                 line->at_ns = at_ns;
             line_begin(l, b, f, line, rank);
-            output_put(b, f, bytes, take);
+            output_file_put(b, f, bytes, take);
             fresh = true;
         } else {
             if (take > LABEL_LINE_MAX - line->size)
@@ -195,7 +196,7 @@ void label_write(struct label *l, struct output_buffer *b, struct output_file *f
             line_hold(l, line, bytes, take);
             if (line->size == LABEL_LINE_MAX) {
                 line_begin(l, b, f, line, rank);
-                output_put(b, f, "\n", 1);
+                output_file_put(b, f, "\n", 1);
                 line->is_rest = true;
             }
             fresh = false;
@@ -204,15 +205,15 @@ void label_write(struct label *l, struct output_buffer *b, struct output_file *f
     }
 }
 
-bool label_is_due(struct label *l, int stream)
+bool output_label_is_due(struct output_label *l, int stream)
 {
     struct line *line = &l->lines[stream];
 
     return line->size > 0 && ++line->silences >= (line->is_cut ? SILENCES_IF_CUT : 1);
 }
 
-void label_show(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
-                int rank)
+void output_label_show(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                       int stream, int rank)
 {
     struct line *line = &l->lines[stream];
 
@@ -222,14 +223,14 @@ void label_show(struct label *l, struct output_buffer *b, struct output_file *f,
     f->open_line = line;
 }
 
-void label_end(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
-               int rank)
+void output_label_end(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                      int stream, int rank)
 {
     struct line *line = &l->lines[stream];
 
-    label_show(l, b, f, stream, rank);
+    output_label_show(l, b, f, stream, rank);
     if (f->open_line == line) {
-        output_put(b, f, "\n", 1);
+        output_file_put(b, f, "\n", 1);
         f->open_line = NULL;
     }
     free(line->held); /* in a job of many ranks, most have ended long before the last */

@@ -16,30 +16,30 @@
 
 enum { LABEL_LINE_MAX = 1 << 20 /* bytes of a line that are held back */ };
 
-struct label; /* the line state of all ranks' streams; used by one thread */
+struct output_label; /* the line state of all ranks' streams; used by one thread */
 
 /* `streams` is how many there are; `with_rank`: "[rank] ", `with_time`: the time. */
-int label_create(struct label **out, int streams, bool with_rank, bool with_time,
-                 struct fault *why);
-void label_destroy(struct label *l); /* takes NULL */
+int output_label_create(struct output_label **out, int streams, bool with_rank, bool with_time,
+                        struct fault *why);
+void output_label_destroy(struct output_label *l); /* takes NULL */
 
 /* What came from a rank: bytes, at `at_ns` (CLOCK_REALTIME). stream: any number below `streams`. */
-void label_write(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
-                 int rank, int64_t at_ns, const char *bytes, size_t size);
+void output_label_write(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                        int stream, int rank, int64_t at_ns, const char *bytes, size_t size);
 
 /* That stream's end: an unfinished line is shown and ended. */
-void label_end(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
-               int rank);
+void output_label_end(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                      int stream, int rank);
 
 /* At each silence: whether the stream holds a part of a line that should be shown now. What came at the end of a large
  * piece of output is surely going on, and waits for some more silences. */
-bool label_is_due(struct label *l, int stream);
+bool output_label_is_due(struct output_label *l, int stream);
 
 /* Shows the unfinished line of a stream, without an end. */
-void label_show(struct label *l, struct output_buffer *b, struct output_file *f, int stream,
-                int rank);
+void output_label_show(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                       int stream, int rank);
 
 /* Whether any stream holds back a part of a line. */
-bool label_holds_any(const struct label *l);
+bool output_label_holds_any(const struct output_label *l);
 
 #endif

@@ -7,14 +7,14 @@
 
 enum { PATIENCE_MS = 200 /* what is quicker needs no progress line */ };
 
-struct progress {
+struct progress_line {
     struct output *output;
     struct event *timer;
     int done, total;
     bool is_shown;
 };
 
-static void show(struct progress *p)
+static void line_show(struct progress_line *p)
 {
     char text[64];
 
@@ -27,14 +27,14 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    show(arg);
+    line_show(arg);
 }
 
-int progress_start(struct progress **out, struct event_base *base, struct output *output, int total,
-                   struct fault *why)
+int progress_line_start(struct progress_line **out, struct event_base *base, struct output *output,
+                        int total, struct fault *why)
 {
     const struct timeval patience = {.tv_usec = PATIENCE_MS * 1000};
-    struct progress *p;
+    struct progress_line *p;
 
     *out = NULL;
     if (!output_has_terminal(output))
@@ -46,23 +46,23 @@ int progress_start(struct progress **out, struct event_base *base, struct output
     p->total = total;
     p->timer = evtimer_new(base, on_timer, p);
     if (!p->timer || evtimer_add(p->timer, &patience)) {
-        progress_stop(p);
+        progress_line_stop(p);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     *out = p;
     return 0;
 }
 
-void progress_step(struct progress *p)
+void progress_line_step(struct progress_line *p)
 {
     if (!p)
         return;
     p->done++;
     if (p->is_shown)
-        show(p);
+        line_show(p);
 }
 
-void progress_stop(struct progress *p)
+void progress_line_stop(struct progress_line *p)
 {
     if (!p)
         return;

@@ -7,11 +7,11 @@
 #include "launcher/stdio/output.h"
 
 struct event_base;
-struct progress;
+struct progress_line;
 
-int progress_start(struct progress **out, struct event_base *base, struct output *output, int total,
-                   struct fault *why);
-void progress_step(struct progress *p); /* one more host has answered; takes NULL */
-void progress_stop(struct progress *p); /* the line vanishes; takes NULL */
+int progress_line_start(struct progress_line **out, struct event_base *base, struct output *output,
+                        int total, struct fault *why);
+void progress_line_step(struct progress_line *p); /* one more host has answered; takes NULL */
+void progress_line_stop(struct progress_line *p); /* the line vanishes; takes NULL */
 
 #endif

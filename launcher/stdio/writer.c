@@ -13,15 +13,15 @@ struct writer {
     struct side_thread thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct chunk *first, **last;
-    struct chunk *batch; /* being written; the thread's own */
+    struct writer_chunk *first, **last;
+    struct writer_chunk *batch; /* being written; the thread's own */
     bool is_busy;
 };
 
-static void free_list(struct chunk *c)
+static void chunks_free(struct writer_chunk *c)
 {
     while (c) {
-        struct chunk *next = c->next;
+        struct writer_chunk *next = c->next;
 
         free(c);
         c = next;
@@ -29,9 +29,9 @@ static void free_list(struct chunk *c)
 }
 
 /* The head of the queue, about BATCH bytes of it; lock held. */
-static struct chunk *take_batch(struct writer *w)
+static struct writer_chunk *batch_take(struct writer *w)
 {
-    struct chunk *list = w->first, *c;
+    struct writer_chunk *list = w->first, *c;
     size_t size = 0;
 
     for (c = list; c; c = c->next) {
@@ -52,7 +52,7 @@ static struct chunk *take_batch(struct writer *w)
 
 /* Waits for something to write; true if nothing came within WRITER_SILENCE_MS, lock held. Without
  * `timed` it waits until the thread shall end. */
-static bool wait_chunk(struct writer *w, bool timed)
+static bool chunk_wait(struct writer *w, bool timed)
 {
     struct timespec until;
 
@@ -72,14 +72,14 @@ static bool wait_chunk(struct writer *w, bool timed)
 }
 
 /* Takes the next batch; true: there was silence instead. */
-static bool next_batch(struct writer *w, bool timed)
+static bool batch_next(struct writer *w, bool timed)
 {
     bool silence;
 
     pthread_mutex_lock(&w->lock);
-    silence = wait_chunk(w, timed);
+    silence = chunk_wait(w, timed);
     w->is_busy = true;
-    w->batch = take_batch(w);
+    w->batch = batch_take(w);
     pthread_mutex_unlock(&w->lock);
     return silence;
 }
@@ -90,9 +90,9 @@ static void *writer_run(void *arg)
     bool timed = false; /* something was written since the last silence */
 
     while (!side_thread_is_stopping(&w->thread)) {
-        bool silence = next_batch(w, timed), again = false;
+        bool silence = batch_next(w, timed), again = false;
 
-        for (struct chunk *c = w->batch; c; c = c->next)
+        for (struct writer_chunk *c = w->batch; c; c = c->next)
             w->ops.on_chunk(c, w->ops.arg);
         if (silence)
             again = w->ops.on_silence(w->ops.arg);
@@ -102,7 +102,7 @@ static void *writer_run(void *arg)
         w->is_busy = w->first != NULL;
         pthread_mutex_unlock(&w->lock);
         w->ops.on_written(w->batch, w->ops.arg);
-        free_list(w->batch);
+        chunks_free(w->batch);
         w->batch = NULL;
     }
     return NULL;
@@ -126,7 +126,7 @@ int writer_open(struct writer **out, const struct writer_ops *ops, struct fault 
     return 0;
 }
 
-int writer_push(struct writer *w, struct chunk *c, struct fault *why)
+int writer_push(struct writer *w, struct writer_chunk *c, struct fault *why)
 {
     int rc = 0;
 
@@ -180,8 +180,8 @@ void writer_close(struct writer *w)
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     side_thread_stop(&w->thread);
-    free_list(w->batch);
-    free_list(w->first);
+    chunks_free(w->batch);
+    chunks_free(w->first);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
     free(w);

@@ -17,8 +17,8 @@
 enum { WRITER_SILENCE_MS = 100 /* how long nothing must come before on_silence */ };
 
 /* A piece of output. */
-struct chunk {
-    struct chunk *next;
+struct writer_chunk {
+    struct writer_chunk *next;
     int64_t at_ns;  /* when it came, CLOCK_REALTIME */
     int host;       /* -1: mlaunch's own */
     int rank;       /* -1: mlaunch's own */
@@ -29,11 +29,11 @@ struct chunk {
 
 /* Called on the writer's thread. */
 struct writer_ops {
-    void (*on_chunk)(const struct chunk *c, void *arg);
+    void (*on_chunk)(const struct writer_chunk *c, void *arg);
     void (*on_flush)(void *arg); /* what was taken must go out now */
     /* After on_flush: these are out (NULL: nothing but what on_silence gave), and writer_is_idle
      * may have become true. */
-    void (*on_written)(const struct chunk *list, void *arg);
+    void (*on_written)(const struct writer_chunk *list, void *arg);
     /* The queue is empty and nothing came for WRITER_SILENCE_MS. True: and again after as much. */
     bool (*on_silence)(void *arg);
     void *arg;
@@ -45,7 +45,7 @@ int writer_open(struct writer **out, const struct writer_ops *ops, struct fault 
 
 /* Takes over `c` (made with malloc), in failure too: that there can't be a thread. Never blocks for long; any thread
  * may call. */
-int writer_push(struct writer *w, struct chunk *c, struct fault *why);
+int writer_push(struct writer *w, struct writer_chunk *c, struct fault *why);
 
 /* Something has been pushed. */
 bool writer_is_used(struct writer *w);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/text/command_words.h"
+
 #include "launcher/text/text_file.h"
 
 #include <ctype.h>
@@ -9,19 +10,19 @@
 static const char gap[] = "{host}";
 enum { GAP = sizeof(gap) - 1 };
 
-static int check_text(const char *text, struct fault *why)
+static int text_check(const char *text, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
     for (const char *c = text; *c; c++)
         if (iscntrl((unsigned char)*c) && *c != '\t')
-            return fault_set(why, ML_ERR_ARGUMENT, "'%s' holds a control character",
+            return fault_set(why, ML_ERR_ARGUMENT, "'%s' contains a control character",
                              text_show(shown, text));
     return 0;
 }
 
-/* Takes one character or quoted part off *at, without the quotes, to *to. False: no end of it. */
-static bool take_part(const char **at, char **to)
+/* Moves one character or quoted part from *at to *to, without the quotes. False: it has no end. */
+static bool part_move(const char **at, char **to)
 {
     char quote = **at;
 
@@ -51,14 +52,14 @@ int command_words_split(struct string_list *out, const char *text, struct fault 
 {
     char *word = malloc(strlen(text) + 1), shown[TEXT_SHOWN];
     const char *at = text;
-    int rc = word ? check_text(text, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    int rc = word ? text_check(text, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
     while (!rc && *(at += strspn(at, " \t"))) {
         char *to = word;
 
         while (!rc && *at && !text_is_blank(*at))
-            if (!take_part(&at, &to))
-                rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' ends inside a quotation",
+            if (!part_move(&at, &to))
+                rc = fault_set(why, ML_ERR_ARGUMENT, "'%s' ends inside quotes",
                                text_show(shown, text));
         *to = '\0';
         if (!rc)
@@ -78,7 +79,7 @@ bool command_words_name_host(char *const *words)
     return false;
 }
 
-static int add_word(struct string_list *out, const char *word, const char *host, struct fault *why)
+static int word_add(struct string_list *out, const char *word, const char *host, struct fault *why)
 {
     const char *found = strstr(word, gap);
     char *full = NULL;
@@ -88,7 +89,8 @@ static int add_word(struct string_list *out, const char *word, const char *host,
         return string_list_add(out, word, why);
     rc = string_format(&full, why, "%.*s%s%s", (int)(found - word), word, host, found + GAP);
     if (!rc)
-        rc = add_word(out, full, host, why); /* further ones: a host's name holds no brace */
+        rc = word_add(out, full, host,
+                      why); /* for further gaps; the name of a host contains no brace */
     free(full);
     return rc;
 }
@@ -99,6 +101,6 @@ int command_words_for(struct string_list *out, char *const *words, const char *h
     int rc = 0;
 
     for (; *words && !rc; words++)
-        rc = add_word(out, *words, host, why);
+        rc = word_add(out, *words, host, why);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* command_words.h: a command that a user wrote as one option's value, in words. */
+/* command_words.h: splits a command that is the value of one option into words. */
 #ifndef LAUNCHER_TEXT_COMMAND_WORDS_H
 #define LAUNCHER_TEXT_COMMAND_WORDS_H
 
@@ -7,12 +7,15 @@
 
 #include <stdbool.h>
 
-/* Splits like a shell that expands nothing: at blanks; '…' keeps all, "…" all but \" and \\, \x is x.
- * No words, an open quote and control characters are refused: ML_ERR_ARGUMENT. */
+/* Splits at blanks, as a shell that expands nothing: '…' keeps everything, "…" everything but \"
+ * and \\, and \x is x. ML_ERR_ARGUMENT: there is no word, a quote is open, or there is a control
+ * character. */
 int command_words_split(struct string_list *out, const char *text, struct fault *why);
 
-/* Whether a word holds "{host}", and the words with the name in its place. */
+/* True if one of the words contains "{host}". */
 bool command_words_name_host(char *const *words);
+
+/* Appends the words with the name of the host in place of each "{host}". ML_ERR_MEMORY. */
 int command_words_for(struct string_list *out, char *const *words, const char *host,
                       struct fault *why);
 

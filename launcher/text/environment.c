@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/text/environment.h"
+
 #include "common/log.h"
 #include "launcher/text/text_file.h"
 
@@ -8,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the agent sets for each rank. */
+/* The variables that the agent sets for each rank. */
 static const char *const identity[] = {
     "MLAUNCH_RANK",      "MLAUNCH_SIZE",    "MLAUNCH_LOCAL_RANK", "MLAUNCH_LOCAL_SIZE",
     "MLAUNCH_HOST_RANK", "MLAUNCH_HOSTS",   "MLAUNCH_JOB",        "MLAUNCH_COORDINATOR",
     "MLAUNCH_BACKEND",   "MLAUNCH_JOB_DIR",
 };
 
-static bool is_identity(const char *name, size_t length)
+static bool name_is_identity(const char *name, size_t length)
 {
     for (size_t i = 0; i < sizeof(identity) / sizeof(*identity); i++)
         if (strlen(identity[i]) == length && memcmp(identity[i], name, length) == 0)
@@ -23,19 +24,18 @@ static bool is_identity(const char *name, size_t length)
     return false;
 }
 
-/* Values are bytes to the kernel, but go to the agents as JSON. */
-static int check_value(const char *assignment, struct fault *why)
+/* Values are bytes to the kernel, but go to the agents as JSON, which is UTF-8. */
+static int value_check(const char *assignment, struct fault *why)
 {
     if (text_is_utf8(assignment))
         return 0;
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "%.*s is not UTF-8 text, as what goes to the hosts must be",
-                     (int)strcspn(assignment, "="), assignment);
+    return fault_set(why, ML_ERR_ARGUMENT, "%.*s must be UTF-8", (int)strcspn(assignment, "="),
+                     assignment);
 }
 
-/* A name as execve(2) passes it and shells take it at least as a string: no control characters, no
- * blanks. */
-static int check_name(const char *name, size_t length, struct fault *why)
+/* Checks a name, which execve(2) and shells must both be able to pass on: no control characters and
+ * no blanks. */
+static int name_check(const char *name, size_t length, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -44,11 +44,12 @@ static int check_name(const char *name, size_t length, struct fault *why)
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
             return fault_set(why, ML_ERR_ARGUMENT,
-                             "the variable's name in '%s' holds a blank or control character",
+                             "the variable's name in '%s' contains a blank or control character",
                              text_show(shown, name));
-    if (is_identity(name, length))
-        return fault_set(why, ML_ERR_ARGUMENT, "%.*s is set by mlaunch, for each rank its own",
-                         (int)length, name);
+    if (name_is_identity(name, length))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%.*s is set by mlaunch, to a different value for each rank", (int)length,
+                         name);
     return 0;
 }
 
@@ -60,18 +61,18 @@ int environment_check(const char *assignment, struct fault *why)
     if (!equals)
         return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not NAME=VALUE",
                          text_show(shown, assignment));
-    if (check_name(assignment, (size_t)(equals - assignment), why))
+    if (name_check(assignment, (size_t)(equals - assignment), why))
         return ML_ERR_ARGUMENT;
-    return check_value(assignment, why);
+    return value_check(assignment, why);
 }
 
 int environment_check_argument(const char *argument, struct fault *why)
 {
     return strchr(argument, '=') ? environment_check(argument, why)
-                                 : check_name(argument, strlen(argument), why);
+                                 : name_check(argument, strlen(argument), why);
 }
 
-static int add_matching(struct string_list *l, const char *glob, char *const *caller,
+static int matching_add(struct string_list *l, const char *glob, char *const *caller,
                         struct fault *why)
 {
     bool found = false;
@@ -83,29 +84,29 @@ static int add_matching(struct string_list *l, const char *glob, char *const *ca
 
         if (!name)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
-        if (fnmatch(glob, name, 0) == 0 && check_name(name, length, NULL) == 0) {
+        if (fnmatch(glob, name, 0) == 0 && name_check(name, length, NULL) == 0) {
             found = true;
             if (text_is_utf8(*caller))
                 rc = string_list_add(l, *caller, why);
             else
-                log_warn("-x %s: %s is not UTF-8 text, so the ranks don't get it", glob, name);
+                log_warn("-x %s: %s is not UTF-8; the ranks will not get it", glob, name);
         }
         free(name);
     }
     if (!rc && !found)
-        log_info("-x %s matches no variable here", glob);
+        log_info("-x %s matches no variable in this environment", glob);
     return rc;
 }
 
-static int add_caller(struct string_list *l, const char *name, char *const *caller,
+static int caller_add(struct string_list *l, const char *name, char *const *caller,
                       struct fault *why)
 {
     size_t length = strlen(name);
 
     for (; *caller; caller++)
         if (strncmp(*caller, name, length) == 0 && (*caller)[length] == '=')
-            return check_value(*caller, why) ? ML_ERR_ARGUMENT : string_list_add(l, *caller, why);
-    log_warn("-x %s: there is no such variable here, so the ranks don't get it", name);
+            return value_check(*caller, why) ? ML_ERR_ARGUMENT : string_list_add(l, *caller, why);
+    log_warn("-x %s: no such variable in this environment; the ranks will not get it", name);
     return 0;
 }
 
@@ -119,8 +120,8 @@ int environment_add(struct string_list *l, const char *argument, char *const *ca
     if (strchr(argument, '='))
         return string_list_add(l, argument, why);
     if (strpbrk(argument, "*?["))
-        return add_matching(l, argument, caller, why);
-    return add_caller(l, argument, caller, why);
+        return matching_add(l, argument, caller, why);
+    return caller_add(l, argument, caller, why);
 }
 
 int environment_read(struct string_list *l, const char *path, struct fault *why)

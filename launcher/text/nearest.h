@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.h: which known word was meant by a mistyped one. */
+/* nearest.h: finds the known word that a mistyped one probably stands for. */
 #ifndef LAUNCHER_TEXT_NEAREST_H
 #define LAUNCHER_TEXT_NEAREST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Edits (insert, drop, replace, swap two neighbours) that lead from one word to the other; words
- * are compared without regard to case, and longer ones than 63 bytes by their beginnings. */
+/* Returns the number of edits (insert, drop, replace, swap two neighbours) between two words. Case
+ * is ignored, and so is everything after 63 bytes. */
 int nearest_distance(const char *a, const char *b);
 
-/* Whether the distance is small enough for a slip of the finger. */
+/* True if the distance is small enough for a typing mistake. */
 bool nearest_is_slip(const char *typed, const char *known);
 
-/* Collects the nearest of the words that it is shown: start with best NULL. */
+/* Keeps the nearest of the words offered to it. Start with best NULL. */
 struct nearest {
     const char *typed;
     const char *best;
@@ -21,7 +21,7 @@ struct nearest {
 };
 void nearest_offer(struct nearest *n, const char *known);
 
-/* The nearest of a NULL-terminated array; NULL if it is empty. */
+/* Returns the nearest word of a NULL-terminated array; NULL if the array is empty. */
 const char *nearest_word(const char *typed, const char *const *known);
 
 #endif

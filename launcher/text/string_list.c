@@ -11,9 +11,9 @@ static int out_of_memory(struct fault *why)
     return fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-/* Room for one more string and the NULL: the array has a power of two of places, so that it is
- * moved only when count + 1 is one. */
-static int make_room(struct string_list *l, struct fault *why)
+/* Makes room for one more string and the NULL. The number of places is a power of two, so the array
+ * grows only when count + 1 is one. */
+static int room_make(struct string_list *l, struct fault *why)
 {
     size_t places = l->count + 1;
     char **items;
@@ -29,7 +29,7 @@ static int make_room(struct string_list *l, struct fault *why)
 
 int string_list_add(struct string_list *l, const char *text, struct fault *why)
 {
-    int rc = make_room(l, why);
+    int rc = room_make(l, why);
     char *copy = NULL;
 
     if (rc)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int grow(char **text, size_t *room, const char *path, struct fault *why)
+static int buffer_grow(char **text, size_t *room, const char *path, struct fault *why)
 {
     size_t more = *room ? *room * 2 : 65536;
     char *bigger = realloc(*text, more);
@@ -18,28 +18,28 @@ static int grow(char **text, size_t *room, const char *path, struct fault *why)
     return 0;
 }
 
-/* One byte of room stays free for the terminating 0. */
-static int read_all(FILE *f, const char *path, char **text, size_t *size, struct fault *why)
+/* Leaves one byte of room for the final 0. */
+static int file_read(FILE *f, const char *path, char **text, size_t *size, struct fault *why)
 {
     size_t room = 0;
     int rc;
 
     do {
-        if (*size + 1 >= room && (rc = grow(text, &room, path, why)))
+        if (*size + 1 >= room && (rc = buffer_grow(text, &room, path, why)))
             return rc;
         *size += fread(*text + *size, 1, room - *size - 1, f);
         if (ferror(f))
             return fault_os(why, ML_ERR_ARGUMENT, errno, "%s: cannot be read", path);
         if (*size > TEXT_FILE_LIMIT)
             return fault_set(why, ML_ERR_ARGUMENT,
-                             "%s: is larger than %d MiB: is it the right file?", path,
+                             "%s: is larger than %d MiB; is it the right file?", path,
                              TEXT_FILE_LIMIT >> 20);
     } while (!feof(f));
     (*text)[*size] = '\0';
     return 0;
 }
 
-static int check_bytes(const char *path, char *text, size_t *size, struct fault *why)
+static int bytes_check(const char *path, char *text, size_t *size, struct fault *why)
 {
     const char *zero;
 
@@ -65,10 +65,10 @@ int text_file_read(const char *path, char **out, size_t *size, struct fault *why
 
     if (!f)
         return fault_os(why, ML_ERR_ARGUMENT, errno, "%s: cannot be opened", path);
-    rc = read_all(f, path, &text, &n, why);
+    rc = file_read(f, path, &text, &n, why);
     fclose(f);
     if (!rc)
-        rc = check_bytes(path, text, &n, why);
+        rc = bytes_check(path, text, &n, why);
     if (rc) {
         free(text);
         return rc;
@@ -112,13 +112,14 @@ char *text_trim(char *text)
     return text;
 }
 
-static bool is_continuation(char c)
+static bool char_continues(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80; /* of a character in UTF-8 */
 }
 
-/* How many bytes the character at `c` has by its first one, and its bits there; 0: none begins so. */
-static int character_size(unsigned char c, unsigned *bits)
+/* Returns how many bytes a character that begins with `c` has, and the bits of `c` that belong to
+ * it; 0: no character begins so. */
+static int char_size(unsigned char c, unsigned *bits)
 {
     static const struct {
         unsigned char mask, lead;
@@ -135,17 +136,17 @@ static int character_size(unsigned char c, unsigned *bits)
 
 bool text_is_utf8(const char *text)
 {
-    /* The least that needs so many bytes: longer forms of smaller characters are refused. */
+    /* The smallest character of each length: overlong forms are refused. */
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned code;
 
     while (*text) {
-        int size = character_size((unsigned char)*text++, &code);
+        int size = char_size((unsigned char)*text++, &code);
 
         if (size == 0)
             return false;
         for (int i = 1; i < size; i++) {
-            if (!is_continuation(*text))
+            if (!char_continues(*text))
                 return false;
             code = code << 6 | ((unsigned char)*text++ & 0x3fu);
         }
@@ -162,8 +163,8 @@ const char *text_show(char out[TEXT_SHOWN], const char *text)
     for (; *text && n < TEXT_SHOWN - 4; text++)
         out[n++] = (char)((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
     if (*text) {
-        if (is_continuation(*text)) { /* never half a character */
-            while (n > 0 && is_continuation(out[n - 1]))
+        if (char_continues(*text)) { /* never half a character */
+            while (n > 0 && char_continues(out[n - 1]))
                 n--;
             n -= n > 0;
         }

@@ -41,14 +41,14 @@ void text_table_add(struct text_table *t, const char *const *cells)
         if (string_list_add(&t->cells, cells[i], NULL))
             break;
     }
-    /* Half a row would shift all that follow. */
+    /* Half a row would shift all rows after it. */
     while (t->columns && t->cells.count % t->columns) {
         free(t->cells.items[--t->cells.count]);
         t->cells.items[t->cells.count] = NULL;
     }
 }
 
-/* Characters, as far as UTF-8 tells: what continues one has no width. */
+/* The number of characters: bytes that continue a character of UTF-8 have no width. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;

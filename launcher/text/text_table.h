@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* text_table.h: rows of words as aligned columns. */
+/* text_table.h: prints rows of words as aligned columns. */
 #ifndef LAUNCHER_TEXT_TEXT_TABLE_H
 #define LAUNCHER_TEXT_TEXT_TABLE_H
 
 struct text_table;
 
-/* `head`: NULL-terminated titles, 16 at most; `sides`: 'l' or 'r' for each, kept by reference.
- * NULL: out of memory. */
+/* `head` holds the titles, at most 16, NULL-terminated. `sides` has 'l' or 'r' for each column and
+ * is kept by reference. NULL: out of memory. */
 struct text_table *text_table_create(const char *const *head, const char *sides);
 void text_table_destroy(struct text_table *t); /* takes NULL */
 
-/* As many cells as titles, copied; a row for which there is no memory is left out. */
+/* Adds a row of as many cells as there are titles; they are copied. If memory is short the row is
+ * left out. */
 void text_table_add(struct text_table *t, const char *const *cells);
 
-/* To stdout, the titles first; the last column is as wide as it comes. */
+/* Prints to stdout, the titles first. The last column is not padded. */
 void text_table_print(const struct text_table *t);
 
 #endif

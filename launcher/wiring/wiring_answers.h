@@ -35,7 +35,7 @@ struct wiring_port {
     int gid_count;
 };
 
-/* What came of trying one port of a device with a port of another host. */
+/* The result of trying one port of a device with a port of another host. */
 struct wiring_try {
     int port, peer_port;             /* numbers */
     int host, device;                /* the peer's, indices */

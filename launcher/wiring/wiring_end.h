@@ -35,7 +35,7 @@ int wiring_end_ports(const struct wiring_facts *f, struct wiring_end e,
 /* How many ports of its device are active. */
 int wiring_end_active(const struct wiring_facts *f, struct wiring_end e);
 
-/* What came of trying the way from a to b, neither of them left open; NULL: it was not tried. */
+/* The result of trying the way from a to b, neither of them left open; NULL: it was not tried. */
 const struct wiring_try *wiring_end_try(const struct wiring_facts *f, struct wiring_end a,
                                         struct wiring_end b);
 

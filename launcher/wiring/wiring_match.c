@@ -132,7 +132,8 @@ static int host_candidates(const struct wiring_facts *f, int host, struct candid
  * a slow one would hold the others up. */
 static int ends_reaching(const struct wiring_facts *f, int from, int to, struct wiring_end *out)
 {
-    struct candidate mine[PORTS_LOOKED_AT], theirs[PORTS_LOOKED_AT];
+    struct candidate mine[PORTS_LOOKED_AT] = {{.device = ""}};
+    struct candidate theirs[PORTS_LOOKED_AT] = {{.device = ""}};
     int mine_count = host_candidates(f, from, mine), theirs_count = host_candidates(f, to, theirs);
     double best = 0;
     int count = 0;

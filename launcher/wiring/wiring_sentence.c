@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* --- why two ports don't meet ------------------------------------------------------------------
  */
@@ -21,7 +22,7 @@ static int untried_refuse(const struct wiring_facts *f, struct wiring_end a, str
         bare = peer;
     if (!wiring_answers_has_ipv4(mine))
         bare = name;
-    if (mine->link_layer != theirs->link_layer)
+    if (strcmp(mine->link_layer, theirs->link_layer) != 0)
         return fault_set(why, ML_ERR_LINK,
                          "%s is %s, but %s of host %s, to which %s leads it, is %s: these can't be "
                          "on one cable",

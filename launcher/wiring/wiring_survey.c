@@ -212,8 +212,7 @@ json_t *wiring_survey_wiring(const struct wiring_survey *s)
     return s->wiring;
 }
 
-/* The port that joins ranks of one host: the first that leads anywhere, else the first active one.
- */
+/* The port that joins ranks of one host: the first that leads anywhere, else the first active. */
 static json_t *local_entry(const struct wiring_survey *s, int host)
 {
     const struct wiring_facts *f = &s->facts;

@@ -52,7 +52,7 @@ int describe_gids_read(const json_t *list, struct gid *out, int most)
     return count;
 }
 
-/* Gb/s of the link, before coding; 0: unknown. */
+/* The rate of the link in Gb/s, before coding; 0: unknown. */
 static double rate_of(const struct ibv_port_attr *attr)
 {
     double lane = 0;

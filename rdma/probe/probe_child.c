@@ -107,7 +107,7 @@ void probe_child_end(struct probe_child *c)
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
-    /* Not waited for where it hangs: one in the kernel can't even be killed. */
+    /* A child that is late is not waited for: stuck in the kernel it cannot even be killed. */
     if (c->pid > 0) {
         kill(c->pid, SIGKILL);
         waitpid(c->pid, NULL, is_late ? WNOHANG : 0);
@@ -117,13 +117,13 @@ void probe_child_end(struct probe_child *c)
     c->text = NULL;
 }
 
-void probe_child_say(int fd, const json_t *line)
+void probe_child_send(int fd, const json_t *line)
 {
     char *text = json_dumps(line, JSON_COMPACT);
     size_t size = text ? strlen(text) : 0, at = 0;
 
     if (text)
-        text[size++] = '\n'; /* in the place of the end */
+        text[size++] = '\n'; /* replaces the terminator */
     while (at < size) {
         ssize_t n = write(fd, text + at, size - at);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_child.h: each device is looked at by a child of its own with a deadline, so that one whose
- * driver hangs hangs nobody. A child answers with one line of JSON at a time.
+ * probe_child.h: each device is examined by a child process of its own, with a deadline, so that a
+ * driver that hangs does not hang mlaunch-probe. A child answers with one line of JSON at a time.
  */
 #ifndef RDMA_PROBE_PROBE_CHILD_H
 #define RDMA_PROBE_PROBE_CHILD_H
@@ -14,25 +14,27 @@
 struct probe_child {
     char name[PORT_DEVICE];
     pid_t pid;
-    int fd; /* both ways; -1: it has said all */
-    char *text;
+    int fd;     /* a socket; -1: the child has closed its end */
+    char *text; /* what has come from it and was not yet read, owned */
     size_t size;
 };
 
-/* In the child; `fd`: to be told, and to answer. Then the child ends. */
+/* Runs in the child, which ends when it returns. `fd` is the socket to the parent. */
 typedef void probe_child_fn(const char *name, int fd, const void *arg);
+/* For c->name. If no child can be made, c->fd is -1, and its answer will be an error. */
 void probe_child_start(struct probe_child *c, probe_child_fn *run, const void *arg);
 
-/* Until each has said a line or ended, or the deadline. */
+/* Waits until each child has sent a line or ended, at most deadline_ms. */
 void probe_children_gather(struct probe_child *children, int count, int deadline_ms);
 
 /* The line, as an object with "name"; an object with "error" if there is none or it is late. The
- * next line may then be gathered. */
+ * caller's. Afterwards the next line may be gathered. */
 json_t *probe_child_answer(struct probe_child *c, int deadline_ms);
 
+/* Kills the child and frees what it has sent. */
 void probe_child_end(struct probe_child *c);
 
-/* For the child's side. */
-void probe_child_say(int fd, const json_t *line);
+/* In the child: sends a line. */
+void probe_child_send(int fd, const json_t *line);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_main.c: mlaunch-probe: what RDMA devices this host has, as JSON; with --check, whether those that a
- * hostfile names are usable; with --wires, whom they reach.
+ * probe_main.c: mlaunch-probe: prints as JSON which RDMA devices this host has; with --check,
+ * whether those that a hostfile names can be used; with --wires, which ports of other hosts they
+ * reach.
  */
 #include "rdma/probe/describe.h"
 #include "rdma/probe/probe_check.h"
@@ -16,7 +17,7 @@
 
 enum { DEADLINE_MS = 5000, DEVICES_MOST = 256 };
 
-static json_t *look_at(const char *name)
+static json_t *device_look(const char *name)
 {
     struct ibv_context *context;
     struct fault why;
@@ -33,10 +34,10 @@ static void child_run(const char *name, int fd, const void *arg)
 {
     const struct probe_choice *c = arg;
 
-    probe_child_say(fd, c->is_check ? probe_check(name, c) : look_at(name));
+    probe_child_send(fd, c->is_check ? probe_check(name, c) : device_look(name));
 }
 
-/* Behind those that are there, unless it is one of them. */
+/* Adds the device unless it is there; returns the new count. */
 static int device_add(struct probe_child *children, int count, const char *device)
 {
     for (int i = 0; i < count; i++)
@@ -46,7 +47,7 @@ static int device_add(struct probe_child *children, int count, const char *devic
     return count + 1;
 }
 
-/* has_ports: the name may be a port's ("mlx5_0:2"), which is looked at by its device's child. */
+/* has_ports: the name may be a port's ("mlx5_0:2"), which the device's child examines. */
 static int name_add(struct probe_child *children, int count, const char *name, bool has_ports)
 {
     char device[PORT_NAME_DEVICE];
@@ -56,7 +57,7 @@ static int name_add(struct probe_child *children, int count, const char *name, b
                       has_ports && port_name_split(name, device, &port) ? device : name);
 }
 
-static int all_devices(struct probe_child *children, int count)
+static int devices_find(struct probe_child *children, int count)
 {
     DIR *dir = opendir("/sys/class/infiniband");
     struct dirent *entry;
@@ -69,7 +70,7 @@ static int all_devices(struct probe_child *children, int count)
     return count;
 }
 
-static int number(const char *text)
+static int number_parse(const char *text)
 {
     char *end;
     long value = strtol(text, &end, 10);
@@ -109,10 +110,10 @@ static bool options_read(struct probe_choice *c, int argc, char **argv)
             c->is_trial = true;
             break;
         case 'p':
-            c->port = number(optarg);
+            c->port = number_parse(optarg);
             break;
         case 'g':
-            c->gid_index = number(optarg);
+            c->gid_index = number_parse(optarg);
             break;
         case 'h':
             usage(stdout);
@@ -124,8 +125,8 @@ static bool options_read(struct probe_choice *c, int argc, char **argv)
     return true;
 }
 
-/* Status: 1 if a device is not as it should be. */
-static int look_at_all(struct probe_child *children, int count, const struct probe_choice *c)
+/* The program's status: 1 if a device is not as it should be. */
+static int devices_look(struct probe_child *children, int count, const struct probe_choice *c)
 {
     json_t *list = json_array(), *root;
     bool failed = false;
@@ -162,6 +163,6 @@ int main(int argc, char **argv)
     for (; optind < argc && count < DEVICES_MOST; optind++)
         count = name_add(children, count, argv[optind], c.is_trial);
     if (c.is_trial || (count == 0 && !c.is_check))
-        count = all_devices(children, count);
-    return c.is_trial ? probe_trial(children, count, named, &c) : look_at_all(children, count, &c);
+        count = devices_find(children, count);
+    return c.is_trial ? probe_trial(children, count, named, &c) : devices_look(children, count, &c);
 }

@@ -15,23 +15,16 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 5000,  /* for a device to say what it is */
-    SLACK_MS = 1500, /* beyond the wait, to say what came of it */
-    WAIT_MS = 5000,  /* unless the question says otherwise */
+    LOOK_MS = 5000,  /* for a device to be described */
+    SLACK_MS = 1500, /* after the trial, for its results to come */
     QUESTION_MOST = 64 << 20,
 };
-
-static int whole(const json_t *object, const char *key, int otherwise)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_integer(value) ? (int)json_integer_value(value) : otherwise;
-}
 
 /* --- in the child ------------------------------------------------------------------------------
  */
 
-/* Each port that is up gets its queue pair. */
+/* Gives each active port its queue pair. Adds its number, or why there is none, to the port's
+ * report. */
 static void ports_open(struct wire_trial **w, struct ibv_context *context, const char *device,
                        json_t *report)
 {
@@ -46,18 +39,20 @@ static void ports_open(struct wire_trial **w, struct ibv_context *context, const
     }
     json_array_foreach(json_object_get(report, "ports"), i, port)
     {
-        uint32_t number;
+        int number = (int)json_integer_value(json_object_get(port, "port"));
+        uint32_t pair;
 
         if (!json_is_true(json_object_get(port, "is_active")))
             continue;
-        if (wire_trial_add_port(*w, whole(port, "port", 0), &number, &why) == 0)
-            json_object_set_new(port, "queue_pair", json_integer(number));
+        if (wire_trial_add_port(*w, number, &pair, &why) == 0)
+            json_object_set_new(port, "queue_pair", json_integer(pair));
         else
             json_object_set_new(port, "untried", json_string(why.text));
     }
 }
 
-/* A byte says that the question is in the file that all processes share. */
+/* Waits for a byte from the parent: then the question is in `file`, which all processes share.
+ * NULL: the parent has ended, or there is no question. The caller's. */
 static json_t *question_read(int fd, int file)
 {
     off_t size;
@@ -75,7 +70,8 @@ static json_t *question_read(int fd, int file)
     return question;
 }
 
-static void tries_say(const struct trial_candidates *c, int fd)
+/* Adds its result to each try, and sends them to the parent. */
+static void tries_send(const struct trial_candidates *c, int fd)
 {
     json_t *answer;
 
@@ -90,17 +86,17 @@ static void tries_say(const struct trial_candidates *c, int fd)
             json_object_set_new(try, "error", json_string(strerror(error)));
     }
     answer = json_pack("{s:O}", "tries", c->tries);
-    probe_child_say(fd, answer);
+    probe_child_send(fd, answer);
     json_decref(answer);
 }
 
 struct child_arg {
     const struct probe_choice *choice;
-    char *const *named; /* NULL-terminated: what the user named */
+    char *const *named; /* NULL-terminated; the user's */
     int file;           /* where the question will be */
 };
 
-/* What is wrong with this device, or with a port of it, as the user named them; NULL. */
+/* What is wrong with this device, or with a port of it that the user has named; NULL: nothing. */
 static json_t *named_check(const char *device, const struct child_arg *a)
 {
     for (char *const *name = a->named; *name; name++) {
@@ -122,7 +118,8 @@ static void child_run(const char *name, int fd, const void *arg)
 {
     static struct trial_candidates c;
     const struct child_arg *a = arg;
-    json_t *report = named_check(name, a), *question;
+    json_t *report = named_check(name, a);
+    struct trial_question question;
     struct ibv_context *context = NULL;
     struct wire_trial *w = NULL;
     struct fault why;
@@ -133,27 +130,24 @@ static void child_run(const char *name, int fd, const void *arg)
         if (context)
             ports_open(&w, context, name, report);
     }
-    probe_child_say(fd, report);
-    question = question_read(fd, a->file);
-    c.tries = json_array();
+    probe_child_send(fd, report);
+    trial_question_read(&question, question_read(fd, a->file));
     if (w) {
-        json_decref(c.tries);
-        trial_candidates_find(&c, question, name);
-        wire_trial_run(w, c.targets, c.count,
-                       (uint64_t)json_integer_value(json_object_get(question, "tag")),
-                       whole(question, "wait_ms", WAIT_MS), fd);
+        trial_candidates_find(&c, &question, name);
+        wire_trial_run(w, c.targets, c.count, question.tag, question.wait_ms, fd);
+    } else {
+        c.tries = json_array();
     }
-    tries_say(&c, fd);
+    tries_send(&c, fd);
     if (w)
-        wire_trial_run(w, c.targets, c.count,
-                       (uint64_t)json_integer_value(json_object_get(question, "tag")), -1, fd);
-    _exit(0); /* the kernel is quicker than we at taking all of it back */
+        wire_trial_run(w, c.targets, c.count, question.tag, -1, fd);
+    _exit(0); /* the kernel frees everything faster than we could */
 }
 
 /* --- in the parent -----------------------------------------------------------------------------
  */
 
-static void answers_say(struct probe_child *children, int count, int deadline_ms)
+static void answers_print(struct probe_child *children, int count, int deadline_ms)
 {
     json_t *list = json_array(), *root;
 
@@ -167,8 +161,9 @@ static void answers_say(struct probe_child *children, int count, int deadline_ms
     json_decref(root);
 }
 
-/* The next line of stdin into the file; false: there is none. *wait_ms: for how long it lets try. */
-static bool question_take(int file, int *wait_ms)
+/* Copies the next line of stdin, the question, to the file. False: there is none. *wait_ms: how
+ * long the trial may take. */
+static bool question_copy(int file, int *wait_ms)
 {
     char *line = NULL;
     size_t room = 0;
@@ -177,7 +172,7 @@ static bool question_take(int file, int *wait_ms)
         size > 0 && size < QUESTION_MOST ? json_loadb(line, (size_t)size, 0, NULL) : NULL;
     bool good = question && write(file, line, (size_t)size) == size;
 
-    *wait_ms = whole(question, "wait_ms", WAIT_MS);
+    *wait_ms = trial_question_wait_ms(question);
     json_decref(question);
     free(line);
     return good;
@@ -196,14 +191,14 @@ int probe_trial(struct probe_child *children, int count, char *const *named,
     }
     for (int i = 0; i < count; i++)
         probe_child_start(&children[i], child_run, &arg);
-    answers_say(children, count, LOOK_MS);
-    if (question_take(arg.file, &wait_ms)) {
+    answers_print(children, count, LOOK_MS);
+    if (question_copy(arg.file, &wait_ms)) {
         for (int i = 0; i < count; i++)
             if (children[i].fd >= 0 && write(children[i].fd, "?", 1) != 1)
                 continue; /* its answer will be missing */
-        answers_say(children, count, wait_ms + SLACK_MS);
+        answers_print(children, count, wait_ms + SLACK_MS);
         while (getchar() != EOF)
-            ; /* the children help the other hosts meanwhile */
+            ; /* meanwhile the children answer other hosts' datagrams */
     }
     for (int i = 0; i < count; i++)
         probe_child_end(&children[i]);

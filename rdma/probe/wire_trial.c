@@ -16,11 +16,11 @@ enum {
     RECEIVES = 64, /* of each port */
     SENDS = 256,
     LONGEST = 4096,
-    ROUTE_HEADER = 40, /* stands before each datagram that came */
+    ROUTE_HEADER = 40, /* before each received datagram */
     RECEIVE_SIZE = ROUTE_HEADER + LONGEST,
-    EVERY_MS = 100,  /* between two datagrams to one that does not answer */
-    REPLY_MS = 50,   /* at most so often to one that asks again */
-    GRACE_MS = 1000, /* for the other members of a group, and for long datagrams */
+    EVERY_MS = 100,  /* between two datagrams to a target that does not answer */
+    REPLY_MS = 50,   /* between two replies to a target that asks again, at least */
+    GRACE_MS = 1000, /* after the first link of a group, for its other members and long datagrams */
     HOPS = 64,
     BATCH = 16,
 };
@@ -44,7 +44,8 @@ struct wire_trial {
     struct ibv_comp_channel *channel;
     struct ibv_cq *queue;
     struct ibv_mr *region;
-    unsigned char *memory; /* receives of all ports, datagrams to be sent, zeros to fill long ones */
+    unsigned char
+        *memory; /* receives of all ports, datagrams to be sent, zeros to fill long ones */
     struct wire_trial_port ports[WIRE_TRIAL_PORTS];
     int port_count, sends; /* under way */
     unsigned next_datagram, events;
@@ -136,7 +137,7 @@ void wire_trial_close(struct wire_trial *w)
     free(w);
 }
 
-/* `id`: which of the receives of all ports; in the completion, too. */
+/* `id`: the index among the receives of all ports; it comes back in the completion. */
 static int receive_post(struct wire_trial *w, uint64_t id)
 {
     struct ibv_sge piece = {.addr = (uintptr_t)(w->memory + id * RECEIVE_SIZE),
@@ -212,7 +213,7 @@ static struct wire_trial_port *port_find(struct wire_trial *w, int number)
     return NULL;
 }
 
-/* --- saying ------------------------------------------------------------------------------------
+/* --- sending -----------------------------------------------------------------------------------
  */
 
 struct address_request {
@@ -220,7 +221,7 @@ struct address_request {
     struct wire_trial_target *target;
 };
 
-/* In a thread: the kernel asks the network for the address, for a second if nobody answers. */
+/* In a thread, because the kernel may ask the network for the address: a second if none answers. */
 static void *address_find(void *arg)
 {
     struct address_request *a = arg;
@@ -283,7 +284,7 @@ static void datagram_send(struct wire_trial *w, struct wire_trial_target *t, boo
                        *bad;
 
     if (!p || w->sends >= SENDS)
-        return; /* the next time */
+        return; /* it is sent next time */
     *d = (struct wire_trial_datagram){
         datagram_magic, w->tag, t->from, t->to, {t->heard[0], t->heard[1]}, is_long};
     if (ibv_post_send(p->qp, &work, &bad) == 0)
@@ -299,7 +300,7 @@ static void target_send(struct wire_trial *w, struct wire_trial_target *t, int64
     datagram_send(w, t, true);
 }
 
-/* --- hearing -----------------------------------------------------------------------------------
+/* --- receiving ---------------------------------------------------------------------------------
  */
 
 static void datagram_take(struct wire_trial *w, const struct wire_trial_datagram *d, int64_t now)
@@ -349,7 +350,7 @@ static void completions_take(struct wire_trial *w, int64_t now)
     } while (count == BATCH);
 }
 
-/* One of the group is linked, and the others have had their time; or all have been. */
+/* All targets of the group are linked, or one is and the others have had their time. */
 static bool group_is_settled(const struct wire_trial *w, int group, int64_t now)
 {
     bool all = true, enough = false;
@@ -373,7 +374,7 @@ static bool trial_is_settled(const struct wire_trial *w, int64_t now)
     return true;
 }
 
-/* What stands on the targets' way by now: nobody waits for an address that is not there. */
+/* Whether every target still waited for has already failed to resolve. */
 static bool trial_is_hopeless(const struct wire_trial *w)
 {
     for (int i = 0; i < w->target_count; i++)

@@ -55,7 +55,7 @@ static const struct cause {
     {EXPLAIN_TO_RTR, ENODATA, "the peer's address does not answer: is its interface up?"},
     {-1, EBUSY,
      "an earlier process may still hold its resources: try again, or see `rdma resource`"},
-    {-1, ENOMEM, "the device has run out of resources: see `rdma resource` for who holds them"},
+    {-1, ENOMEM, "the device has run out of resources: see `rdma resource` for their owners"},
     {-1, EACCES, "this user may not use the device"},
     {-1, EPERM, "this user or container may not use the device"},
     {-1, ENODEV, "the device has gone away"},

@@ -31,7 +31,7 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
         *why = g->broken;
         return why->code;
     }
-    rc = wait_look(g, why);
+    rc = wait_read_news(g, why);
     if (rc)
         call_break(g, why);
     return rc;

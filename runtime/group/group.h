@@ -39,6 +39,9 @@ struct call {
     int32_t root; /* or -1 */
 };
 
+/* What the coordinator has said of a rank. */
+enum peer_state { PEER_PRESENT, PEER_DEAD, PEER_LEFT };
+
 /* What wait.c keeps for the thread that waits in the group (with the help of
  * wait_spread_linux.c). */
 struct waiting_state {

@@ -12,14 +12,13 @@
 #ifndef RUNTIME_GROUP_LINK_H
 #define RUNTIME_GROUP_LINK_H
 
-#include "common/fault.h"
+#include "runtime/group/group.h"
 
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct group;
 struct json_t;
 
 enum transfer_what {
@@ -67,7 +66,7 @@ struct link_ops {
     void (*cancel)(struct link *l);
     /* A JSON object that the peer sent through the coordinator (COORD_RELAY). NULL: this transport
      * sends none. */
-    int (*hear)(struct link *l, struct json_t *word, struct fault *why);
+    int (*on_relayed)(struct link *l, struct json_t *word, struct fault *why);
     /* Why an ended link has failed, owned by the link; used if the coordinator knows no cause.
      * NULL: never known. */
     const struct fault *(*reason)(const struct link *l);
@@ -82,7 +81,7 @@ struct link {
     struct transfer *recvs, **recvs_end;
     bool active;               /* in g->active: something is queued */
     bool ended;                /* by the peer: what is queued can't go on */
-    int gone;                  /* enum peer_state (news.h), as the coordinator reported it */
+    enum peer_state gone;      /* the peer, as the coordinator reported it */
     int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */
 };
 

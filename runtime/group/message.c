@@ -69,7 +69,7 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
 
     if (came->magic != MESSAGE_MAGIC)
         return fault_set(why, ML_ERR_LINK,
-                         "what came from rank %d is no message (magic %08" PRIx32
+                         "rank %d sent something that is not a message (magic %08" PRIx32
                          "): the stream is damaged",
                          g->members[peer], came->magic);
     message_describe(came, theirs);

@@ -14,8 +14,6 @@
 
 #include <jansson.h>
 
-enum peer_state { PEER_PRESENT, PEER_DEAD, PEER_LEFT };
-
 struct news;
 
 /* Takes over the connection `c`, but not in error. NULL: this process was not launched, and has no

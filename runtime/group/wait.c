@@ -97,14 +97,14 @@ static int wait_take_mail(struct group *g, struct fault *why)
 
     while (!rc && (word = news_mail(g->world->news, g, &from))) {
         for (int i = 0; i < g->size && !rc; i++)
-            if (g->members[i] == from && g->links[i] && g->links[i]->ops->hear)
-                rc = g->links[i]->ops->hear(g->links[i], word, why);
+            if (g->members[i] == from && g->links[i] && g->links[i]->ops->on_relayed)
+                rc = g->links[i]->ops->on_relayed(g->links[i], word, why);
         json_decref(word);
     }
     return rc;
 }
 
-int wait_hear(struct group *g, struct fault *why)
+int wait_take_news(struct group *g, struct fault *why)
 {
     struct news *n = g->world->news;
     uint32_t serial = news_serial(n);
@@ -128,7 +128,7 @@ int wait_hear(struct group *g, struct fault *why)
     return wait_take_mail(g, why);
 }
 
-int wait_look(struct group *g, struct fault *why)
+int wait_read_news(struct group *g, struct fault *why)
 {
     struct timespec t;
     int64_t now;
@@ -142,7 +142,7 @@ int wait_look(struct group *g, struct fault *why)
         g->waiting.looked_ms = now;
         news_read(g->world->news, g);
     }
-    return wait_hear(g, why);
+    return wait_take_news(g, why);
 }
 
 /* --- stalls ----------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
         return 0;
     /* News are taken before the sleep and not after it: a call whose messages have come while this
      * rank slept succeeds, even if the group has been broken since. */
-    rc = wait_hear(g, why);
+    rc = wait_take_news(g, why);
     if (!rc)
         rc = wait_check_links(g, &deadline, why);
     if (rc)

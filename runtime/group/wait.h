@@ -32,10 +32,10 @@ void wait_moved(struct group *g, struct waiting *w);
 void wait_over(struct group *g);
 
 /* Takes over what the coordinator has said since this thread last looked. Fails if it broke g. */
-int wait_hear(struct group *g, struct fault *why);
+int wait_take_news(struct group *g, struct fault *why);
 
-/* As wait_hear, but reads the coordinator's socket first if that was not done for a while. For the
- * beginning of a call. */
-int wait_look(struct group *g, struct fault *why);
+/* As wait_take_news, but reads the coordinator's socket first if that was not done for a while. For
+ * the beginning of a call. */
+int wait_read_news(struct group *g, struct fault *why);
 
 #endif

@@ -31,7 +31,7 @@ INLINE double double_of_bits(uint64_t u)
     return d;
 }
 
-/* As nan_first. */
+/* nan_first for float64. */
 INLINE double nan_first64(double a, double result)
 {
     uint64_t mask = -(uint64_t)(a != a);
@@ -71,14 +71,14 @@ KERNELS_OF(prod, 64, double_prod)
 KERNELS_OF(min, 64, double_min)
 KERNELS_OF(max, 64, double_max)
 
-/* Two float32, real and imaginary. */
+/* Two float32: the real part and the imaginary one. */
 #define COMPLEX_SUM(cpu)                                                                           \
     static void sum_complex_##cpu(void *out, const void *a, const void *b, size_t count)           \
     {                                                                                              \
         sum32_##cpu(out, a, b, 2 * count);                                                         \
     }
 
-/* The schoolbook product; C's annex G would repair infinities, which no peer does. */
+/* The plain product. C's annex G would repair infinities, which other implementations don't. */
 static void prod_complex_any(void *out, const void *a, const void *b, size_t count)
 {
     any_f32 *o = out;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_op_float16.c: float16 (IEEE 754 binary16) and bfloat16. Either operand is widened to float32,
- * combined there, and rounded to nearest, ties to even: a block at a time, or on x86 a vector. The software
- * conversions give the same bits as x86's F16C: a NaN keeps its sign and the payload's upper bits
- * and becomes quiet.
+ * reduce_op_float16.c: float16 (IEEE 754 binary16) and bfloat16. Both operands are widened to
+ * float32, combined there, and rounded to nearest, ties to even; a block at a time, or on x86 a
+ * vector at a time. The conversions in software give the same bits as x86's F16C: a NaN keeps its
+ * sign and the upper bits of its payload, and becomes quiet.
  *
  * float16's conversions follow F. Giesen, "float->half variants" (public domain, 2012).
  */
 #include "runtime/kernel/reduce_vectors.h"
 
-INLINE uint32_t choose(uint32_t condition, uint32_t yes, uint32_t no)
+INLINE uint32_t select_bits(uint32_t condition, uint32_t yes, uint32_t no)
 {
     uint32_t mask = -condition;
 
@@ -24,24 +24,24 @@ INLINE float widen_float16(uint16_t half)
     uint32_t special = magnitude + ((255 - 31) << 23); /* infinity, NaN */
     uint32_t quiet = -(uint32_t)(magnitude > 0x0f800000) & 0x00400000;
     float tiny = float_of_bits(magnitude + (113 << 23)) - float_of_bits(113 << 23);
-    uint32_t u = choose(exponent == 0, bits_of_float(tiny), normal);
+    uint32_t u = select_bits(exponent == 0, bits_of_float(tiny), normal);
 
-    return float_of_bits(choose(exponent == 0x0f800000, special | quiet, u) | sign);
+    return float_of_bits(select_bits(exponent == 0x0f800000, special | quiet, u) | sign);
 }
 
 INLINE uint16_t narrow_float16(float wide)
 {
     uint32_t u = bits_of_float(wide), sign = (u >> 16) & 0x8000, magnitude = u & 0x7fffffff;
     uint32_t nan = 0x7e00 | ((magnitude >> 13) & 0x3ff);
-    uint32_t special = choose(magnitude > 0x7f800000, nan, 0x7c00);
+    uint32_t special = select_bits(magnitude > 0x7f800000, nan, 0x7c00);
     /* Below 2^-14: the addition shifts the mantissa into place and rounds it, to even. */
     uint32_t magic = (127 - 15 + 23 - 10 + 1) << 23;
     uint32_t tiny = bits_of_float(float_of_bits(magnitude) + float_of_bits(magic)) - magic;
     /* A mantissa that rounds over carries into the exponent, and from 65520 on into infinity. */
     uint32_t normal = (magnitude - ((127 - 15) << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
-    uint32_t h = choose(magnitude < (113 << 23), tiny, normal);
+    uint32_t h = select_bits(magnitude < (113 << 23), tiny, normal);
 
-    return (uint16_t)(choose(magnitude >= (143u << 23), special, h) | sign);
+    return (uint16_t)(select_bits(magnitude >= (143u << 23), special, h) | sign);
 }
 
 INLINE float widen_bfloat16(uint16_t half)
@@ -54,7 +54,7 @@ INLINE uint16_t narrow_bfloat16(float wide)
     uint32_t u = bits_of_float(wide);
     uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
 
-    return (uint16_t)choose((u & 0x7fffffff) > 0x7f800000, (u >> 16) | 0x40, rounded);
+    return (uint16_t)select_bits((u & 0x7fffffff) > 0x7f800000, (u >> 16) | 0x40, rounded);
 }
 
 enum { BLOCK = 256 }; /* elements at a time: three float32 blocks stay in the first-level cache */

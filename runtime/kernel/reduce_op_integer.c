@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_op_integer.c: the integers and ML_BOOL. Sums and products wrap: they are computed
- * unsigned, in at least 32 bits, because uint16_t * uint16_t would be promoted to a signed int and
- * may overflow it.
+ * reduce_op_integer.c: the integers and ML_BOOL. Sums and products wrap: they are computed unsigned
+ * and in at least 32 bits, because uint16_t * uint16_t would be promoted to a signed int, which may
+ * overflow.
  */
 #include "runtime/kernel/reduce_kernels.h"
 
@@ -15,7 +15,7 @@
 #define OR(a, b)     ((a) | (b))
 #define XOR(a, b)    ((a) ^ (b))
 
-/* What is the same for signed and unsigned. */
+/* The operations of signed and unsigned integers of one size. */
 #define WRAPPING(bits)                                                                             \
     REDUCE_LOOP(sum##bits, any_u##bits, SUM)                                                       \
     REDUCE_LOOP(and##bits, any_u##bits, AND)                                                       \
@@ -31,8 +31,8 @@ WRAPPING(16)
 WRAPPING(32)
 WRAPPING(64)
 
-/* There is no multiplication of bytes, and AVX-512's of 64 bits has half the speed of what is made of others
- * for AVX2 (tests/bench/reduce_kernels.c). */
+/* There is no multiplication of bytes, and AVX-512's of 64 bits is half as fast as AVX2's, which is
+ * composed of others (tests/bench/reduce_kernels.c). */
 REDUCE_LOOP_NARROW(prod8, any_u8, PROD32)
 REDUCE_LOOP(prod16, any_u16, PROD32)
 REDUCE_LOOP(prod32, any_u32, PROD32)
@@ -58,7 +58,7 @@ const reduce_table reduce_uint16 = REDUCE_TABLE(16);
 const reduce_table reduce_uint32 = REDUCE_TABLE(32);
 const reduce_table reduce_uint64 = REDUCE_TABLE(64);
 
-/* Whatever is not 0 is true; results are 0 or 1. */
+/* Any value but 0 is true; results are 0 or 1. */
 #define BOTH(a, b)   (((a) != 0) & ((b) != 0))
 #define EITHER(a, b) (((a) | (b)) != 0)
 #define ONE(a, b)    (((a) != 0) ^ ((b) != 0))

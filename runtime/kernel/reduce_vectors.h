@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_vectors.h: float32, float64, float16 and bfloat16 in x86's vectors: what a compiler may not make
- * of the loops in reduce_kernels.h. There the NaN of the left operand wins by masks; here by the order of an
- * instruction's operands, which is Intel's and AMD's rule (Intel SDM volume 1, table 4-7) and which only
- * assembly can rely on, since compilers swap the operands of + and *.
+ * reduce_vectors.h: kernels for float32, float64, float16 and bfloat16 in x86's vectors, which a
+ * compiler may not make of the loops in reduce_kernels.h. There, masks make the left operand's NaN
+ * win; here, the order of an instruction's operands does. That is Intel's and AMD's rule (Intel SDM
+ * volume 1, table 4-7), and only assembly can rely on it, since compilers swap the operands of +
+ * and *.
  *
- * AVX512_BF16's conversion is not here: it takes denormals for 0.
+ * The conversion of AVX512_BF16 is not used, because it takes denormals for 0.
  */
 #ifndef RUNTIME_KERNEL_REDUCE_VECTORS_H
 #define RUNTIME_KERNEL_REDUCE_VECTORS_H
@@ -35,7 +36,8 @@ IN_ORDER(TARGET_AVX512, difference_f32_avx512, __m512, "vsubps")
 IN_ORDER(TARGET_AVX512, sum_f64_avx512, __m512d, "vaddpd")
 IN_ORDER(TARGET_AVX512, prod_f64_avx512, __m512d, "vmulpd")
 
-/* Of equals, and where one is a NaN, the instruction gives its second operand: a. NaNs come from the sum. */
+/* If the operands are equal or one is a NaN, the instruction returns its second operand, a. NaNs
+ * are taken from the sum. */
 #define EXTREME_AVX2(op, suffix, type, vector)                                                     \
     TARGET_AVX2 INLINE vector op##_##type##_avx2(vector a, vector b)                               \
     {                                                                                              \
@@ -62,8 +64,8 @@ EXTREME_AVX512(max, pd, f64, __m512d)
 /* --- complex64 ---------------------------------------------------------------------------------
  */
 
-/* (re, im) (re2, im2): re re2 - im im2, re im2 + im re2. */
-enum { SWAP = 0xb1 /* the two of each pair */ };
+/* (re, im) * (re2, im2) = (re re2 - im im2, re im2 + im re2). */
+enum { SWAP = 0xb1 /* exchanges the two numbers of each pair */ };
 
 TARGET_AVX2 INLINE __m256 prod_c64_avx2(__m256 a, __m256 b)
 {
@@ -125,7 +127,7 @@ TARGET_AVX512 INLINE void store_f64_avx512(void *p, __m512d v)
     _mm512_storeu_pd(p, v);
 }
 
-/* --- 16 bits, which are computed as float32 -----------------------------------------------------------------------------------
+/* --- float16 and bfloat16, computed as float32 --------------------------------------------------
  */
 
 TARGET_AVX2 INLINE __m256 load_f16_avx2(const void *p)
@@ -148,9 +150,9 @@ TARGET_AVX512 INLINE void store_f16_avx512(void *p, __m512 wide)
     _mm256_storeu_si256(p, _mm512_cvtps_ph(wide, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* Two bfloat16 lie in 32 bits: either is a float32 where it is, once the other one is shifted or masked
- * away. So nothing is shuffled. Rounded as narrow_bfloat16 in reduce_op_float16.c does; NaNs, which the
- * instructions above have made quiet, only lose their lower half. */
+/* Two bfloat16 lie in 32 bits. Each is a float32 where it is, once the other one is shifted out or
+ * masked, so nothing needs to be shuffled. Rounds as narrow_bfloat16 in reduce_op_float16.c does.
+ * NaNs, which the instructions above have made quiet, only lose their lower half. */
 TARGET_AVX2 INLINE __m256i round_bf16_avx2(__m256 wide)
 {
     __m256i u = _mm256_castps_si256(wide);
@@ -228,8 +230,8 @@ TARGET_AVX512 INLINE void store_bits_avx512(void *p, __m512i v)
 /* --- loops -------------------------------------------------------------------------------------
  */
 
-/* The kernel `name`_`cpu`: vectors of `lanes` elements that have `bytes` in memory; the last elements by
- * `name`_any, which gives the same bits. */
+/* Defines the kernel `name`_`cpu`, on vectors of `lanes` elements that take `bytes` in memory. It
+ * leaves the last elements to `name`_any, which gives the same bits. */
 #define VECTOR_LOOP(target, name, cpu, lanes, bytes, format, combine)                              \
     target static void name##_##cpu(void *out, const void *a, const void *b, size_t count)         \
     {                                                                                              \
@@ -243,7 +245,8 @@ TARGET_AVX512 INLINE void store_bits_avx512(void *p, __m512i v)
             name##_any(o, x, y, count);                                                            \
     }
 
-/* Both kinds. `size`: an element's, in memory; `wide`: in the vector that is loaded. */
+/* Defines the kernels for both kinds of CPU. `size` is an element's size in memory, `wide` in the
+ * vector that is loaded. */
 #define VECTOR_LOOPS(name, size, wide, format, combine)                                            \
     VECTOR_LOOP(TARGET_AVX2, name, avx2, 32 / (wide), 32 / (wide) * (size), format, combine)       \
     VECTOR_LOOP(TARGET_AVX512, name, avx512, 64 / (wide), 64 / (wide) * (size), format, combine)

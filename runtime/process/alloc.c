@@ -16,30 +16,34 @@ struct alloc_block {
     bool is_inherited; /* from the process that forked this one, which may use it still */
 };
 
-/* The lock is held over all of the below, and over every call of alloc_file_linux.h. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct ranges blocks = {.item_size = sizeof(struct alloc_block)};
-static struct alloc_watcher watcher;
+static struct {
+    pthread_mutex_t lock; /* over all of the below, and over every call of alloc_file_linux.h */
+    struct ranges blocks;
+    struct alloc_watcher watcher;
+} alloc = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .blocks = {.item_size = sizeof(struct alloc_block)},
+};
 
 static void alloc_before_fork(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&alloc.lock);
 }
 
 static void alloc_after_fork(void)
 {
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&alloc.lock);
 }
 
 static void alloc_in_child(void)
 {
     int saved = errno;
 
-    for (size_t i = 0; i < blocks.count; i++)
-        ((struct alloc_block *)ranges_item(&blocks, i))->is_inherited = true;
+    for (size_t i = 0; i < alloc.blocks.count; i++)
+        ((struct alloc_block *)ranges_item(&alloc.blocks, i))->is_inherited = true;
     alloc_file_leave();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&alloc.lock);
     errno = saved;
 }
 
@@ -80,17 +84,17 @@ int alloc_take(size_t size, void **out, struct fault *why)
     if (pages > PTRDIFF_MAX / page)
         return fault_set(why, ML_ERR_MEMORY, "alloc: there are no %zu bytes of memory", size);
     pthread_once(&once, alloc_prepare);
-    pthread_mutex_lock(&lock);
-    if (!ranges_reserve(&blocks) || !alloc_map(&b, pages * page)) {
+    pthread_mutex_lock(&alloc.lock);
+    if (!ranges_reserve(&alloc.blocks) || !alloc_map(&b, pages * page)) {
         rc = fault_os(why, ML_ERR_MEMORY, errno, "alloc: cannot get %zu bytes of memory", size);
         goto out;
     }
-    ranges_add(&blocks, &b);
-    if (watcher.add && !fork_guard_is_child)
-        watcher.add(b.range.base, b.range.size);
+    ranges_add(&alloc.blocks, &b);
+    if (alloc.watcher.add && !fork_guard_is_child)
+        alloc.watcher.add(b.range.base, b.range.size);
     *out = b.range.base;
 out:
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&alloc.lock);
     return rc;
 }
 
@@ -109,15 +113,15 @@ void alloc_give(void *memory)
 
     if (!memory)
         return;
-    pthread_mutex_lock(&lock);
-    if (watcher.drop && !fork_guard_is_child)
-        watcher.drop(memory);
-    b = ranges_find_base(&blocks, memory);
+    pthread_mutex_lock(&alloc.lock);
+    if (alloc.watcher.drop && !fork_guard_is_child)
+        alloc.watcher.drop(memory);
+    b = ranges_find_base(&alloc.blocks, memory);
     if (b) {
         alloc_unmap(b);
-        ranges_remove(&blocks, b);
+        ranges_remove(&alloc.blocks, b);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&alloc.lock);
 }
 
 bool alloc_find(const void *memory, size_t size, struct alloc_file *file, struct alloc_place *place)
@@ -125,8 +129,8 @@ bool alloc_find(const void *memory, size_t size, struct alloc_file *file, struct
     const struct alloc_block *b;
     bool found;
 
-    pthread_mutex_lock(&lock);
-    b = ranges_find(&blocks, memory, size);
+    pthread_mutex_lock(&alloc.lock);
+    b = ranges_find(&alloc.blocks, memory, size);
     found = b && b->is_in_file && !b->is_inherited;
     if (found) {
         *place = (struct alloc_place){
@@ -136,18 +140,18 @@ bool alloc_find(const void *memory, size_t size, struct alloc_file *file, struct
         };
         *file = alloc_file_name();
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&alloc.lock);
     return found;
 }
 
 void alloc_watch(const struct alloc_watcher *w)
 {
-    pthread_mutex_lock(&lock);
-    watcher = *w;
-    for (size_t i = 0; i < blocks.count; i++) {
-        const struct range *r = ranges_item(&blocks, i);
+    pthread_mutex_lock(&alloc.lock);
+    alloc.watcher = *w;
+    for (size_t i = 0; i < alloc.blocks.count; i++) {
+        const struct range *r = ranges_item(&alloc.blocks, i);
 
-        watcher.add(r->base, r->size);
+        alloc.watcher.add(r->base, r->size);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&alloc.lock);
 }

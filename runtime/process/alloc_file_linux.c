@@ -10,17 +10,20 @@
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3, which would like to be told */
+#define MFD_NOEXEC_SEAL 0x0008U /* from Linux 6.3 on, which warns if neither seal is chosen */
 #endif
 
 static const off_t file_size = (off_t)1 << (sizeof(off_t) > 4 ? 60 : 30);
 
-static bool is_tried; /* to make it */
-static struct alloc_file file = {.fd = -1};
-static off_t used;
+/* Under alloc.c's lock. */
+static struct {
+    bool is_tried; /* making the file has been tried */
+    struct alloc_file file;
+    off_t used; /* bytes of it, so far */
+} own = {.file = {.fd = -1}};
 
-/* Where memory is promised to those only who can have it all (2), a page of a file may be refused
- * when it is first touched, by SIGBUS. */
+/* With strict overcommit (vm.overcommit_memory = 2) the first touch of a file page may fail with
+ * SIGBUS. */
 static bool is_commit_strict(void)
 {
     char mode = '2';
@@ -34,7 +37,7 @@ static bool is_commit_strict(void)
     return mode == '2';
 }
 
-/* To go beyond the limit of a file's size would be a signal. */
+/* Exceeding the limit of a file's size would raise a signal (SIGXFSZ). */
 static bool is_limited(void)
 {
     struct rlimit limit;
@@ -59,7 +62,7 @@ static void alloc_file_make(void)
     struct stat st;
     int fd;
 
-    is_tried = true;
+    own.is_tried = true;
     if (is_commit_strict() || is_limited())
         return;
     fd = alloc_file_open();
@@ -70,37 +73,38 @@ static void alloc_file_make(void)
         close(fd);
         return;
     }
-    file = (struct alloc_file){
+    own.file = (struct alloc_file){
         .pid = (int32_t)getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino};
 }
 
-/* A program may close descriptors that it doesn't know, and the number may be another file's
- * now. */
+/* True if `fd` is still the file: a program may close descriptors that it doesn't know, and the
+ * number may be another file's now. */
 static bool alloc_file_is_ours(int fd)
 {
     struct stat st;
 
-    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == file.device && st.st_ino == file.inode;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == own.file.device &&
+           st.st_ino == own.file.inode;
 }
 
 void *alloc_file_map(size_t size, uint64_t *offset)
 {
     void *at;
 
-    if (!is_tried)
+    if (!own.is_tried)
         alloc_file_make();
-    if (!alloc_file_is_ours(file.fd) || size > (size_t)(file_size - used))
+    if (!alloc_file_is_ours(own.file.fd) || size > (size_t)(file_size - own.used))
         return NULL;
-    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, used);
+    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, own.file.fd, own.used);
     if (at == MAP_FAILED)
         return NULL;
-    *offset = (uint64_t)used;
-    used += (off_t)size;
+    *offset = (uint64_t)own.used;
+    own.used += (off_t)size;
     return at;
 }
 
-/* Refused for what the program has locked, maybe with all of its memory (mlockall), or made
- * read-only. */
+/* MADV_REMOVE is refused for memory that the program has locked, maybe with all of its memory
+ * (mlockall), or made read-only. */
 void alloc_file_unmap(void *memory, size_t size)
 {
     if (madvise(memory, size, MADV_REMOVE)) {
@@ -113,14 +117,14 @@ void alloc_file_unmap(void *memory, size_t size)
 
 struct alloc_file alloc_file_name(void)
 {
-    return file;
+    return own.file;
 }
 
 void alloc_file_leave(void)
 {
-    if (alloc_file_is_ours(file.fd))
-        close(file.fd);
-    file.fd = -1;
-    is_tried = false;
-    used = 0;
+    if (alloc_file_is_ours(own.file.fd))
+        close(own.file.fd);
+    own.file.fd = -1;
+    own.is_tried = false;
+    own.used = 0;
 }

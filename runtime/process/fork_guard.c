@@ -9,56 +9,59 @@
 
 bool fork_guard_is_child;
 
-static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool is_registered, is_holder;
-/* A bit per descriptor of ours. */
-static unsigned long *ours;
-static size_t ours_words;
+static struct {
+    pthread_mutex_t lock; /* over all of the below */
+    bool is_registered;   /* with pthread_atfork */
+    bool is_holder;       /* of a rank */
+    unsigned long *bits;  /* one per descriptor that forked children must close */
+    size_t words;         /* of bits */
+} guard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 enum { WORD_BITS = sizeof(unsigned long) * CHAR_BIT };
 
 static void fork_guard_prepare(void)
 {
-    pthread_mutex_lock(&guard_lock);
+    pthread_mutex_lock(&guard.lock);
 }
 
 static void fork_guard_parent(void)
 {
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_unlock(&guard.lock);
 }
 
-/* Only close(): of a process with threads, the child may do no more. */
+/* Only closes descriptors: in the child of a process with threads, little else is safe. */
 static void fork_guard_child(void)
 {
     int saved = errno;
 
-    if (is_holder) {
+    if (guard.is_holder) {
         fork_guard_is_child = true;
-        for (size_t i = 0; i < ours_words * WORD_BITS; i++)
-            if (ours[i / WORD_BITS] >> (i % WORD_BITS) & 1)
+        for (size_t i = 0; i < guard.words * WORD_BITS; i++)
+            if (guard.bits[i / WORD_BITS] >> (i % WORD_BITS) & 1)
                 close((int)i);
     }
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_unlock(&guard.lock);
     errno = saved;
 }
 
 void fork_guard_start(void)
 {
-    pthread_mutex_lock(&guard_lock);
-    is_holder = true;
-    if (!is_registered)
-        is_registered = !pthread_atfork(fork_guard_prepare, fork_guard_parent, fork_guard_child);
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_lock(&guard.lock);
+    guard.is_holder = true;
+    if (!guard.is_registered)
+        guard.is_registered =
+            !pthread_atfork(fork_guard_prepare, fork_guard_parent, fork_guard_child);
+    pthread_mutex_unlock(&guard.lock);
 }
 
 void fork_guard_stop(void)
 {
-    pthread_mutex_lock(&guard_lock);
-    is_holder = false;
-    free(ours);
-    ours = NULL;
-    ours_words = 0;
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_lock(&guard.lock);
+    guard.is_holder = false;
+    free(guard.bits);
+    guard.bits = NULL;
+    guard.words = 0;
+    pthread_mutex_unlock(&guard.lock);
 }
 
 void fork_guard_add(int fd)
@@ -67,46 +70,46 @@ void fork_guard_add(int fd)
 
     if (fd < 0)
         return;
-    pthread_mutex_lock(&guard_lock);
-    if (word >= ours_words) {
-        unsigned long *grown = realloc(ours, (word + 1) * sizeof(*ours));
+    pthread_mutex_lock(&guard.lock);
+    if (word >= guard.words) {
+        unsigned long *grown = realloc(guard.bits, (word + 1) * sizeof(*guard.bits));
 
-        /* Out of memory: a child keeps one descriptor more, no worse. */
+        /* Out of memory: a child keeps one descriptor open, which is no disaster. */
         if (!grown)
             goto out;
-        for (size_t i = ours_words; i <= word; i++)
+        for (size_t i = guard.words; i <= word; i++)
             grown[i] = 0;
-        ours = grown;
-        ours_words = word + 1;
+        guard.bits = grown;
+        guard.words = word + 1;
     }
-    ours[word] |= 1ul << ((size_t)fd % WORD_BITS);
+    guard.bits[word] |= 1ul << ((size_t)fd % WORD_BITS);
 out:
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_unlock(&guard.lock);
 }
 
 static void fork_guard_forget_locked(int fd)
 {
     size_t word = (size_t)fd / WORD_BITS;
 
-    if (word < ours_words)
-        ours[word] &= ~(1ul << ((size_t)fd % WORD_BITS));
+    if (word < guard.words)
+        guard.bits[word] &= ~(1ul << ((size_t)fd % WORD_BITS));
 }
 
 void fork_guard_forget(int fd)
 {
     if (fd < 0)
         return;
-    pthread_mutex_lock(&guard_lock);
+    pthread_mutex_lock(&guard.lock);
     fork_guard_forget_locked(fd);
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_unlock(&guard.lock);
 }
 
 void fork_guard_close(int fd)
 {
     if (fd < 0)
         return;
-    pthread_mutex_lock(&guard_lock);
+    pthread_mutex_lock(&guard.lock);
     fork_guard_forget_locked(fd);
     close(fd);
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_unlock(&guard.lock);
 }

@@ -14,7 +14,7 @@ struct peer_view {
     uint64_t block;
     size_t size; /* 0: none */
     void *at;
-    uint64_t used; /* when, by peer_memory's count */
+    uint64_t used; /* value of peer_memory.uses at its last use */
 };
 
 struct peer_memory {
@@ -62,7 +62,7 @@ static bool peer_file_is(const struct stat *st, const struct alloc_file *file)
     return S_ISREG(st->st_mode) && st->st_dev == file->device && st->st_ino == file->inode;
 }
 
-/* Looked at before it is opened: to open another kind of file may wait, or do something. */
+/* Checks the file before it opens it: opening another kind of file may block, or do something. */
 static int peer_file_open(const struct alloc_file *file)
 {
     char path[64];
@@ -74,8 +74,8 @@ static int peer_file_open(const struct alloc_file *file)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Whether this is the file and has all of that, for ever, so that reading it can't be SIGBUS: its
- * size is asked for once it is known to be sealed. */
+/* True if this is the file and contains all of the block for ever, so that reading it can't raise
+ * SIGBUS. The size is asked for only after the file is known to be sealed. */
 static bool peer_file_contains(int fd, const struct alloc_file *file,
                                const struct alloc_place *place)
 {
@@ -100,7 +100,7 @@ static bool peer_view_open(struct peer_view *out, const struct alloc_file *file,
     close(fd);
     if (at == MAP_FAILED)
         return false;
-    /* A child and a core file have no use for it. */
+    /* Neither a child nor a core file needs it. */
     madvise(at, place->block_size, MADV_DONTFORK);
     madvise(at, place->block_size, MADV_DONTDUMP);
     *out = (struct peer_view){.block = place->block, .size = place->block_size, .at = at};
@@ -109,7 +109,7 @@ static bool peer_view_open(struct peer_view *out, const struct alloc_file *file,
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-/* The one that has not been used for longest makes room. */
+/* If the block is not mapped yet, it replaces the one that has not been used for longest. */
 static struct peer_view *peer_view_find(struct peer_view *views, const struct alloc_file *file,
                                         const struct alloc_place *place)
 {

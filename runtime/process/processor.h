@@ -3,7 +3,7 @@
 #ifndef RUNTIME_PROCESS_PROCESSOR_H
 #define RUNTIME_PROCESS_PROCESSOR_H
 
-/* In a loop that polls memory: lets the sibling thread run and saves power. */
+/* For a loop that polls memory: lets the sibling thread run, and saves power. */
 #if defined(__x86_64__) || defined(__i386__)
 #define processor_pause() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -12,6 +12,6 @@
 #define processor_pause() __asm__ volatile("" ::: "memory")
 #endif
 
-enum { PROCESSOR_LINE = 128 /* two cache lines: adjacent ones are prefetched in pairs */ };
+enum { PROCESSOR_LINE = 128 /* two cache lines: processors prefetch adjacent ones in pairs */ };
 
 #endif

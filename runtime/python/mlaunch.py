@@ -8,17 +8,22 @@
     w.all_reduce(a)                      # in place; op=mlaunch.SUM
     w.barrier()
 
-    r = w.start_all_reduce(a)            # goes on while this thread computes, a left alone
+    r = w.start_all_reduce(a)            # runs while this thread computes; leave a alone
     …
     r.wait()
 
-Buffers are anything with the buffer protocol that is contiguous: bytes (to send from), bytearray,
-array.array, memoryview, ctypes arrays, numpy arrays; torch tensors as t.numpy(). The element type is the
-buffer's own; type= overrides it, for instance for bfloat16 kept in 16-bit integers. Calls block without
-holding the interpreter's lock, and what fails raises mlaunch.Error with the sentence of ml_error.
+A buffer is any contiguous object with the buffer protocol: bytes (to send from), bytearray,
+array.array, memoryview, ctypes arrays, numpy arrays; for torch tensors, t.numpy(). Reductions work
+on elements of the buffer's own type unless type= overrides it, for instance for bfloat16 kept in
+16-bit integers; other calls move bytes.
 
-`mlaunch -- python3 script.py` makes the module importable (at the end of PYTHONPATH). A script that was
-started otherwise is a group of one rank.
+A buffer belongs to the caller; a call holds it until it returns, and a started call until it is
+done. One thread at a time may use a group, different groups may be used at the same time, and calls
+block without holding the interpreter's lock. A call that fails raises mlaunch.Error with the
+sentence of ml_error().
+
+`mlaunch -- python3 script.py` makes the module importable (at the end of PYTHONPATH). A script that
+is started otherwise is a group of one rank.
 """
 
 import ctypes
@@ -35,8 +40,8 @@ __all__ = [
     "ERR_TIMEOUT", "ERR_REFUSED", "ERR_SYSTEM",
 ]
 
-(BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64,
- COMPLEX64) = range(14)
+(BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, BFLOAT16, FLOAT32,
+ FLOAT64, COMPLEX64) = range(14)
 SUM, PROD, MIN, MAX, AND, OR, XOR = range(7)
 NOBODY = -1
 
@@ -47,7 +52,7 @@ _SIZES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8)
 
 
 class Error(Exception):
-    """What a call of mlaunch failed with: code (ERR_…) and text."""
+    """Why a call of mlaunch failed: code (ERR_…) and text, a sentence."""
 
     def __init__(self, code, text):
         super().__init__(text)
@@ -58,7 +63,7 @@ class Error(Exception):
 # ---- the library ----
 
 def _library():
-    """The copy that is injected into this process; else the installed one, or the one beside this file."""
+    """The library: as mlaunch preloads it, or else the one beside this file or an installed one."""
     preloaded = ctypes.CDLL(None)
     if hasattr(preloaded, "ml_init"):
         return preloaded
@@ -109,8 +114,8 @@ for _name, _result, _arguments in (
     _function.restype = _result
     _function.argtypes = _arguments
 
-_STARTED = ("all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all", "broadcast", "gather",
-            "scatter", "send", "recv", "sendrecv", "barrier")
+_STARTED = ("all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all", "broadcast",
+            "gather", "scatter", "send", "recv", "sendrecv", "barrier")
 for _name in _STARTED:
     _function = getattr(_lib, "ml_start_" + _name)
     _function.restype = _int
@@ -142,7 +147,7 @@ _release_buffer.restype = None
 
 
 class _Buffer:
-    """A caller's buffer, held as long as a call uses it: its address stays, and it can't be resized."""
+    """A caller's buffer. While it is held, its address stays and it can't be resized."""
 
     def __init__(self, what, obj, writable):
         self.view = _PyBuffer()
@@ -169,19 +174,19 @@ class _Buffer:
             kind = kind[1:]
             swapped = ">!" if sys.byteorder == "little" else "<"
             if order in swapped and self.itemsize > 1:
-                raise Error(ERR_ARGUMENT, "%s: elements are in another machine's byte order (%s)" % (
-                    self.what, self.format))
+                raise Error(ERR_ARGUMENT, "%s: elements are in another machine's byte order (%s)"
+                            % (self.what, self.format))
         if kind in ("b", "h", "i", "l", "q", "n") and self.itemsize in (1, 2, 4, 8):
             return INT8 + self.itemsize.bit_length() - 1
         if kind in ("c", "B", "H", "I", "L", "Q", "N") and self.itemsize in (1, 2, 4, 8):
             return UINT8 + self.itemsize.bit_length() - 1
         found = {"?": BOOL, "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64}.get(kind)
         if found is None:
-            raise Error(ERR_ARGUMENT, "%s: there is no type for elements of format '%s'; give type=" % (
-                self.what, self.format))
+            raise Error(ERR_ARGUMENT, "%s: there is no type for elements of format '%s'; give type="
+                        % (self.what, self.format))
         return found
 
-    kept = False  # by a request, which releases it
+    kept = False  # True: a request releases it
 
     def release(self):
         if self.held:
@@ -197,13 +202,16 @@ class _Buffer:
 
 
 def alloc(size, format="B"):
-    """A memoryview of `size` bytes of zeros as elements of `format`, in memory that RDMA devices keep registered and
-    ranks of one host read in each other: long messages, and an all_reduce's vectors, are spared copies. It is freed with the last thing that uses it, such as
-    numpy.frombuffer(mlaunch.alloc(8000), "f8")."""
+    """Returns a memoryview of `size` bytes of zeros, as elements of `format` (struct's letters).
+
+    RDMA devices keep this memory registered, and ranks of one host read it in each other's memory:
+    so long messages, and the vectors of a long all_reduce, are not copied. It is freed once nothing
+    uses it any more; numpy.frombuffer(mlaunch.alloc(8000), "f8") uses it, for instance. It may be
+    called before init(), in any thread. Raises Error (ERR_MEMORY)."""
     address = _pointer()
     _check(_lib.ml_alloc(size, ctypes.byref(address)))
     memory = (ctypes.c_ubyte * size).from_address(address.value)
-    # Not at the interpreter's exit: something may still look at it then.
+    # Not at the interpreter's exit, when something may still use the memory.
     weakref.finalize(memory, _lib.ml_free, address.value).atexit = False
     view = memoryview(memory).cast("B")
     return view if format == "B" else view.cast(format)
@@ -216,21 +224,29 @@ def _need(condition, text, *values):
 
 def _elements(buffer, kind):
     size = _SIZES[kind]
-    _need(buffer.size % size == 0, "%s: %d bytes are no whole number of elements of %d", buffer.what,
-          buffer.size, size)
+    _need(buffer.size % size == 0, "%s: %d bytes are not a whole number of %d-byte elements",
+          buffer.what, buffer.size, size)
     return buffer.size // size
 
 
 # ---- groups ----
 
-_groups = weakref.WeakSet()  # all alive: finalize takes their handles
+_groups = weakref.WeakSet()  # all that are alive: finalize() clears their handles
 
 
 class Group:
-    """Ranks that make calls together. mlaunch.init() gives that of all ranks, split() others.
+    """Ranks that make calls together: the group of all ranks (init()) or a part of it (split()).
 
-    Buffers named out may be left away where it says so; the call then works in place. All calls return
-    the buffer that they filled.
+    rank is this process's rank in the group, from 0, and size the number of ranks. All ranks make
+    the same calls in the same order; only one thread at a time may use a group. Calls return the
+    buffer that they filled. Where out may be omitted, the call works in place. op is SUM, PROD,
+    MIN, MAX, AND, OR or XOR.
+
+    Calls raise Error. ERR_ARGUMENT and ERR_STATE leave the group unharmed. After ERR_MISMATCH,
+    ERR_PEER, ERR_DEVICE or ERR_LINK it is broken, and every call on it fails.
+
+    As a context manager, a group of split() is freed at the end, and the group of init() calls
+    finalize(); after an exception neither happens.
     """
 
     def __init__(self, handle):
@@ -246,7 +262,7 @@ class Group:
         return self
 
     def __exit__(self, kind, *_):
-        # After an exception the exit status tells; a rank that says goodbye would hide it.
+        # Not after an exception: the job is to see that this rank failed, not that it left.
         if kind is None and self._handle is not None:
             self.free() if self._is_split else finalize()
 
@@ -254,11 +270,12 @@ class Group:
 
     def _live(self):
         if self._handle is None:
-            raise Error(ERR_STATE, "the group is gone: it was freed, or mlaunch.finalize() was called")
+            raise Error(ERR_STATE,
+                        "the group is gone: it was freed, or mlaunch.finalize() was called")
         return self._handle
 
     def host(self, rank):
-        """The name of the host that `rank` runs on."""
+        """The name of the host that `rank` runs on, as the hostfile has it."""
         name = _lib.ml_host(self._live(), rank)
         if name is None:
             raise Error(ERR_ARGUMENT, _lib.ml_error().decode(errors="replace"))
@@ -278,59 +295,60 @@ class Group:
             _need(kind in range(len(_SIZES)), "there is no type %s", kind)
             count = _elements(a, kind)
             if call == "reduce_scatter":
-                _need(count % self.size == 0, "data: %d elements can't be shared by %d ranks", count,
-                      self.size)
+                _need(count % self.size == 0, "data: %d elements can't be shared by %d ranks",
+                      count, self.size)
                 count //= self.size
             if not unused and (root is None or root == self.rank):
                 _need(b.size >= count * _SIZES[kind], "out: %d bytes, %d needed", b.size,
                       count * _SIZES[kind])
-            return self._do(call, (a, b), data if out is None else out, a.address, b.address, count, kind,
-                            op, *(() if root is None else (root,)))
+            return self._do(call, (a, b), data if out is None else out, a.address, b.address, count,
+                            kind, op, *(() if root is None else (root,)))
 
     def all_reduce(self, data, out=None, op=SUM, type=None):
-        """Everyone gets the reduction of all ranks' data, in place or in out."""
+        """Every rank gets the reduction of all ranks' data, in out or, without it, in data."""
         return self._reduce("all_reduce", data, out, type, op)
 
     def reduce(self, data, out=None, op=SUM, root=0, type=None):
-        """As all_reduce, but only root's out (or data, in place) is written."""
+        """As all_reduce, but only root's out (or data) is written; the others need no out."""
         return self._reduce("reduce", data, out, type, op, root)
 
     def reduce_scatter(self, data, out, op=SUM, type=None):
-        """data: size equal blocks; out: block `rank` of the reduction."""
+        """Reduces data, which is one block for each rank; out, of one block, gets block `rank`."""
         return self._reduce("reduce_scatter", data, out, type, op)
 
     # movements: bytes
 
     def all_gather(self, data, out):
-        """out: every rank's data, in rank order."""
+        """out, as long as all ranks' data together, gets them in the order of ranks."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
-            _need(b.size == a.size * self.size, "out: %d bytes, %d ranks have %d each", b.size, self.size,
-                  a.size)
+            _need(b.size == a.size * self.size, "out: %d bytes, %d ranks have %d each", b.size,
+                  self.size, a.size)
             return self._do("all_gather", (a, b), out, a.address, b.address, a.size)
 
     def all_to_all(self, data, out=None):
-        """Block j of data goes to rank j, into block `rank` of its out; in place without out."""
+        """Block j of data goes to rank j, into block `rank` of its out (or data, without out)."""
         with _Buffer("data", data, out is None) as a, \
                 _Buffer("out", data if out is None else out, True) as b:
-            _need(a.size % self.size == 0, "data: %d bytes can't be shared by %d ranks", a.size, self.size)
+            _need(a.size % self.size == 0, "data: %d bytes can't be shared by %d ranks", a.size,
+                  self.size)
             _need(a.size == b.size, "data has %d bytes, out %d", a.size, b.size)
-            return self._do("all_to_all", (a, b), data if out is None else out, a.address, b.address,
-                            a.size // self.size)
+            return self._do("all_to_all", (a, b), data if out is None else out, a.address,
+                            b.address, a.size // self.size)
 
     def broadcast(self, data, root=0):
-        """root's data is copied into everybody else's."""
+        """Copies root's data into the data of all other ranks."""
         with _Buffer("data", data, root != self.rank) as a:
             return self._do("broadcast", (a,), data, a.address, a.size, root)
 
     def gather(self, data, out=None, root=0):
-        """root's out: every rank's data, in rank order; others need none."""
+        """root's out gets every rank's data, in the order of ranks; the others need no out."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
             _need(root != self.rank or b.size == a.size * self.size,
                   "out: %d bytes, %d ranks have %d each", b.size, self.size, a.size)
             return self._do("gather", (a, b), out, a.address, b.address, a.size, root)
 
     def scatter(self, data, out, root=0):
-        """out: block `rank` of root's data; others need no data (None)."""
+        """out gets block `rank` of root's data; the others' data may be None."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
             _need(root != self.rank or a.size == b.size * self.size,
                   "data: %d bytes, %d ranks take %d each", a.size, self.size, b.size)
@@ -339,25 +357,31 @@ class Group:
     # point to point
 
     def send(self, data, to):
+        """Sends data to rank `to`, whose recv() must have as many bytes.
+
+        The calls between two ranks match in order. It may return before the receiver has called."""
         with _Buffer("data", data, False) as a:
             return self._do("send", (a,), None, a.address, a.size, to)
 
     def recv(self, out, source):
+        """Receives as many bytes as out has from rank `source`."""
         with _Buffer("out", out, True) as b:
             return self._do("recv", (b,), out, b.address, b.size, source)
 
     def sendrecv(self, data, to, out, source):
-        """Both at once, which can't deadlock. NOBODY as to or source: nothing is sent or received."""
+        """send() and recv() at once, which can't deadlock; NOBODY as to or source omits one."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
-            return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size, source)
+            return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
+                            source)
 
     def barrier(self):
+        """Returns once every rank has called it."""
         return self._do("barrier", (), None)
 
     # groups
 
     def split(self, color, key=0):
-        """The group of the ranks with the same color, in order of key; None for a color below 0."""
+        """Returns the group of the ranks with this color, in order of key; None if color < 0."""
         handle = _pointer()
         _check(_lib.ml_split(self._live(), color, key, ctypes.byref(handle)))
         if not handle.value:
@@ -367,7 +391,7 @@ class Group:
         return group
 
     def free(self):
-        """Frees a group made by split(); nothing for the group of all ranks."""
+        """Frees a group made by split(); does nothing to the group of all ranks."""
         if self._is_split and self._handle is not None:
             handle, self._handle = self._handle, None
             _lib.ml_group_free(handle)
@@ -375,12 +399,15 @@ class Group:
 
 # ---- calls that are started ----
 
-_requests = {}  # by handle: their buffers are held until they are done, whoever has forgotten them
+_requests = {}  # by handle: holds the buffers until the call is done, even if no Request is left
 
 
 class Request:
-    """A call that was started: Group.start_X has X's arguments. A thread of the library carries it out, and
-    the buffers are to be left alone until it is done."""
+    """A call that was started: Group.start_X has the arguments of X.
+
+    A thread of the library carries it out. Until it is done, don't change the buffers, and don't
+    read those that it fills; it holds them, even if the Request is dropped. Any thread may call
+    wait() and test(), but only one at a time."""
 
     def __init__(self, handle, buffers, result):
         self._handle, self._result, self._error = handle, result, None
@@ -390,7 +417,7 @@ class Request:
         _requests[handle] = (weakref.ref(self), buffers)
 
     def wait(self):
-        """Waits until it is done, and returns the buffer that it filled; raises what the call failed with."""
+        """Waits until it is done. Returns the buffer that it filled, or raises the call's Error."""
         handle, self._handle = self._handle, None
         if handle is not None:
             try:
@@ -402,7 +429,7 @@ class Request:
         return self._result
 
     def test(self):
-        """Whether it is done; never waits. Raises what the call failed with."""
+        """True if it is done; never waits. Raises the call's Error."""
         if self._handle is None or _is_done(self._handle):
             self.wait()
             return True
@@ -425,17 +452,17 @@ def _end(handle):
 
 
 def _sweep():
-    """Ends those that are done and that nobody will wait for."""
+    """Ends the requests that are done and that no Request stands for any more."""
     for handle, (request, _) in list(_requests.items()):
         if request() is None and _is_done(handle):
             try:
                 _end(handle)
             except Error:
-                pass  # the group is broken: its next call tells
+                pass  # the group is broken, and its next call says so
 
 
 class _Starting(Group):
-    """A group whose calls are started."""
+    """A group whose calls return a Request at once: the same object with another _do()."""
 
     def __init__(self, group):
         self.__dict__ = group.__dict__
@@ -461,7 +488,10 @@ _inits = 0
 
 
 def init():
-    """Joins the job and returns the group of all its ranks; again, the same group."""
+    """Joins the job and returns the group of all its ranks; further calls return the same group.
+
+    Each call needs a finalize() of its own. Raises Error: ERR_STATE (another process holds the
+    rank), ERR_TIMEOUT (a rank did not join in time), ERR_PEER, ERR_REFUSED, ERR_SYSTEM."""
     global _inits
     handle = _pointer()
     _check(_lib.ml_init(ctypes.byref(handle)))
@@ -473,7 +503,7 @@ def init():
 
 
 def finalize():
-    """Leaves the job, at the last of as many calls as there were of init()."""
+    """Leaves the job when it has been called as often as init(). Frees all groups. No barrier."""
     global _inits
     _check(_lib.ml_finalize())
     _inits -= 1
@@ -485,11 +515,14 @@ def finalize():
 
 
 def abort(status=1, why=None):
-    """Ends the whole job; the launcher names this rank and why."""
+    """Ends the whole job; the launcher reports this rank and why. Does not return.
+
+    This process exits with `status` (1 if it is 0), after flushing stdout and stderr."""
     sys.stdout.flush()
     sys.stderr.flush()
     _lib.ml_abort(status, None if why is None else str(why).encode())
 
 
 def version():
+    """Version and build of the library, for example "0.1.0 (3f9a…)"."""
     return _lib.ml_version().decode()

@@ -187,9 +187,11 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
     return 1;
 }
 
-/* --- words about rails ------------------------------------------------------------------------ */
+/* --- messages about rails --------------------------------------------------------------------- */
 
-static int rdma_link_say(struct rdma_link *s, struct fault *why)
+/* Sends what this endpoint has to tell the peer about its rails, through the coordinator, and prints
+ * what the user should know of them. */
+static int rdma_link_relay(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
     struct rail_control w;
@@ -211,7 +213,7 @@ static int rdma_link_say(struct rdma_link *s, struct fault *why)
     return rc;
 }
 
-static int rdma_link_hear(struct link *l, json_t *word, struct fault *why)
+static int rdma_link_on_relayed(struct link *l, json_t *word, struct fault *why)
 {
     struct rdma_link *s = rdma_link_of(l);
     struct rail_control w;
@@ -221,17 +223,17 @@ static int rdma_link_hear(struct link *l, json_t *word, struct fault *why)
     if (json_unpack(word, "{s:i, s:i, s:I, s:I}", "kind", &w.kind, "rail", &w.rail, "count", &count,
                     "out", &out) ||
         w.kind < RAIL_CONTROL_DROPPED || w.kind > RAIL_CONTROL_SENT || count < 0 || out < 0)
-        return fault_set(why, ML_ERR_REFUSED, "what rank %d says of a rail is damaged",
+        return fault_set(why, ML_ERR_REFUSED, "rank %d sent a damaged message about a rail",
                          l->group->members[l->peer]);
     w.count = (uint64_t)count;
     w.out = (uint64_t)out;
     rc = s->verbs->control_take(s->endpoint, &w, why);
-    return rc ? rc : rdma_link_say(s, why);
+    return rc ? rc : rdma_link_relay(s, why);
 }
 
 /* A failure of this side's device ends the link at once; after any other, the coordinator may know
  * of a death. */
-static int rdma_link_look(struct rdma_link *s, struct fault *why)
+static int rdma_link_check(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
     const struct fault *failed = s->verbs->failed(s->endpoint);
@@ -251,7 +253,7 @@ static int rdma_link_progress(struct link *l, struct fault *why)
     int moved, rc = 1;
 
     moved = s->verbs->poll(s->endpoint) > 0;
-    rc = rdma_link_say(s, why);
+    rc = rdma_link_relay(s, why);
     if (rc)
         return rc;
     rc = 1;
@@ -269,7 +271,7 @@ static int rdma_link_progress(struct link *l, struct fault *why)
         moved |= rc;
     }
     /* What had arrived before the failure is still used. */
-    return moved ? moved : rdma_link_look(s, why);
+    return moved ? moved : rdma_link_check(s, why);
 }
 
 static int rdma_link_sleep(struct link *l, struct pollfd *p)
@@ -317,7 +319,7 @@ static void rdma_link_flush(struct rdma_link *s)
     while (!g->broken.code && !s->verbs->flush(s->endpoint, FLUSH_STEP_MS) &&
            clock_ms() < deadline) {
         news_read(g->world->news, g);
-        if (wait_hear(g, &why) || rdma_link_say(s, &why))
+        if (wait_take_news(g, &why) || rdma_link_relay(s, &why))
             return;
         if (news_peer(g->world->news, g->members[s->base.peer], NULL) != PEER_PRESENT)
             return; /* it has got what it needed */
@@ -345,7 +347,7 @@ static const struct link_ops rdma_link_ops = {
     .sleep = rdma_link_sleep,
     .wake = rdma_link_wake,
     .cancel = rdma_link_cancel,
-    .hear = rdma_link_hear,
+    .on_relayed = rdma_link_on_relayed,
     .reason = rdma_link_reason,
     .close = rdma_link_close,
 };

@@ -13,8 +13,10 @@
 
 #define MODULE "mlaunch-rdma.so"
 
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct endpoint_table *table;
+static struct {
+    pthread_mutex_t lock;
+    const struct endpoint_table *table; /* NULL: not open yet */
+} opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Beside this module (an installation, a copy in a cache), or in the build tree. */
 static int rdma_module_find(char path[PATH_MAX], struct fault *why)
@@ -23,7 +25,7 @@ static int rdma_module_find(char path[PATH_MAX], struct fault *why)
     const char *slash;
     Dl_info self;
 
-    if (!dladdr((void *)&table, &self) || !self.dli_fname)
+    if (!dladdr((void *)&opened, &self) || !self.dli_fname)
         return fault_set(why, ML_ERR_SYSTEM, "cannot find out where mlaunch's runtime lies");
     slash = strrchr(self.dli_fname, '/');
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
@@ -62,8 +64,8 @@ static int rdma_module_load(struct fault *why)
         return fault_set(why, ML_ERR_DEVICE, "%s is not of this mlaunch's build %s", path,
                          build_id);
     }
-    table = found;
-    watcher = (struct alloc_watcher){.add = table->memory_add, .drop = table->memory_drop};
+    opened.table = found;
+    watcher = (struct alloc_watcher){.add = found->memory_add, .drop = found->memory_drop};
     alloc_watch(&watcher);
     return 0;
 }
@@ -72,10 +74,10 @@ int rdma_module_open(const struct endpoint_table **out, struct fault *why)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&open_lock);
-    if (!table)
+    pthread_mutex_lock(&opened.lock);
+    if (!opened.table)
         rc = rdma_module_load(why);
-    *out = table;
-    pthread_mutex_unlock(&open_lock);
+    *out = opened.table;
+    pthread_mutex_unlock(&opened.lock);
     return rc;
 }

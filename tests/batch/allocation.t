@@ -24,12 +24,12 @@ done
 
 # An explicit list wins; a host outside the allocation is used, with a warning.
 export SLURM_JOB_NODELIST='n[1-2]' SLURM_TASKS_PER_NODE='2(x2)' SLURM_JOB_ID=7
-check_error 0 '^mlaunch: warning: --hosts: host x is not in the allocation \(Slurm job 7\): it is used all the same' \
+check_error 0 '^mlaunch: warning: --hosts: host x is outside the allocation \(Slurm job 7\); using it anyway' \
     "a host outside" "$MLAUNCH" --dry-run -H n1,x -- true
 check_match '^host 1: x ' "$OUT" "is used"
 check_no_match 'n2' "$OUT" "and no other"
 echo y slots=2 > "$T/hostfile"
-check_error 0 '^mlaunch: warning: .*hostfile: host y is not in the allocation \(Slurm job 7\): it is used all the same' \
+check_error 0 '^mlaunch: warning: .*hostfile: host y is outside the allocation \(Slurm job 7\); using it anyway' \
     "a host of a hostfile outside" "$MLAUNCH" --dry-run --hostfile "$T/hostfile" -- true
 check_match '^host 0: y ' "$OUT" "is used too"
 check "hosts inside" "$MLAUNCH" --dry-run -H n2 -- true
@@ -37,9 +37,9 @@ check_output "" "need no warning" cat "$ERR"
 check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent \
     "$MLAUNCH" --dry-run -- true
 check_match '^host 0: n1 \(SSH, 2 slots\)' "$OUT" "the plan says so"
-check_error 125 'SLURM_JOB_NODELIST: .n\[1-. is not understood' \
-    "a list that makes no sense" env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
-check_error 0 'SLURM_JOB_NODELIST: .n\[1-. is not understood; the hosts of --hosts are used' \
+check_error 125 'SLURM_JOB_NODELIST: cannot parse .n\[1-.' "a list that makes no sense" env \
+    SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
+check_error 0 'SLURM_JOB_NODELIST: cannot parse .n\[1-.; using the hosts of --hosts' \
     "does not stop hosts that are named" \
     env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" --dry-run -H a -- true
 done_testing

@@ -78,11 +78,11 @@ check_output 14 "--submit, SGE" batch sge --submit -- true
 fake bsub 'echo "Job <15> is submitted to queue <normal>."'
 check_output 15 "--submit, LSF" batch lsf --submit -- true
 fake bsub 'echo "Job not submitted"'
-check_error 125 "bsub took the job, but its answer is not understood: 'Job not submitted" \
+check_error 125 "bsub accepted the job, but its answer was not understood: 'Job not submitted" \
     "an odd answer" batch lsf --submit -- true
 fake sbatch 'echo "sbatch: error: no such partition" >&2; exit 3'
-check_error 125 "sbatch did not take the job: status 3" "a refusal" batch slurm --submit -- true
-check_error 125 "sbatch did not take the job: status 3" \
+check_error 125 "sbatch did not accept the job: status 3" "a refusal" batch slurm --submit -- true
+check_error 125 "sbatch did not accept the job: status 3" \
     "a refusal, where the caller ignores SIGCHLD" \
     env --ignore-signal=CHLD "PATH=$T/bin:$PATH" "$MLAUNCH" batch slurm --submit -- true
 check_match 'no such partition' "$ERR" "in the system's own words"
@@ -98,20 +98,20 @@ refused() {
         "$@") is refused" batch "$@"
     check_output "" "and nothing is printed" cat "$OUT"
 }
-refused 'for which batch system\? mlaunch batch slurm, pbs, lsf or sge \[OPTIONS\] PROGRAM'
-refused "'moab' is not slurm" moab -- true
-refused 'which program' slurm --nodes 2
+refused 'no batch system given: mlaunch batch slurm\|pbs\|lsf\|sge \[OPTIONS\] PROGRAM'
+refused "unknown batch system 'moab'" moab -- true
+refused 'no program given' slurm --nodes 2
 refused "--nodes: 'x' is not a whole number" slurm --nodes x -- true
-refused '--nodes lacks its value' slurm --nodes
-refused "--time: '1:2:3:4' is no time" slurm --time 1:2:3:4 -- true
-refused "--time: '0' is no time" slurm --time 0 -- true
+refused '--nodes needs a value' slurm --nodes
+refused "--time: '1:2:3:4' is not a time limit" slurm --time 1:2:3:4 -- true
+refused "--time: '0' is not a time limit" slurm --time 0 -- true
 refused "--job-name: 'a b': in a job script's head only" slurm --job-name 'a b' -- true
 refused "--partition: 'p.#PBS" pbs --partition $'p\n#PBS -e' -- true
-refused "--extra: '.*' holds a control character" slurm --extra $'a\nb' -- true
+refused "--extra: '.*' contains a control character" slurm --extra $'a\nb' -- true
 refused "has a line that begins with '#'" sge -- sh -c $'true\n#$ -q all.q'
-refused '--hostfil is not known; the nearest that is: --hostfile' slurm --hostfil x -- true
+refused 'unknown option --hostfil; did you mean --hostfile\?' slurm --hostfil x -- true
 refused "'x' is not a whole number" slurm -n x -- true
-refused "SGE's parallel environment decides" sge --nodes 2 -- true
+refused "the parallel environment of SGE decides" sge --nodes 2 -- true
 refused "only SGE has parallel environments" slurm --pe mpi -- true
 refused '--ntasks 2 is less than --nodes 3' slurm --nodes 3 --ntasks 2 -- true
 refused '--ntasks 9 is more than --nodes 2 times' slurm --nodes 2 --ntasks 9 --ntasks-per-node 4 \

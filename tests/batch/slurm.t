@@ -53,7 +53,8 @@ check "unless they may be" on_login salloc -Q -N 2 -n 2 "$MLAUNCH" --oversubscri
 check_error 125 "^mlaunch: error: host $N3: .*srun ended with status|^mlaunch: host $N3: srun ended with status 1 and started no agent" \
     "srun's own words about a host outside" on_login salloc -Q -w "$N1" "$MLAUNCH" \
     --agent-launcher srun -H "$N3" -- true
-check_error 0 "--hosts: host $N2 is not in the allocation \(Slurm job [0-9]+\): it is used all the same" "a host outside is a warning" \
+check_error 0 "--hosts: host $N2 is outside the allocation \(Slurm job [0-9]+\); using it anyway" \
+    "a host outside is a warning" \
     on_login salloc -Q -w "$N1" "$MLAUNCH" --dry-run -H "$N2" -- true
 check_error 125 "Invalid job id|has expired|Unable to confirm allocation" \
     "an allocation that is gone" on_login \

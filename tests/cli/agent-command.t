@@ -49,14 +49,13 @@ check_error 125 "host $H1: true ended with status 0 and started no agent" \
     "$MLAUNCH" --agent-command 'true {host}' -H "$H1" -- true
 check_error 125 "another build than this mlaunch" "an agent of another build" "$MLAUNCH" \
     --agent-command "sh -c 'exec \"\$1\" --build 0123456789abcdef' sh" -H "$H1" -- true
-check_error 125 "^mlaunch: error: --agent-command: .host. is not in it, so all 2 hosts" \
-    "a command for one place only" \
+check_error 125 "^mlaunch: error: --agent-command: .host. is missing, so the agents of all 2 hosts" "a command for one place only" \
     "$MLAUNCH" --agent-command 'cat' -H "$H1,$H2" -- true
-check_error 125 "^mlaunch: error: --agent-command: .* ends inside a quotation" "an open quote" \
+check_error 125 "^mlaunch: error: --agent-command: .* ends inside quotes" "an open quote" \
     "$MLAUNCH" --agent-command "cat 'a" -H "$H1" -- true
 check_error 125 "^mlaunch: error: --agent-launcher command needs --agent-command" "no command" \
     "$MLAUNCH" --agent-launcher command -H "$H1" -- true
-check_error 125 "^mlaunch: error: --agent-launcher srun: this is no Slurm job" "no Slurm" \
+check_error 125 "^mlaunch: error: --agent-launcher srun: this is not a Slurm job" "no Slurm" \
     "$MLAUNCH" --agent-launcher srun -H "$H1" -- true
 
 # The end of mlaunch, of the command and of a host, in mid-run.
@@ -162,7 +161,8 @@ check "kubectl exec" env PATH="$T/bin:$PATH" \
     "$MLAUNCH" --agent-command 'kubectl exec -i {host} -- ' -H web-0.ns -- true
 check_output "<exec><-i><web-0.ns><-->" "gets these" cat "$T/words.kubectl"
 for name in 'a b' 'a;b' '$(a)' "a'b" '-a'; do
-    check_error 125 "the host's name .* (can't hold|begins with)" "a host can't be named $name" \
+    check_error 125 "the host's name .* (must not contain|begins with)" \
+        "a host can't be named $name" \
         "$MLAUNCH" --agent-command 'true {host}' -H "$name" -- true
 done
 done_testing

@@ -143,7 +143,7 @@ refused '-b is larger than -e' -b 16 -e 8
 refused '--tune prints a table of its own' --tune --csv
 refused 'lat has one algorithm only' lat --tune
 refused 'a barrier has none' barrier --plot "$T/no.svg"
-refused 'error: --sise is not known' --sise=4
+refused 'error: unknown option --sise' --sise=4
 bench lat -n 1
 ends 2 "lat alone"
 check_match 'lat needs at least two ranks' "$ERR" "and why"

@@ -67,7 +67,7 @@ refused "a port that does not exist" '^mlaunch: host h0: m has no port 3, only 1
     '[null, "m:1", "m:3"]' "$x" "$y"
 refused "a port that leads elsewhere" \
     'host h0: .*bad.json says that m port 2 leads to host h1, but it is on one cable with x of host h2' '[null, "m:2", "m:1"]' "$x" "$y"
-refused "no port" "bad.json: hosts\[0\] \(h0\): rdma\[2\]: 'm:y' is not an RDMA device's name: behind the colon stands its port" \
+refused "no port" "bad.json: hosts\[0\] \(h0\): rdma\[2\]: 'm:y' is not the name of an RDMA device: the port after the colon must be port" \
     '[null, "m:1", "m:y"]' "$x" "$y"
 refused "with and without a port" 'rdma\[1\]: names m and m:2: give both a port' \
     '[null, ["m", "m:2"], "m:1"]' "$x" "$y"

@@ -27,10 +27,10 @@ check_output '[{"ssh": "a", "slots": 3},
 check_output 640 "… as private as the user wants it" stat -c %a "$T/private.json"
 check_error 125 'cannot write /nowhere/x.json: No such file' "a file that can't be written" \
     "$MLAUNCH" hosts -o /nowhere/x.json
-check_error 125 '-o lacks its value: -o FILE' "no file" "$MLAUNCH" hosts -o
-check_error 125 "mlaunch hosts: 'x' is one word too many" "a word" "$MLAUNCH" hosts x
-check_error 125 'has no option --prob; the nearest that it has: --probe' "a slip" "$MLAUNCH" hosts \
-    --prob
+check_error 125 '-o needs a value: -o FILE' "no file" "$MLAUNCH" hosts -o
+check_error 125 "mlaunch hosts: unexpected argument 'x'" "a word" "$MLAUNCH" hosts x
+check_error 125 'mlaunch hosts: unknown option --prob; did you mean --probe\?' "a slip" \
+    "$MLAUNCH" hosts --prob
 if grep -q '^#define HAVE_RDMA' "$BUILD/config.h"; then
     check_match '^RDMA: devices: found at the start; port: 2; GID index: what fits each pair best; MTU: 1024; queue pairs: UC$' \
         <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 --qp uc -- true) \

@@ -13,7 +13,7 @@ check_error 125 'host localhost: the agent ended with status 7' \
     "… where the caller ignores SIGCHLD" \
     env --ignore-signal=CHLD ODD=gone "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 \
     -- true
-check_error 125 'host localhost: what came is not a message of this protocol' \
+check_error 125 'host localhost: the data received is not a message of this protocol' \
     "it prints something else" odd garbage
 check_error 125 'host localhost: its mlaunch-agent is build 0{16}, this mlaunch is build' \
     "another build" odd build

@@ -28,14 +28,14 @@ check_no_match '.{101}' "$T/help" "no line of --help is wider than 100"
 check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk \
     "$MLAUNCH" --help
 
-refused 'which program\?'
-refused 'which program\?' run
-refused '--hostfil is not known; the nearest that is: --hostfile' --hostfil x prog
-refused '--mpi is not in this version' --mpi pmix prog
-refused 'mlaunch metrics is not in this version' metrics
+refused 'no program given'
+refused 'no program given' run
+refused 'unknown option --hostfil; did you mean --hostfile\?' --hostfil x prog
+refused '--mpi is not implemented in this version' --mpi pmix prog
+refused 'mlaunch metrics is not implemented in this version' metrics
 refused "'x' is not a whole number" -n x prog
-refused 'lacks its value: --hosts LIST' --hosts
-refused 'goes before the first program' a : --timeout 3 b
+refused 'needs a value: --hosts LIST' --hosts
+refused 'put it before the first program' a : --timeout 3 b
 refused 'have 1 slot; --oversubscribe' -H a:1 -n 2 prog
 refused 'have 4 slots; --oversubscribe' -H a:2,b:2 -n 5 prog
 refused "ranks are 0 to 1" -n 2 --stdin 2 prog
@@ -45,8 +45,7 @@ refused '/nonexistent: cannot be opened: No such file' --hostfile /nonexistent p
 printf '[{"ssh": "a"}, {"ssh": "b", "slots": 0}]' > "$T/hosts"
 refused 'hosts: hosts\[1\] \(b\): slots: 0 is not from 1' --hostfile "$T/hosts" prog
 printf '[defaults]\nnp = 2\ntimout = 3\n' > "$T/bad.ini"
-refused 'bad.ini line 3: timout is not known; the nearest that is: timeout' --config \
-    "$T/bad.ini" prog
+refused 'bad.ini line 3: unknown option timout; did you mean timeout\?' --config "$T/bad.ini" prog
 
 # Configuration: ours, below $XDG_CONFIG_HOME, and never the current directory's.
 mkdir -p "$XDG_CONFIG_HOME/mlaunch" "$T/here/.config/mlaunch" "$T/here/mlaunch"
@@ -77,6 +76,11 @@ check_error 0 '^mlaunch: warning: -x NOT_THERE' "an absent variable is a warning
 check_output "" "which -q silences" stderr_of plan -q -x NOT_THERE prog
 check_error 0 '^mlaunch: backend shm: all ranks are on one host' "-v says why this backend" plan \
     -v prog
+check_error 0 '^mlaunch: placement: 3 ranks on 2 of the 2 hosts \(--hosts\), dealt out host by host$' "-vv names the placement" \
+    plan -vv -H a,b -n 3 --map-by host prog
+check_match '^mlaunch: host a: its agent is started over SSH$' "$ERR" "… and the way to each host"
+check_error 0 '^mlaunch: backend tcp: chosen by --backend$' "… and who chose the backend" \
+    plan -vvv --backend tcp -H a,b -n 3 prog
 check_match '^    environment MLAUNCH_ALGO=ring$' <(MLAUNCH_ALGO=ring plan prog) \
     "MLAUNCH_ALGO is passed on"
 check "names with control characters are shown harmlessly" plan $'a\e[2Jb'

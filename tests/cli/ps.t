@@ -52,9 +52,9 @@ check_output True "the pids are the ranks'" ps_json \
     'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
 check_error 1 "no job 0nosuch-job" "ps of a job that isn't there" "$MLAUNCH" ps 0nosuch-job
 check_error 125 "needs a job's id" "--stacks of all" "$MLAUNCH" ps --stacks
-check_error 125 "no option --stakcs; the nearest that it has: --stacks" "a slip" "$MLAUNCH" ps \
-    --stakcs "$ID"
-check_error 125 "one word too many" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
+check_error 125 "unknown option --stakcs; did you mean --stacks\?" "a slip" "$MLAUNCH" ps --stakcs \
+    "$ID"
+check_error 125 "unexpected argument" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
 check "ps --stacks" "$MLAUNCH" ps "$ID" --stacks
 check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each process"
 check_match "nanosleep" "$OUT" "… and where it waits"
@@ -70,7 +70,7 @@ kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 # clean does not touch live jobs; kill ends them.
 run "$MLAUNCH" clean "$ID"
 check_output live "clean does nothing to a live job" ps_json 'job["state"]'
-check_error 1 "no job 0nosuch-job on this host; live jobs of yours there: .*$ID" \
+check_error 1 "no job 0nosuch-job on this host; your live jobs there: .*$ID" \
     "kill of a job that isn't there" \
     "$MLAUNCH" kill 0nosuch-job
 check_error 125 "which job" "kill of none" "$MLAUNCH" kill
@@ -116,9 +116,9 @@ check_output 0 "… and its processes" sh -c \
 check "a process of the same name lives" kill -0 "$same"
 check "a segment of another name is there" test -e "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 check_output live "a live job lives" ps_json 'job["state"]'
-check_output "nothing of job $dead is to be removed: it lives, or has left nothing" "clean again" \
+check_output "nothing to remove of job $dead: it is alive, or has left nothing" "clean again" \
     "$MLAUNCH" clean "$dead"
-check_output "nothing of job $ID is to be removed: it lives, or has left nothing" \
+check_output "nothing to remove of job $ID: it is alive, or has left nothing" \
     "clean of a live job" "$MLAUNCH" clean "$ID"
 check_output live "… which lives" ps_json 'job["state"]'
 kill "$same"

@@ -76,11 +76,11 @@ gone() (mkdir "$T/gone" && cd "$T/gone" && rmdir "$T/gone" && job "$@")
 run gone -n 1 -- pwd
 job_judge 0 "the caller's directory is gone" "mlaunch in a directory that is gone"
 check_match "^$HOME\$" "$OUT" "… then it is home"
-check_match "^mlaunch: warning: cannot tell this directory's path \(No such file or directory\): without --cwd ranks start at home$" "$ERR" \
+check_match "^mlaunch: warning: cannot find the path of this directory \(No such file or directory\); without --cwd, ranks start in the home directory$" "$ERR" \
     "… with a warning"
 run gone -n 1 --cwd etc -- pwd
 job_judge 125 "… and no --cwd counts from it" "mlaunch --cwd etc in a directory that is gone"
-check_match "^mlaunch: error: --cwd etc would count from this directory, which is gone " "$ERR" \
+check_match "^mlaunch: error: --cwd etc is relative to this directory, which was removed " "$ERR" \
     "… which a sentence says"
 
 # Ranks start with the default signal actions and mask. (Signals 32 and 33 are libc's own.)

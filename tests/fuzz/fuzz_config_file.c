@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < c.defaults.count; i++)
         if (!c.defaults.items[i].option || c.defaults.items[i].layer != 0)
             abort();
-    config_clear(&c);
+    config_file_clear(&c);
     free(text);
     return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beyond: rank 0 sends rank 1 a message of more than 4 GiB, out of a few MiB of memory that are mapped again and
- * again, and rank 1 gets it into such. Their length doesn't divide 4 GiB: had an offset lost its upper half, the bytes
- * that are written last would be those of another place. Status 1 if they are.
+ * beyond: rank 0 sends rank 1 a message of more than 4 GiB from a few MiB of memory that are mapped
+ * over and over, and rank 1 receives it into such memory. The length of the memory doesn't divide 4
+ * GiB, so if an offset lost its upper half, the bytes that are written last would be those of
+ * another place. Then the status is 1.
  */
 #include "common/mlaunch.h"
 
@@ -19,7 +20,7 @@ static unsigned char byte_of(size_t index)
     return (unsigned char)((index >> 12) * 37 + index * 11);
 }
 
-/* At least `total` bytes of addresses, `period` bytes of memory. */
+/* Maps `period` bytes of memory over and over, at `total` addresses or more. */
 static unsigned char *map_again_and_again(size_t period)
 {
     size_t room = (total / period + 1) * period;
@@ -37,7 +38,7 @@ static unsigned char *map_again_and_again(size_t period)
     return all == MAP_FAILED ? NULL : all;
 }
 
-/* Each place of the memory was written last by the last of the bytes that are mapped to it. */
+/* Each byte of the memory must be the last of those that are mapped to its place. */
 static size_t count_wrong(const unsigned char *memory, size_t period)
 {
     size_t wrong = 0;

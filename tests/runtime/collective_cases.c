@@ -49,7 +49,7 @@ static uint64_t draw(const struct collective_case *c, int rank, size_t i)
     return mix(i * 64 + (uint64_t)rank + 0x9e3779b97f4a7c15 * (c->seed + 1));
 }
 
-/* Byte i of rank's data; *word keeps what eight of them are cut from, for the next call. */
+/* Byte i of rank's data. *word keeps the eight bytes that it is cut from, for the next call. */
 static char draw_byte(const struct collective_case *c, int rank, size_t i, uint64_t *word)
 {
     if (i % 8 == 0)
@@ -57,7 +57,8 @@ static char draw_byte(const struct collective_case *c, int rank, size_t i, uint6
     return (char)(*word >> 8 * (i % 8));
 }
 
-/* A number that every float type holds, and whose sum or product over 64 ranks it holds too. */
+/* A number that every float type can represent, as it can the sum or product of those of 64
+ * ranks. */
 static double small_number(const struct collective_case *c, int rank, size_t i)
 {
     uint64_t r = draw(c, rank, i);
@@ -217,7 +218,7 @@ static uint64_t bool_reference(ml_op op, bool a, bool b)
     return op == ML_PROD || op == ML_MIN || op == ML_AND ? a && b : a || b;
 }
 
-/* Whether element `i` of the whole vector is `is` (one element). */
+/* True if element `i` of the whole vector is `is` (one element). */
 static bool reduced_ok(const struct subject *s, const struct collective_case *c, size_t i,
                        const char *is)
 {
@@ -270,9 +271,9 @@ static bool reduced_ok(const struct subject *s, const struct collective_case *c,
 
 struct buffers {
     char *in, *out;           /* where the call works */
-    size_t in_size, out_size; /* 0: this rank's role doesn't use it */
+    size_t in_size, out_size; /* 0: this rank does not use it in its role */
     char *in_room, *out_room; /* owned */
-    char *in_copy;            /* of in, to see that it stays */
+    char *in_copy;            /* of in, to check that it does not change */
     bool is_shared;           /* in lies in out */
 };
 
@@ -402,7 +403,7 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
         return s->gather(s->group, in, out, c->count, c->root);
     case CASE_SCATTER:
         return s->scatter(s->group, in, out, c->count, c->root);
-    case CASE_SENDRECV: /* round a ring whose step is the root's number; 0: with oneself */
+    case CASE_SENDRECV: /* around a ring whose step is the root's number; 0: with itself */
         return s->sendrecv(s->group, in, c->count, (s->rank + c->root) % n, out, c->count,
                            (s->rank - c->root + n) % n);
     default:
@@ -410,7 +411,7 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
     }
 }
 
-/* Whether out's bytes [at, at + count) are rank's from `first` on. */
+/* True if out's bytes [at, at + count) are rank's from `first` on. */
 static bool bytes_ok(const struct collective_case *c, const char *out, size_t at, int rank,
                      size_t first, size_t count)
 {
@@ -456,7 +457,7 @@ static bool result_ok(const struct subject *s, const struct collective_case *c,
         return true;
     if (c->call > CASE_REDUCE)
         return moved_ok(s, c, b);
-    if (s->size == 1) /* nothing to reduce: a copy, a bool's too */
+    if (s->size == 1) /* nothing is reduced, so even a bool is copied as it is */
         return memcmp(b->out, b->in_copy, b->out_size) == 0;
     for (size_t i = 0; b->out_size && i < c->count; i++) {
         *wrong = i;
@@ -528,7 +529,7 @@ static uint64_t hash(const char *p, size_t size)
     return h;
 }
 
-/* Any bits but a float's NaNs and infinities. */
+/* Any bits but those of a float's NaNs and infinities. */
 static void fill_rough(const struct subject *s, const struct collective_case *c, char *buf)
 {
     for (size_t i = 0; i < c->count * components(c); i++) {

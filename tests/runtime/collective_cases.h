@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collective_cases.h: every collective call against a plain reference, which each rank computes for
- * itself from inputs that it knows of all ranks. Used on the real library (collectives.c) and on
- * the algorithms alone (tests/unit/runtime/collective/test_collectives.c).
+ * collective_cases.h: compares every collective call with a plain reference, which each rank
+ * computes itself, because it knows the inputs of all ranks. Used on the real library
+ * (collectives.c) and on the algorithms alone (tests/unit/runtime/collective/test_collectives.c).
  */
 #ifndef TESTS_RUNTIME_COLLECTIVE_CASES_H
 #define TESTS_RUNTIME_COLLECTIVE_CASES_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is tested: the calls of mlaunch.h, or something with the same arguments. */
+/* The functions under test: the calls of mlaunch.h, or others with the same arguments. */
 struct subject {
     ml_group *group;
     int rank, size;
@@ -27,7 +27,7 @@ struct subject {
     int (*sendrecv)(ml_group *, const void *, size_t, int, void *, size_t, int); /* may be NULL */
     int (*barrier)(ml_group *);
     const char *(*error)(void);
-    int (*alloc)(size_t, void **); /* the buffers'; NULL: malloc and free */
+    int (*alloc)(size_t, void **); /* for the buffers; NULL: malloc and free */
     void (*free)(void *);
 };
 
@@ -62,14 +62,15 @@ struct collective_case {
     unsigned seed; /* of the inputs */
 };
 
-/* Runs one case on this rank (all ranks run the same). Returns 0; 1: wrong, a line on stderr says
- * what; -1: the call failed, the group is no longer usable. */
+/* Runs one case on this rank; all ranks run the same. Returns 0; 1: the result is wrong, as a line
+ * on stderr says; -1: the call failed, and the group is no longer usable. */
 int case_run(const struct subject *s, const struct collective_case *c);
 
-/* Whether all ranks and two runs get the same bits of sums and products of floats of any size. */
+/* True if all ranks get the same bits, twice, for sums and products of floats of any size. */
 int case_same_bits(const struct subject *s, const struct collective_case *c);
 
-/* A case drawn from `state` (advanced): the same on every rank that starts with the same state. */
+/* Draws a case from `state`, and advances it. Ranks that start with the same state draw the same
+ * case. */
 struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes);
 
 bool case_is_valid(ml_type type, ml_op op);

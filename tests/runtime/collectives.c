@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives [--long | --huge | [--alloc] [--started] --random SEED CASES]: one rank's program: all collectives, types
- * and ops, of many sizes, in place and not, against a plain reference; with --alloc in memory of ml_alloc, with
- * --started in both forms, blocking and started, mixed with others in flight. A line on stderr for each failing case,
- * rank 0's summary on stdout; status 1 if anything failed on any rank.
+ * collectives [--long | --huge | [--alloc] [--started] --random SEED CASES]: the program of one
+ * rank. It compares all collectives, types and operations, with many sizes, in place and not, with
+ * a plain reference. With --alloc, buffers are in memory of ml_alloc; with --started, calls are
+ * made in both forms, blocking and started, beside others in flight. Each failing case is a line on
+ * stderr, and rank 0 prints a summary; the status is 1 if anything failed on any rank.
  */
 #include "tests/runtime/collective_cases.h"
 #include "tests/runtime/started_calls.h"
@@ -26,7 +27,8 @@ static void count_result(int rc)
     run.failures += (unsigned long)rc;
 }
 
-/* Large ones apart or in place; others both ways, and with --long in all four, else in one of the rest. */
+/* Places to test: apart or in place for large sizes; both for others, and with --long all four,
+ * else one of the rest. */
 static bool is_chosen(enum case_place place, size_t count, int number)
 {
     if (count > 100000)
@@ -106,7 +108,7 @@ static void random_cases(uint64_t seed, long cases)
     }
 }
 
-/* Beyond 4 GiB, where a count of bytes in 32 bits would end. */
+/* Beyond 4 GiB, where a 32-bit count of bytes overflows. */
 static void huge_cases(void)
 {
     const size_t size = ((size_t)4 << 30) + 12345,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in
-# place and not, misaligned, the same bits on all ranks; and sequences of random calls.
+# Collectives × types × operations × sizes × ranks × backends against a plain reference
+# (collectives.c): in place and not, misaligned, the same bits on all ranks; and sequences of random
+# calls.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
@@ -13,7 +14,7 @@ if is_long; then
     cases=2000
 fi
 
-# calls NAME MLAUNCH-OPTION… -- ARGUMENT…: no failure on any rank.
+# calls NAME MLAUNCH-OPTION… -- ARGUMENT…: checks that nothing fails on any rank.
 calls() {
     local name=$1
     shift
@@ -33,7 +34,7 @@ for n in 1 2 3 4 7; do
         --program "${long[@]}"
 done
 
-# The algorithms that the table keeps for larger groups.
+# The algorithms that the table chooses for larger groups only.
 export MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct,reduce_scatter:direct
 calls "shm, 4 ranks, other algorithms" -n 4 --oversubscribe --output raw --backend shm -- --program
 export MLAUNCH_ALGO=all_reduce:flat,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat

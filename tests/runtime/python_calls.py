@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One rank's program: every call of the Python module, on buffers of every kind that is at hand."""
+"""The program of one rank: makes every call of the Python module, on all kinds of buffers."""
 import array
 import ctypes
 import sys
@@ -131,7 +131,7 @@ def slips(w):
     refused(bad, "xor makes no sense for float64", w.all_reduce, a, op=mlaunch.XOR)
     refused(bad, "out: 8 bytes, 16 needed", w.all_reduce, a, array.array("d", [0]))
     refused(bad, "no type 99", w.all_reduce, a, type=99)
-    refused(bad, "3 bytes are no whole number of elements of 2", w.all_reduce, bytearray(3),
+    refused(bad, "3 bytes are not a whole number of 2-byte elements", w.all_reduce, bytearray(3),
             type=mlaunch.FLOAT16)
     refused(bad, "out: 5 bytes", w.all_gather, b"ab", bytearray(5))
     refused(bad, "the group has ranks", w.broadcast, a, root=99)

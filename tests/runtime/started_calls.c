@@ -7,7 +7,7 @@
 
 enum { COMPANIONS = 12, COUNT_MOST = 40000 };
 
-/* A call beside the one that is tested: a sum over all ranks, or messages around the ring. */
+/* A call made beside the one under test: a sum over all ranks, or messages around the ring. */
 struct companion {
     ml_request *first, *second; /* the second of a ring: the send, or NULL */
     int64_t *in, *out;
@@ -32,7 +32,7 @@ static unsigned draw(uint64_t *state, unsigned below)
 /* --- companions --------------------------------------------------------------------------------
  */
 
-/* In error the group is broken: the case that is tested will say so too. */
+/* An error breaks the group, so the case under test will fail too. */
 static void companion_wait(struct companion *c)
 {
     int rc, second;
@@ -63,7 +63,7 @@ static void companion_sum(struct companion *c)
         started.failures++;
 }
 
-/* Receives before or after it sends: that is each rank's own affair. */
+/* Each rank decides by itself whether it receives before it sends. */
 static void companion_ring(struct companion *c)
 {
     int right = (started.rank + 1) % started.size;

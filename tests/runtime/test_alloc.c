@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_alloc.c: ml_alloc and ml_free: at any time, by any thread, in forked children, and as every call's buffer. */
+/* test_alloc.c: ml_alloc and ml_free, at any time, in any thread, in forked children, and as the
+ * buffers of every call. */
 #include "tests/runtime/test_job.h"
 
 #include <pthread.h>
@@ -25,7 +26,8 @@ static unsigned char *take(size_t size)
     return memory;
 }
 
-/* Memory from before ml_init is used in two generations, and is there after the last ml_finalize. */
+/* Memory from before ml_init can be used in two generations, and still exists after the last
+ * ml_finalize. */
 static void generations(struct job *j, int rank)
 {
     size_t size = (1 << 20) + 13;
@@ -82,7 +84,7 @@ static void test_arguments(void **state)
     ml_free(b);
 }
 
-/* A child finds what the parent had, and gives it back without harm to the parent's. */
+/* A child sees its parent's memory and frees it without harm to the parent. */
 static void forks(struct job *j, int rank)
 {
     unsigned char *memory = take(100);

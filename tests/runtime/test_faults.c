@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_faults.c: death, departure, mismatched calls, stalls and aborts, seen by those who remain. */
+/* test_faults.c: death, departure, mismatched calls, stalls and aborts, as the remaining ranks see
+ * them. */
 #include "tests/runtime/test_job.h"
 
 #include <sched.h>
@@ -19,7 +20,8 @@ static const struct job_config all_shm = {.size = 4};
 static const struct job_config all_tcp = {.size = 4, .backend = "tcp", .local_net = true};
 static const struct job_config mixed = {.size = 4, .hosts = 2, .backend = "tcp"};
 
-/* The ranks' own calls, one of which never comes: the group breaks for all, for good. */
+/* Each rank makes calls of its own, one of which never matches: the group breaks for all ranks, for
+ * good. */
 static void expect_broken(ml_group *w, int code, const char *part)
 {
     char first[512];
@@ -84,8 +86,8 @@ static void test_killed(void **state)
     kill_one(&mixed);
 }
 
-/* Only rank 1 needs the dead one; 0 and 3 hear of it from rank 1's error. A forked child of the dead rank
- * holds its descriptors open for a while. */
+/* Only rank 1 needs the dead rank; ranks 0 and 3 learn of its death from rank 1's error. A forked
+ * child of the dead rank holds its descriptors open for a while. */
 static void chain(struct job *j, int rank)
 {
     char buf[8] = "";
@@ -115,7 +117,7 @@ static void test_exit_without_finalize(void **state)
     job_do(&all_tcp, chain);
 }
 
-/* A sender that dies amid a large message; a receiver that dies amid one. */
+/* A sender dies in the middle of a large message; so does a receiver. */
 static void half_a_message(struct job *j, int rank)
 {
     size_t size = 64 << 20;
@@ -172,7 +174,7 @@ static void test_half_a_message(void **state)
     die_amid(&all_tcp);
 }
 
-/* Who has left in good order is missed by whoever still wants something of it. */
+/* A rank that has left in good order is reported to a rank that still needs it. */
 static void left(struct job *j, int rank)
 {
     char byte;
@@ -195,7 +197,8 @@ static void test_left(void **state)
     job_do(&all_tcp, left);
 }
 
-/* The last calls of a job: nobody who got what it needed may fail because others are gone already. */
+/* The last calls of a job: a rank that has got what it needs must not fail because others have
+ * already left. */
 static void last_call(struct job *j, int rank)
 {
     int v = rank;
@@ -218,7 +221,7 @@ static void test_last_call(void **state)
     job_do(&mixed, last_call);
 }
 
-/* Calls that don't fit: everybody gets the same sentence, with both calls in it. */
+/* Calls that differ: every rank gets the same sentence, which names both calls. */
 static void other_count(struct job *j, int rank)
 {
     float v[8] = {0};
@@ -231,7 +234,7 @@ static void other_count(struct job *j, int rank)
     expect_broken(w, ML_ERR_MISMATCH, "all_reduce of 8 float32 (sum)");
 }
 
-/* A call without bytes is a call. */
+/* A call without bytes must match, too. */
 static void zero_count(struct job *j, int rank)
 {
     float v[8] = {0};
@@ -259,7 +262,7 @@ static void other_call(struct job *j, int rank)
     expect_broken(w, ML_ERR_MISMATCH, "barrier");
 }
 
-/* Roots that wait for each other never meet a message: the coordinator compares. */
+/* Roots that wait for each other never see a message: the coordinator compares their calls. */
 static void other_root(struct job *j, int rank)
 {
     char v = 0, all[2];
@@ -285,13 +288,13 @@ static void other_size(struct job *j, int rank)
     else if (rank == 1)
         rc = ml_recv(w, v, 11, 0);
     REQUIRE(rc == (rank == 1 ? ML_ERR_MISMATCH : 0));
-    /* The others make another call, and hear of it there. */
+    /* The others make another call, and learn of it there. */
     REQUIRE(ml_barrier(w) == ML_ERR_MISMATCH);
     REQUIRE_TEXT(ml_error(), "message of 10 bytes");
     expect_broken(w, ML_ERR_MISMATCH, "message of 11 bytes");
 }
 
-/* A message that is waited for where everybody else meets. */
+/* One rank waits for a message while all others are in a collective call. */
 static void message_and_barrier(struct job *j, int rank)
 {
     char v[64] = {0};
@@ -321,7 +324,7 @@ static void test_mismatch(void **state)
     job_do(&pair, other_root);
 }
 
-/* A rank that is late is waited for, asleep, and reported once. */
+/* Ranks wait, asleep, for a rank that is late, which is reported once. */
 static void late(struct job *j, int rank)
 {
     int64_t begin;
@@ -382,7 +385,7 @@ static void test_abort(void **state)
     job_close(&j);
 }
 
-/* Signals of the program's own, all the time, with handlers that don't restart calls. */
+/* The program gets signals of its own all the time, and its handlers don't restart system calls. */
 static void on_signal(int number)
 {
     (void)number;

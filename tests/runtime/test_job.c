@@ -73,7 +73,7 @@ void job_dir(const struct job *j, int host, char path[PATH_MAX])
         abort();
 }
 
-/* --- the coordinator's process ------------------------------------------------------------------ */
+/* --- the coordinator's process --------------------------------------------------------------- */
 
 struct exit_note {
     int rank;
@@ -180,7 +180,7 @@ static void start_coordinator(struct job *j, char where[ADDRESS_TEXT])
     j->exits = notes[1];
 }
 
-/* --- the job ------------------------------------------------------------------------------------ */
+/* --- the job --------------------------------------------------------------------------------- */
 
 static void write_job_files(const struct job *j, const char *coordinator)
 {
@@ -277,7 +277,7 @@ int job_wait(struct job *j, int rank)
     struct pollfd p;
     pid_t pid = j->pids[rank];
 
-    /* Not waitpid alone: a rank that hangs must become a failure. */
+    /* Not waitpid alone, so that a rank that hangs becomes a failure. */
     pidfd = (int)syscall(434 /* pidfd_open */, pid, 0);
     p = (struct pollfd){.fd = pidfd, .events = POLLIN};
     if (pidfd >= 0 && poll(&p, 1, clock_left_ms(deadline)) == 0) {
@@ -308,7 +308,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
-/* Nothing but the files that stay with the job: no FIFOs, no shared memory. */
+/* The directory holds nothing but the files that stay with the job: no FIFOs, no shared memory. */
 static void check_leftovers(const struct job *j)
 {
     DIR *d = opendir("/dev/shm");

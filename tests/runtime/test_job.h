@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_job.h: a job without a launcher: job directories, a coordinator in a process of its own, and forked
- * ranks that use the library as programs do. Hosts are made up: all are this machine.
+ * test_job.h: a job without a launcher: its directories, a coordinator in a process of its own, and
+ * forked ranks that use the library as programs do. The hosts are made up: all of them are this
+ * machine.
  */
 #ifndef TESTS_RUNTIME_TEST_JOB_H
 #define TESTS_RUNTIME_TEST_JOB_H
@@ -28,7 +29,7 @@ struct job_config {
     int starting_port;   /* default 0: any */
 };
 
-/* What the coordinator had to report; shared with its process. */
+/* What the coordinator reported. In memory that is shared with its process. */
 struct job_seen {
     int abort_rank, abort_status, stalls, refused;
     int met; /* job_meet */
@@ -45,7 +46,7 @@ struct job {
     struct job_seen *seen;
 };
 
-/* In the ranks: whatever is wrong ends the rank with a line on stderr. */
+/* For ranks: a condition that is not true ends the rank with a line on stderr. */
 #define REQUIRE(condition)                                                                         \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -59,7 +60,7 @@ void require_text(const char *file, int line, const char *text, const char *part
 
 typedef void rank_fn(struct job *j, int rank);
 
-/* In the test program; failures are cmocka's. */
+/* For the test program. Failures are cmocka's. */
 void job_open(struct job *j, const struct job_config *config);
 void job_spawn(struct job *j, int rank, rank_fn *fn);
 int job_wait(struct job *j, int rank);    /* as waitpid's status; tells the coordinator */
@@ -69,11 +70,13 @@ void job_close(struct job *j);            /* fails if anything is left behind */
 /* open, run, close */
 void job_do(const struct job_config *config, rank_fn *fn);
 
-/* In the ranks: returns once all have called it, without the library. What the coordinator says may overtake a
- * rank that is still in an earlier call; before a rank breaks the group, all others must be past that. */
+/* For ranks: returns once all ranks have called it; does not use the library. News from the
+ * coordinator may overtake a rank that is still in an earlier call, so before a rank breaks the
+ * group, all others must be past that call. */
 void job_meet(const struct job *j);
 
-/* Milliseconds of some clock, and of this process's processor time; computes that long; a directory's path. */
+/* Milliseconds of some clock, and of this process's processor time; computes that long; a
+ * directory's path. */
 int64_t job_now_ms(void);
 int64_t job_processor_ms(void);
 void job_be_busy(int ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mapped.c: all_reduce of long vectors in memory of ml_alloc, which ranks of a host read in each other's memory: when they
- * do, when they can't, and what becomes of the memory. */
+/* test_mapped.c: all_reduce of long vectors in memory of ml_alloc, which ranks of a host read in
+ * each other's memory: when they do so, when they can't, and what happens to the memory. */
 #include "tests/runtime/test_job.h"
 
 #include <dirent.h>
@@ -37,7 +37,7 @@ static float *take(size_t count)
     return memory;
 }
 
-/* How many pieces of others' memory are mapped here. */
+/* How many pieces of other processes' memory are mapped here. */
 static int views(void)
 {
     char line[512];
@@ -51,7 +51,7 @@ static int views(void)
     return n;
 }
 
-/* This process's file of its ml_alloc memory; -1: it has none. */
+/* The file of this process's ml_alloc memory; -1: there is none. */
 static int find_file(void)
 {
     struct dirent *e;
@@ -78,7 +78,7 @@ static long pages_in_file(void)
     return (long)st.st_blocks;
 }
 
-/* Not to be summed exactly: the order of ranks shows in the bits. */
+/* Values whose sums are rounded, so that the order of ranks shows in the bits. */
 static float operand(int rank, size_t i, unsigned seed)
 {
     return (float)((i * 2654435761u + (unsigned)rank * 40503u + seed * 97u) % 100003u) / 7.0f;
@@ -109,7 +109,7 @@ static void check(const float *v, size_t count, int ranks, unsigned seed)
     }
 }
 
-/* in == out or not; any call's result is as the ranks' order has it. */
+/* The result has the bits that the order of ranks gives, in place or not. */
 static void sum(ml_group *g, float *in, float *out, size_t count, unsigned seed)
 {
     fill(in, count, ml_rank(g), seed);
@@ -155,7 +155,7 @@ static void test_places(void **state)
     job_do(&four, places);
 }
 
-/* Types, and their sizes: elements of 1 and 8 bytes, at odd addresses. */
+/* Elements of 1 and of 8 bytes, at odd addresses. */
 static void types(struct job *j, int rank)
 {
     size_t size = 1000003;
@@ -191,8 +191,9 @@ static void test_types(void **state)
     job_do(&three, types);
 }
 
-/* Freed and allocated again, mostly at the same address: other memory. What is freed is free at once, though the others
- * have it mapped, and not all that was ever mapped stays so. */
+/* Memory that is freed and allocated again, mostly at the same address, is other memory. Freed
+ * memory is free at once, even though the others have it mapped, and not everything that was ever
+ * mapped stays mapped. */
 static void turnover(struct job *j, int rank)
 {
     enum { TURNS = 60, KEPT = 40 };
@@ -233,7 +234,7 @@ static void test_turnover(void **state)
     job_do(&three, turnover);
 }
 
-/* Groups in turn, and pairs that work at the same time as others. */
+/* Groups used in turn, and pairs that work at the same time as others. */
 static void groups(struct job *j, int rank)
 {
     float *a = take(COUNT), *b = take(COUNT);
@@ -302,7 +303,7 @@ static void test_threads(void **state)
 /* --- when they can't ---------------------------------------------------------------------------
  */
 
-/* The calls right, and nobody has mapped anything. */
+/* The result is right, and no rank has mapped anything. */
 static void sum_through_cells(float *in, float *out)
 {
     ml_group *w;
@@ -314,7 +315,7 @@ static void sum_through_cells(float *in, float *out)
     REQUIRE(ml_finalize() == 0);
 }
 
-/* Memory of ml_alloc at some ranks only; or for one of the two vectors. */
+/* Memory of ml_alloc on some ranks only, or for only one of the two vectors. */
 static void mixed_memory(struct job *j, int rank)
 {
     float *mine = take(COUNT), *other = rank % 2 ? take(COUNT) : malloc(COUNT * sizeof(float));
@@ -326,7 +327,7 @@ static void mixed_memory(struct job *j, int rank)
     REQUIRE(ml_init(&w) == 0);
     sum(w, mine, other, COUNT, 1);
     REQUIRE(views() == 0);
-    sum(w, mine, mine, COUNT, 2); /* from one call to the next all can */
+    sum(w, mine, mine, COUNT, 2); /* from this call on all can */
     REQUIRE(views() > 0);
     sum(w, mine, other, COUNT, 3);
     REQUIRE(ml_finalize() == 0);
@@ -344,7 +345,8 @@ static void test_mixed_memory(void **state)
     job_do(&four, mixed_memory);
 }
 
-/* From now on the kernel refuses that call, if its second argument is `second`, or any if that is -1. */
+/* From now on the kernel refuses that call if its second argument is `second`; always if that is
+ * -1. */
 static void forbid(int call, int second)
 {
     struct sock_filter program[] = {
@@ -361,7 +363,7 @@ static void forbid(int call, int second)
     REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
 }
 
-/* One rank may not look into the others: all go the other way. */
+/* One rank may not map the others' memory: all of them use cells. */
 static void forbidden_to_one(struct job *j, int rank)
 {
     float *a = take(COUNT), *b = take(COUNT);
@@ -374,7 +376,7 @@ static void forbidden_to_one(struct job *j, int rank)
     ml_free(b);
 }
 
-/* No such files at all: memory as ever. */
+/* Such files can't be made at all: plain memory is used. */
 static void forbidden_to_make(struct job *j, int rank)
 {
     float *a, *b;
@@ -391,7 +393,7 @@ static void forbidden_to_make(struct job *j, int rank)
     ml_free(b);
 }
 
-/* Where a file may not be larger: to try would be SIGXFSZ. */
+/* Files must be smaller than that: a larger one would raise SIGXFSZ. */
 static void limited(struct job *j, int rank)
 {
     struct rlimit limit = {1 << 30, 1 << 30};
@@ -414,7 +416,7 @@ static void test_forbidden(void **state)
     job_do(&two, limited);
 }
 
-/* A program that closes what it doesn't know, and opens files of its own there. */
+/* A program closes descriptors that it doesn't know, and opens files of its own in their place. */
 static void closed(struct job *j, int rank)
 {
     float *a = take(COUNT), *b, *c;
@@ -452,7 +454,8 @@ static void test_closed(void **state)
 /* --- what becomes of the memory ----------------------------------------------------------------
  */
 
-/* A child shares what there is; what it frees is not its parent's loss, and what it allocates its own. */
+/* A child shares the memory that there is. What it frees is not lost to its parent, and what it
+ * allocates is its own. */
 static void forks(struct job *j, int rank)
 {
     float *a = take(COUNT), *b = take(COUNT);
@@ -494,7 +497,7 @@ static void test_forks(void **state)
     job_do(&three, forks);
 }
 
-/* What the program has locked or made read-only is free as well once it is given back. */
+/* Memory that the program has locked or made read-only is free, too, once it is given back. */
 static void locked(struct job *j, int rank)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -516,7 +519,7 @@ static void test_locked(void **state)
     job_do(&two, locked);
 }
 
-/* Killed amid a call; the others free their memory at once. */
+/* A rank is killed in the middle of a call; the others free their memory at once. */
 static void killed(struct job *j, int rank)
 {
     size_t count = 4 << 20;
@@ -554,7 +557,8 @@ static void kill_amid(const struct job_config *config)
     job_close(&j);
 }
 
-/* Another count, another call, memory or not: both calls are named, and nobody is left. */
+/* Another count, another call, with such memory or without: the sentence names both calls, and no
+ * rank hangs. */
 static void mismatched(struct job *j, int rank)
 {
     float *a = take(COUNT), *plain = calloc(COUNT, sizeof(float));
@@ -586,7 +590,7 @@ static void mismatched(struct job *j, int rank)
     free(plain);
 }
 
-/* A late rank is waited for, asleep. */
+/* Ranks wait, asleep, for a late rank. */
 static void late(struct job *j, int rank)
 {
     float *a = take(COUNT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_messages.c: point-to-point calls over every kind of link, in every pattern that programs use. */
+/* test_messages.c: point-to-point calls over every kind of link, in every pattern that programs
+ * use. */
 #include "tests/runtime/test_job.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static void check(const unsigned char *at, size_t size, unsigned seed)
         REQUIRE(at[i] == (unsigned char)(seed * 31 + i * 7 + (i >> 8)));
 }
 
-/* Everybody passes blocks of every interesting size around a ring, at odd addresses. */
+/* All ranks pass blocks of every interesting size around a ring, at odd addresses. */
 static void ring(struct job *j, int rank)
 {
     static const size_t sizes[] = {0,
@@ -82,7 +83,7 @@ static void test_ring(void **state)
 }
 
 #if defined(SYS_process_vm_readv)
-/* Where the kernel forbids to read another process's memory, as in some containers. */
+/* The kernel forbids reading another process's memory, as in some containers. */
 static void forbid_reading(void)
 {
     struct sock_filter program[] = {
@@ -124,7 +125,8 @@ static void test_forbidden(void **state)
 }
 #endif
 
-/* Many small ones at once, without the receiver's help as far as there is room; then in order. */
+/* Many small messages at once, without the receiver's help as long as there is room; then in
+ * order. */
 static void burst(struct job *j, int rank)
 {
     unsigned char buf[300];
@@ -153,10 +155,10 @@ static void test_burst(void **state)
     job_do(&tcp_pair, burst);
 }
 
-/* One-sided ends: who has sent may leave at once, and its message still arrives. */
+/* A rank that has sent may leave at once, and its message still arrives. */
 static void send_and_leave(struct job *j, int rank)
 {
-    size_t size = 8000; /* longer ones may be waited for */
+    size_t size = 8000; /* ml_send may wait with longer messages */
     unsigned char *buf = malloc(size);
     ml_group *w;
 
@@ -168,7 +170,7 @@ static void send_and_leave(struct job *j, int rank)
     } else {
         char path[PATH_MAX];
 
-        /* Until the sender has left. */
+        /* Wait until the sender has left. */
         job_dir(j, 0, path);
         strcat(path, "/rank.0.bell.1.0");
         while (access(path, F_OK) == 0)
@@ -222,7 +224,7 @@ static void test_self(void **state)
     job_do(&one, self);
 }
 
-/* In place, with nobody, different sizes each way. */
+/* In place, with ML_NOBODY, with different sizes each way. */
 static void shapes(struct job *j, int rank)
 {
     unsigned char *a = malloc(3 << 20), *b = malloc(3 << 20);
@@ -259,7 +261,7 @@ static void test_shapes(void **state)
     job_do(&tcp_pair, shapes);
 }
 
-/* Sums of whole numbers over mixed links, many ranks for few processors, sleepers included. */
+/* Sums of integers over mixed links, with more ranks than processors, so that some sleep. */
 static void sums(struct job *j, int rank)
 {
     int n = j->config.size;

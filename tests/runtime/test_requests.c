@@ -28,7 +28,7 @@ static const struct job_config mixed = {.size = 4, .hosts = 2, .backend = "tcp"}
 static const struct job_config *const pairs[] = {&shm_pair, &tcp_pair};
 static const struct job_config *const fours[] = {&shm_four, &tcp_four, &mixed};
 
-/* For the ranks to tell each other something outside of the library. */
+/* A way for ranks to tell each other something without the library. */
 static int told[2];
 
 static void tell(void)
@@ -49,14 +49,14 @@ static void fill(int64_t *v, size_t count, int64_t seed)
         v[i] = seed + (int64_t)i;
 }
 
-/* What fill has made, `times` times, with seeds that are `sum` together. */
+/* Checks what fill() made, summed over `times` buffers whose seeds add up to `sum`. */
 static void check(const int64_t *v, size_t count, int64_t sum, int64_t times)
 {
     for (size_t i = 0; i < count; i++)
         REQUIRE(v[i] == sum + times * (int64_t)i);
 }
 
-/* The library's, in this process. */
+/* How many threads of the library this process has. */
 static int threads_of_ours(void)
 {
     char path[64], name[32];
@@ -81,8 +81,8 @@ static int threads_of_ours(void)
 /* --- overlap -----------------------------------------------------------------------------------
  */
 
-/* Rank 0 starts and then makes no call at all until the others have the whole result: only its thread can
- * have done rank 0's part. */
+/* Rank 0 starts a call and then makes no call until the others have the whole result: only its
+ * thread can have done rank 0's part. */
 static void overlap(struct job *j, int rank)
 {
     const size_t count = (64 << 20) / sizeof(int64_t);
@@ -106,7 +106,7 @@ static void overlap(struct job *j, int rank)
     }
     check(v, count, n * (n - 1) / 2, n);
     REQUIRE(ml_finalize() == 0);
-    while (threads_of_ours() > 0) /* who was joined may be seen for a moment longer */
+    while (threads_of_ours() > 0) /* a joined thread may be visible for a moment longer */
         sched_yield();
     free(v);
 }
@@ -126,7 +126,7 @@ static void test_overlap(void **state)
 
 enum { LONG = 3 << 20 };
 
-/* Everybody receives before it sends, in all four forms. */
+/* All ranks receive before they send, in all four forms. */
 static void crossing(struct job *j, int rank)
 {
     char *out = malloc(LONG), *in = malloc(LONG);
@@ -163,8 +163,8 @@ static void crossing(struct job *j, int rank)
     free(in);
 }
 
-/* Rank 0 waits for 1 first, but 1 sends only when 0 has what comes from 2, which 0 starts to receive
- * last: while the first is under way, and asleep. */
+/* Rank 0 waits for rank 1 first; but rank 1 sends only when rank 0 has the message from rank 2,
+ * whose receive rank 0 starts last, while the first one is under way and asleep. */
 static void other_order(struct job *j, int rank)
 {
     char a[100], *b = malloc(LONG);
@@ -196,7 +196,7 @@ static void other_order(struct job *j, int rank)
     free(b);
 }
 
-/* Between two ranks, and one way, in order, whatever is waited for first. */
+/* Messages between two ranks in one direction arrive in order, whichever is waited for first. */
 static void many(struct job *j, int rank)
 {
     enum { MANY = 300 };
@@ -271,7 +271,7 @@ static void test_self(void **state)
 /* --- order -------------------------------------------------------------------------------------
  */
 
-/* Buckets one behind the other, blocking calls among them, on two groups at the same time. */
+/* Buckets one after the other, with blocking calls among them, on two groups at the same time. */
 static void buckets(struct job *j, int rank)
 {
     enum { BUCKETS = 20 };
@@ -287,7 +287,7 @@ static void buckets(struct job *j, int rank)
         REQUIRE(ml_start_all_reduce(w, v + i * count, v + i * count, count - i, ML_INT64, ML_SUM,
                                     &r[i]) == 0);
     }
-    REQUIRE(ml_split(w, rank % 2, 0, &mine) == 0); /* its turn comes after them */
+    REQUIRE(ml_split(w, rank % 2, 0, &mine) == 0); /* carried out after them */
     check(v, count - 9, n * (n - 1) / 2, n);
     for (int i = BUCKETS / 2; i < BUCKETS; i++) {
         fill(v + i * count, count, rank);
@@ -312,7 +312,7 @@ static void buckets(struct job *j, int rank)
     free(v);
 }
 
-/* Some make the call and wait in it, others start it: the same call. */
+/* Some ranks make the blocking call, others start it: it is the same call. */
 static void both_forms(struct job *j, int rank)
 {
     int64_t v[1000], sum[1000];
@@ -345,7 +345,7 @@ static void test_order(void **state)
     }
 }
 
-/* All that are started give what the blocking forms give; slips are told at once. */
+/* Each started call gives what the blocking form gives; invalid arguments are refused at once. */
 static void every_call(struct job *j, int rank)
 {
     char in[16], out[64], v[16];
@@ -394,7 +394,8 @@ static void test_every_call(void **state)
 /* --- failures ----------------------------------------------------------------------------------
  */
 
-/* Rank 2 dies; all that was started on the group ends with that, whoever it was with. */
+/* Rank 2 dies: everything that was started on the group ends with that error, whichever rank it was
+ * with. */
 static void bereaved(struct job *j, int rank)
 {
     const size_t size = 8 << 20;
@@ -468,7 +469,7 @@ static void other_count(struct job *j, int rank)
     REQUIRE(ml_finalize() == 0);
 }
 
-/* A receive that was started where the others meet; the same if nobody waits for it. */
+/* A receive is started where the others make a collective call; also if no thread waits for it. */
 static void message_and_barrier(struct job *j, int rank)
 {
     char v[8];
@@ -499,7 +500,8 @@ static void test_mismatch(void **state)
 /* --- waiting -----------------------------------------------------------------------------------
  */
 
-/* A receive that nobody waits for is no stall, and costs nothing; once somebody does, it is one. */
+/* A receive that no thread waits for is no stall and costs nothing; once a thread waits for it, it
+ * is one. */
 static void patient(struct job *j, int rank)
 {
     char v = 0;
@@ -515,7 +517,7 @@ static void patient(struct job *j, int rank)
         REQUIRE(job_processor_ms() - begin < 100);
         REQUIRE(j->seen->stalls == 0);
         REQUIRE(ml_wait(r) == 0 && v == 'x');
-        /* What is done leaves a thread that sleeps. */
+        /* Finished calls leave a thread that sleeps. */
         REQUIRE(ml_start_barrier(w, &done) == 0 && ml_wait(done) == 0);
         begin = job_processor_ms();
         hear();
@@ -551,7 +553,7 @@ static void *wait_for_it(void *request)
     return (void *)(intptr_t)(ml_wait(request) ? ml_error()[0] : 0);
 }
 
-/* Another thread waits, while this one starts more. */
+/* Another thread waits, while this one starts more calls. */
 static void threads(struct job *j, int rank)
 {
     enum { THREADS = 8 };
@@ -577,7 +579,7 @@ static void threads(struct job *j, int rank)
     REQUIRE(ml_finalize() == 0);
 }
 
-/* The program's signals are for its own threads. */
+/* The program's signals go to its own threads. */
 static pthread_t main_thread;
 static volatile sig_atomic_t strangers;
 
@@ -626,7 +628,7 @@ static void test_threads(void **state)
 /* --- the end -----------------------------------------------------------------------------------
  */
 
-/* Whoever ends does its part first; what it had started is still to be waited for. */
+/* A rank that leaves does its part first; its requests must still be waited for. */
 static void leave_early(struct job *j, int rank)
 {
     const size_t count = 300000;
@@ -654,7 +656,7 @@ static void leave_early(struct job *j, int rank)
     free(u);
 }
 
-/* A receive that never comes ends when the one that it waits for has left. */
+/* A receive that never matches ends when the peer has left. */
 static void never_sent(struct job *j, int rank)
 {
     char v;
@@ -681,7 +683,7 @@ static void test_finalize(void **state)
         job_do(pairs[i], never_sent);
 }
 
-/* A forked child is told, and its parent doesn't notice. */
+/* A forked child gets an error, and its parent doesn't notice. */
 static void forking(struct job *j, int rank)
 {
     char v = (char)rank, got = 9;
@@ -717,7 +719,7 @@ static void test_fork(void **state)
         job_do(pairs[i], forking);
 }
 
-/* ml_abort, and the program's end without more ado, wait for nothing that was started. */
+/* Neither ml_abort nor the end of the program waits for what was started. */
 static void aborting(struct job *j, int rank)
 {
     char v;

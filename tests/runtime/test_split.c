@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_split.c: groups of a group: order, nesting, several at once, in one thread and in several. */
+/* test_split.c: groups of a group: order, nesting, several at once, in one thread and in
+ * several. */
 #include "tests/runtime/test_job.h"
 
 #include <pthread.h>
@@ -63,7 +64,7 @@ static void test_orders(void **state)
     job_do(&mixed, orders);
 }
 
-/* Two threads, a group each, in no common order; each also splits its group. */
+/* Two threads with a group each, in no common order; each also splits its group. */
 static void *work(void *arg)
 {
     ml_group *g = arg, *part;
@@ -105,7 +106,7 @@ static void test_threads(void **state)
     job_do(&all_tcp, threads);
 }
 
-/* A broken group leaves the others alone; its parent hears nothing of it. */
+/* A broken group does not affect the others, nor its parent. */
 static void broken_part(struct job *j, int rank)
 {
     ml_group *w, *part;
@@ -129,7 +130,8 @@ static void test_broken_part(void **state)
     job_do(&mixed, broken_part);
 }
 
-/* A rank that can't come to a new group tells the others why, in whatever bytes, and none waits for it. */
+/* A rank that can't join a new group reports the reason, in whatever bytes, and no other rank waits
+ * for it. */
 static void one_cannot(struct job *j, int rank)
 {
     char dir[PATH_MAX], other[PATH_MAX];
@@ -156,7 +158,8 @@ static void one_cannot(struct job *j, int rank)
     REQUIRE(ml_finalize() == 0);
 }
 
-/* The last rank has a descriptor for its bell and one to listen on, and none for who connects: it says that at once. */
+/* The last rank has descriptors for its bell and for listening, but none for a connection: it
+ * reports that at once. */
 static void one_cannot_accept(struct job *j, int rank)
 {
     struct rlimit files, few;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_world.c: who is a rank, when, and how often: init, finalize, claims, generations, forks. */
+/* test_world.c: which process is a rank, when, and how often: init, finalize, claims, generations,
+ * forks. */
 #include "tests/runtime/test_job.h"
 
 #include <arpa/inet.h>
@@ -29,7 +30,7 @@ static int sum_of_ranks(ml_group *w)
     return sum;
 }
 
-/* A process of no job. */
+/* A process that belongs to no job. */
 static void alone(struct job *j, int rank)
 {
     ml_group *w, *part;
@@ -58,7 +59,7 @@ static void test_alone(void **state)
     job_do(&one, alone);
 }
 
-/* Counted inits, and three generations in one process. */
+/* Several calls of ml_init, and three generations in one process. */
 static void thrice(struct job *j, int rank)
 {
     ml_group *w, *again;
@@ -74,8 +75,8 @@ static void thrice(struct job *j, int rank)
     (void)j;
 }
 
-/* `bash -c './step1; ./step2'`: one process after the other claims the rank; the first ends without a
- * word, as `true` would, or with ml_finalize. */
+/* `bash -c './step1; ./step2'`: one process after the other claims the rank; the first one just
+ * ends, as `true` would, or calls ml_finalize. */
 static void step(void)
 {
     ml_group *w;
@@ -108,7 +109,7 @@ static void test_generations(void **state)
     job_do(&pair, steps);
 }
 
-/* While one process is the rank, no other can be; its forked child neither, and that child keeps none of
+/* While one process is the rank, no other can be, not even its forked child, which keeps none of
  * its connections. */
 static void held(struct job *j, int rank)
 {
@@ -161,7 +162,7 @@ static void test_held(void **state)
     job_do(&pair, held);
 }
 
-/* A rank that never comes is named; so is one that has ended. */
+/* The sentence names a rank that never comes, and one that has ended. */
 static void absent(struct job *j, int rank)
 {
     ml_group *w;
@@ -170,7 +171,7 @@ static void absent(struct job *j, int rank)
     if (rank == 1) {
         char path[PATH_MAX];
 
-        /* Until the other has given up. */
+        /* Wait until the other has given up. */
         job_dir(j, 0, path);
         strcat(path, "/gave-up");
         while (access(path, F_OK) != 0)
@@ -215,7 +216,7 @@ static void test_absent(void **state)
     job_close(&j);
 }
 
-/* --eager: ml_init before main(), which the program's own takes over. */
+/* --eager: ml_init before main(), which the program's own call takes over. */
 static void eager(struct job *j, int rank)
 {
     char pid[16];
@@ -233,8 +234,8 @@ static void test_eager(void **state)
     job_do(&pair, eager);
 }
 
-/* A daemon's way: no standard descriptors. None of ours takes their place, or what the program prints
- * would go to another rank. */
+/* No standard descriptors, as in a daemon. None of the library's may take their place, or what the
+ * program prints would go to another rank. */
 static void closed_stdio(struct job *j, int rank)
 {
     ml_group *w, *part;
@@ -261,8 +262,9 @@ static void test_closed_stdio(void **state)
     job_do(&tcp, closed_stdio);
 }
 
-/* --starting-port, and strangers on that port: some send nonsense, some nothing. They are dropped and
- * disturb nobody. The port is none that the system gives to whoever asks for any, such as another test beside this one. */
+/* --starting-port, and strangers that connect to that port; some send nonsense, some nothing. They
+ * are dropped and disturb no rank. The port is outside the range from which the system assigns
+ * ports, for instance to another test that runs beside this one. */
 static int free_port(int *listener)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -327,7 +329,7 @@ static void taken(struct job *j, int rank)
 
 static void test_ports(void **state)
 {
-    /* Rank r listens on starting_port + 1 + r; of two, only rank 1 does. */
+    /* Rank r listens on starting_port + 1 + r; of two ranks, only rank 1 does. */
     struct job_config config = {.size = 2, .backend = "tcp", .local_net = true};
     int status, listener, port = free_port(NULL);
     pid_t stranger;
@@ -345,7 +347,7 @@ static void test_ports(void **state)
     close(listener);
 }
 
-/* Broken environments are told, not survived. */
+/* A broken environment is reported as an error. */
 static void environment(struct job *j, int rank)
 {
     ml_group *w;

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""unlike_calls.py: every rank in turn makes another call than the others, in a group of its own each time: all must hear of
-the mismatch, whatever way their messages take. unlike_calls.py CALL RANK: makes CALL again and again until RANK kills
-itself: the others must hear that it is dead."""
+"""unlike_calls.py: in turn, each rank makes another call than the others, in a new group each time.
+All ranks must get the mismatch as an error, whichever links their messages take.
+
+unlike_calls.py CALL RANK: makes CALL again and again until RANK kills itself. The others must get
+its death as an error."""
 import array
 import os
 import signal
@@ -13,7 +15,7 @@ SHORT, LONG = 8, 300000
 
 
 def make(group, call, size=SHORT, root=0):
-    """One call of `size` bytes, a share's or the vector's, the same on all ranks."""
+    """Makes a call with `size` bytes, of a share or of the vector, the same on all ranks."""
     n = size // 8
     one, all_ = array.array("d", [1.0] * n), array.array("d", [0.0] * n * group.size)
     if call == "all_reduce":

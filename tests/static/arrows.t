@@ -17,13 +17,15 @@ only() {
         bad+="${line%:*}: includes $path"$'\n'
     done < <(grep -rn --include='*.[ch]' -E '^ *# *include *"' "$folder" |
         sed -E 's/^([^:]*:[0-9]*):.*"(.*)".*/\1:\2/')
-    if [ -z "$bad" ]; then pass "$folder/ includes only: $*"; else fail "$folder/ includes only: $*" "$bad"; fi
+    if [ -z "$bad" ]; then pass "$folder/ includes only: $*"; else fail \
+        "$folder/ includes only: $*" "$bad"; fi
 }
 
 only common 'common/*' 'config.h' 'build-id.h'
 only coordinator 'coordinator/*' 'common/*' 'config.h'
 only launcher 'launcher/*' 'coordinator/*' 'common/*' 'config.h'
-only runtime 'runtime/*' 'rdma/*' 'coordinator/client.h' 'coordinator/protocol.h' 'common/*' 'config.h' 'build-id.h'
+only runtime 'runtime/*' 'rdma/*' 'coordinator/client.h' 'coordinator/protocol.h' 'common/*' \
+    'config.h' 'build-id.h'
 [ ! -d rdma ] || only rdma 'rdma/*' 'common/*' 'config.h'
 only examples 'examples/*'
 done_testing

@@ -36,7 +36,8 @@ arrows() {
 
 all=$(arrows)
 n=$(wc -l <<<"$all")
-if [ "$n" -gt 500 ]; then pass "the arrows between files are found"; else fail "the arrows between files are found" "$n"; fi
+if [ "$n" -gt 500 ]; then pass "the arrows between files are found"; else fail \
+    "the arrows between files are found" "$n"; fi
 if circle=$(tsort <<<"$all" 2>&1 >/dev/null); then pass "none of them closes a circle"; else
     fail "none of them closes a circle" "$circle"
 fi

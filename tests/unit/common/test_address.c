@@ -106,7 +106,7 @@ static void test_connection(void **state)
     assert_true(fcntl(client, F_GETFL) & O_NONBLOCK);
     assert_true(fcntl(client, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(write(client, "x", 1), 1);
-    /* The port is taken, and the sentence names it. */
+    /* The port is in use, and the sentence names it. */
     address_format(&bound, text);
     assert_int_equal(address_listen("127.0.0.1", (uint16_t)atoi(strchr(text, ':') + 1), 5, &second,
                                     &other, &why),
@@ -116,7 +116,7 @@ static void test_connection(void **state)
     close(client);
     close(server);
     close(listener);
-    /* Nobody listens there any more. */
+    /* The port is closed again. */
     assert_int_equal(address_connect(&bound, clock_ms() + 10000, &client, &why), ML_ERR_PEER);
     assert_non_null(strstr(why.text, text));
     assert_non_null(strstr(why.text, "Connection refused"));

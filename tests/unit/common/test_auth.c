@@ -38,7 +38,7 @@ static void pair_close(struct pair *p)
     auth_destroy(p->server);
 }
 
-/* What `a` has to send, as a frame; its payload is copied to `payload`. */
+/* The output of `a` as a frame; its payload is copied to `payload`. */
 static struct frame output(struct auth *a, uint8_t payload[2048])
 {
     struct frame f = {0};
@@ -58,7 +58,7 @@ static struct frame output(struct auth *a, uint8_t payload[2048])
     return f;
 }
 
-/* From `from` to `to`. */
+/* Passes the output of `from` to `to`. */
 static int pass(struct auth *from, struct auth *to, enum auth_progress *progress, struct fault *why)
 {
     uint8_t payload[2048];
@@ -79,7 +79,7 @@ static int input_text(struct auth *to, uint8_t type, const char *text)
     return rc;
 }
 
-/* `a` has refused and tells the peer so; and takes nothing any more. */
+/* `a` has refused: it tells the peer so and accepts no further frame. */
 static void expect_refusal(struct auth *a, const char *word)
 {
     uint8_t payload[2048];
@@ -174,7 +174,7 @@ static void test_other_build(void **state)
     pair_open(&p, "job", secret);
     send_json(&p, AUTH_FRAME_HELLO, hello_of(&p, "build", json_string("0123456789abcdef")),
               ML_ERR_REFUSED);
-    expect_refusal(p.server, "not 0123456789abcdef; both must be of one build");
+    expect_refusal(p.server, "not 0123456789abcdef; both must be the same build");
     pair_close(&p);
 }
 
@@ -222,7 +222,7 @@ static void test_malformed_hello(void **state)
     }
 }
 
-/* Whatever a peer says of itself is under its proof: changed on the way, it fails. */
+/* The whole identity is covered by the proof: a change on the way is noticed. */
 static void test_tampered_identity(void **state)
 {
     static const struct {
@@ -245,7 +245,7 @@ static void test_tampered_identity(void **state)
         send_json(&p, AUTH_FRAME_HELLO,
                   hello_of(&p, changes[i].key, json_loads(changes[i].value, JSON_DECODE_ANY, NULL)),
                   0);
-        /* The connector notices by the server's proof. */
+        /* The connector notices it by the server's proof. */
         assert_int_equal(pass(p.server, p.client, &progress, &why), ML_ERR_REFUSED);
         pair_close(&p);
     }
@@ -275,7 +275,7 @@ static void test_tampered_proof(void **state)
     }
 }
 
-/* Somebody without the secret sends the acceptor's own proof, or an old connection's, back to it. */
+/* A peer without the secret sends back the acceptor's own proof, or that of an old connection. */
 static void test_reflected_and_replayed(void **state)
 {
     enum auth_progress progress;
@@ -368,7 +368,7 @@ static void test_oversize(void **state)
     assert_null(a);
 }
 
-/* The peer's words are shown to the user: without what could steer a terminal. */
+/* The peer's text is shown to the user, without characters that could control the terminal. */
 static void test_refusal_is_plain(void **state)
 {
     struct frame f = {AUTH_FRAME_REFUSED, 0, NULL};

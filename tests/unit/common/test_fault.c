@@ -22,7 +22,7 @@ static void test_sentences(void **state)
     assert_int_equal(fault_os(&why, ML_ERR_SYSTEM, ENOENT, "cannot open %s", "x"), ML_ERR_SYSTEM);
     assert_string_equal(why.text, "cannot open x: No such file or directory");
     assert_int_equal(why.code, ML_ERR_SYSTEM);
-    /* Its own text as an argument. */
+    /* The struct's own text as an argument. */
     fault_set(&why, ML_ERR_PEER, "again: %s", why.text);
     assert_string_equal(why.text, "again: cannot open x: No such file or directory");
 }

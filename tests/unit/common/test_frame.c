@@ -40,7 +40,7 @@ static void test_header(void **state)
     assert_memory_equal(header, ((uint8_t[]){1, 2, 3, 4, FRAME_VERSION, 7, 0, 0}), 8);
 }
 
-/* Three frames, fed in pieces of every size: the same frames come out, each with a 0 behind it. */
+/* Three frames, fed in pieces of every size, come out unchanged, each followed by a 0. */
 static void test_pieces(void **state)
 {
     static const char *const payloads[] = {"hello", "", "world and more"};
@@ -93,7 +93,7 @@ static void test_refused(void **state)
 
         feed(r, bad[i], FRAME_HEADER);
         assert_int_equal(frame_reader_next(r, &f, &why), ML_ERR_REFUSED);
-        assert_int_equal(frame_reader_next(r, &f, &why), ML_ERR_REFUSED); /* and stays so */
+        assert_int_equal(frame_reader_next(r, &f, &why), ML_ERR_REFUSED); /* and again */
         frame_reader_destroy(r);
     }
 }
@@ -119,7 +119,8 @@ static void test_limit_changes(void **state)
     frame_reader_destroy(r);
 }
 
-/* The byte behind a payload of the largest frame's header is not 0: it must come back. */
+/* The byte after the payload is not 0 and must be restored: it begins the header of the next
+ * frame. */
 static void test_byte_behind(void **state)
 {
     struct frame_reader *r = new_reader(FRAME_LIMIT);
@@ -175,9 +176,9 @@ static void test_socket(void **state)
 
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
-    /* Nothing there: the deadline. */
+    /* No data: the deadline passes. */
     assert_int_equal(frame_recv(fd[0], r, &f, clock_ms(), &why), ML_ERR_TIMEOUT);
-    /* More than a socket takes at once. */
+    /* More than a socket accepts at once. */
     s.fd = fd[1];
     s.bytes = malloc(s.size);
     for (uint32_t i = 0; i < s.size; i++)
@@ -189,7 +190,7 @@ static void test_socket(void **state)
     assert_int_equal(f.type, 30);
     assert_int_equal(f.size, s.size);
     assert_memory_equal(f.payload, s.bytes, s.size);
-    /* Nobody reads: the deadline again. */
+    /* The peer does not read: the deadline passes. */
     assert_int_equal(frame_send(fd[1], 1, s.bytes, s.size, clock_ms(), &why), ML_ERR_TIMEOUT);
     close(fd[0]);
     assert_int_equal(frame_send(fd[1], 1, NULL, 0, -1, &why), ML_ERR_PEER);

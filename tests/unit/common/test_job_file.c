@@ -117,7 +117,7 @@ static void test_back_and_forth(void **state)
     }
 }
 
-/* As ps and clean look at it: whatever lies there, and never through a link. */
+/* job_file_look, as used by ps and clean: any file may be there, and links are not followed. */
 static void test_look_from_outside(void **state)
 {
     char path[PATH_MAX], other[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_connection.c: connections that prove nothing, and members that send malformed messages. */
+/* test_connection.c: connections without a proof, and members that send malformed messages. */
 #include "tests/unit/coordinator/fixture.h"
 
 #include "common/clock.h"
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-static void test_strangers(void **state)
+static void test_refused_connections(void **state)
 {
     static const uint8_t other[AUTH_SECRET] = {9};
     static const char http[] = "GET / HTTP/1.1\r\n\r\n";
@@ -57,7 +57,7 @@ static void test_strangers(void **state)
 }
 
 /* Takes 10 s, the time limit for the handshake. */
-static void test_silent_stranger(void **state)
+static void test_silent_connection(void **state)
 {
     struct fixture *f;
     struct address to;
@@ -95,11 +95,11 @@ static void test_malformed_messages(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_refused_connections),
         cmocka_unit_test(test_malformed_messages),
     };
     static const struct CMUnitTest long_tests[] = {
-        cmocka_unit_test(test_silent_stranger),
+        cmocka_unit_test(test_silent_connection),
     };
 
     if (getenv("MLAUNCH_TEST_LONG"))

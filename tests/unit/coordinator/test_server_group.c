@@ -233,7 +233,7 @@ static void test_stall(void **state)
     wait_in(f, 0, 18, "broadcast", "broadcast", "2");
     expect_report(
         f, "stall rank 2 on host c has not come to broadcast (call 18 of the world group); rank 0 "
-           "has waited 1 s for it; it waits itself in recv for rank 3");
+           "has waited 1 s for it; it is itself waiting in recv for rank 3");
     expect_no_report(f);
     fixture_stop(f);
 }

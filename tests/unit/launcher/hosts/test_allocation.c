@@ -110,7 +110,7 @@ static void test_counts(void **state)
         if (node_list_counts(&counts, 4, malformed[i], &why) != ML_ERR_ARGUMENT)
             fail_msg("'%s' was taken", malformed[i]);
     assert_int_equal(node_list_counts(&counts, 3, "4(x2)", &why), ML_ERR_ARGUMENT);
-    assert_string_equal(why.text, "'4(x2)' is for 2 of 3 hosts");
+    assert_string_equal(why.text, "'4(x2)' describes 2 of 3 hosts");
 }
 
 /* What `environment` gives: "source: host/slots ...". */
@@ -157,16 +157,16 @@ static void test_slurm(void **state)
                "SLURM_JOB_CPUS_PER_NODE=4(x3)"),
            "the Slurm allocation: n1/4 n2/4 n3/4");
     expect(ENV("SLURM_JOB_NODELIST=n[1-", "SLURM_TASKS_PER_NODE=1"),
-           SLURM "SLURM_JOB_NODELIST: 'n[1-' is not understood");
+           SLURM "SLURM_JOB_NODELIST: cannot parse 'n[1-'");
     expect(ENV("SLURM_JOB_NODELIST=a\x1b[", "SLURM_TASKS_PER_NODE=1"),
-           SLURM "SLURM_JOB_NODELIST: 'a?[' is not understood");
+           SLURM "SLURM_JOB_NODELIST: cannot parse 'a?['");
     expect(ENV("SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(3x)"),
-           SLURM "SLURM_TASKS_PER_NODE: '2(3x)' is not understood");
+           SLURM "SLURM_TASKS_PER_NODE: cannot parse '2(3x)'");
     expect(ENV("SLURM_JOB_NODELIST=n[1-2]", "SLURM_JOB_NUM_NODES=3"),
            SLURM "SLURM_JOB_NODELIST names 2 hosts, but SLURM_JOB_NUM_NODES is '3'");
     expect(ENV("SLURM_JOB_NODELIST=n1", "SLURM_JOB_CPUS_PER_NODE=8", "SLURM_CPUS_PER_TASK=two"),
-           SLURM "SLURM_CPUS_PER_TASK: 'two' is no number");
-    expect(ENV("SLURM_JOB_NODELIST=n1:3"), SLURM "SLURM_JOB_NODELIST: 'n1:3' is no host's name");
+           SLURM "SLURM_CPUS_PER_TASK: 'two' is not a number");
+    expect(ENV("SLURM_JOB_NODELIST=n1:3"), SLURM "SLURM_JOB_NODELIST: 'n1:3' is not a host name");
 }
 
 static void test_lsf(void **state)
@@ -175,10 +175,10 @@ static void test_lsf(void **state)
     expect(ENV("LSB_MCPU_HOSTS=a 4 b 2 ", "LSB_HOSTS=c", "LSB_JOBID=12"), "LSF job 12: a/4- b/2-");
     expect(ENV("LSB_HOSTS=a a b"), "the LSF allocation: a/2- b/1-");
     expect(ENV("LSB_MCPU_HOSTS=a 4 b"),
-           "cannot read the hosts of this LSF allocation: LSB_MCPU_HOSTS: no number of "
-           "slots stands behind 'b'");
+           "cannot read the hosts of this LSF allocation: LSB_MCPU_HOSTS: 'b' is not "
+           "followed by a number of slots");
     expect(ENV("LSB_HOSTS= "),
-           "cannot read the hosts of this LSF allocation: LSB_HOSTS: it names no host");
+           "cannot read the hosts of this LSF allocation: LSB_HOSTS: names no host");
 }
 
 /* NAME=path of a file with `text`, for expect(); `{}` in `expected` is the path. */
@@ -214,8 +214,8 @@ static void test_files(void **state)
                 "cannot read the hosts of this PBS allocation: PBS_NODEFILE: {} names no "
                 "host");
     expect_file("PE_HOSTFILE", "a four\n",
-                "cannot read the hosts of this SGE allocation: PE_HOSTFILE: {} line 1: no "
-                "number of slots stands behind 'a'");
+                "cannot read the hosts of this SGE allocation: PE_HOSTFILE: {} line 1: 'a' "
+                "is not followed by a number of slots");
     expect(ENV("PBS_NODEFILE=/nonexistent"),
            "cannot read the hosts of this PBS allocation: PBS_NODEFILE: /nonexistent: "
            "cannot be opened: No such file or directory");

@@ -67,11 +67,11 @@ static void test_refused(void **state)
                  {"a:0", "entry 1 ('a:0'): slots is '0'"},
                  {"a:b", "entry 1 ('a:b'): slots is 'b'"},
                  {"::1", "an IPv6 address goes in brackets"},
-                 {"a,[::1", "entry 2 ('[::1'): '[::1' lacks the closing ']'"},
-                 {"a b", "can't hold ' '"},
-                 {"a\x1b[2J", "holds a control character"},
-                 {"a/b", "can't hold '/'"},
-                 {"$(reboot)", "can't hold '$'"}};
+                 {"a,[::1", "entry 2 ('[::1'): '[::1' has no closing ']'"},
+                 {"a b", "must not contain ' '"},
+                 {"a\x1b[2J", "contains a control character"},
+                 {"a/b", "must not contain '/'"},
+                 {"$(reboot)", "must not contain '$'"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

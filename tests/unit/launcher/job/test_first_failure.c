@@ -29,30 +29,30 @@ static void test_sentences(void **state)
     char text[1024];
 
     (void)state;
-    exited_report_format(text, sizeof(text), &r, "b");
+    first_failure_describe(text, sizeof(text), &r, "b");
     assert_string_equal(text,
                         "rank 2 on host b (pid 4711) was killed by signal 11 (Segmentation fault)");
     r.core = true;
-    exited_report_format(text, sizeof(text), &r, "b");
+    first_failure_describe(text, sizeof(text), &r, "b");
     assert_non_null(strstr(text, "(Segmentation fault); core dumped"));
     snprintf(r.core_file, sizeof(r.core_file), "/tmp/core.4711");
-    exited_report_format(text, sizeof(text), &r, "b");
+    first_failure_describe(text, sizeof(text), &r, "b");
     assert_non_null(strstr(text, "; core file /tmp/core.4711"));
     r = ended(0, 3, 0);
-    exited_report_format(text, sizeof(text), &r, "b");
+    first_failure_describe(text, sizeof(text), &r, "b");
     assert_string_equal(text, "rank 0 on host b (pid 4711) exited with status 3");
     snprintf(r.lost, sizeof(r.lost), "rank 2 exited with status 0");
-    exited_report_format(text, sizeof(text), &r, "b");
+    first_failure_describe(text, sizeof(text), &r, "b");
     assert_string_equal(
         text, "rank 0 on host b (pid 4711) exited with status 3 after it had lost a peer: rank 2 "
               "exited with status 0");
     r = ended(0, 127, 0);
     snprintf(r.error, sizeof(r.error), "prog: not found in PATH (/bin)");
-    exited_report_format(text, sizeof(text), &r, "b");
+    first_failure_describe(text, sizeof(text), &r, "b");
     assert_string_equal(text,
                         "rank 0 on host b could not be started: prog: not found in PATH (/bin)");
     /* Cut, never overrun. */
-    exited_report_format(text, 12, &r, "b");
+    first_failure_describe(text, 12, &r, "b");
     assert_string_equal(text, "rank 0 on h");
 }
 

@@ -57,26 +57,23 @@ static void write_file(const char *path, const char *text)
 static const struct {
     const char *text, *sentence; /* behind the file's name */
 } refused[] = {
-    {"np = 4\n", " line 1: stands before any section; options go below [defaults]"},
+    {"np = 4\n", " line 1: comes before any section; options go below [defaults]"},
     {"[defaults]\nnp\n", " line 2: is neither [section] nor key = value"},
     {"[defaults\nnp = 4\n", " line 1: is neither [section] nor key = value"},
-    {"[defaults]\n\n# x\ntimout = 4\n",
-     " line 4: timout is not known; the nearest that is: timeout"},
-    {"[defaults]\nmpi = auto\n", " line 2: mpi is not in this version"},
+    {"[defaults]\n\n# x\ntimout = 4\n", " line 4: unknown option timout; did you mean timeout?"},
+    {"[defaults]\nmpi = auto\n", " line 2: mpi is not implemented in this version"},
     {"[defaults]\nconfig = x\n", " line 2: config goes on the command line"},
     {"[defaults]\nhelp = yes\n", " line 2: help goes on the command line"},
-    {"[default]\nnp = 4\n",
-     " line 2: section [default] is not known; the nearest that is: [defaults]"},
-    {"[profiles x]\nnp = 4\n", "the nearest that is: [profile NAME]"},
-    {"[profile other]\nnpp = 4\n", " line 2: npp is not known; the nearest that is: np"},
+    {"[default]\nnp = 4\n", " line 2: unknown section [default]; did you mean [defaults]?"},
+    {"[profiles x]\nnp = 4\n", "did you mean [profile NAME]?"},
+    {"[profile other]\nnpp = 4\n", " line 2: unknown option npp; did you mean np?"},
     {"[ssh]\nconnect-timout = 4\n",
-     " line 2: connect-timout is not known in [ssh]; the nearest that is: connect-timeout"},
-    {"[ssh]\nnp = 4\n", " line 2: np is not known in [ssh]"},
+     " line 2: unknown key connect-timout in [ssh]; did you mean connect-timeout?"},
+    {"[ssh]\nnp = 4\n", " line 2: unknown key np in [ssh]"},
     {"[ssh]\nconnect-timeout = 0\n", " line 2: connect-timeout: '0' is not a whole number from 1"},
     {"[rdma]\nmtu = 4k\n", " line 2: mtu: '4k' is not a whole number from 256 to 4096"},
-    {"[rdma]\ngid-indx = 4\n",
-     " line 2: gid-indx is not known in [rdma]; the nearest that is: gid-index"},
-    {"[rdma]\nnp = 4\n", " line 2: np is not known in [rdma]"},
+    {"[rdma]\ngid-indx = 4\n", " line 2: unknown key gid-indx in [rdma]; did you mean gid-index?"},
+    {"[rdma]\nnp = 4\n", " line 2: unknown key np in [rdma]"},
     {"[defaults]\nnp = four\n", " line 2: np: 'four' is not a whole number"},
     {"[defaults]\n  np = 4\n  grace = x\n", " line 3: grace: 'x' is not a number of seconds"},
     {"[defaults]\noversubscribe = perhaps\n",
@@ -187,7 +184,7 @@ static void test_profile(void **state)
     write_file(one, "[profile small]\nnp = 2\n[profile big]\nnp = 64\n");
     assert_int_equal(parse(&o, one, NULL, NULL, argv, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text,
-                        "--profile bigg: no configuration file has it; the nearest is: big");
+                        "--profile bigg: no configuration file has it; did you mean big?");
     assert_int_equal(parse(&o, NULL, NULL, NULL, argv, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text, "--profile bigg: no configuration file has a [profile bigg]");
     assert_int_equal(parse(&o, one, NULL, NULL, plain, &why), 0);

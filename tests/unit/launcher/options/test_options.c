@@ -43,27 +43,28 @@ static struct options *parsed(const char *line)
 static const struct {
     const char *line, *sentence;
 } refused[] = {
-    {"--", "which program?"},
-    {"run", "which program?"},
-    {"-v", "which program?"},
+    {"--", "no program given"},
+    {"run", "no program given"},
+    {"-v", "no program given"},
     {"", "the program's name is empty"},
-    {"--hostfil|x|prog", "--hostfil is not known; the nearest that is: --hostfile"},
-    {"--host|a|prog", "the nearest that is: --hosts"},
-    {"--oversubscibe|prog", "the nearest that is: --oversubscribe"},
-    {"--repeat-host|2|prog", "the nearest that is: --repeat-hosts"},
-    {"--Timeout|2|prog", "the nearest that is: --timeout"},
-    {"--zzz=1|prog", "--zzz is not known; the nearest that is: --"},
+    {"--hostfil|x|prog", "unknown option --hostfil; did you mean --hostfile?"},
+    {"--host|a|prog", "did you mean --hosts"},
+    {"--oversubscibe|prog", "did you mean --oversubscribe"},
+    {"--repeat-host|2|prog", "did you mean --repeat-hosts"},
+    {"--Timeout|2|prog", "did you mean --timeout"},
+    {"--zzz=1|prog", "unknown option --zzz; did you mean --"},
     {"-hostfile|x|prog", "-hostfile: long options begin with two dashes: --hostfile"},
-    {"-Z|prog", "there is no option -Z"},
-    {"-vZ|prog", "there is no option -Z in '-vZ'"},
-    {"--mpi|auto|prog", "--mpi is not in this version"},
+    {"-Z|prog", "unknown option -Z"},
+    {"-vZ|prog", "unknown option -Z in '-vZ'"},
+    {"--mpi|auto|prog", "--mpi is not implemented in this version"},
     {"--qp=ud|prog", "--qp: 'ud' is not auto, rc or uc"},
     {"--gid-index|256|prog", "--gid-index: '256' is not"},
     {"--backend|mpi|prog", "--backend: 'mpi' is not auto, tcp, ring, rdma, jaccl, shm or none"},
-    {"sync", "mlaunch sync is not in this version (a program of that name: mlaunch -- sync)"},
-    {"info|JOB", "mlaunch info is not in this version"},
-    {"-n", "-n lacks its value: -n N"},
-    {"--hosts", "--hosts lacks its value: --hosts LIST"},
+    {"sync", "mlaunch sync is not implemented in this version (to run a program of that name: "
+             "mlaunch -- sync)"},
+    {"info|JOB", "mlaunch info is not implemented in this version"},
+    {"-n", "-n needs a value: -n N"},
+    {"--hosts", "--hosts needs a value: --hosts LIST"},
     {"-n|0|prog", "-n: '0' is not a whole number from 1 to 1048576"},
     {"-n|-1|prog", "-n: '-1' is not a whole number"},
     {"-n|4x|prog", "-n: '4x' is not a whole number"},
@@ -90,19 +91,19 @@ static const struct {
     {"--output||prog", "--output: the value is empty"},
     {"--hosts||prog", "--hosts: the value is empty"},
     {"--oversubscribe=maybe|prog", "--oversubscribe: 'maybe' is neither true nor false"},
-    {"--verbose=9|prog", "--verbose: '9' is not a whole number from 0 to 3"},
+    {"--verbose=10|prog", "--verbose: '10' is not a whole number from 0 to 9"},
     {"-x|=1|prog", "-x: a variable's name is empty"},
-    {"-x|A B=1|prog", "-x: the variable's name in 'A B=1' holds a blank"},
+    {"-x|A B=1|prog", "-x: the variable's name in 'A B=1' contains a blank"},
     {"-x|MLAUNCH_RANK=1|prog", "-x: MLAUNCH_RANK is set by mlaunch"},
     {"--env|MLAUNCH_JOB_DIR|prog", "--env: MLAUNCH_JOB_DIR is set by mlaunch"},
-    {":|prog", "program 1 is missing beside ':'"},
-    {"prog|:", "program 2 is missing beside ':'"},
-    {"a|:|:|b", "program 2 is missing beside ':'"},
-    {"a|:|-n|2", "program 2 is missing beside ':'"},
-    {"a|:|--timeout|4|b", "--timeout concerns the whole job: it goes before the first program"},
-    {"a|:|--hosts=x|b", "--hosts concerns the whole job"},
-    {"a|:|-v|b", "-v concerns the whole job"},
-    {"a|:|--nosuch|b", "--nosuch is not known"},
+    {":|prog", "program 1 is missing; ':' separates two programs"},
+    {"prog|:", "program 2 is missing; ':' separates two programs"},
+    {"a|:|:|b", "program 2 is missing; ':' separates two programs"},
+    {"a|:|-n|2", "program 2 is missing; ':' separates two programs"},
+    {"a|:|--timeout|4|b", "--timeout applies to the whole job: put it before the first program"},
+    {"a|:|--hosts=x|b", "--hosts applies to the whole job"},
+    {"a|:|-v|b", "-v applies to the whole job"},
+    {"a|:|--nosuch|b", "unknown option --nosuch"},
 };
 
 static void test_refused(void **state)
@@ -206,11 +207,14 @@ static void test_forms(void **state)
         assert_string_equal(o->apps[0].argv[0], "p");
         options_destroy(o);
     }
-    o = parsed("-vv|--verbose|p");
-    assert_int_equal(o->verbose, 3);
+    o = parsed("-v|--verbose|p");
+    assert_int_equal(o->verbose, 2);
     options_destroy(o);
     o = parsed("-vvvvv|p");
-    assert_int_equal(o->verbose, 3);
+    assert_int_equal(o->verbose, 2);
+    options_destroy(o);
+    o = parsed("--verbose=3|p");
+    assert_int_equal(o->verbose, 2);
     options_destroy(o);
     o = parsed("-vq|p");
     assert_int_equal(o->verbose, -1);
@@ -311,7 +315,7 @@ static void test_environment(void **state)
     options_destroy(o);
     assert_int_equal(parse(&o, "a", unknown, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text,
-                        "MLAUNCH_OPT_TIMOUT: timout is not known; the nearest that is: timeout");
+                        "MLAUNCH_OPT_TIMOUT: unknown option timout; did you mean timeout?");
     assert_int_equal(parse(&o, "a", wrong, &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "MLAUNCH_OPT_TIMEOUT: 'x' is not a whole number"));
 }
@@ -324,14 +328,14 @@ static void test_table(void **state)
         if (!s->name)
             continue;
         assert_non_null(s->set);
-        assert_ptr_equal(option_find(s->name), s);
+        assert_ptr_equal(option_table_find(s->name), s);
         if (s->alias)
-            assert_ptr_equal(option_find(s->alias), s);
+            assert_ptr_equal(option_table_find(s->alias), s);
         if (s->letter)
-            assert_ptr_equal(option_find_letter(s->letter), s);
+            assert_ptr_equal(option_table_find_letter(s->letter), s);
     }
-    assert_null(option_find("mpi"));
-    assert_null(option_find(""));
+    assert_null(option_table_find("mpi"));
+    assert_null(option_table_find(""));
 }
 
 int main(void)

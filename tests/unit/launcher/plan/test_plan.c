@@ -133,10 +133,10 @@ static const struct {
      "--port 7002 is among the ranks' ports, 7001 to 7004"},
     {"--ssh-config /nonexistent p", "--ssh-config: cannot read /nonexistent: No such file"},
     {"--env-file /nonexistent p", "--env-file: /nonexistent: cannot be opened"},
-    {"p a\xff", "argument 1 of p is not UTF-8 text"},
-    {"p\xc0\x80", "the program's name is not UTF-8 text"},
-    {"-x A=\xed\xa0\x80 p", "-x: A is not UTF-8 text"},
-    {"--cwd /\xff p", "--cwd is not UTF-8 text"},
+    {"p a\xff", "argument 1 of p must be UTF-8"},
+    {"p\xc0\x80", "the program's name must be UTF-8"},
+    {"-x A=\xed\xa0\x80 p", "-x: A must be UTF-8"},
+    {"--cwd /\xff p", "--cwd must be UTF-8"},
     {"-x MLAUNCH_STALL=soon p", "MLAUNCH_STALL: 'soon' is not a whole number of seconds"},
 };
 
@@ -307,7 +307,7 @@ static void test_addresses(void **state)
         "[{\"ssh\": \"a\", \"ips\": [\"127.0.0.1\"]}, {\"ssh\": \"b\", \"ips\": [\"10.0.0.2\"]}]");
     assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
     assert_non_null(
-        strstr(why.text, "hosts[0] (a): ips: 127.0.0.1 is a loopback address, by which b can't"));
+        strstr(why.text, "hosts[0] (a): ips: 127.0.0.1 is a loopback address, at which b cannot"));
     assert_int_equal(make_hostfile(&p, " --backend none", &why), 0);
     plan_destroy(p);
     write_hostfile(
@@ -343,7 +343,7 @@ static void test_environment(void **state)
     assert_int_equal(make(&p, "-x NOT_THERE p", environment, &why), 0);
     log_to(NULL, NULL);
     assert_int_equal(last_level, LOG_WARN);
-    assert_non_null(strstr(last_text, "-x NOT_THERE: there is no such variable here"));
+    assert_non_null(strstr(last_text, "-x NOT_THERE: no such variable in this environment"));
     assert_null(p->apps[0].env[0]);
     plan_destroy(p);
 

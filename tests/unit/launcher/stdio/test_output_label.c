@@ -17,7 +17,7 @@
 
 /* What is written lands in a memory file. */
 struct scene {
-    struct label *label;
+    struct output_label *label;
     struct output_buffer buffer;
     struct output_file file;
     struct side_thread thread;
@@ -35,7 +35,7 @@ static void scene_open(struct scene *s, bool with_rank, bool with_time)
     struct fault why;
 
     memset(s, 0, sizeof(*s));
-    assert_int_equal(label_create(&s->label, 8, with_rank, with_time, &why), 0);
+    assert_int_equal(output_label_create(&s->label, 8, with_rank, with_time, &why), 0);
     s->buffer.bytes = malloc(OUTPUT_BUFFER);
     s->buffer.on_failed = on_failed;
     s->buffer.thread = &s->thread;
@@ -46,7 +46,7 @@ static void scene_open(struct scene *s, bool with_rank, bool with_time)
 
 static void scene_close(struct scene *s)
 {
-    label_destroy(s->label);
+    output_label_destroy(s->label);
     free(s->buffer.bytes);
     free(s->text);
     close(s->file.fd);
@@ -55,7 +55,8 @@ static void scene_close(struct scene *s)
 /* Rank r's stdout is stream 2 * r. */
 static void put(struct scene *s, int rank, const char *bytes, size_t size)
 {
-    label_write(s->label, &s->buffer, &s->file, 2 * rank, rank, 1700000000123456789, bytes, size);
+    output_label_write(s->label, &s->buffer, &s->file, 2 * rank, rank, 1700000000123456789, bytes,
+                       size);
 }
 
 static void say(struct scene *s, int rank, const char *text)
@@ -65,19 +66,19 @@ static void say(struct scene *s, int rank, const char *text)
 
 static void show(struct scene *s, int rank)
 {
-    label_show(s->label, &s->buffer, &s->file, 2 * rank, rank);
+    output_label_show(s->label, &s->buffer, &s->file, 2 * rank, rank);
 }
 
 static void finish(struct scene *s, int rank)
 {
-    label_end(s->label, &s->buffer, &s->file, 2 * rank, rank);
+    output_label_end(s->label, &s->buffer, &s->file, 2 * rank, rank);
 }
 
 static const char *written(struct scene *s)
 {
     off_t size;
 
-    output_buffer_flush(&s->buffer);
+    output_file_flush(&s->buffer);
     size = lseek(s->file.fd, 0, SEEK_END);
     free(s->text);
     s->text = calloc(1, (size_t)size + 1);
@@ -94,9 +95,9 @@ static void test_whole_lines(void **state)
     say(&s, 0, "a");
     say(&s, 1, "one\ntwo\nthr");
     say(&s, 0, "b\n");
-    assert_true(label_holds_any(s.label));
+    assert_true(output_label_holds_any(s.label));
     say(&s, 1, "ee\n\n");
-    assert_false(label_holds_any(s.label));
+    assert_false(output_label_holds_any(s.label));
     assert_string_equal(written(&s), "[1] one\n[1] two\n[0] ab\n[1] three\n[1] \n");
     scene_close(&s);
 }
@@ -131,15 +132,15 @@ static void test_due(void **state)
 
     (void)state;
     scene_open(&s, true, false);
-    assert_false(label_is_due(s.label, 0));
+    assert_false(output_label_is_due(s.label, 0));
     say(&s, 0, "name? ");
-    assert_true(label_is_due(s.label, 0));
+    assert_true(output_label_is_due(s.label, 0));
     say(&s, 0, full);
-    while (!label_is_due(s.label, 0))
+    while (!output_label_is_due(s.label, 0))
         silences++;
     assert_int_equal(silences, 20);
     say(&s, 0, "y\n");
-    assert_false(label_is_due(s.label, 0));
+    assert_false(output_label_is_due(s.label, 0));
     scene_close(&s);
 }
 

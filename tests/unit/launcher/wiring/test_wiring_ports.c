@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_wiring_ports.c: devices with several ports: which of them are tried, paired and named, from
- * what hosts say to the wiring. The hosts are made up (Soft-RoCE has one port a device): ports on
- * the same net hear each other; which are tried is mlaunch-probe's own choice.
+ * the hosts' answers to the wiring. The hosts are made up, because Soft-RoCE has one port a device:
+ * ports on the same net hear each other, and mlaunch-probe's own code chooses which are tried.
  */
 #include "common/log.h"
 #include "launcher/wiring/wiring_survey.h"
@@ -34,15 +34,15 @@ struct port_spec {
         0, NULL, 0, NULL, 0, 0                                                                     \
     }
 
-/* What the user says, and what came of the last survey. */
+/* The user's choice, and the log of the last survey. */
 static struct {
     struct rdma_choice rdma;
     bool local_net;
 } said;
 static char told[TOLD][TEXT];
 static int told_count;
-static bool has_waited;   /* a group that is waited for has nobody who answers */
-static bool has_lingered; /* of one that has, some don't answer: they get a second */
+static bool has_waited;   /* for a group in which no target answers */
+static bool has_lingered; /* for a second, because some targets of a group don't answer */
 
 static int setup(void **state)
 {
@@ -79,7 +79,7 @@ static json_t *port_of(const struct port_spec *p)
     return port;
 }
 
-/* Ports of one device stand together. */
+/* Ports of one device are neighbours in the list. */
 static json_t *devices_of(int host, const struct port_spec *p)
 {
     json_t *list = json_array(), *ports = NULL;
@@ -107,18 +107,18 @@ static int net_of(const struct port_spec *p, int host, const char *device, int p
     return 0;
 }
 
-/* As mlaunch-probe would: a group that is waited for needs one who answers. */
-static json_t *device_tries(const json_t *question, const char *device, const struct port_spec *p)
+/* As mlaunch-probe finds them; of a group that is waited for, one target must answer. */
+static json_t *device_tries(const struct trial_question *q, const char *device,
+                            const struct port_spec *p)
 {
     static struct trial_candidates c;
     bool answered[TRIAL_CANDIDATES] = {false};
 
-    trial_candidates_find(&c, question, device);
+    trial_candidates_find(&c, q, device);
     for (int i = 0; i < c.count; i++) {
         const struct wire_trial_target *t = &c.targets[i];
         json_t *try = json_array_get(c.tries, (size_t)t->row);
-        int mine =
-            net_of(p, (int)json_integer_value(json_object_get(question, "host")), device, t->port);
+        int mine = net_of(p, q->host, device, t->port);
         int theirs = net_of(p, t->host, json_string_value(json_object_get(try, "device")),
                             (int)json_integer_value(json_object_get(try, "peer_port")));
 
@@ -141,15 +141,19 @@ static json_t *tries_of(const struct wiring_survey *s, int host, const struct po
     json_t *question = wiring_survey_question(s, host, WIRING_TRY), *list = json_array(), *device;
     json_t *wires = json_object_get(question, "wires");
     json_t *devices = json_array_get(json_object_get(wires, "hosts"), (size_t)host);
+    struct trial_question q;
     size_t i;
+
+    trial_question_read(&q, json_incref(wires));
 
     json_array_foreach(devices, i, device)
     {
         const char *name = json_string_value(json_object_get(device, "name"));
 
         json_array_append_new(
-            list, json_pack("{s:s, s:o}", "name", name, "tries", device_tries(wires, name, p)));
+            list, json_pack("{s:s, s:o}", "name", name, "tries", device_tries(&q, name, p)));
     }
+    trial_question_clear(&q);
     json_decref(question);
     return json_pack("{s:o}", "devices", list);
 }
@@ -161,8 +165,7 @@ static void link_keep(enum log_level level, const char *text, void *arg)
         snprintf(told[told_count++], TEXT, "%s", text);
 }
 
-/* Runs it all; returns the wiring as text, without its quotes, or the sentence, after "host NAME:
- * ". */
+/* Returns the wiring as text without its quotes, or the sentence with "host NAME: " before it. */
 static const char *survey(int hosts, const char *stated, const struct port_spec *ports)
 {
     static char text[TEXT];
@@ -213,7 +216,7 @@ static void assert_says(const char *text, const char *part)
         fail_msg("%s\n  lacks: %s", text, part);
 }
 
-/* The settled wiring, without having waited for anybody who can't answer. */
+/* The wiring is found without waiting for targets that can't answer. */
 static void assert_wiring(int hosts, const char *stated, const struct port_spec *ports,
                           const char *expected)
 {
@@ -247,7 +250,7 @@ static void test_two_peers(void **state)
     assert_says(told[0], "port: those in one subnet;");
     assert_says(told[1], "host a: m port 2 (GID 1, ::ffff:10.2.0.1) to x port 1");
     assert_says(told[2], "port: the only one that is up;");
-    /* A port of a device with one may be named as well. */
+    /* The port of a device with only one port may be named, too. */
     assert_wiring(3,
                   "[[null,[\"m:1\"],[\"m:2\"]],[[\"x:1\"],null,[\"y\"]],[[\"x\"],[\"y:1\"],null]]",
                   fan, FAN_WIRING);
@@ -269,7 +272,7 @@ static void test_two_peers_astray(void **state)
         "host b: h.json says that y leads to host a, but it is on one cable with y of host c");
 }
 
-/* Where one port leads elsewhere, as it should, it is the other one that is looked at. */
+/* One port leads to another host, as it should: the sentence is about the other port. */
 static void test_two_peers_cut(void **state)
 {
     struct port_spec ports[sizeof(fan) / sizeof(*fan)];
@@ -282,7 +285,7 @@ static void test_two_peers_cut(void **state)
         "host a: nothing comes through between m port 2 (GID 1, ::ffff:10.2.0.1) and x port 1 (GID "
         "1, ::ffff:10.2.0.3) of host c; are these on one cable");
     assert_true(has_waited);
-    /* Even if its address does not tell. */
+    /* The same if its address does not show where it should lead. */
     ports[1].address = "10.9.0.1";
     assert_says(
         survey(3, "[[null,[\"m\"],[\"m\"]],[[\"x\"],null,[\"y\"]],[[\"x\"],[\"y\"],null]]", ports),
@@ -307,8 +310,8 @@ static void test_rails(void **state)
                   "[[null,[m:1,m:2]],[[n:1,n:2],null]]");
     assert_false(has_lingered);
     assert_wiring(2, "[[null,[\"m:2\"]],[[\"n:2\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
-    /* A device is one rail, over the first ports that fit, or over that which the other end names.
-     */
+    /* A device is one rail, over the first ports that fit, or over the port that the other end
+     * names. */
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", twin, "[[null,[m:1]],[[n:1],null]]");
     assert_wiring(2, "[[null,[\"m\"]],[[\"n:2\"],null]]", twin, "[[null,[m:2]],[[n:2],null]]");
     assert_says(survey(2, "[[null,[\"m\"]],[[\"n:1\",\"n:2\"],null]]", twin),
@@ -318,7 +321,8 @@ static void test_rails(void **state)
                 "port 2 (GID 1, ::ffff:10.2.0.2) of host b");
 }
 
-/* One rail in a subnet of its own, the other through a router; each port is tried with its like. */
+/* One rail in a subnet of its own, the other through a router; only ports of one kind are tried
+ * with each other. */
 static void test_rails_of_two_kinds(void **state)
 {
     static const struct port_spec ports[] = {{0, "m", 2, "10.2.0.1", 2, 100},
@@ -410,7 +414,7 @@ static void test_fabrics(void **state)
                 "Ethernet");
 }
 
-/* --rdma-port is for what the wiring leaves open. */
+/* --rdma-port chooses among the ports that the wiring leaves open. */
 static void test_option(void **state)
 {
     struct port_spec ports[sizeof(twin) / sizeof(*twin)];
@@ -425,7 +429,7 @@ static void test_option(void **state)
     ports[0].net = 9;
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", ports, "[[null,[m:2]],[[n:2],null]]");
     assert_false(has_lingered);
-    /* Also where it is the only one that is up: the ranks have the option, too. */
+    /* The port is named although no other one is up, because the ranks obey --rdma-port, too. */
     memcpy(ports, twin, sizeof(twin));
     ports[1].address = ports[3].address = NULL;
     assert_wiring(2, "[[null,[\"m:1\"]],[[\"n:1\"],null]]", ports, "[[null,[m:1]],[[n:1],null]]");
@@ -462,7 +466,7 @@ static void test_slow(void **state)
     assert_wiring(2, NULL, ports, "[[null,[m:2]],[[n:2],null]]");
 }
 
-/* Addresses that only a router may join: all ports are tried, and one is enough. */
+/* Only a router can join these addresses: all ports are tried, and one is enough. */
 static void test_routed(void **state)
 {
     static const struct port_spec ports[] = {{0, "m", 1, "10.1.0.1", 1, 100},
@@ -475,7 +479,7 @@ static void test_routed(void **state)
     assert_says(told[0], "port: the first that reach each other;");
 }
 
-/* What a host says of a port that was named is its refusal. */
+/* The error of a port that the wiring names refuses the host. */
 static void test_refusals(void **state)
 {
     json_t *stated = json_loads("[[null,[\"m:3\"],[\"m\"]],[[\"n\"],null,[\"n\"]],"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wiring_survey.c: which links follow from what hosts say of their devices, and the sentences
- * for what does not fit. */
+/* test_wiring_survey.c: which links follow from the hosts' answers, and the sentences about links
+ * that do not fit. */
 #include "common/log.h"
 #include "launcher/wiring/wiring_survey.h"
 
@@ -135,7 +135,7 @@ static struct wiring_survey *survey_answered(int hosts, const char *stated, int 
     return s;
 }
 
-/* Runs it all; returns the wiring as text, or the sentence, after "host NAME: ". */
+/* Returns the wiring as text, or the sentence with "host NAME: " before it. */
 static const char *survey(int hosts, const char *stated, const struct device *devices,
                           const struct link *links)
 {
@@ -226,7 +226,7 @@ static void test_crossed(void **state)
                                           LINK(0, "y", 1, "x"),
                                           {0, "x", 1, "x", false, false, true, NULL, NULL},
                                           {0, NULL, 0, NULL, false, false, false, NULL, NULL}};
-    /* One of a's reaches both of b's, the other but one: still two rails. */
+    /* One port of host a reaches both of host b, the other only one: still two rails. */
     static const struct link half[] = {LINK(0, "x", 1, "x"),
                                        LINK(0, "x", 1, "y"),
                                        LINK(0, "y", 1, "x"),
@@ -298,8 +298,7 @@ static void test_sentences(void **state)
         "host a: no RDMA device reaches host b: here x (10.1.0.1/24); there y (no IPv4 address)");
 }
 
-/* What is reached by a link-local address only, since one end has no other: it works, and is hardly
- * meant. */
+/* One end has only a link-local address: the link works, but is hardly meant. */
 static void test_link_local(void **state)
 {
     static const struct device one_bare[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_describe.c: what mlaunch-probe says of a device with two ports, and reads back. The verbs are mocks (mock_verbs.h). */
+/* test_describe.c: how a device with two ports is described, and how GIDs are read back. The verbs
+ * are mocks (mock_verbs.h). */
 #include "rdma/probe/describe.h"
 #include "rdma/verbs/device.h"
 #include "tests/unit/rdma/mock_verbs.h"

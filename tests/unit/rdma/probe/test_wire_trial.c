@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wire_trial.c: trying wires by datagrams: where they are sent on InfiniBand, and what is known afterwards if datagrams are lost, too
- * long for the way, another job's, or not answered. The verbs are mocks: the peer answers as soon as something is
- * sent to it.
+ * test_wire_trial.c: where datagrams are sent on InfiniBand, and what is known after a trial if
+ * they are lost, too long for the path, another job's, or not answered. The verbs are mocks: the
+ * peer answers as soon as something is sent to it.
  */
 #include "rdma/probe/wire_trial.h"
 
@@ -38,13 +38,13 @@ static struct {
     struct ibv_wc done[DONE_MOST];
     unsigned posted_in, posted_out, done_in, done_out;
 
-    struct ibv_ah_attr address; /* what create_ah was told */
+    struct ibv_ah_attr address; /* the last one given to create_ah */
     uint32_t sent_to;
     int address_error;
-    int lose;         /* of what the peer says: the first so many */
-    bool is_narrow;   /* no long ones come through, either way */
-    bool is_silent;   /* the peer says nothing */
-    uint64_t its_tag; /* else 0: the same */
+    int lose;         /* how many of the peer's first datagrams are lost */
+    bool is_narrow;   /* long datagrams are lost both ways */
+    bool is_silent;   /* the peer sends nothing */
+    uint64_t its_tag; /* of the peer's datagrams; 0: the same as ours */
     bool heard[2];    /* by the peer */
 } mock;
 
@@ -240,10 +240,10 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One port, one candidate, tried for so long. */
+/* Tries one target from one port. */
 static struct wire_trial_target try_one(bool is_ethernet, int wait_ms)
 {
-    static struct wire_trial_target t; /* a thread that is late may still look at it */
+    static struct wire_trial_target t; /* a late thread may still use it */
     struct wire_trial *w;
     struct fault why;
     uint32_t number;
@@ -331,7 +331,7 @@ static void test_no_address(void **state)
 
     (void)state;
     mock.address_error = ETIMEDOUT;
-    t = try_one(true, 20000); /* nobody waits that long */
+    t = try_one(true, 20000); /* the trial ends before */
     assert_false(wire_trial_is_linked(&t));
     assert_int_equal(t.error, ETIMEDOUT);
 }

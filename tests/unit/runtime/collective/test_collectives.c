@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collective algorithms, for many sizes of group, on a mesh made of threads: each rank is a
- * thread, and a message moves as late as it may (when its receiver waits), with no buffer between,
- * so that an algorithm that counts on buffering hangs here and one that touches a buffer too early
- * shows it.
+ * The collective algorithms for many sizes of group, on a mesh made of threads. Each rank is a
+ * thread, and a message moves as late as possible (when its receiver waits) and without a buffer
+ * between. So an algorithm that relies on buffering hangs here, and one that touches a buffer too
+ * early gives wrong results.
  */
 #include "runtime/collective/collectives.h"
 #include "runtime/group/sleeper.h"
@@ -94,7 +94,8 @@ static bool fits(const struct letter *sent, const struct letter *wanted)
            a->kind == b->kind && a->type == b->type && a->op == b->op && a->root == b->root;
 }
 
-/* Moves what has come for `rank`, peers in an order that changes. Returns < 0 for a mismatch. */
+/* Moves the messages that have arrived for `rank`, taking peers in an order that changes. Returns <
+ * 0 for a mismatch. */
 static int mesh_move(struct group *g, bool *moved)
 {
     static unsigned turn;
@@ -193,7 +194,7 @@ void wait_moved(struct group *g, struct waiting *w)
     (void)g, (void)w;
 }
 
-/* One in memory that the threads share, if MLAUNCH_ALGO asks for it. */
+/* Makes a board in memory that the threads share, if MLAUNCH_ALGO needs one. */
 static void *board_make(struct shm_board *b, int ranks)
 {
     const char *algorithms = getenv("MLAUNCH_ALGO");
@@ -212,8 +213,8 @@ static void *board_make(struct shm_board *b, int ranks)
     return memory;
 }
 
-/* Where the ranks are, if MLAUNCH_ALGO asks for it: two a host in blocks, or three a host in turns; for `leaders` with
- * unequally many ranks on two hosts or three. */
+/* Spreads the ranks over hosts, if MLAUNCH_ALGO needs that: two a host in blocks, or three a host
+ * in turn, or unequally many ranks on two hosts or three. */
 static void hosts_make(struct group *g, int *host_of)
 {
     const char *algorithms = getenv("MLAUNCH_ALGO");
@@ -231,7 +232,7 @@ static void hosts_make(struct group *g, int *host_of)
         abort();
 }
 
-/* ---- the calls, as api.c makes them ---- */
+/* ---- the calls, as task.c makes them ---- */
 
 static struct group *begin(ml_group *group, enum call_kind kind, const char *name, uint64_t count,
                            int type, int op, int root)
@@ -348,7 +349,7 @@ static void *rank_main(void *arg)
     return NULL;
 }
 
-/* Runs `body` on `size` ranks; returns the failures of all. */
+/* Runs `body` on `size` ranks. Returns the number of failures on all of them. */
 static int ranks_run(int size, void (*body)(const struct subject *s, int *failures))
 {
     static struct rank ranks[MOST_RANKS];
@@ -382,7 +383,7 @@ static int ranks_run(int size, void (*body)(const struct subject *s, int *failur
     return failures;
 }
 
-/* A failed call leaves the others waiting: the process (a child of the test's) ends. */
+/* A failed call leaves the other threads waiting, so the process (a child of the test) ends. */
 static void count_failure(int rc, int *failures)
 {
     if (rc < 0)
@@ -428,7 +429,7 @@ static void run_movements(const struct subject *s, int *failures)
             }
 }
 
-/* Many chunks: pipelines in full flow. */
+/* Many chunks, which keep the pipelines full. */
 static void run_large(const struct subject *s, int *failures)
 {
     for (int call = 0; call < CASE_CALLS; call++)
@@ -458,7 +459,7 @@ static void run_random(const struct subject *s, int *failures)
     }
 }
 
-/* With MLAUNCH_ALGO as given, in a child: it is read once a process. */
+/* Runs with the given MLAUNCH_ALGO, in a child, because it is read once in a process. */
 static void check_ranks(const char *algorithms, const int *sizes,
                         void (*body)(const struct subject *s, int *failures))
 {

@@ -146,7 +146,7 @@ static void link_wake(struct link *l)
     f->wakes++;
 }
 
-static int link_hear(struct link *l, json_t *word, struct fault *why)
+static int link_on_relayed(struct link *l, json_t *word, struct fault *why)
 {
     (void)l, (void)why;
     assert_int_equal(json_integer_value(word), 17);
@@ -164,7 +164,7 @@ static int set_up(void **state)
     f = calloc(1, sizeof(*f));
     memset(&news, 0, sizeof(news));
     ops = (struct link_ops){
-        .name = "test", .sleep = link_sleep, .wake = link_wake, .hear = link_hear};
+        .name = "test", .sleep = link_sleep, .wake = link_wake, .on_relayed = link_on_relayed};
     assert_non_null(f);
     snprintf(f->world.dir, sizeof(f->world.dir), "/tmp/mlaunch-wait.XXXXXX");
     assert_non_null(mkdtemp(f->world.dir));
@@ -411,31 +411,31 @@ static void test_broken(void **state)
     assert_string_equal(why.text, "the calls don't fit");
 }
 
-static void test_mail(void **state)
+static void test_relayed(void **state)
 {
     struct fault why = {0};
 
     (void)state;
     news.serial++;
     news.mail = json_integer(17);
-    assert_int_equal(wait_hear(f->group, &why), 0);
+    assert_int_equal(wait_take_news(f->group, &why), 0);
     assert_int_equal(f->heard, 1);
 }
 
 /* The beginning of a call reads the coordinator's socket, but not for each of many calls. */
-static void test_look(void **state)
+static void test_read(void **state)
 {
     struct fault why = {0};
 
     (void)state;
     for (int i = 0; i < 100; i++)
-        assert_int_equal(wait_look(f->group, &why), 0);
+        assert_int_equal(wait_read_news(f->group, &why), 0);
     assert_true(news.reads >= 1);
     assert_true(news.reads < 50);
     news.reads = 0;
     f->world.is_launched = false;
     f->group->waiting.looked_ms = 0;
-    assert_int_equal(wait_look(f->group, &why), 0);
+    assert_int_equal(wait_read_news(f->group, &why), 0);
     assert_int_equal(news.reads, 0);
 }
 
@@ -524,8 +524,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_closed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_mail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_look, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_relayed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stall, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_patient, set_up, tear_down),
     };

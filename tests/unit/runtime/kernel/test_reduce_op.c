@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* runtime/kernel/reduce_op.c against a plain reference that works on one element at a time and shares no
- * code. */
+/* Compares runtime/kernel/reduce_op.c with a plain reference that works on one element at a time
+ * and shares no code with it. */
 #include "runtime/kernel/reduce_op.h"
 
 #include <math.h>
@@ -29,7 +29,8 @@ static void element_put(void *p, size_t i, size_t size, uint64_t bits)
     memcpy((char *)p + i * size, &bits, size);
 }
 
-/* A small binary format with `digits` of mantissa and the exponent's bias, as a double and back. */
+/* A small binary format with `digits` bits of mantissa and the exponent's bias, as a double; and
+ * back. */
 static double decode(uint16_t h, int digits, int bias)
 {
     int top = (0x7fff >> digits), exponent = (h & 0x7fff) >> digits;
@@ -55,13 +56,13 @@ static uint16_t encode(double value, int digits, int bias)
     if (value == 0)
         return sign;
     exponent = ilogb(value) < 1 - bias ? 1 - bias : ilogb(value);
-    /* The default rounding mode is ours: to nearest, ties to even. */
+    /* The default rounding mode is the right one: to nearest, ties to even. */
     bits = (int)nearbyint(ldexp(fabs(value), digits - exponent));
     bits += (exponent + bias - 1) << digits;
     return (uint16_t)(sign | (bits > infinity ? infinity : bits));
 }
 
-/* What float32 gives for numbers; NaNs are the callers'. */
+/* What float32 gives for numbers; callers treat NaNs. */
 static float float_reference(float a, float b, int op)
 {
     volatile float r;
@@ -82,8 +83,8 @@ static float float_reference(float a, float b, int op)
     return r;
 }
 
-/* NaNs: the left one wins, made quiet; one that arises is the CPU's own (here: what it makes of 0 *
- * inf). */
+/* The left operand's NaN wins and is made quiet; a NaN that arises is the CPU's own (here: that of
+ * 0 * inf). */
 static uint64_t small_reference(uint64_t a, uint64_t b, int op, int digits, int bias)
 {
     uint64_t infinity = (uint64_t)(0x7fff >> digits) << digits, quiet = 1ull << (digits - 1);
@@ -148,7 +149,7 @@ static uint64_t complex_reference(uint64_t a, uint64_t b, int op)
     } else {
         uint32_t right = float32_reference(im, im2, ML_PROD);
 
-        /* x - y: as x + -y, but a NaN keeps its sign. */
+        /* x - y is x + -y, except that a NaN keeps its sign. */
         if ((right & 0x7fffffff) <= 0x7f800000)
             right ^= 0x80000000;
         x = float32_reference(float32_reference(re, re2, ML_PROD), right, ML_SUM);
@@ -260,7 +261,7 @@ static const uint64_t special64[] = {
 };
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The i-th value of interest: the special ones, then random ones. */
+/* The i-th test value: first the special ones, then random ones. */
 static uint64_t value_of_interest(size_t i, int type)
 {
     size_t size = reduce_type_size(type);
@@ -293,7 +294,7 @@ static void compare(const void *out, const void *a, const void *b, size_t count,
     }
 }
 
-/* Runs `check` for each kernel there is on this machine. */
+/* Runs `check` for each kernel that this machine can run. */
 static void each_kernel(void (*check)(reduce_fn *f, int type, int op))
 {
     for (int cpu = 0; cpu < REDUCE_CPUS; cpu++)
@@ -346,8 +347,8 @@ static void test_every_small_value(void **state)
     each_kernel(check_every_small_value);
 }
 
-/* One count, one offset of each buffer from an aligned address; in place too. Bytes around stay as
- * they are. */
+/* Checks one count with one offset of each buffer from an aligned address; in place too. The bytes
+ * around must not change. */
 static void check_place(reduce_fn *f, int type, int op, size_t count, size_t offset)
 {
     char a_room[GUARD + LONGEST * ELEMENT], b_room[GUARD + LONGEST * ELEMENT];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The teams of groups spread over hosts in many ways, against what a plain search finds. */
+/* Compares the teams of groups, spread over hosts in many ways, with those that a plain search
+ * finds. */
 #include "runtime/group/group.h"
 #include "runtime/steps/hierarchy.h"
 
@@ -14,7 +15,7 @@
 
 enum { MOST = 40 };
 
-/* Which one of its host's ranks it is. */
+/* The place of `rank` among the ranks of its host. */
 static int place_of(const int *host_of, int rank)
 {
     int place = 0;
@@ -24,7 +25,8 @@ static int place_of(const int *host_of, int rank)
     return place;
 }
 
-/* m: the ranks from 0 to size - 1 for which `wanted` is `value`, ascending. */
+/* Checks that m has the ranks from 0 to size - 1 for which `wanted` is `value`, in ascending
+ * order. */
 static void check_team(const struct team *m, const int *wanted, int value, int size)
 {
     int n = 0;

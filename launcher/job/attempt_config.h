@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_config.h: what the runs of a job share, and why a run may be ended from outside. */
+#ifndef LAUNCHER_JOB_ATTEMPT_CONFIG_H
+#define LAUNCHER_JOB_ATTEMPT_CONFIG_H
+
+#include "launcher/plan/plan.h"
+
+struct channel_config;
+struct event_base;
+struct events_file;
+struct input;
+struct output;
+
+/* Borrowed: everything in it must outlive the run. */
+struct attempt_config {
+    struct event_base *base;
+    const struct plan *plan;
+    const struct channel_config *channel;
+    struct output *output;
+    struct input *input;
+    enum stdin_mode stdin_mode;
+    struct events_file *events;
+    /* Called once, on the loop: the run is over. It may be destroyed after the loop has
+     * returned. */
+    void (*on_end)(void *arg);
+    void *arg;
+};
+
+enum stop_cause { STOP_NONE, STOP_SIGNAL, STOP_TIMEOUT, STOP_READER_GONE, STOP_OUTPUT_FAILED };
+
+#endif
