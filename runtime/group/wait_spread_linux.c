@@ -4,7 +4,7 @@
  * need a processor each: both have just run, and a task whose data are in the cache is not moved.
  * They stay there, at a tenth of the speed, above all where another program keeps a processor busy.
  * Sleeping does not part them but brings them together: a task that is woken through a pipe is put
- * beside the one that woke it (measured: doc/performance.md). So each waiting rank notes where it
+ * beside the one that woke it (doc/notes/processor-sharing.md). So each waiting rank notes where it
  * waits, and of two on one processor the one with the higher rank moves, by setting an affinity
  * without that processor for a moment.
  */

@@ -48,14 +48,14 @@ static const struct {
 
     /* Over TCP a message costs microseconds of processor time at both ends, but a single read moves
      * many bytes cheaply. So fewer messages win up to some 64 KiB, and up to some MiB chunks cost
-     * more than they hide. Measured with 2, 4 and 8 ranks (doc/performance.md). */
+     * more than they hide. Measured with 2, 4 and 8 ranks (doc/notes/algorithms.md). */
     {CALL_ALL_REDUCE, TCP, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, TCP, 1 * MIB, 2, ALGORITHM_FLAT},
     {CALL_ALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_DIRECT},
     {CALL_ALL_REDUCE, TCP, 4 * MIB, 16, ALGORITHM_FLAT},
 
     /* Two ranks send the same bytes with either, and doubling needs one round instead of two
-     * (doc/performance-rdma.md). */
+     * (doc/notes/algorithms.md). */
     {CALL_ALL_REDUCE, RDMA, 32 * KIB, 2, ALGORITHM_DOUBLING},
     /* Thakur et al. 2005 (MPICH) switch at 2 KiB from fewer rounds to fewer bytes. With few ranks
      * and a full mesh, the flat and the direct exchange have the fewest bytes: flat in two rounds,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_add BYTES [CORES]: how fast so many cores (1) add each an array of float32 to another, all at once, in MB of one
- * operand a second, all cores together.
+ * local_add BYTES [CORES]: how fast CORES cores (default 1), all at once, each add an array of
+ * float32 to another. Prints MB of one operand a second, of all cores together.
  */
 #include <limits.h>
 #include <stdatomic.h>
@@ -52,11 +52,11 @@ static int work(struct board *b, int me, int cores, size_t count)
         add(to, from, count);
         b->seconds[i][me] = now_s() - begin;
     }
-    /* What nobody reads would not be computed. */
+    /* The compiler would drop sums that are never read. */
     return count && to[count / 2] != ROUNDS;
 }
 
-/* The slowest core's, of the fastest round. */
+/* The slowest core's time in the fastest round. */
 static double best_s(const struct board *b, int cores)
 {
     double best = 0;

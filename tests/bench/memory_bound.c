@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory_bound [RANKS (2)] [BYTES (67108864)]: what an all_reduce of BYTES over shared memory costs at least on this machine: what
- * memory and the way between the cores take, with no arithmetic and no waiting. All ranks do the same at once; medians, in us.
+ * memory_bound [RANKS (2)] [BYTES (67108864)]: the least time of an all_reduce of BYTES over shared
+ * memory on this machine: what memory and the way between the cores take, with no arithmetic and no
+ * waiting. All ranks do the same at once. Prints medians in us.
  *
- *     copy      each reads its vector and writes one as long: a memcpy of BYTES
- *     give      2 (RANKS - 1) / RANKS of BYTES, which others must get from each rank (NCCL's bus bytes), are written where they can
- *               be read, in pieces that stay in a cache
- *     take      and as many are read from there by another core
- *     bound     copy and take: one core does both, and neither can be spared
+ *     copy      each rank reads its vector and writes one as long: a memcpy of BYTES
+ *     give      what other ranks must get from each rank, 2 (RANKS - 1) / RANKS of BYTES (NCCL's
+ *               bus bytes), is written where they can read it, in pieces that stay in a cache
+ *     take      as many bytes are read from there by another core
+ *     bound     copy and take: one core does both, and neither can be avoided
  *
- * For no more ranks than cores.
+ * RANKS must not exceed the number of cores.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -56,7 +57,7 @@ static double copy(char *out, const char *in, size_t size)
     return now_us() - begin;
 }
 
-/* Only one of the two copies counts, and no wait for the others' cells. */
+/* Times only one of the two copies, and no wait for the others' cells. */
 static double through_cells(char *out, const char *in, size_t size, int which)
 {
     double us[2] = {0};
@@ -89,7 +90,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The slowest rank's time of each round; the median of these. */
+/* The median over the rounds of the slowest rank's time. */
 static double median_us(double (*run)(char *, const char *, size_t), char *out, const char *in,
                         size_t size)
 {

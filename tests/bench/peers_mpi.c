@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peers_mpi.c: one operation by MPI, timed as mlaunch bench does: a barrier, each rank's own time, the maximum over the ranks;
- * prints bytes and the median in us for each size.
+ * peers_mpi.c: one operation by MPI, timed as mlaunch bench does: a barrier, each rank's own time,
+ * the maximum over the ranks. Prints bytes and the median in us for each size.
  *
  *     peers_mpi OPERATION BYTES…
  *
- * Operations, and what their bytes mean, are mlaunch bench's; reductions are sums of float32.
+ * Operations, and the meaning of their bytes, are those of mlaunch bench; reductions are sums of
+ * float32.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static const double budget_s = 0.3;
 
 static int rank, ranks;
 
-/* One operation's buffers: `bytes` each, of which `share` belong to each rank where ranks share them. */
+/* One operation's buffers of `bytes` each. Where ranks share them, `share` bytes belong to each. */
 struct buffers {
     char *in, *out;
     int bytes, share, window;
@@ -97,7 +98,7 @@ static const struct operation {
 };
 enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
 
-/* Of lat and bw a call is more than the one message that is meant. */
+/* A call of lat or bw is more than the one message whose time is meant. */
 static int messages_of(const struct operation *o, const struct buffers *b)
 {
     if (o->run == there_and_back)
@@ -124,7 +125,7 @@ static double once(const struct operation *o, const struct buffers *b)
 
 static double measure(const struct operation *o, int bytes)
 {
-    /* A rank's share is an element at least. */
+    /* A rank's share is at least one element. */
     size_t room = ((size_t)bytes + (size_t)ranks * sizeof(float) + PAGE - 1) / PAGE * PAGE;
     struct buffers b = {.in = aligned_alloc(PAGE, room),
                         .out = aligned_alloc(PAGE, room),
@@ -135,7 +136,8 @@ static double measure(const struct operation *o, int bytes)
 
     if (!b.in || !b.out)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    /* Written, as by whoever has data to send: pages that were never written are one page of zeros, in a cache. */
+    /* Write the buffers, as a program with data to send does: pages that were never written are one
+     * page of zeros, in a cache. */
     memset(b.in, 1, room);
     memset(b.out, 1, room);
     b.share = bytes / ranks / (int)sizeof(float) * (int)sizeof(float);

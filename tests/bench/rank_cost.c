@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rank_cost.c: what a rank costs, for tests/bench/ranks: rank 0 prints the number of ranks, the slowest ml_init in ms, the
- * most of the ranks' own memory (private pages) in KiB, before and after the calls, and the medians of all_reduces of 8 bytes
- * and of 256 KiB in us, timed as mlaunch bench does. */
+/*
+ * rank_cost.c: what a rank costs, for tests/bench/ranks. Rank 0 prints the number of ranks, the
+ * slowest ml_init in ms, the most of the ranks' own memory (private pages) in KiB before and after
+ * the calls, and the medians of all_reduces of 8 bytes and of 256 KiB in us, timed as mlaunch bench
+ * does.
+ */
 #include <mlaunch.h>
 
 #include <stdio.h>
@@ -26,7 +29,7 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* Pages that no other process shares. */
+/* The pages that this process shares with no other. */
 static double private_kib(void)
 {
     FILE *f = fopen("/proc/self/smaps_rollup", "r");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce_kernels [BYTES (16384)]: measures how fast one core combines two operands of BYTES each,
- * in GB of one operand a second, for each type and operation with the kernels for any CPU, for AVX2
- * and for AVX-512 (runtime/kernel/reduce_op.h). Prints the rows of a table.
+ * reduce_kernels [BYTES (16384)]: how fast one core combines two operands of BYTES each, in GB of
+ * one operand a second. A table: a row for each type and operation, with the kernels for any CPU,
+ * for AVX2 and for AVX-512 (runtime/kernel/reduce_op.h).
  */
 #include "runtime/kernel/reduce_op.h"
 
@@ -46,7 +46,8 @@ int main(int argc, char **argv)
 
     if (!memory || size < 16)
         return 1;
-    /* Not at the same place in their pages: a load would seem to depend on an earlier store. */
+    /* At different offsets in their pages; otherwise a load would seem to depend on an earlier
+     * store. */
     a = memory + (size + 4095) / 4096 * 4096 + 1024;
     b = a + (size + 4095) / 4096 * 4096 + 1024;
     memset(a, 1, size);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ssh_floor CONFIG COMMAND HOST…: the least that a launch over SSH can take with libssh: all hosts at once, a thread
- * each, connect, log in by key, execute COMMAND, read to its end. No agent, no plan, no job. Prints milliseconds.
- * Host keys are not looked at: it is for the hosts that tests/bench/scale makes.
+ * ssh_floor CONFIG COMMAND HOST…: the least time of a launch over SSH with libssh: to all hosts at
+ * once, a thread each, connect, log in by key, execute COMMAND and read to its end. There is no
+ * agent, plan or job. Prints milliseconds. Host keys are not checked, because the hosts are those
+ * that tests/bench/scale makes.
  */
 #include <libssh/libssh.h>
 #include <netinet/in.h>
