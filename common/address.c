@@ -2,7 +2,7 @@
 #include "common/address.h"
 
 #include "common/clock.h"
-#include "common/number.h"
+#include "common/text/number.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

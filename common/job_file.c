@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/job_file.h"
 
-#include "common/number.h"
-#include "common/text_json.h"
+#include "common/text/number.h"
+#include "common/text/text_json.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "common/address.h"
 #include "common/frame.h"
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <event2/buffer.h>

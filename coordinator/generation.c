@@ -2,7 +2,7 @@
 /* generation.c: the ranks' n-th claims, which meet each other. */
 #include "coordinator/server_state.h"
 
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <stdlib.h>

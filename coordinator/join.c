@@ -3,7 +3,7 @@
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 

@@ -2,7 +2,7 @@
 /* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
 #include "coordinator/server_state.h"
 
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 

@@ -2,7 +2,7 @@
 /* server_group.c: the world, groups made by split, and broken groups. */
 #include "coordinator/server_state.h"
 
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 #include "runtime/world_join.h"
 
 #include "common/clock.h"
-#include "common/number.h"
+#include "common/text/number.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/progress.h"
 #include "runtime/group/claim.h"

@@ -4,7 +4,7 @@
 #include "common/address.h"
 #include "common/job_file.h"
 #include "common/status.h"
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/guard.h"

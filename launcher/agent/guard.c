@@ -3,8 +3,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/signal_text.h"
 #include "common/status.h"
+#include "common/text/signal_text.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/job_directory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/reap.h"
 
-#include "common/signal_text.h"
+#include "common/text/signal_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/rank_input.h"

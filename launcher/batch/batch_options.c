@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch_options.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/batch/batch_time.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options_load.h"

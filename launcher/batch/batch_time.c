@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch_time.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/text/text_file.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/bench_options.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * allocation_lsf.c: LSB_MCPU_HOSTS holds "a 4 b 2". For jobs too large for that, LSB_DJOB_HOSTFILE
  * names a file, or LSB_HOSTS holds "a a b": in both, a host is repeated for each of its slots.
  */
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/hosts/allocation_system.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"

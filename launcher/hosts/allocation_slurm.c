@@ -4,7 +4,7 @@
  * latter (the user asked for no number of tasks) the slots of a host are its CPUs,
  * SLURM_JOB_CPUS_PER_NODE, divided by SLURM_CPUS_PER_TASK.
  */
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/hosts/allocation_system.h"
 #include "launcher/hosts/node_list.h"
 #include "launcher/text/environment.h"

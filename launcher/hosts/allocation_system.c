@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/allocation_system.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/hosts/host_list_parse.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"

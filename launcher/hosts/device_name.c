@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/device_name.h"
 
-#include "common/port_name.h"
+#include "common/text/port_name.h"
 #include "launcher/text/text_file.h"
 
 #include <ctype.h>

@@ -2,7 +2,7 @@
 #include "launcher/hosts/host_name.h"
 
 #include "common/address.h"
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hostfile_text.c: hostfiles as MPI users write them, one host a line: "host", "host:2" or "host
  * slots=2". */
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/hosts/host_list_finish.h"
 #include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/hostfile.h"

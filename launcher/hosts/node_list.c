@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/node_list.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/text/text_file.h"
 

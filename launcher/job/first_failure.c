@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/first_failure.h"
 
-#include "common/signal_text.h"
 #include "common/status.h"
+#include "common/text/signal_text.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/options/option_table.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/text_file.h"

@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "common/log.h"
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/plan/agent_way.h"
 #include "launcher/plan/backend.h"
 #include "launcher/plan/placement.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/protocol/job_message.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 
 #include <sodium.h>
 #include <stdlib.h>

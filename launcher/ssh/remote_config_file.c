@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/ssh/remote_config_file.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #define LAUNCHER_WIRING_WIRING_ANSWERS_H
 
 #include "common/fault.h"
-#include "common/port_name.h"
+#include "common/text/port_name.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/probe/trial_candidates.h"
 
-#include "common/port_name.h"
+#include "common/text/port_name.h"
 #include "rdma/probe/describe.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #define RDMA_VERBS_PORT_H
 
 #include "common/fault.h"
-#include "common/port_name.h"
+#include "common/text/port_name.h"
 #include "rdma/verbs/gid.h"
 
 #include <infiniband/verbs.h>

@@ -2,7 +2,7 @@
 #include "runtime/group/news.h"
 
 #include "common/clock.h"
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/process/fork_guard.h"

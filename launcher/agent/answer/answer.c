@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/answer/answer.h"
 
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "launcher/agent/answer/answer_clean.h"
 #include "launcher/agent/answer/answer_kill.h"
 #include "launcher/agent/answer/answer_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/answer/answer_clean_files.h"
 
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "launcher/agent/host/cgroup_linux.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #include "launcher/agent/answer/answer_kill.h"
 
 #include "common/clock.h"
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "launcher/agent/answer/job_survey.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "launcher/agent/answer/answer_list.h"
 
 #include "common/clock.h"
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 #include "launcher/agent/answer/job_survey.h"
 #include "launcher/agent/answer/stack_linux.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/answer/job_survey.h"
 
-#include "common/number.h"
+#include "common/text/number.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/place_linux.h"
 

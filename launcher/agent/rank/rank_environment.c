@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/rank_environment.h"
 
-#include "common/port_name.h"
+#include "common/text/port_name.h"
 
 #include <stdarg.h>
 #include <stdio.h>

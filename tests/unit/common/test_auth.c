@@ -2,7 +2,7 @@
 #include "common/auth.h"
 
 #include "common/build_id.h"
-#include "common/number.h"
+#include "common/text/number.h"
 
 #include <jansson.h>
 #include <setjmp.h>

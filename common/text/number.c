@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/number.h"
+#include "common/text/number.h"
 
 #include <errno.h>
 #include <stdlib.h>

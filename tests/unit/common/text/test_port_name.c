@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_port_name.c: ports of RDMA devices as users write them. */
-#include "common/port_name.h"
+#include "common/text/port_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

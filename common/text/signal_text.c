@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/signal_text.h"
+#include "common/text/signal_text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/port_name.h"
+#include "common/text/port_name.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* port_name.h: a port of an RDMA device as users write it: "mlx5_0:2", or "mlx5_0" for any port. */
-#ifndef COMMON_PORT_NAME_H
-#define COMMON_PORT_NAME_H
+#ifndef COMMON_TEXT_PORT_NAME_H
+#define COMMON_TEXT_PORT_NAME_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/text_json.h"
+#include "common/text/text_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* signal_text.h: how messages name the signal that ended a process. */
-#ifndef COMMON_SIGNAL_TEXT_H
-#define COMMON_SIGNAL_TEXT_H
+#ifndef COMMON_TEXT_SIGNAL_TEXT_H
+#define COMMON_TEXT_SIGNAL_TEXT_H
 
 enum { SIGNAL_TEXT = 96 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* text_json.h: JSON strings from text that may not be UTF-8, such as file names and sentences that
  * were cut. */
-#ifndef COMMON_TEXT_JSON_H
-#define COMMON_TEXT_JSON_H
+#ifndef COMMON_TEXT_TEXT_JSON_H
+#define COMMON_TEXT_TEXT_JSON_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* number.h: strict parsing of whole numbers and hexadecimal bytes. */
-#ifndef COMMON_NUMBER_H
-#define COMMON_NUMBER_H
+#ifndef COMMON_TEXT_NUMBER_H
+#define COMMON_TEXT_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>
