@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * log.h: lines on stderr for the people who run mlaunch and its agent. Never a secret. Not used in
- * the runtime, because that is part of the users' programs. Any thread may log: a line is one write.
+ * the runtime, because that is part of the users' programs. Any thread may log: a line is one
+ * write.
  *
  *   error        the job cannot go on
  *   warn         it can

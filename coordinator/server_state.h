@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server_state.h: the state that the coordinator's files share: its connections, the ranks that have
- * joined, and their groups. All of it belongs to the loop's thread.
+ * server_state.h: the state that the coordinator's files share: its connections, the ranks that
+ * have joined, and their groups. All of it belongs to the loop's thread.
  *
  *   server ─┬─ connection…   a socket; after the handshake that of a rank or an agent
  *           ├─ server_rank…  for each rank: how its first process ended
  *           └─ generation… ─┬─ server_member…  for each rank: whether it has joined and is alive
  *                           └─ server_group… ─── server_seat…  for each member: what it has sent
  *
- * A generation is the n-th claims of all ranks: a process claims its rank in ml_init, and again if it
- * calls ml_init after ml_finalize.
+ * A generation is the n-th claims of all ranks: a process claims its rank in ml_init, and again if
+ * it calls ml_init after ml_finalize.
  */
 #ifndef COORDINATOR_SERVER_STATE_H
 #define COORDINATOR_SERVER_STATE_H
@@ -40,8 +40,8 @@ struct generation;
  * HANDSHAKE ──proof──▶ RANK or AGENT ──end of the socket, or a malformed frame──▶ CLOSED
  *     └──no proof──▶ LINGER (a refusal is being sent) ──▶ CLOSED
  *
- * A closed connection is freed by the sweeper, outside of all callbacks: a callback may go on using it
- * until it returns.
+ * A closed connection is freed by the sweeper, outside of all callbacks: a callback may go on using
+ * it until it returns.
  */
 enum connection_state {
     CONNECTION_HANDSHAKE,

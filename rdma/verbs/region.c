@@ -107,8 +107,8 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
     if (!made)
         return NULL;
     made->domain = domain;
-    /* Linux before 5.12 makes the parent's pages copies when it forks, and the device would go on with the
-     * old ones: there a child has none of this memory. */
+    /* Before Linux 5.12 a fork makes copies of the parent's pages, while the device goes on with
+     * the old ones. There a child gets none of this memory. */
     if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED)
         madvise(r->range.base, r->range.size, MADV_DONTFORK);
     made->region = ibv_reg_mr(domain, r->range.base, r->range.size,

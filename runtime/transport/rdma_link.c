@@ -189,8 +189,8 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
 
 /* --- messages about rails --------------------------------------------------------------------- */
 
-/* Sends what this endpoint has to tell the peer about its rails, through the coordinator, and prints
- * what the user should know of them. */
+/* Sends the endpoint's messages about its rails to the peer, through the coordinator, and prints
+ * what the user should know about them. */
 static int rdma_link_relay(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""odd-agent.py: speaks an agent's protocol on stdin and stdout up to the point that $ODD names, and then
-misbehaves."""
+"""odd-agent.py: speaks an agent's protocol on stdin and stdout up to the point that $ODD names, and
+then misbehaves."""
 import json
 import os
 import struct

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """on_terminal.py SCRIPT COMMAND…: runs COMMAND on a terminal of its own and plays SCRIPT.
 
-SCRIPT is lines of `wait TEXT` (until it has appeared since the last wait), `type TEXT` (with \\n, \\x03 …),
-`signal NAME`, `stopped` (until the command has been stopped). What appears goes to stdout. The status is
-the command's (128 + N for signal N), or 99 if something did not happen within 20 seconds.
+Each line of SCRIPT is one of: `wait TEXT` (until it has appeared since the last wait), `type TEXT`
+(with \\n, \\x03 …), `signal NAME`, `stopped` (until the command has been stopped). What appears
+goes to stdout. The status is the command's (128 + N for signal N), or 99 if something did not
+happen within 20 seconds.
 """
 import os
 import pty

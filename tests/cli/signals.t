@@ -10,7 +10,8 @@ polite='import os, signal, sys
 def on(n, f):
     print("got", signal.Signals(n).name, flush=True)
     if signal.Signals(n).name in sys.argv[1:]: sys.exit(0)
-for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2): signal.signal(n, on)
+for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+    signal.signal(n, on)
 told, tell = os.pipe() # a signal between a look and pause() would be slept through
 os.set_blocking(tell, False)
 signal.set_wakeup_fd(tell)

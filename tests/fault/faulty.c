@@ -2,11 +2,12 @@
 /*
  * faulty: ranks that fail on demand, and ranks that are hard to end.
  *
- *     faulty call RANK HOW    all call all_reduce for ever; after 20 calls RANK does HOW: exit:N, kill:N,
- *                             abort
+ *     faulty call RANK HOW    all call all_reduce for ever; after 20 calls RANK does HOW: exit:N,
+ *                             kill:N, abort
  *     faulty absent RANK      RANK exits with 0 and never calls ml_init, the others call it
- *     faulty zoo N            each rank, by its number modulo 4: has left a daemon behind (two forks,
- *                             setsid); ignores signals; is stopped; has N children in sessions of their own
+ *     faulty zoo N            each rank, by its number modulo 4: has left a daemon behind (two
+ *                             forks, setsid); ignores signals; is stopped; has N children in
+ *                             sessions of their own
  *
  * All print "ready" when the test may harm them. After an error a rank prints it and exits with 3.
  */

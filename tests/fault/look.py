@@ -3,12 +3,12 @@
 """Looks for what jobs have left behind, and for the agents' processes.
 
 look.py left EVENTS MARK [INIT…]
-    prints what is left of the jobs in the file EVENTS: processes with MARK in their environment, agents
-    in the PID namespaces of the INITs, job directories, control groups, segments in /dev/shm, here and in
-    the INITs' file systems; status 1 if there is anything
+    prints what is left of the jobs in the file EVENTS: processes with MARK in their environment,
+    agents in the PID namespaces of the INITs, job directories, control groups, segments in
+    /dev/shm, here and in the INITs' file systems; status 1 if there is anything
 look.py agent EVENTS HOST worker|guard|sshd [INIT]
-    prints the pid, as this namespace numbers it, of a process of the agent on HOST, or of the sshd that
-    serves its connection; status 1 and nothing if there is none
+    prints the pid, as this namespace numbers it, of a process of the agent on HOST, or of the sshd
+    that serves its connection; status 1 and nothing if there is none
 """
 import glob
 import json
@@ -54,7 +54,8 @@ def own_group():
     for line in read("/proc/self/mountinfo").decode().splitlines():
         fields = line.split()
         if " - cgroup2 " in line and fields[3] == "/":
-            own = [g[3:] for g in read("/proc/self/cgroup").decode().splitlines() if g.startswith("0::")]
+            groups = read("/proc/self/cgroup").decode().splitlines()
+            own = [g[3:] for g in groups if g.startswith("0::")]
             return fields[4] + own[0].rstrip("/") if own else None
     return None
 
@@ -67,8 +68,10 @@ def left(events, mark, *inits):
             continue
         command = read(f"/proc/{pid}/cmdline")
         if mark.encode() in read(f"/proc/{pid}/environ").split(b"\0") or (
-                spaces and b"mlaunch-agent" in command.split(b"\0")[0] and namespace(pid) in spaces):
-            found.append(f"process {pid}: {command.replace(bytes(1), b' ').decode(errors='replace')[:100]}")
+                spaces and b"mlaunch-agent" in command.split(b"\0")[0]
+                and namespace(pid) in spaces):
+            line = command.replace(bytes(1), b" ").decode(errors="replace")
+            found.append(f"process {pid}: {line[:100]}")
     group = own_group()
     for job in {e["job"] for e in jobs_of(events) if e.get("job")}:
         found += glob.glob(f"/tmp/mlaunch-*/{job}.*")
@@ -86,14 +89,16 @@ def is_agent(pid):
 def outside(inner, space):
     """The pid, as it is here, of the process that is `inner` in a pid namespace."""
     for pid in pids():
-        numbers = [line.split()[-1] for line in read(f"/proc/{pid}/status").splitlines() if line.startswith(b"NSpid")]
+        status = read(f"/proc/{pid}/status").splitlines()
+        numbers = [line.split()[-1] for line in status if line.startswith(b"NSpid")]
         if numbers and int(numbers[0]) == inner and namespace(pid) == space:
             return pid
     return 0
 
 
 def agent(events, host, role, init=None):
-    worker = next((e["pid"] for e in jobs_of(events) if e["event"] == "connected" and e["host"] == host), 0)
+    worker = next((e["pid"] for e in jobs_of(events)
+                   if e["event"] == "connected" and e["host"] == host), 0)
     if init:
         worker = outside(worker, namespace(init))
     guard = stat(worker)[1]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""silent_fuse.py DIR: mounts a file system on DIR that accepts requests and never answers them. A process
-that asks for a file there sleeps, uninterruptibly after a SIGKILL, until this program ends. Prints
-"mounted", and "asked" for each request."""
+"""silent_fuse.py DIR: mounts a file system on DIR that accepts requests and never answers them.
+A process that asks for a file there sleeps, uninterruptibly after a SIGKILL, until this program
+ends. Prints "mounted", and "asked" for each request."""
 import ctypes
 import os
 import struct

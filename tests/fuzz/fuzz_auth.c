@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_auth.c: neither side of the handshake accepts a peer without the secret, whatever it sends.
- * Each line of the input is a frame for the acceptor and the connector: two digits of its type, then
- * its payload, in which @ is replaced by this build's id.
+ * Each line of the input is a frame for the acceptor and the connector: two digits of its type,
+ * then its payload, in which @ is replaced by this build's id.
  */
 #include "common/auth.h"
 #include "common/build_id.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_frame.c: any bytes as a stream of frames. The first byte sets the size of the pieces in which
- * they arrive, which must make no difference.
+ * fuzz_frame.c: any bytes as a stream of frames. The first byte sets the size of the pieces in
+ * which they arrive, which must make no difference.
  */
 #include "common/frame.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_job_file.c: any bytes as a job.json, which may be another user's. What is accepted is terminated
- * and in range, and is the same after it was written to a file and read back.
+ * fuzz_job_file.c: any bytes as a job.json, which may be another user's. What is accepted is
+ * terminated and in range, and is the same after it was written to a file and read back.
  */
 #include "common/job_file.h"
 

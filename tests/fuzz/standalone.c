@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * standalone.c: runs a fuzz target without libFuzzer: standalone SEED-DIRECTORY DICTIONARY ROUNDS. It
- * tries each seed, then ROUNDS mutations of the seeds, the same in every run. With libFuzzer instead:
- * clang -fsanitize=fuzzer,address fuzz_X.c … && ./a.out -dict=X.dict seeds/X.
+ * standalone.c: runs a fuzz target without libFuzzer: standalone SEED-DIRECTORY DICTIONARY ROUNDS.
+ * It tries each seed, then ROUNDS mutations of the seeds, the same in every run. With libFuzzer
+ * instead: clang -fsanitize=fuzzer,address fuzz_X.c … && ./a.out -dict=X.dict seeds/X.
  */
 #include <dirent.h>
 #include <stdint.h>

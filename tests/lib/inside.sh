@@ -3,7 +3,7 @@
 # inside.sh: for a *.t that runs as another user or in a container. Source it after test.sh:
 #
 #     . "${0%/*}/../lib/inside.sh"
-#     inside container         # a pid and a mount namespace, /tmp and /dev/shm of its own; or the file is skipped
+#     inside container         # PID and mount namespaces, /tmp and /dev/shm of its own, or a skip
 #     inside user              # an ordinary user, if this is root
 #     inside user container    # both
 #
@@ -36,7 +36,8 @@ inside() {
     MLAUNCH_TEST_INSIDE=1 "${make[@]}" bash -c '
         user=$1 container=$2 file=$3 source=$(realpath "$SOURCE") build=$(realpath "$BUILD")
         shift 3
-        mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir /mnt/source /mnt/build && mkdir -m 1777 /mnt/tmp &&
+        mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir /mnt/source /mnt/build &&
+            mkdir -m 1777 /mnt/tmp &&
             mount --bind "$SOURCE" /mnt/source && mount --bind "$BUILD" /mnt/build || exit 1
         if [ -n "$container" ]; then
             mount --bind /mnt/tmp /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""listener.py MODE [COUNT ADDRESS PORT]: what stands where an sshd should; prints its port, then serves.
+"""listener.py MODE [COUNT ADDRESS PORT]: replaces an sshd; prints its port, then serves.
 
-silent: accepts and says nothing. other: answers as some other service. drop: hangs up at once; with more
-arguments only on the first COUNT connections, later ones are passed on to ADDRESS PORT."""
+silent: accepts and sends nothing. other: answers as some other service. drop: hangs up at once;
+with more arguments only on the first COUNT connections, passing later ones on to ADDRESS PORT."""
 import socket
 import sys
 import threading

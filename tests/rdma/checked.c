@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checked COUNT ROUNDS: all-reduces COUNT int64 ROUNDS times, each time other numbers, and compares every
- * element of every result. Rank 0 prints "running" on stdout after the third round; at the end each rank
- * prints how long its longest round took. Status 1 if a call failed or a number was wrong.
+ * checked COUNT ROUNDS: all-reduces COUNT int64 ROUNDS times, each time other numbers, and compares
+ * every element of every result. Rank 0 prints "running" on stdout after the third round; at the
+ * end each rank prints how long its longest round took. Status 1 if a call failed or a number was
+ * wrong.
  */
 #include "common/mlaunch.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cycles COUNT [COMMAND]: ml_init, an all-reduce, ml_finalize, COUNT times. After the third time and after
- * the last, rank 0 runs COMMAND between the lines "then" and "now", and each rank counts its file
- * descriptors: status 1 if there are more at the end.
+ * cycles COUNT [COMMAND]: ml_init, an all-reduce, ml_finalize, COUNT times. After the third time
+ * and after the last, rank 0 runs COMMAND between the lines "then" and "now", and each rank counts
+ * its file descriptors: status 1 if there are more at the end.
  */
 #include "common/mlaunch.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nodes.c: a rank that all-reduces for a while and then prints on which memory node it runs and where the
- * pages of its shared memory and of its vectors lie: "segment 0x3 1x2" is three pages on node 0, then two
- * on node 1.
+ * nodes.c: a rank that all-reduces for a while and then prints on which memory node it runs and
+ * where the pages of its shared memory and of its vectors lie: "segment 0x3 1x2" is three pages on
+ * node 0, then two on node 1.
  */
 #include "common/mlaunch.h"
 

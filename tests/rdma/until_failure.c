@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * until_failure COUNT [RANK ROUND]: all-reduces COUNT float32 until a call fails, then prints how long the
- * failing call took and its error. RANK kills itself after ROUND rounds, so that the others' next call
- * begins at its death. Rank 0 prints "running" on stdout after the third round. SIGTERM is ignored: where
- * mlaunch learns of the failure before the rank does, the rank has the grace period to report it.
+ * until_failure COUNT [RANK ROUND]: all-reduces COUNT float32 until a call fails, then prints how
+ * long the failing call took and its error. RANK kills itself after ROUND rounds, so that the
+ * others' next call begins at its death. Rank 0 prints "running" on stdout after the third round.
+ * SIGTERM is ignored: where mlaunch learns of the failure before the rank does, the rank has the
+ * grace period to report it.
  */
 #include "common/mlaunch.h"
 

@@ -2,17 +2,20 @@
 /*
  * zero_copy: what long messages between memory of ml_alloc may do, and what they must not do.
  *
- *   passed SIZE ROUNDS  each rank sends SIZE bytes to the next rank and receives as many from the previous
- *                       one, other bytes in every round, all compared; then prints how long the longest
- *                       round took. Rank 0 prints "running" on stdout after the third round.
- *   stopped SIZE        two ranks: "running" once rank 1 waits for SIZE bytes and is stopped (SIGSTOP).
- *                       Rank 0 sends them when it has read a line from stdin; then a child of rank 1 prints
- *                       how many of them lie in the receive buffer: only the device can have put them there.
- *   broken SIZE         three ranks, 1 and 2 on one host: rank 1 gathers SIZE bytes from each. When rank 0's
- *                       begin to arrive, rank 2 is killed; rank 1 prints whether its call failed, and
- *                       whether its memory changed afterwards, while rank 0 had more to write.
- *   timed SIZE ROUNDS   as passed, unchecked; medians in us with memory of malloc, with memory of ml_alloc,
- *                       and with memory of ml_alloc that the call has to register first.
+ *   passed SIZE ROUNDS  each rank sends SIZE bytes to the next rank and receives as many from the
+ *                       previous one, other bytes in every round, all compared; then prints how
+ *                       long the longest round took. Rank 0 prints "running" on stdout after the
+ *                       third round.
+ *   stopped SIZE        two ranks: "running" once rank 1 waits for SIZE bytes and is stopped
+ *                       (SIGSTOP). Rank 0 sends them when it has read a line from stdin; then a
+ *                       child of rank 1 prints how many of them lie in the receive buffer: only
+ *                       the device can have put them there.
+ *   broken SIZE         three ranks, 1 and 2 on one host: rank 1 gathers SIZE bytes from each. When
+ *                       rank 0's begin to arrive, rank 2 is killed; rank 1 prints whether its call
+ *                       failed, and whether its memory changed afterwards, while rank 0 had more
+ *                       to write.
+ *   timed SIZE ROUNDS   as passed, unchecked; medians in us with memory of malloc, with memory of
+ *                       ml_alloc, and with memory of ml_alloc that the call has to register first.
  *
  * Status 1 if a call failed that should not.
  */
@@ -156,7 +159,7 @@ static int timed(ml_group *w, size_t size, size_t rounds)
     return 0;
 }
 
-/* --- the onlooker: a child that looks at its parent's memory --------------------------------------
+/* --- the onlooker: a child that looks at its parent's memory -----------------------------------
  */
 
 static int onlooker_pipe = -1;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A message of more than 4 GiB, in a few MiB of memory (beyond.c); over RDMA: tests/rdma/mesh.sh, in check-long.
+# A message of more than 4 GiB, in a few MiB of memory (beyond.c); over RDMA: tests/rdma/mesh.sh, in
+# check-long.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in place and
-# not, misaligned, the same bits on all ranks; and sequences of random calls.
+# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in
+# place and not, misaligned, the same bits on all ranks; and sequences of random calls.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
@@ -34,9 +34,10 @@ for n in 1 2 3 4 7; do
 done
 
 # The algorithms that the table keeps for larger groups.
-export MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct,reduce_scatter:direct
+MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct
+export MLAUNCH_ALGO+=,reduce_scatter:direct
 calls "shm, 4 ranks, other algorithms" -n 4 --oversubscribe --output raw --backend shm -- --program
-export MLAUNCH_ALGO=all_reduce:flat,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat
+MLAUNCH_ALGO=all_reduce:flat,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat
 calls "tcp, 3 ranks, other algorithms" -n 3 --oversubscribe --output raw --backend tcp --local net \
     -- --program
 export MLAUNCH_ALGO=all_reduce:shared

@@ -19,7 +19,8 @@ check "2 hosts × 2 ranks, random calls" \
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" \
     --random 7 60
 check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "no random case failed"
-# Each algorithm for hosts, where the table would take another one; on hosts with equally many ranks, and not.
+# Each algorithm for several hosts, also where the table would choose another one; on hosts with
+# equally and with unequally many ranks.
 leaders=all_reduce:leaders,reduce:leaders,all_gather:leaders,broadcast:leaders,barrier:leaders
 hierarchical=all_reduce:hierarchical,all_gather:hierarchical
 for hosts in "$H1:2,$H2:2" "$H1:1,$H2:3"; do
@@ -35,7 +36,7 @@ for hosts in "$H1:2,$H2:2" "$H1:1,$H2:3"; do
     done
 done
 
-# Ranks whose calls differ take different ways, and must meet all the same.
+# Ranks whose calls differ choose different algorithms, and must report the mismatch all the same.
 if command -v python3 > /dev/null && [ "$SANITIZE" = no ]; then
     for algorithms in "" "$leaders" "$hierarchical"; do
         check "unlike calls, ${algorithms:-as the table has it}" env MLAUNCH_ALGO="$algorithms" \

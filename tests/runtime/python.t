@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The Python module: importable in what mlaunch starts, every call (python_calls.py), errors, abort; with numpy
-# where there is one.
+# The Python module: it can be imported in ranks, every call (python_calls.py), errors, abort;
+# with numpy where there is one.
 . "${0%/*}/../lib/test.sh"
 
 command -v python3 > /dev/null || skip_all "no python3 here"

@@ -59,7 +59,8 @@ def movements(w):
     assert w.broadcast(bytearray(me), root=w.size - 1) == b"r%d" % (w.size - 1)
     assert w.gather(me, bytearray(2 * w.size) if w.rank == 0 else None) == (
         everyone if w.rank == 0 else None)
-    assert w.scatter(everyone if w.rank == 1 % w.size else None, bytearray(2), root=1 % w.size) == me
+    root = 1 % w.size
+    assert w.scatter(everyone if w.rank == root else None, bytearray(2), root=root) == me
     a = bytearray(10 * w.rank + j for j in range(w.size))
     assert w.all_to_all(a) is a and list(a) == [10 * j + w.rank for j in range(w.size)]
     assert w.all_to_all(bytes(a), bytearray(w.size)) == bytes(
@@ -149,7 +150,8 @@ def arrays(w):
     assert w.all_gather(np.float64(w.rank), np.zeros(w.size)).tolist() == list(range(w.size))
     refused(mlaunch.ERR_ARGUMENT, "contiguous", w.all_reduce, np.zeros((3, 4))[:, ::2])
     refused(mlaunch.ERR_ARGUMENT, "byte order", w.all_reduce, np.zeros(3, ">f8"))
-    refused(mlaunch.ERR_ARGUMENT, "no type for elements of format 'Zd'", w.all_reduce, np.zeros(3, "c16"))
+    refused(mlaunch.ERR_ARGUMENT, "no type for elements of format 'Zd'", w.all_reduce,
+            np.zeros(3, "c16"))
 
 
 def memory(w):

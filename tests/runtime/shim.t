@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The preloaded shim: it does not disturb who doesn't call it, says what it lacks, and brings the mesh up before
-# main() only where --eager asks for it. And a /dev/shm that is too small is a sentence, not a SIGBUS.
+# The preloaded shim: it does not disturb programs that never call it, says which file it misses,
+# and connects the ranks before main() only with --eager. A /dev/shm that is too small gives a
+# sentence, not a SIGBUS.
 . "${0%/*}/../lib/test.sh"
 
 shim=$(find "$BUILD" -path '*/.libs/libmlaunch.so.0' | head -n 1)

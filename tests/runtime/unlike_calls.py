@@ -33,8 +33,10 @@ def make(group, call, size=SHORT, root=0):
 
 
 def unlike(world):
-    calls = [("barrier", SHORT, 0), ("all_reduce", SHORT, 0), ("all_reduce", LONG, 0), ("reduce", SHORT, 1), ("reduce", LONG, 0),
-             ("broadcast", SHORT, 3), ("broadcast", LONG, 0), ("all_gather", SHORT, 0), ("all_gather", LONG, 0),
+    calls = [("barrier", SHORT, 0), ("all_reduce", SHORT, 0), ("all_reduce", LONG, 0),
+             ("reduce", SHORT, 1), ("reduce", LONG, 0),
+             ("broadcast", SHORT, 3), ("broadcast", LONG, 0),
+             ("all_gather", SHORT, 0), ("all_gather", LONG, 0),
              ("reduce_scatter", SHORT, 0), ("reduce_scatter", LONG, 0)]
     wrong = 0
     for i, call in enumerate(calls):
@@ -64,7 +66,8 @@ def until_dead(world, call, victim):
         print("rank %d: no error" % world.rank)
     except mlaunch.Error as e:
         told = "rank %d was killed by signal 9" % victim in str(e)
-        print("rank %d: %s" % (world.rank, "heard of it" if e.code == mlaunch.ERR_PEER and told else e))
+        heard = e.code == mlaunch.ERR_PEER and told
+        print("rank %d: %s" % (world.rank, "heard of it" if heard else e))
 
 
 w = mlaunch.init()

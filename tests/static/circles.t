@@ -1,17 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Inside a folder calls go one way, too: no file uses a name of another one that, on whatever way,
-# uses one of its own.
+# No files use each other in a circle. A file is a .c with its .h. Neither their includes close a
+# circle, nor the names that they use of each other: by their objects, and of functions that headers
+# define.
 . "${0%/*}/../lib/test.sh"
 cd "$BUILD" || exit 1
 
-# "runtime/group/wait.c runtime/group/bell.c": the first lacks a name that the second defines, by
-# their objects. An object is called as its source, behind its program's name where that has flags
-# of its own. Two programs may have a name twice: the same folder's counts.
-arrows() {
+folders="common coordinator launcher rdma runtime"
+
+# "runtime/a runtime/b": a.c or a.h includes b.h.
+includes() {
+    # shellcheck disable=SC2086
+    (cd "$SOURCE" && grep -rE --include='*.[ch]' '^ *# *include *"[a-z_]+/' $folders) |
+        sed -E 's/^([^:]*)\.[ch]:.*"(.*)\.h".*/\1 \2/' | awk '$1 != $2' | sort -u
+}
+
+# "runtime/a runtime/b": a.o lacks a name that b.o defines. An object is called as its source, behind its
+# library's name where that has flags of its own.
+objects() {
+    # shellcheck disable=SC2086
     {
-        (cd "$SOURCE" && find common coordinator launcher rdma runtime -name '*.c')
-        find common coordinator launcher rdma runtime -name '*.o' -print0 | xargs -0 nm -A --
+        (cd "$SOURCE" && find $folders -name '*.c')
+        find $folders -name '*.o' -print0 | xargs -0 nm -A --
     } | awk '
         NF == 1 { is_source[$1] = 1; next }
         {
@@ -20,25 +30,49 @@ arrows() {
             sub(/\.libs\//, "", file)
             sub(/[^\/]*-/, "", file)
             sub(/o$/, "c", file)
-            folder = file
-            sub(/[^\/]*$/, "", folder)
         }
         !(file in is_source) { next } # of an older build
-        $(NF - 1) ~ /^[TDBRVWC]$/ { where[folder, $NF] = anywhere[$NF] = file }
-        $(NF - 1) == "U" { lacks[++n] = $NF; who[n] = file; its_folder[n] = folder }
+        { sub(/\.c$/, "", file) }
+        $(NF - 1) ~ /^[TDBRVWC]$/ { where[$NF] = file }
+        $(NF - 1) == "U" { lacks[++n] = $NF; who[n] = file }
         END {
-            for (i = 1; i <= n; i++) {
-                from = (its_folder[i], lacks[i]) in where ? where[its_folder[i], lacks[i]] : anywhere[lacks[i]]
-                if (from != "" && from != who[i]) print who[i], from
-            }
+            for (i = 1; i <= n; i++)
+                if (lacks[i] in where && where[lacks[i]] != who[i]) print who[i], where[lacks[i]]
         }' | sort -u
 }
 
-all=$(arrows)
-n=$(wc -l <<<"$all")
-if [ "$n" -gt 500 ]; then pass "the arrows between files are found"; else fail \
-    "the arrows between files are found" "$n"; fi
-if circle=$(tsort <<<"$all" 2>&1 >/dev/null); then pass "none of them closes a circle"; else
-    fail "none of them closes a circle" "$circle"
-fi
+# "runtime/a runtime/b": a.c or a.h names a function that b.h defines (static inline), which no object shows.
+inlines() {
+    cd "$SOURCE" || exit 1
+    # shellcheck disable=SC2086
+    find $folders -name '*.h' -print0 | xargs -0 awk '
+        FNR == 1 { inside = 0 }
+        /^static .*inline/ { inside = 1 }
+        inside && match($0, /[a-z_0-9]+\(/) {
+            print substr($0, RSTART, RLENGTH - 1), substr(FILENAME, 1, length(FILENAME) - 2)
+            inside = 0
+        }' > "$T/inline"
+    cut -d' ' -f1 "$T/inline" > "$T/names"
+    # shellcheck disable=SC2086
+    grep -rohwFH --include='*.[ch]' -f "$T/names" $folders | sed 's/\.[ch]:/ /' | sort -u |
+        awk 'NR == FNR { where[$1] = $2; next } where[$2] != $1 { print $1, where[$2] }' "$T/inline" - | sort -u
+}
+
+# check_circles NAME LEAST FILE: at least so many arrows were found, and they close no circle.
+check_circles() {
+    local circle n
+    n=$(wc -l < "$3")
+    if [ "$n" -ge "$2" ]; then pass "$1 are found"; else fail "$1 are found" "only $n"; fi
+    if circle=$(tsort "$3" 2>&1 > /dev/null); then pass "$1 close no circle"; else
+        fail "$1 close no circle" "$circle"
+    fi
+}
+
+includes > "$T/includes"
+check_circles "the includes between files" 500 "$T/includes"
+objects > "$T/objects"
+(inlines) > "$T/inlines"
+check_circles "the functions that headers define" 30 "$T/inlines"
+sort -u "$T/objects" "$T/inlines" > "$T/uses"
+check_circles "the names that files use of each other" 500 "$T/uses"
 done_testing

@@ -20,7 +20,8 @@ for line in open(commands):
         continue
     path = os.path.normpath(os.path.join(source, files[-1]))
     flags = [w for w in words if re.match(r"-([DIU]|std=|include)", w)]
-    entries.setdefault(path, {"directory": build, "file": path, "arguments": ["cc", *flags, "-c", path]})
+    arguments = ["cc", *flags, "-c", path]
+    entries.setdefault(path, {"directory": build, "file": path, "arguments": arguments})
 with open(out, "w") as f:
     json.dump(list(entries.values()), f, indent=1)
 if not entries:

@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What every file of the project must have, and what none may have.
+# What every file of the project has, and what none has.
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 
 # In a checkout only: an unpacked release has generated files too.
 [ -e .git ] && git ls-files > "$T/files" || skip_all "not a git checkout"
-xargs -a "$T/files" -d '\n' -n 1 sh -c 'test -s "$1" && grep -lI "" "$1"' sh 2> /dev/null \
-    > "$T/text"
+xargs -a "$T/files" -d '\n' -n 1 sh -c 'test -s "$1" && grep -lI "" "$1"' sh 2> /dev/null > "$T/text"
 
 # lacking NAME REGEX FILES-REGEX: no line of those files matches.
 lacking() {
-    grep -E "$3" "$T/text" | grep -vx 'tests/static/text.t' |
-        xargs -d '\n' grep -nE -- "$2" > "$T/found"
+    grep -E "$3" "$T/text" | grep -vx 'tests/static/text.t' | xargs -d '\n' grep -nE -- "$2" > "$T/found"
     if [ -s "$T/found" ]; then fail "$1" "$(head -n 20 "$T/found")"; else pass "$1"; fi
 }
 
@@ -22,13 +20,22 @@ check_output "" "every source file has its SPDX line" cat "$T/found"
 grep -E '(^|/)(utils?|misc|helpers?)\.[a-z]+$' "$T/text" > "$T/found"
 check_output "" "no file is named util, misc or helpers" cat "$T/found"
 lacking "no unfinished work" '\b(TODO|FIXME|XXX|HACK)\b' '.'
-lacking "no path of one developer's machine" '(/work/|/tmp/b-|/root/[a-z])' \
-    '\.([ch]|t|sh|inc|am|ac|py|md|m4)$'
-lacking "no fixed sleeps in code" '(^|[^>.[:alnum:]_])(sleep|usleep)\(' \
-    '^(common|coordinator|launcher|runtime|rdma)/.*\.[ch]$'
+lacking "no path of one developer's machine" '(/work/|/tmp/b-|/root/[a-z])' '\.([ch]|t|sh|inc|am|ac|py|md|m4)$'
+lacking "no fixed sleeps in code" '(^|[^>.[:alnum:]_])(sleep|usleep)\(' '^(common|coordinator|launcher|runtime|rdma)/.*\.[ch]$'
 lacking "no fixed sleeps in tests" '^ *(sleep|usleep) ' '\.t$'
 lacking "no process is ended by its name" '\b(pkill|killall)\b' '\.(t|sh)$|^bootstrap$'
 lacking "no trailing blanks" '[ 	]+$' '\.([ch]|t|sh|inc|am|ac|py|m4|[1-8])$|^bootstrap$'
-lacking "no unbounded string functions" '\b(strcat|sprintf|gets)\(' \
-    '^(common|coordinator|launcher|runtime|rdma)/.*\.[ch]$'
+
+# too_long NAME FILES-REGEX [EXCEPT-REGEX]: no line of those files goes beyond column 100.
+too_long() {
+    grep -E "$2" "$T/text" | LC_ALL=C.UTF-8 xargs -d '\n' grep -nHE '^.{101,}' |
+        grep -vE "^[^:]*:[0-9]*:${3:-$}" > "$T/found"
+    if [ -s "$T/found" ]; then fail "$1" "$(head -n 20 "$T/found")"; else pass "$1"; fi
+}
+too_long "lines of code end at column 100" '\.([chl]|inc|am|ac|m4|py|map)$|^bootstrap$|^doc/completion/'
+too_long "lines of documents end at column 100 (but tables)" '\.(md|[1-8])$' ' *\|'
+too_long "lines of scripts end at column 100 (but quoted text)" \
+    '^tests/.*\.(t|sh|py)$|^tests/(bench|lib)/' ".*['\"]"
+
+lacking "no unbounded string functions" '\b(strcat|sprintf|gets)\(' '^(common|coordinator|launcher|runtime|rdma)/.*\.[ch]$'
 done_testing

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_command_channel.c: agents behind commands: their bytes, their ends, and what close leaves. */
+/* test_command_channel.c: agents started by commands: their bytes, their ends, and closing. */
 #include "launcher/channel/command_channel.h"
 
 #include "launcher/channel/channel.h"

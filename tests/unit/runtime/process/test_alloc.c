@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_alloc.c: who watches ml_alloc's memory hears of all of it, but nothing in a forked child of the process that holds a
- * rank: there a lock of the watcher's may be held by a thread that the child doesn't have. */
+/*
+ * test_alloc.c: a watcher of ml_alloc's memory hears of every piece, but not in a forked child of the
+ * process that holds a rank: there, a thread that the child lacks may hold the watcher's lock.
+ */
 #include "runtime/process/alloc.h"
 
 #include "runtime/process/fork_guard.h"

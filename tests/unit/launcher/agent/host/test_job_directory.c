@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_job_directory.c: made 0700 below a directory that must be safe; removed with its contents. */
+/* test_job_directory.c: made 0700 below a safe directory; removed with its contents. */
 #include "launcher/agent/host/job_directory.h"
 
 #include <setjmp.h>
