@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_alloc.c: a watcher of ml_alloc's memory hears of every piece, but not in a forked child of the
- * process that holds a rank: there, a thread that the child lacks may hold the watcher's lock.
+ * test_alloc.c: a watcher of ml_alloc's memory hears of every piece, but not in a forked child of
+ * the process that holds a rank: there, a thread that the child lacks may hold the watcher's lock.
  */
 #include "runtime/process/alloc.h"
 
