@@ -4,7 +4,7 @@
 #include "launcher/channel/channel_ops.h"
 #include "launcher/channel/command_channel.h"
 #include "launcher/channel/local_channel.h"
-#include "launcher/channel/ssh_module.h"
+#include "launcher/channel/module_channel.h"
 
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why)
@@ -13,7 +13,7 @@ int channel_open(struct channel **out, const struct host *host, const struct cha
     case HOST_IS_HERE:
         return local_channel_open(out, config, ready, arg, why);
     case HOST_BY_SSH:
-        return ssh_module_open(out, host, config, ready, arg, why);
+        return module_channel_open(out, host, config, ready, arg, why);
     default:
         return command_channel_open(out, host, config, ready, arg, why);
     }

@@ -3,7 +3,8 @@
  * channel.h: the way to one host's agent. To the supervisor every agent is one non-blocking stream
  * socket with frames in both directions. What carries it depends on the host: a socketpair to a
  * child on this machine (local_channel.h), an SSH channel that a thread pumps to a socketpair
- * (ssh_module.h), or the standard streams of a command that starts the agent (command_channel.h).
+ * (module_channel.h), or the standard streams of a command that starts the agent
+ * (command_channel.h).
  */
 #ifndef LAUNCHER_CHANNEL_CHANNEL_H
 #define LAUNCHER_CHANNEL_CHANNEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * remote_channel.c: the channel to an agent over SSH, and the table that mlaunch-ssh.so exports
- * (ssh_module.h). One thread for each host does one step after the other, in remote_*.c:
+ * (module_channel.h). One thread for each host does one step after the other, in remote_*.c:
  * configuration, connection, host key, login, agent; then it pumps bytes until the end. Each of its
  * waits also waits for `wake`, with which channel_close ends it.
  */
@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/quiet_thread.h"
 #include "launcher/channel/channel_ops.h"
-#include "launcher/channel/ssh_module.h"
+#include "launcher/channel/module_channel.h"
 #include "launcher/protocol/agent_end.h"
 #include "launcher/ssh/remote_agent.h"
 #include "launcher/ssh/remote_config_file.h"
@@ -178,4 +178,4 @@ fail:
 }
 
 __attribute__((visibility("default")))
-const struct ssh_module mlaunch_ssh_module = {build_id, log_open, log_to, remote_channel_open};
+const struct channel_module mlaunch_ssh_module = {build_id, log_open, log_to, remote_channel_open};

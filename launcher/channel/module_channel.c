@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/channel/ssh_module.h"
+#include "launcher/channel/module_channel.h"
 
 #include "common/build_id.h"
 #include "launcher/process/install_path.h"
@@ -15,17 +15,17 @@ static void line_pass_on(enum log_level level, const char *text, void *arg)
 }
 
 /* Never closed: libcrypto cleans up when the process exits. */
-static int module_load(const struct ssh_module **out, struct fault *why)
+static int module_load(const struct channel_module **out, struct fault *why)
 {
     char path[PATH_MAX];
-    const struct ssh_module *m;
+    const struct channel_module *m;
     void *library;
     int rc = install_path_find(path, INSTALL_SSH, why);
 
     if (rc)
         return rc;
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    m = library ? dlsym(library, SSH_MODULE_SYMBOL) : NULL;
+    m = library ? dlsym(library, CHANNEL_MODULE_SYMBOL) : NULL;
     if (!m)
         return fault_set(why, ML_ERR_SYSTEM, "SSH cannot be used: %s", dlerror());
     if (strcmp(m->build, build_id) != 0)
@@ -39,11 +39,11 @@ static int module_load(const struct ssh_module **out, struct fault *why)
     return 0;
 }
 
-int ssh_module_open(struct channel **out, const struct host *host,
-                    const struct channel_config *config, channel_ready_fn *ready, void *arg,
-                    struct fault *why)
+int module_channel_open(struct channel **out, const struct host *host,
+                        const struct channel_config *config, channel_ready_fn *ready, void *arg,
+                        struct fault *why)
 {
-    static const struct ssh_module *module;
+    static const struct channel_module *module;
     int rc = module ? 0 : module_load(&module, why);
 
     return rc ? rc : module->open(out, host, config, ready, arg, why);
