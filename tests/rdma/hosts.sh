@@ -75,7 +75,7 @@ check_error 125 '^mlaunch: host host0: rxe_p1 port 1 has an active MTU of 1024, 
     "… and if it was so before, no rank starts" job 2 --mtu 4096 -- "$HELLO"
 ip link set p1 mtu "$mtu"
 gid=/sys/class/infiniband/rxe_p1/ports/1/gids/1
-check_error 1 'rank 0 on host host0: rxe_p1 port 1: GID index 1 and those of rank 1 on host host1.s rxe_p0 port 1 don.t fit together, or there is none' \
+check_error 1 'rank 0 on host host0: rxe_p1 port 1: GID index 1 does not exist, or does not fit the GIDs of rank 1 on host host1' \
     "an address that goes away before ml_init is named by its GID index" \
     broken "ip addr del 10.78.1.1/24 dev p1; while ! grep -q '^0000:0000:0000:0000:0000:0000:0000:0000$' $gid; do :; done" --gid-index 1
 ip addr add 10.78.1.1/24 dev p1
