@@ -47,7 +47,7 @@ static void on_lost(const char *text, void *arg)
     struct coordination *c = arg;
 
     if (c->agent->state == AGENT_IS_RUNNING && c->agent->ended < c->agent->job->rank_count)
-        report_lost(c->agent, text);
+        report_cut_off(c->agent, text);
 }
 
 static int service_open(struct coordination *c, char *address, struct fault *why)

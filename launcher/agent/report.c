@@ -18,6 +18,12 @@ void report_lost(struct agent *a, const char *text)
     frame_stream_send_json(a->channel, AGENT_LOST, json_pack("{ss}", "text", text));
 }
 
+void report_cut_off(struct agent *a, const char *text)
+{
+    frame_stream_send_json(a->channel, AGENT_LOST,
+                           json_pack("{ss sb}", "text", text, "cut_off", 1));
+}
+
 void report_exited(struct agent_rank *r)
 {
     bool has_exited = WIFEXITED(r->status);

@@ -13,6 +13,7 @@ void report_note(struct agent *a, const char *level, const char *text);
 
 /* The job cannot continue as it should. */
 void report_lost(struct agent *a, const char *text);
+void report_cut_off(struct agent *a, const char *text); /* LOST, too: from the coordinator */
 
 /* How a rank has ended; to be called after its output has been sent. */
 void report_exited(struct agent_rank *r);

@@ -323,42 +323,45 @@ static void on_note(struct attempt *a, struct attempt_member *m, const struct fr
 /* Parses a frame with which an agent ends the job, and writes `event` to the events file. False:
  * the frame was invalid, or came before the start, so that only the member has failed. */
 static bool end_report_take(struct attempt *a, struct attempt_member *m, const struct frame *f,
-                            const char *event, char *text, size_t size)
+                            const char *event, struct lost_report *lost)
 {
     struct fault why;
 
-    if (text_report_parse(text, size, f, &why)) {
+    if (lost_report_parse(lost, f, &why)) {
         member_distrust(m, why.text);
         return false;
     }
     if (a->state <= ATTEMPT_PREPARING) {
-        member_fail(m, text);
+        member_fail(m, lost->text);
         return false;
     }
     events_file_write(a->config.events, event, a->identity.id,
-                      json_pack("{s:s, s:s}", "host", m->host->name, "text", text));
+                      json_pack("{s:s, s:s}", "host", m->host->name, "text", lost->text));
     return true;
 }
 
 /* LOST: the agent still works, but can no longer supervise its ranks. */
 static void on_lost(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
-    char text[512];
+    struct lost_report lost;
 
-    if (!end_report_take(a, m, f, "lost", text, sizeof(text)))
+    if (!end_report_take(a, m, f, "lost", &lost))
         return;
-    first_failure_lost(&a->failure, m->host->name, text);
+    if (lost.is_cut_off)
+        first_failure_cut_off(&a->failure, m->host->name, lost.text);
+    else
+        first_failure_lost(&a->failure, m->host->name, lost.text);
     attempt_phases_on_failure(a, false);
 }
 
 /* KILLED: `mlaunch kill` was used. Nothing has failed, but the job is over. */
 static void on_killed(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
-    char text[512];
+    struct lost_report killed;
 
-    if (!end_report_take(a, m, f, "killed", text, sizeof(text)))
+    if (!end_report_take(a, m, f, "killed", &killed))
         return;
-    first_failure_killed(&a->failure, text);
+    first_failure_killed(&a->failure, killed.text);
     attempt_phases_on_failure(a, false);
 }
 

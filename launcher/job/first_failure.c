@@ -81,14 +81,25 @@ void first_failure_aborted(struct first_failure *f, const struct aborted_report 
              host, (long long)pid, r->why[0] ? ": " : "", r->why);
 }
 
-void first_failure_lost(struct first_failure *f, const char *host, const char *text)
+static void host_blame(struct first_failure *f, enum blame blame, const char *host,
+                       const char *text)
 {
-    if (f->blame >= BLAME_CAUSE)
+    if (f->blame >= blame)
         return;
-    f->blame = BLAME_CAUSE;
+    f->blame = blame;
     f->rank = -1;
     f->status = STATUS_OURS;
     snprintf(f->text, sizeof(f->text), "host %s was lost: %s", host, text);
+}
+
+void first_failure_lost(struct first_failure *f, const char *host, const char *text)
+{
+    host_blame(f, BLAME_CAUSE, host, text);
+}
+
+void first_failure_cut_off(struct first_failure *f, const char *host, const char *text)
+{
+    host_blame(f, BLAME_CUT_OFF, host, text);
 }
 
 void first_failure_killed(struct first_failure *f, const char *text)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * first_failure.h: of all failures in a job, the one that is reported and that gives mlaunch's exit
- * status. It is the first rank or host that failed by itself; if there is none, the first rank that
- * failed as a consequence, such as a lost peer; and only if there is nothing else, a rank that
- * mlaunch ended.
+ * status. It is the first rank or host that failed by itself; if there is none, the first host that
+ * lost the coordinator, then the first rank that failed as a consequence, such as a lost peer; and
+ * only if there is nothing else, a rank that mlaunch ended.
  *
  * The consequence on one host may be reported before its cause on another. So the blame may move
  * until the last rank has ended.
@@ -13,8 +13,9 @@
 
 #include "launcher/protocol/agent_report.h"
 
-/* How much a failure is to blame, least first. */
-enum blame { BLAME_NONE, BLAME_ENDED_BY_US, BLAME_CONSEQUENCE, BLAME_CAUSE };
+/* How much a failure is to blame, least first. BLAME_CUT_OFF: a host that has lost the coordinator.
+ * Mostly rank 0's host has died, which is the cause; its end may be reported later. */
+enum blame { BLAME_NONE, BLAME_ENDED_BY_US, BLAME_CONSEQUENCE, BLAME_CUT_OFF, BLAME_CAUSE };
 
 struct first_failure {
     enum blame blame;
@@ -33,6 +34,8 @@ void first_failure_aborted(struct first_failure *f, const struct aborted_report 
                            const char *host, int64_t pid);
 /* A host was lost, or its agent failed: status 125. */
 void first_failure_lost(struct first_failure *f, const char *host, const char *text);
+/* A host's agent works, but has lost the coordinator: status 125. */
+void first_failure_cut_off(struct first_failure *f, const char *host, const char *text);
 /* `mlaunch kill` was used: status 143, and no restart. */
 void first_failure_killed(struct first_failure *f, const char *text);
 

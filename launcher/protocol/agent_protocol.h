@@ -18,7 +18,7 @@ enum agent_frame {
     AGENT_STDIN_CREDIT, /* raw: u32 rank, u32 bytes that the rank has taken */
     AGENT_ABORTED,      /* JSON {rank, status, why}: ml_abort */
     AGENT_NOTE,         /* JSON {level, text}: a line for the user (stall, refused peer, warning) */
-    AGENT_LOST,         /* JSON {text}: the agent has lost its guard or the coordinator */
+    AGENT_LOST,         /* JSON {text, cut_off}: it has lost its guard or the coordinator */
     AGENT_DONE,         /* JSON {survivors:[{pid, text}]}: all ranks and descendants are gone */
     AGENT_PONG,         /* empty: answers LAUNCH_PING */
     AGENT_KILLED,       /* JSON {text}: `mlaunch kill` has ended the job */

@@ -233,17 +233,20 @@ int done_report_parse(const struct frame *f,
     return rc;
 }
 
-int text_report_parse(char *text, size_t size, const struct frame *f, struct fault *why)
+int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why)
 {
     const char *found;
+    int cut_off = 0;
     json_t *root;
     int rc = report_load(&root, "LOST", f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "LOST", why, "{s:s}", "text", &found);
-    if (!rc)
-        text_copy(text, size, found);
+    rc = REPORT_UNPACK(root, "LOST", why, "{s:s, s?b}", "text", &found, "cut_off", &cut_off);
+    if (!rc) {
+        text_copy(out->text, sizeof(out->text), found);
+        out->is_cut_off = cut_off;
+    }
     json_decref(root);
     return rc;
 }

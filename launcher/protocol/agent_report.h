@@ -44,6 +44,10 @@ struct note_report {
     enum log_level level;
     char text[512];
 };
+struct lost_report { /* LOST and KILLED */
+    char text[512];
+    bool is_cut_off; /* the host has lost the coordinator, and nothing else */
+};
 
 /* `ranks`: the number of ranks in the job. ML_ERR_REFUSED: the frame is malformed, or its rank is
  * out of range. */
@@ -64,7 +68,6 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
 int done_report_parse(const struct frame *f,
                       void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
                       struct fault *why);
-/* LOST, or anything else of the form {text}. */
-int text_report_parse(char *text, size_t size, const struct frame *f, struct fault *why);
+int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why);
 
 #endif

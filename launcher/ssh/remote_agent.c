@@ -19,7 +19,8 @@ enum { NOISE_MAX = 65536 /* bytes that start-up files may print before the marke
 
 /* What the line has printed when no candidate was right. */
 struct verdict {
-    char tried[16]; /* status of the last candidate, or "missing" */
+    char tried[16]; /* status of the last candidate, "missing", or "changed": a copy isn't whole */
+    unsigned user;  /* the uid there */
     char machine[64];
     char home[3500];
 };
@@ -45,6 +46,29 @@ static void path_write(FILE *to, const char *path)
     fputs("\")\"", to);
 }
 
+/* Defines the function `whole`, which is true if the user's copy in $c is as mlaunch has made it:
+ * nobody else can have written to it, and each file has its size. With a file that was cut off, all
+ * ranks would die of SIGBUS. There are no characters in it that csh or fish would change. */
+static void whole_write(FILE *to, const struct channel_config *config)
+{
+    struct remote_stage_size sizes[REMOTE_STAGE_FILES];
+    int count = remote_stage_sizes(sizes, config);
+
+    fprintf(to, "c=\"$HOME/.cache/mlaunch/%s\"; whole() { s=$(LC_ALL=C ls -lnd \"$c/.\" \"$c/..\"",
+            config->build);
+    for (int i = 0; i < count; i++)
+        fprintf(to, " \"$c/%s\"", sizes[i].name);
+    fputs(" 2>/dev/null | while read -r m l o g z n; do case $m,$o in (????\?-?\?-*,$u) "
+          "case $m,$z,${n##*/} in (d*,.|d*,..",
+          to);
+    for (int i = 0; i < count; i++)
+        fprintf(to, "|-*,%lld,%s", (long long)sizes[i].size, sizes[i].name);
+    fputs(") printf x;; esac;; esac; done); [ \"$s\" = xx", to);
+    for (int i = 0; i < count; i++)
+        fputc('x', to);
+    fputs(" ]; }; ", to);
+}
+
 static int line_make(char **out, const struct channel_config *config, struct fault *why)
 {
     size_t size;
@@ -52,18 +76,21 @@ static int line_make(char **out, const struct channel_config *config, struct fau
 
     if (!to)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    fprintf(to, "exec /bin/sh -c 'echo %.*s; t=missing; for a in ", (int)sizeof(marker) - 2,
+    fprintf(to, "exec /bin/sh -c 'echo %.*s; t=missing; u=$(id -u); ", (int)sizeof(marker) - 2,
             marker);
+    if (!config->agent)
+        whole_write(to, config);
+    fputs("for a in ", to);
     path_write(to, config->agent ? config->agent : config->local_agent);
     if (!config->agent)
-        fprintf(to, " \"$(command -v mlaunch-agent)\" \"$HOME/.cache/mlaunch/%s/mlaunch-agent\"",
-                config->build);
+        fputs(" \"$(command -v mlaunch-agent)\" \"$c/mlaunch-agent\"", to);
     /* STATUS_NOT_EXECUTABLE and STATUS_NOT_FOUND: it is of another architecture, or a library is
      * missing. */
     fprintf(to,
-            "; do [ -x \"$a\" ] || continue; \"$a\" --build %s; t=$?; "
+            "; do [ -x \"$a\" ] || continue; %s\"$a\" --build %s; t=$?; "
             "case $t in %d|%d|%d) ;; *) exit $t;; esac; done; "
-            "echo none $t \"$(uname -m)\" \"$HOME\"; exit %d'",
+            "echo none $t $u \"$(uname -m)\" \"$HOME\"; exit %d'",
+            config->agent ? "" : "case $a in \"$c\"/*) whole || { t=changed; continue; };; esac; ",
             config->build, AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND,
             AGENT_EXIT_NOT_OURS);
     return fclose(to) == 0 ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -168,8 +195,8 @@ static int line_run(struct remote_agent *a, struct remote_session *s, const char
     if (rc || (unsigned char)a->first[0] <= AGENT_FIRST_BYTE_MAX)
         return rc;
     a->first[*used] = '\0';
-    if (sscanf(a->first, "none %15s %63s %3499[^\n]", verdict->tried, verdict->machine,
-               verdict->home) != 3)
+    if (sscanf(a->first, "none %15s %u %63s %3499[^\n]", verdict->tried, &verdict->user,
+               verdict->machine, verdict->home) != 4)
         return fault_set(why, ML_ERR_REFUSED,
                          "the program that answered is not mlaunch-agent: %.100s", a->first);
     return 1;
@@ -218,6 +245,11 @@ static int staged_explain(struct remote_agent *a, const struct verdict *v,
 
     remote_command_reap(&a->command);
     last_words_line(&a->command.words, words, sizeof(words));
+    if (strcmp(v->tried, "changed") == 0)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "the agent was copied to %s/.cache/mlaunch/%s, but what is there now is "
+                         "not what was copied, or others may write to it; remove that directory",
+                         v->home, config->build);
     return fault_set(
         why, ML_ERR_REFUSED,
         "the agent was copied to %s/.cache/mlaunch/%s but does not run there (status %s%s%s); "
@@ -245,7 +277,7 @@ int remote_agent_start(struct remote_agent *a, struct remote_session *s,
         is_copied = true;
         rc = machine_check(&v, why);
         if (!rc)
-            rc = remote_stage(s, v.home, atoi(v.tried) == AGENT_EXIT_NOT_OURS, config, why);
+            rc = remote_stage(s, v.home, v.user, atoi(v.tried) == AGENT_EXIT_NOT_OURS, config, why);
         remote_command_close(&a->command);
         s->wait.deadline_ms = clock_ms() + config->connect_timeout_ms;
         if (!rc)

@@ -148,7 +148,7 @@ static bool pattern_decides(const char *pattern, const char *name, bool *result)
     return negated;
 }
 
-static bool list_matches(char *list, const char *name)
+bool remote_config_file_list_matches(char *list, const char *name)
 {
     bool result = false;
     char *save = NULL;
@@ -203,13 +203,14 @@ static int criterion_matches(const struct remote_config *c, const char *name, ch
     if (strcasecmp(name, "exec") == 0)
         return command_run(c, argument, matches, why);
     if (strcasecmp(name, "host") == 0)
-        *matches = list_matches(argument, host ? host : c->name);
+        *matches = remote_config_file_list_matches(argument, host ? host : c->name);
     else if (strcasecmp(name, "originalhost") == 0)
-        *matches = list_matches(argument, c->name);
+        *matches = remote_config_file_list_matches(argument, c->name);
     else if (strcasecmp(name, "user") == 0)
-        *matches = list_matches(argument, user ? user : remote_config_local_user());
+        *matches =
+            remote_config_file_list_matches(argument, user ? user : remote_config_local_user());
     else if (strcasecmp(name, "localuser") == 0)
-        *matches = list_matches(argument, remote_config_local_user());
+        *matches = remote_config_file_list_matches(argument, remote_config_local_user());
     else
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch does not know Match %s", name);
     return 0;

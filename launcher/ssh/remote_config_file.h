@@ -17,10 +17,16 @@
 #include "launcher/hosts/host_list.h"
 #include "launcher/ssh/remote_config.h"
 
+#include <stdbool.h>
+
 /* Reads `file` (ssh -F; it must exist, "none": no file), or else ~/.ssh/config and then
  * /etc/ssh/ssh_config. The user and the port of `host` have precedence over the files'.
  * ML_ERR_ARGUMENT names file and line of what cannot be read. May run commands (Match exec). */
 int remote_config_file_read(struct remote_config **out, const struct host *host, const char *file,
                             struct fault *why);
+
+/* Whether a list of patterns, separated by commas, matches the name, in ssh_config or known_hosts:
+ * one pattern does, and no negated one. The list is cut up. */
+bool remote_config_file_list_matches(char *list, const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 #include "launcher/ssh/remote_host_key.h"
 
 #include "common/log.h"
+#include "launcher/ssh/remote_config_file.h"
 
 #include <errno.h>
 #define LIBSSH_LEGACY_0_4 /* as in remote_session.h */
@@ -56,6 +57,16 @@ static void algorithms_add(FILE *to, ssh_key key)
     }
 }
 
+/* Asked as well as libssh, for which a negated pattern that matches is a match: `!b,*` would make b
+ * known. A hashed name is no pattern. The line is cut up. */
+static bool names_match(char *line, const char *name)
+{
+    if (*line == '|')
+        return true;
+    line[strcspn(line, " ")] = '\0';
+    return remote_config_file_list_matches(line, name);
+}
+
 static void line_judge(struct finding *f, const char *name, char *line, const char *file,
                        int number)
 {
@@ -73,6 +84,10 @@ static void line_judge(struct finding *f, const char *name, char *line, const ch
         return;
     if (ssh_known_hosts_parse_line(name, line, &entry) != SSH_OK)
         return;
+    if (!names_match(line, name)) {
+        ssh_knownhosts_entry_free(entry);
+        return;
+    }
     f->entries += !revokes;
     if (f->algorithms && !revokes)
         algorithms_add(f->algorithms, entry->publickey);

@@ -16,9 +16,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    CHUNK = 128 << 10, /* bytes of one write: below the 256 KiB that servers accept */
-    FILES = 7,         /* at most: two exist only in builds with RDMA */
+enum { CHUNK = 128 << 10 /* bytes of one write: below the 256 KiB that servers accept */ };
+
+/* The agent comes last, so that the other files are there whenever it is. */
+static const struct stage_part {
+    const char *name; /* on the host */
+    enum install_part part;
+    bool is_built; /* contains the build's id */
+    bool is_optional;
+} parts[REMOTE_STAGE_FILES] = {
+    {"libmlaunch.so.0", INSTALL_SHIM, true, false},
+    {"mlaunch-runtime.so", INSTALL_RUNTIME, true, false},
+    {"mlaunch.py", INSTALL_MODULE, false, false},
+    {BENCH_PROGRAM, INSTALL_BENCH, false, false},
+    {"mlaunch-rdma.so", INSTALL_RDMA, true, true},
+    {"mlaunch-probe", INSTALL_PROBE, true, true},
+    {"mlaunch-agent", INSTALL_AGENT, true, false},
 };
 
 /* A file of this build on this machine. */
@@ -34,8 +47,9 @@ struct stage {
     struct remote_watch *watch;
     int step_ms;    /* the longest that one request may take */
     char dir[3700]; /* on the host */
+    unsigned user;  /* the uid there */
     bool distrust;  /* replace existing files, too */
-    struct stage_file files[FILES];
+    struct stage_file files[REMOTE_STAGE_FILES];
 };
 
 /* Each request gets a deadline of its own: all of them may take long on a slow line. */
@@ -90,6 +104,25 @@ static int sftp_begin(struct stage *g, struct fault *why)
         ssh_get_error(g->s->ssh));
 }
 
+/* A directory that others could write to may hold anything. */
+static int directory_secure(struct stage *g, const struct sftp_attributes_struct *a,
+                            struct fault *why)
+{
+    if (a->uid != g->user)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "the directory %s, to which mlaunch copies its agent, belongs to another "
+                         "user (uid %u): remove it",
+                         g->dir, a->uid);
+    if (!(a->permissions & 022))
+        return 0;
+    g->distrust = true;
+    if (sftp_chmod(g->sftp, g->dir, 0700) < 0)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "others may write to the directory %s, and its mode cannot be changed: %s",
+                         g->dir, sftp_word(g));
+    return 0;
+}
+
 /* HOME/.cache, HOME/.cache/mlaunch, HOME/.cache/mlaunch/BUILD. */
 static int directories_make(struct stage *g, const char *home, const char *build, struct fault *why)
 {
@@ -105,12 +138,16 @@ static int directories_make(struct stage *g, const char *home, const char *build
             continue;
         if (sftp_mkdir(g->sftp, g->dir, 0700) < 0) {
             sftp_attributes a = sftp_stat(g->sftp, g->dir);
-            bool there = a && a->type == SSH_FILEXFER_TYPE_DIRECTORY;
+            int rc = 0;
 
+            if (!a || a->type != SSH_FILEXFER_TYPE_DIRECTORY)
+                rc = fault_set(why, ML_ERR_SYSTEM, "cannot make the directory %s: %s", g->dir,
+                               sftp_word(g));
+            else if (i > 0) /* ~/.cache is for all programs */
+                rc = directory_secure(g, a, why);
             sftp_attributes_free(a);
-            if (!there)
-                return fault_set(why, ML_ERR_SYSTEM, "cannot make the directory %s: %s", g->dir,
-                                 sftp_word(g));
+            if (rc)
+                return rc;
         }
     }
     return 0;
@@ -183,8 +220,9 @@ static int temporary_write(struct stage *g, const struct stage_file *f, const ch
 /* Whether there is a complete and usable copy. */
 static bool is_there(struct stage *g, const char *path, const struct stage_file *f)
 {
-    sftp_attributes a = sftp_stat(g->sftp, path);
-    bool there = a && a->size == f->size && (a->permissions & 0700) == 0700;
+    sftp_attributes a = sftp_lstat(g->sftp, path);
+    bool there = a && a->type == SSH_FILEXFER_TYPE_REGULAR && a->size == f->size &&
+                 a->uid == g->user && (a->permissions & 0722) == 0700;
 
     if (a)
         sftp_attributes_free(a);
@@ -239,45 +277,59 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
 
     if (!rc)
         rc = directories_make(g, home, build, why);
-    for (size_t i = 0; i < FILES && g->files[i].bytes && !rc; i++)
+    for (size_t i = 0; i < REMOTE_STAGE_FILES && g->files[i].bytes && !rc; i++)
         rc = file_copy(g, &g->files[i], why);
     return rc;
 }
 
-static int part_open(struct stage_file *out, enum install_part part, const char *name,
-                     const char *build, struct fault *why)
+static int part_find(char path[PATH_MAX], const struct stage_part *p,
+                     const struct channel_config *config, struct fault *why)
 {
-    char path[PATH_MAX];
-    int rc = install_path_find(path, part, why);
-
-    return rc ? rc : source_open(out, path, name, build, why);
+    if (p->part != INSTALL_AGENT)
+        return install_path_find(path, p->part, why);
+    snprintf(path, PATH_MAX, "%s", config->local_agent);
+    return 0;
 }
 
-/* The agent comes last, so that the other files are there whenever it is. */
 static int sources_open(struct stage *g, const struct channel_config *config, struct fault *why)
 {
     char path[PATH_MAX];
-    int rc = part_open(&g->files[0], INSTALL_SHIM, "libmlaunch.so.0", config->build, why), n = 4;
+    int n = 0;
 
-    if (!rc)
-        rc = part_open(&g->files[1], INSTALL_RUNTIME, "mlaunch-runtime.so", config->build, why);
-    if (!rc)
-        rc = part_open(&g->files[2], INSTALL_MODULE, "mlaunch.py", NULL, why);
-    if (!rc)
-        rc = part_open(&g->files[3], INSTALL_BENCH, BENCH_PROGRAM, NULL, why);
-    if (!rc && install_path_find(path, INSTALL_RDMA, NULL) == 0)
-        rc = source_open(&g->files[n++], path, "mlaunch-rdma.so", config->build, why);
-    if (!rc && install_path_find(path, INSTALL_PROBE, NULL) == 0)
-        rc = source_open(&g->files[n++], path, "mlaunch-probe", config->build, why);
-    if (!rc)
-        rc = source_open(&g->files[n], config->local_agent, "mlaunch-agent", config->build, why);
-    return rc;
+    for (size_t i = 0; i < REMOTE_STAGE_FILES; i++) {
+        const struct stage_part *p = &parts[i];
+        int rc = part_find(path, p, config, why);
+
+        if (rc && p->is_optional)
+            continue;
+        if (!rc)
+            rc =
+                source_open(&g->files[n++], path, p->name, p->is_built ? config->build : NULL, why);
+        if (rc)
+            return rc;
+    }
+    return 0;
 }
 
-int remote_stage(struct remote_session *s, const char *home, bool distrust,
+int remote_stage_sizes(struct remote_stage_size out[REMOTE_STAGE_FILES],
+                       const struct channel_config *config)
+{
+    char path[PATH_MAX];
+    struct fault why;
+    struct stat st;
+    int n = 0;
+
+    for (size_t i = 0; i < REMOTE_STAGE_FILES; i++)
+        if (part_find(path, &parts[i], config, &why) == 0 && stat(path, &st) == 0)
+            out[n++] = (struct remote_stage_size){parts[i].name, st.st_size};
+    return n;
+}
+
+int remote_stage(struct remote_session *s, const char *home, unsigned user, bool distrust,
                  const struct channel_config *config, struct fault *why)
 {
-    struct stage g = {.s = s, .step_ms = config->connect_timeout_ms, .distrust = distrust};
+    struct stage g = {
+        .s = s, .step_ms = config->connect_timeout_ms, .user = user, .distrust = distrust};
     int rc = sources_open(&g, config, why);
 
     if (!rc)
@@ -293,7 +345,7 @@ int remote_stage(struct remote_session *s, const char *home, bool distrust,
             rc = fault_set(why, ML_ERR_TIMEOUT,
                            "copying the agent to %s/.cache/mlaunch came to a standstill", home);
     }
-    for (size_t i = 0; i < FILES; i++)
+    for (size_t i = 0; i < REMOTE_STAGE_FILES; i++)
         if (g.files[i].bytes)
             munmap(g.files[i].bytes, g.files[i].size);
     return rc;

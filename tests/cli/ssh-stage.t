@@ -64,6 +64,33 @@ on "$H1" sh -c "printf '#!/bin/sh\nexit 94\n' > $cache/mlaunch-agent; truncate -
     "$AGENT") $cache/mlaunch-agent"
 check "a stranger of the same size is replaced" ml -H "$H1" -n 1 -- true
 
+# A copy that was cut off, or that others may have written to, is not used: ranks would die of
+# SIGBUS, or run what somebody else has put there.
+healed() {
+    check "$1 is replaced" ml -v -H "$H1" -n 1 -- true
+    check_match "copying" "$ERR" "… by a new copy"
+    check_output "$(sha256sum < "$shim") $(sha256sum < "$AGENT")" "… that is whole" on "$H1" sh -c \
+        "echo \"\$(sha256sum < $cache/libmlaunch.so.0) \$(sha256sum < $cache/mlaunch-agent)\""
+    check_output "700 0 700 0 700 0" "… and its user's alone" on "$H1" sh -c \
+        "echo \$(stat -c '%a %u' $cache $cache/libmlaunch.so.0 $cache/mlaunch-agent)"
+}
+on "$H1" truncate -s 5000 "$cache/libmlaunch.so.0"
+healed "a library that was cut off"
+on "$H1" rm "$cache/mlaunch-runtime.so"
+healed "a copy that lacks a file"
+on "$H1" chmod 777 "$cache/mlaunch-agent"
+healed "an agent that others may write to"
+on "$H1" chown 65534 "$cache/libmlaunch.so.0"
+healed "another user's library"
+on "$H1" sh -c "chmod 777 $cache && tr a b < $shim > $cache/libmlaunch.so.0"
+healed "what lies in a directory that others may write to"
+ml -v -H "$H1" -n 1 -- true > "$OUT" 2> "$ERR"
+check_no_match "copying" "$ERR" "afterwards it is used"
+on "$H1" chown 65534 "$cache"
+check_error 125 "host $H1: the directory $cache, .* belongs to another user \(uid 65534\): remove it" \
+    "another user's directory" ml -H "$H1" -n 1 -- true
+on "$H1" chown 0 "$cache"
+
 # Jobs that begin at the same time, on the same host without a copy.
 on "$H1" rm -r "$cache"
 jobs=()

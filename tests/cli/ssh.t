@@ -38,6 +38,7 @@ read -r type key _ < "$NETNS_DIR/host_key.pub"
     echo "revoked $type $key"
     echo "@revoked * $type $key"
 } > "$T/revoked"
+printf '%s\n' "!negated,* $type $key" "*,!NEGATED $type $key" "negate?,!n*d $type $key" > "$T/negated"
 ssh-keygen -q -H -f "$T/changed" > "$T/.keygen" 2>&1 # hashed names, too
 cat > "$T/other.conf" << E
 Host included
@@ -77,6 +78,13 @@ Host revoked
     HostName $A1
     HostKeyAlias revoked
     UserKnownHostsFile $T/revoked
+Host negated
+    HostKeyAlias negated
+Host not-negated
+    HostKeyAlias not-negated
+Host *negated
+    HostName $A1
+    UserKnownHostsFile $T/negated
 Host stranger
     HostName $A1
     HostKeyAlias $H1
@@ -179,6 +187,9 @@ fails dropped "tried 5 times: .*MaxStartups" "an sshd that always hangs up"
 fails new "host key is unknown: SHA256:[^ ]+ is not in .*/empty .*ssh -F" "an unknown host key"
 fails changed "host key has changed: .*/changed line 1 .*ssh-keygen -R" "a changed host key"
 fails revoked "is revoked in .*/revoked line 3" "a revoked host key"
+fails negated "host key is unknown: SHA256:[^ ]+ is not in .*/negated" "known_hosts says !HOST,*"
+check_status 255 "… as for ssh" ssh -F "$T/config" negated true
+check_host not-negated "another host is known by !HOST,*" "$H1"
 fails stranger "no permitted key: .*strange_key; not tried: .*locked_key \(needs a passphrase" \
     "no key that is let in"
 fails locked "no key to log in with as root; not tried: .*needs a passphrase" \

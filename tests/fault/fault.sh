@@ -55,13 +55,14 @@ init_of() {
 }
 inits() { local h; for h in ${NETNS_HOSTS:-}; do init_of "$h"; done; }
 
-# agent_kill HOST worker|guard|sshd: SIGKILL to that process of the agent there; fails if there is
-# none.
+# agent_kill HOST worker|guard|sshd|both|all: SIGKILL to that process of the agent there, or to
+# those; fails if there is none.
+# shellcheck disable=SC2086 # pids
 agent_kill() {
     local pid init=()
     [ "$1" = localhost ] || init=("$(init_of "$1")")
     pid=$("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$2" "${init[@]}") &&
-        [ -n "$pid" ] && kill -KILL "$pid"
+        [ -n "$pid" ] && kill -KILL $pid 2> /dev/null
 }
 
 # Both of the agent's processes on localhost: stopped first and then killed, so that neither can

@@ -6,9 +6,10 @@ look.py left EVENTS MARK [INIT…]
     prints what is left of the jobs in the file EVENTS: processes with MARK in their environment,
     agents in the PID namespaces of the INITs, job directories, control groups, segments in
     /dev/shm, here and in the INITs' file systems; status 1 if there is anything
-look.py agent EVENTS HOST worker|guard|sshd [INIT]
+look.py agent EVENTS HOST worker|guard|sshd|both|all [INIT]
     prints the pid, as this namespace numbers it, of a process of the agent on HOST, or of the sshd
-    that serves its connection; status 1 and nothing if there is none
+    that serves its connection; of the guard and the worker; of that sshd and all its descendants;
+    status 1 and nothing if there is none
 """
 import glob
 import json
@@ -96,6 +97,14 @@ def outside(inner, space):
     return 0
 
 
+def descendants(top):
+    parents = {pid: stat(pid)[1] for pid in pids()}
+    found = [top]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
 def agent(events, host, role, init=None):
     worker = next((e["pid"] for e in jobs_of(events)
                    if e["event"] == "connected" and e["host"] == host), 0)
@@ -108,10 +117,11 @@ def agent(events, host, role, init=None):
     sshd = guard
     while sshd > 1 and read(f"/proc/{sshd}/comm") != b"sshd\n":
         sshd = stat(sshd)[1]
-    pid = {"worker": worker, "guard": guard, "sshd": sshd if init else 0}[role]
-    if pid <= 1 or str(pid) == init:
+    found = {"worker": [worker], "guard": [guard], "both": [guard, worker],
+             "sshd": [sshd if init else 0], "all": descendants(sshd) if init else [0]}[role]
+    if min(found) <= 1 or int(init or 0) in found:
         return 1
-    print(pid)
+    print(*found)
     return 0
 
 

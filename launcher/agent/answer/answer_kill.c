@@ -98,7 +98,7 @@ static void job_kill(const struct job_survey *s, const struct job_survey_job *j,
 int answer_kill_run(const struct answer_question *q, json_t *out, struct fault *why)
 {
     json_t *live = json_array();
-    bool is_found = false;
+    bool is_found = false, is_own_found = false;
     struct job_survey *s;
     int rc = job_survey_open(&s, q->base, why);
 
@@ -109,15 +109,18 @@ int answer_kill_run(const struct answer_question *q, json_t *out, struct fault *
     answer_set(out, "no", "");
     for (int i = 0; i < s->job_count; i++) {
         const struct job_survey_job *j = &s->jobs[i];
+        bool is_own = j->user == geteuid();
 
-        if (j->state == JOB_SURVEY_LIVE && j->user == geteuid())
+        if (j->state == JOB_SURVEY_LIVE && is_own)
             json_array_append_new(live, text_json(j->file.job));
-        /* Agents of several hosts may share this machine: each is ended. */
-        if (*q->job && strcmp(j->file.job, q->job) == 0 && j->state != JOB_SURVEY_UNREADABLE &&
-            (!is_found || j->state == JOB_SURVEY_LIVE)) {
+        if (!*q->job || strcmp(j->file.job, q->job) != 0 || j->state == JOB_SURVEY_UNREADABLE)
+            continue;
+        /* Agents of several hosts may share this machine: each is ended. What another user has
+         * under the same id, perhaps to mislead, is the answer only if there is nothing else. */
+        if (!is_found || (is_own && (!is_own_found || j->state == JOB_SURVEY_LIVE)))
             job_kill(s, j, out);
-            is_found = true;
-        }
+        is_found = true;
+        is_own_found = is_own_found || is_own;
     }
     json_object_set_new(out, "live", live);
     job_survey_close(s);

@@ -127,12 +127,63 @@ static void test_abort_and_loss(void **state)
     assert_int_equal(f.status, 1); /* never a success */
 }
 
+/* Rank 0's host "a" dies: "b" and "c" lose the coordinator, and a rank of "b" its peer. Whatever is
+ * reported first, "a" is named. */
+static void test_coordinator_host_dies(void **state)
+{
+    enum { EVENTS = 4 };
+
+    (void)state;
+    for (int order = 0; order < EVENTS * EVENTS * EVENTS * EVENTS; order++) {
+        struct first_failure f = {0};
+        struct exited_report consequence = ended(1, 3, 0);
+        int event[EVENTS], seen = 0;
+
+        for (int i = 0, rest = order; i < EVENTS; i++, rest /= EVENTS)
+            seen |= 1 << (event[i] = rest % EVENTS);
+        if (seen != (1 << EVENTS) - 1)
+            continue; /* not a permutation */
+        consequence.consequence = true;
+        for (int i = 0; i < EVENTS; i++) {
+            if (event[i] == 0)
+                first_failure_lost(&f, "a", "the connection ended");
+            else if (event[i] == 1)
+                first_failure_cut_off(&f, "b", "the job's coordinator: closed");
+            else if (event[i] == 2)
+                first_failure_cut_off(&f, "c", "the job's coordinator: closed");
+            else
+                first_failure_exited(&f, &consequence, "b");
+        }
+        assert_int_equal(f.blame, BLAME_CAUSE);
+        assert_blamed(&f, 125, "host a was lost: the connection ended");
+    }
+}
+
+/* If only the way to the coordinator was lost, the first host that has lost it is named. */
+static void test_cut_off(void **state)
+{
+    struct first_failure f = {0};
+    struct exited_report consequence = ended(1, 3, 0), ours = ended(0, 0, 15);
+
+    (void)state;
+    consequence.consequence = true;
+    ours.ended_by_us = true;
+    first_failure_exited(&f, &consequence, "b");
+    first_failure_cut_off(&f, "b", "the job's coordinator: no answer in time");
+    first_failure_cut_off(&f, "c", "the job's coordinator: no answer in time");
+    first_failure_exited(&f, &consequence, "c");
+    first_failure_exited(&f, &ours, "a");
+    assert_int_equal(f.blame, BLAME_CUT_OFF);
+    assert_blamed(&f, 125, "host b was lost: the job's coordinator: no answer in time");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sentences),        cmocka_unit_test(test_cause_before_consequence),
         cmocka_unit_test(test_crash_is_its_own), cmocka_unit_test(test_abort_after_exit),
-        cmocka_unit_test(test_abort_and_loss),
+        cmocka_unit_test(test_abort_and_loss),   cmocka_unit_test(test_coordinator_host_dies),
+        cmocka_unit_test(test_cut_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,12 +149,29 @@ static void test_lists(void **state)
     assert_string_equal(seen.text, "3:D;4:;");
 }
 
+static void test_lost(void **state)
+{
+    struct frame f = frame_of("{\"text\": \"its guard\"}");
+    struct lost_report r;
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(lost_report_parse(&r, &f, &why), 0);
+    assert_string_equal(r.text, "its guard");
+    assert_false(r.is_cut_off);
+    f = frame_of("{\"text\": \"the coordinator\", \"cut_off\": true}");
+    assert_int_equal(lost_report_parse(&r, &f, &why), 0);
+    assert_true(r.is_cut_off);
+    f = frame_of("{\"text\": \"the coordinator\", \"cut_off\": 1}");
+    assert_int_equal(lost_report_parse(&r, &f, &why), ML_ERR_REFUSED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exited), cmocka_unit_test(test_exited_bad),
         cmocka_unit_test(test_hello),  cmocka_unit_test(test_note_levels),
-        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_lists),  cmocka_unit_test(test_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
