@@ -13,7 +13,7 @@ enum coordinator_frame {
     COORD_EXCHANGE,  /* raw, see protocol.md: one blob for all members, or one for each */
     COORD_SPLIT,     /* JSON {group, seq, color, key} */
     COORD_BREAK,     /* JSON {group, code, text}: the group is broken for all its members */
-    COORD_WAITING,   /* JSON {group, seq, call, signature, peers:[…]}: a call has waited 1 s */
+    COORD_WAITING,   /* JSON {group, seq, call, signature, peers:[…]}: a call that waits */
     COORD_MOVING,    /* JSON {group}: the call that was reported has ended */
     COORD_LEAVE,     /* JSON {}: ml_finalize */
     COORD_ABORT,     /* JSON {status, why} */
@@ -33,6 +33,10 @@ enum coordinator_frame {
     COORD_FAILED,  /* JSON {code, text}: the join failed (time-out, unknown rank, already held) */
     COORD_RELAYED, /* JSON {group, from, word} */
 };
+
+/* How long a call has waited when its rank sends WAITING. Calls that differ should be an error
+ * within a second. */
+enum { WAITING_AFTER_MS = 500 };
 
 enum { COORD_WORLD = 0 /* the group id of the world; groups made by split follow from 1 */ };
 

@@ -30,7 +30,6 @@ enum {
     LINGER_MS = 2000,     /* for the peer to read a refusal */
     /* For an agent to report how a rank died. All ranks should know of a death within 1 s. */
     EXIT_REPORT_MS = 500,
-    WAITING_AFTER_MS = 1000, /* age of a call when its rank sends WAITING */
 };
 
 struct bufferevent;

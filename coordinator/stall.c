@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stall.c: calls that wait. A rank reports a call that has waited for a second. Members of a group
+ * stall.c: calls that wait. A rank reports a call that has waited for a moment. Members of a group
  * that wait in different calls with the same number can never meet, which breaks the group. A rank
  * that keeps others waiting for long is reported by name, once.
  */

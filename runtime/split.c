@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
+#include "runtime/collective/collectives.h"
 #include "runtime/group/news.h"
 #include "runtime/group/world.h"
 #include "runtime/group_join.h"
@@ -101,7 +102,11 @@ int split_run(struct group *g, int color, int key, struct group **out, struct fa
         rc = call_end(g, 0, why);
         return rc ? rc : split_alone(g, color, out, why);
     }
-    rc = split_ask(g, color, key, &reply, why);
+    /* The coordinator knows nothing of calls that need no coordinator. So the ranks meet as in any
+     * other call first, where one that is in another call is noticed. */
+    rc = barrier_run(g, why);
+    if (!rc)
+        rc = split_ask(g, color, key, &reply, why);
     if (!rc)
         rc = split_parse(g->world, &reply, &id, &members, &size, why);
     free(reply.payload);

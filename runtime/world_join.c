@@ -4,9 +4,11 @@
 #include "common/clock.h"
 #include "common/text/number.h"
 #include "coordinator/protocol.h"
+#include "runtime/call/call.h"
 #include "runtime/call/progress.h"
 #include "runtime/group/claim.h"
 #include "runtime/group/news.h"
+#include "runtime/group/wait.h"
 #include "runtime/group_join.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
@@ -263,6 +265,12 @@ static void world_leave(struct world *w)
     news_await_left(w->news, w->rank, clock_ms() + LEFT_MS, NULL);
 }
 
+/* The last chance to notice that the ranks' calls have differed. */
+static int world_check_group(struct group *g, struct fault *why)
+{
+    return g->broken.code ? 0 : call_end(g, wait_look(g, why), why);
+}
+
 int world_join_finalize(struct fault *why)
 {
     struct group *other, *busy;
@@ -278,6 +286,7 @@ int world_join_finalize(struct fault *why)
         joined.eager_is_free = false;
         while ((busy = news_busy_group(w->news)))
             progress_settle(busy); /* before leaving: the other ranks still need this one */
+        rc = world_check_group(w->group, why);
         world_leave(w);
         while ((other = news_other_group(w->news, w->group)))
             group_leave(other);

@@ -36,7 +36,8 @@ struct call {
     uint8_t type; /* ml_type, or 0 */
     uint8_t op;   /* ml_op, or 0 */
     uint8_t zero;
-    int32_t root; /* or -1 */
+    int32_t root;     /* or -1 */
+    uint32_t history; /* a digest of all collective calls up to this one; 0 for CALL_SEND */
 };
 
 /* What the coordinator has said of a rank. */
@@ -85,6 +86,7 @@ struct group {
     struct call call;      /* the call under way */
     const char *call_name; /* "all_reduce" */
     uint32_t calls;        /* collective calls so far */
+    uint64_t history;      /* a digest of them; messages carry its low half */
     uint32_t exchanges;    /* EXCHANGE and SPLIT so far */
     struct fault broken;   /* code != 0: what every call returns from now on */
     void *scratch;         /* for collectives; grows (group_scratch) */

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct json_t;
+struct message;
 
 enum transfer_what {
     TRANSFER_SEND,   /* buf → peer */
@@ -64,6 +65,9 @@ struct link_ops {
      * neither a device nor the peer touches their buffers. NULL: nothing does so between two calls
      * of progress. */
     void (*cancel)(struct link *l);
+    /* True if the header of a message has arrived that no receive is queued for; copies it to *m,
+     * and leaves it there. Called only if no receive is queued. NULL: none can. */
+    bool (*look)(struct link *l, struct message *m);
     /* A JSON object that the peer sent through the coordinator (COORD_RELAY). NULL: this transport
      * sends none. */
     int (*on_relayed)(struct link *l, struct json_t *word, struct fault *why);

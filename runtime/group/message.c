@@ -69,14 +69,16 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
 
     if (came->magic != MESSAGE_MAGIC)
         return fault_set(why, ML_ERR_LINK,
-                         "rank %d sent something that is not a message (magic %08" PRIx32
-                         "): the stream is damaged",
+                         "rank %d sent something that is not a message (magic %02x): the stream "
+                         "is damaged",
                          g->members[peer], came->magic);
     message_describe(came, theirs);
     message_describe(want, ours);
     if (strcmp(theirs, ours) == 0)
-        hint = came->seq != want->seq ? ", at another place in the order of calls"
-                                      : ", in parts of other sizes";
+        hint = came->seq != want->seq     ? ", at another place in the order of calls"
+               : came->size != want->size ? ", in parts of other sizes"
+                                          : ", but an earlier call of theirs differs, for instance "
+                                            "in its root";
     if (came->seq != want->seq && came->kind != CALL_SEND && want->kind != CALL_SEND)
         return fault_set(
             why, ML_ERR_MISMATCH,
@@ -97,4 +99,18 @@ int message_check(const struct group *g, const struct message *came, const struc
     if (__builtin_expect(memcmp(came, &want, sizeof(want)) == 0, 1))
         return 0;
     return message_mismatch(g, came, &want, t->peer, why);
+}
+
+int message_check_early(const struct group *g, const struct message *came, int peer,
+                        struct fault *why)
+{
+    struct transfer t = {.size = came->size};
+    struct message want;
+
+    if (came->magic == MESSAGE_MAGIC &&
+        (came->kind == CALL_SEND || (int32_t)(came->seq - g->calls) > 0 ||
+         (came->seq == g->calls && came->history == (uint32_t)g->history)))
+        return 0;
+    message_fill(&want, &g->call, &t);
+    return message_mismatch(g, came, &want, peer, why);
 }

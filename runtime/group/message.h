@@ -12,14 +12,14 @@ struct message {
     uint8_t kind;
     uint8_t type;
     uint8_t op;
-    uint8_t zero;
+    uint8_t magic;
     int32_t root;
-    uint32_t magic;
-    uint64_t size; /* bytes of payload */
+    uint32_t history; /* as struct call has it */
+    uint64_t size;    /* bytes of payload */
 };
 _Static_assert(sizeof(struct message) == 32, "drawn in doc/protocol.md");
 
-enum { MESSAGE_MAGIC = 0x4d4c3031 /* "ML01" */ };
+enum { MESSAGE_MAGIC = 0x4d };
 
 /* The header of `t`, as its sender writes it and its receiver expects it. */
 static inline void message_fill(struct message *m, const struct call *c, const struct transfer *t)
@@ -29,9 +29,9 @@ static inline void message_fill(struct message *m, const struct call *c, const s
     m->kind = c->kind;
     m->type = c->type;
     m->op = c->op;
-    m->zero = 0;
-    m->root = c->root;
     m->magic = MESSAGE_MAGIC;
+    m->root = c->root;
+    m->history = c->history;
     m->size = t->size;
 }
 
@@ -39,6 +39,12 @@ static inline void message_fill(struct message *m, const struct call *c, const s
  * ML_ERR_MISMATCH naming both calls, or ML_ERR_LINK if the bytes are no header at all. */
 int message_check(const struct group *g, const struct message *came, const struct transfer *t,
                   struct fault *why);
+
+/* The same for a header from rank `peer` that nothing waits for. Returns 0 if it may belong to a
+ * later part of the call under way, to a later call, or to a message that is not received yet; a
+ * message of an earlier call would have been received by now. */
+int message_check_early(const struct group *g, const struct message *came, int peer,
+                        struct fault *why);
 
 /* "all_reduce of 1000 float32 (sum)": a call in words. */
 enum { MESSAGE_TEXT = 128 };

@@ -27,7 +27,6 @@ enum {
     LONG_SKIPS = 64,          /* waits without it, after which it is tried again */
     ENDED_MS = 1000,          /* for the coordinator to say why a link was closed */
     LEFT_DRAINS = 10, /* times drain_ms: a rank that left in good order may have sent a lot */
-    STALL_MS = 1000,  /* then the call is reported, and the coordinator compares the ranks' calls */
     LOOK_MS = 10,     /* how old news may be when a call begins */
 };
 
@@ -147,6 +146,20 @@ int wait_read_news(struct group *g, struct fault *why)
 
 /* --- stalls ----------------------------------------------------------------------------------- */
 
+int wait_look(const struct group *g, struct fault *why)
+{
+    struct message m;
+    int rc = 0;
+
+    for (int i = 0; i < g->size && !rc; i++) {
+        struct link *l = g->links[i];
+
+        if (l && !l->recvs && l->ops->look && l->ops->look(l, &m))
+            rc = message_check_early(g, &m, i, why);
+    }
+    return rc;
+}
+
 static bool wait_may_stall(const struct group *g)
 {
     return g->world->is_launched && !g->waiting.is_stall_told && !g->waiting.is_patient;
@@ -188,7 +201,7 @@ void wait_over(struct group *g)
 static int wait_timeout(const struct group *g, const struct waiting *w, int64_t deadline)
 {
     if (wait_may_stall(g))
-        deadline = earlier(deadline, w->since_ns / 1000000 + STALL_MS + 1);
+        deadline = earlier(deadline, w->since_ns / 1000000 + WAITING_AFTER_MS + 1);
     return deadline == INT64_MAX ? -1 : clock_left_ms(deadline);
 }
 
@@ -315,8 +328,13 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
         rc = wait_check_links(g, &deadline, why);
     if (rc)
         return rc;
-    if (wait_may_stall(g) && clock_ns() - w->since_ns >= STALL_MS * 1000000ll)
-        wait_report_stall(g);
+    if (clock_ns() - w->since_ns >= WAITING_AFTER_MS * 1000000ll) {
+        rc = wait_look(g, why);
+        if (rc)
+            return rc;
+        if (wait_may_stall(g))
+            wait_report_stall(g);
+    }
     return wait_sleep(g, wait_timeout(g, w, deadline), why);
 }
 

@@ -34,6 +34,10 @@ void wait_over(struct group *g);
 /* Takes over what the coordinator has said since this thread last looked. Fails if it broke g. */
 int wait_take_news(struct group *g, struct fault *why);
 
+/* Fails with ML_ERR_MISMATCH if a message has arrived that no call of this rank will receive, which
+ * shows that the peer has made another call. */
+int wait_look(const struct group *g, struct fault *why);
+
 /* As wait_take_news, but reads the coordinator's socket first if that was not done for a while. For
  * the beginning of a call. */
 int wait_read_news(struct group *g, struct fault *why);

@@ -274,6 +274,21 @@ static int rdma_link_progress(struct link *l, struct fault *why)
     return moved ? moved : rdma_link_check(s, why);
 }
 
+static bool rdma_link_look(struct link *l, struct message *m)
+{
+    struct rdma_link *s = rdma_link_of(l);
+    const void *chunk;
+    bool is_direct;
+    size_t size;
+
+    s->verbs->poll(s->endpoint);
+    chunk = s->verbs->chunk(s->endpoint, &size, &is_direct);
+    if (!chunk || is_direct || size < sizeof(*m))
+        return false;
+    memcpy(m, chunk, sizeof(*m));
+    return true;
+}
+
 static int rdma_link_sleep(struct link *l, struct pollfd *p)
 {
     struct rdma_link *s = rdma_link_of(l);
@@ -347,6 +362,7 @@ static const struct link_ops rdma_link_ops = {
     .sleep = rdma_link_sleep,
     .wake = rdma_link_wake,
     .cancel = rdma_link_cancel,
+    .look = rdma_link_look,
     .on_relayed = rdma_link_on_relayed,
     .reason = rdma_link_reason,
     .close = rdma_link_close,

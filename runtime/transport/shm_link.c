@@ -320,6 +320,16 @@ static int shm_link_look_up(struct shm_link *s, struct fault *why)
     return message_check(l->group, &call, l->recvs ? l->recvs : l->sends, why);
 }
 
+static bool shm_link_look(struct link *l, struct message *m)
+{
+    const struct shm_link *s = shm_link_of(l);
+
+    if (atomic_load_explicit(&s->in->head, memory_order_acquire) == s->in_tail)
+        return false;
+    memcpy(m, s->in->bytes + (s->in_tail & (s->ring_size - 1)), sizeof(*m));
+    return true;
+}
+
 static int shm_link_progress(struct link *l, struct fault *why)
 {
     struct shm_link *s = shm_link_of(l);
@@ -395,6 +405,7 @@ static const struct link_ops shm_link_ops = {
     .sleep = shm_link_sleep,
     .wake = shm_link_wake,
     .cancel = shm_link_cancel,
+    .look = shm_link_look,
     .close = shm_link_close,
 };
 

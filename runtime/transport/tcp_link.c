@@ -186,6 +186,11 @@ static int tcp_link_progress(struct link *l, struct fault *why)
     return moved;
 }
 
+static bool tcp_link_look(struct link *l, struct message *m)
+{
+    return recv(tcp_link_of(l)->fd, m, sizeof(*m), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(*m);
+}
+
 static int tcp_link_sleep(struct link *l, struct pollfd *p)
 {
     /* An ended connection would be readable for ever; the coordinator's message ends the wait, or
@@ -222,6 +227,7 @@ static const struct link_ops tcp_link_ops = {
     .progress = tcp_link_progress,
     .sleep = tcp_link_sleep,
     .wake = tcp_link_wake,
+    .look = tcp_link_look,
     .close = tcp_link_close,
 };
 

@@ -262,6 +262,20 @@ static void other_call(struct job *j, int rank)
     expect_broken(w, ML_ERR_MISMATCH, "barrier");
 }
 
+/* A split is a call like any other, though the coordinator carries it out. */
+static void split_and_barrier(struct job *j, int rank)
+{
+    ml_group *w, *part;
+    int rc;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    rc = rank == 1 ? ml_split(w, 0, 0, &part) : ml_barrier(w);
+    REQUIRE(rc == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "split");
+    expect_broken(w, ML_ERR_MISMATCH, "barrier");
+}
+
 /* Roots that wait for each other never see a message: the coordinator compares their calls. */
 static void other_root(struct job *j, int rank)
 {
@@ -318,6 +332,7 @@ static void test_mismatch(void **state)
         job_do(configs[i], other_count);
         job_do(configs[i], zero_count);
         job_do(configs[i], other_call);
+        job_do(configs[i], split_and_barrier);
         job_do(configs[i], other_size);
     }
     job_do(&all_shm, message_and_barrier);

@@ -28,6 +28,14 @@ def make(group, call, size=SHORT, root=0):
         group.reduce_scatter(all_, one)
     elif call == "all_gather":
         group.all_gather(one, all_)
+    elif call == "all_to_all":
+        group.all_to_all(all_)
+    elif call == "gather":
+        group.gather(one, all_, root)
+    elif call == "scatter":
+        group.scatter(all_, one, root)
+    elif call == "split":
+        group.split(0)
     else:
         group.barrier()
 
@@ -38,9 +46,14 @@ def unlike(world):
              ("broadcast", SHORT, 3), ("broadcast", LONG, 0),
              ("all_gather", SHORT, 0), ("all_gather", LONG, 0),
              ("reduce_scatter", SHORT, 0), ("reduce_scatter", LONG, 0)]
+    # These differ in their roots only, or meet a split.
+    pairs = [((call, size, 0), (call, size, root)) for size in (SHORT, LONG) for root in (1, 3)
+             for call in ("reduce", "broadcast", "gather", "scatter")]
+    pairs += [(("split", 0, 0), call) for call in calls + [("all_to_all", LONG, 0)]]
+    pairs += [(call, calls[(i + 1 + i % 3) % len(calls)]) for i, call in enumerate(calls)]
     wrong = 0
-    for i, call in enumerate(calls):
-        odd, other = i % world.size, calls[(i + 1 + i % 3) % len(calls)]
+    for i, (call, other) in enumerate(pairs):
+        odd = i % world.size
         group = world.split(0)
         try:
             make(group, *(other if world.rank == odd else call))
@@ -54,7 +67,7 @@ def unlike(world):
     total = array.array("i", [wrong])
     world.all_reduce(total)
     if world.rank == 0:
-        print("%d groups, %d wrong" % (len(calls), total[0]))
+        print("%d groups, %d wrong" % (len(pairs), total[0]))
 
 
 def until_dead(world, call, victim):

@@ -215,7 +215,7 @@ static void test_mismatch(void **state)
 static void test_stall(void **state)
 {
     struct fixture *f =
-        fixture_start_joined(4, 1900); /* 0.9 s after the first WAITING: all have come by then */
+        fixture_start_joined(4, 1900); /* 1.4 s after the first WAITING: all have come by then */
 
     (void)state;
     for (int i = 0; i < 3; i++)

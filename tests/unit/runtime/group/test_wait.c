@@ -10,6 +10,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/link.h"
+#include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/world.h"
 
@@ -465,10 +466,10 @@ static void test_stall(void **state)
     /* Each sleep ends by itself when the stall is due. The report is followed by a sleep without
      * end. */
     while (!f->group->waiting.is_stall_told) {
-        f->sleep = clock_ms() - begin >= 1000 ? SLEEP_READY : SLEEP_ON;
+        f->sleep = clock_ms() - begin >= WAITING_AFTER_MS ? SLEEP_READY : SLEEP_ON;
         assert_int_equal(step(&w, &why), 0);
     }
-    assert_true(clock_ms() - begin >= 1000);
+    assert_true(clock_ms() - begin >= WAITING_AFTER_MS);
     f->sleep = SLEEP_RING;
     for (int i = 0; i < 3; i++)
         assert_int_equal(step(&w, &why), 0);
@@ -490,6 +491,51 @@ static void test_stall(void **state)
     assert_note("");
     wait_over(f->group); /* has nothing more to say */
     assert_int_equal(news.told_count, 2);
+}
+
+static struct message arrived;
+
+static bool link_look(struct link *l, struct message *m)
+{
+    (void)l;
+    *m = arrived;
+    return true;
+}
+
+/* What has come that nothing waits for shows whether the peer is in another call. */
+static void test_look(void **state)
+{
+    struct fault why = {0};
+
+    (void)state;
+    ops.look = link_look;
+    f->group->calls = 7;
+    f->group->history = 70;
+    arrived = (struct message){.kind = CALL_BROADCAST,
+                               .seq = 6,
+                               .root = 1,
+                               .count = 8,
+                               .history = 60,
+                               .magic = MESSAGE_MAGIC};
+    assert_int_equal(wait_look(f->group, &why), 0); /* a receive is queued, which will check it */
+    f->link.recvs = NULL;
+    assert_int_equal(wait_look(f->group, &why), ML_ERR_MISMATCH);
+    assert_string_equal(
+        why.text, "the ranks' calls don't fit: rank 5's broadcast of 8 bytes from rank 1 (its "
+                  "collective call number 6) met rank 3's all_reduce of 1000 float32 (sum) "
+                  "(number 7)");
+    arrived.seq = 7; /* a root of its own in the same call, or a later part of it */
+    assert_int_equal(wait_look(f->group, &why), ML_ERR_MISMATCH);
+    arrived.history = 70;
+    assert_int_equal(wait_look(f->group, &why), 0);
+    arrived.seq = 8; /* the peer is ahead */
+    arrived.history = 80;
+    assert_int_equal(wait_look(f->group, &why), 0);
+    arrived.seq = 0;
+    arrived.kind = CALL_SEND; /* may be received later */
+    assert_int_equal(wait_look(f->group, &why), 0);
+    arrived.magic = 0;
+    assert_int_equal(wait_look(f->group, &why), ML_ERR_LINK);
 }
 
 /* Nothing that no thread waits for can stall. */
@@ -527,6 +573,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_relayed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stall, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_patient, set_up, tear_down),
     };
 

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_unlike.c: every pair of calls that differ in anything: kind, count, type, operation, root.
+ * One rank makes one of them and the others make the other one, each pair in a new group. All ranks
+ * must get the mismatch: from that call, or, where it had nothing to wait for, from the next one.
+ */
+#include "tests/runtime/test_job.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+    THREADS = 24,           /* each with groups of its own: most pairs only wait */
+    SHORT = 8,              /* bytes, or elements */
+    LONG = 60000,           /* more than fits in a ring or passes through it as a whole */
+    NOTICED_LATE_MS = 8000, /* far from "within a second" only on a machine that is busy */
+};
+
+enum kind {
+    BARRIER,
+    SPLIT,
+    ALL_REDUCE,
+    REDUCE_SCATTER,
+    REDUCE,
+    ALL_GATHER,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    SCATTER
+};
+
+static const struct unlike_call {
+    enum kind kind;
+    const char *name; /* as errors have it */
+    size_t count;
+    int root;
+    ml_type type;
+    ml_op op;
+} calls[] = {
+    {BARRIER, "barrier", 0, 0, 0, 0},
+    {SPLIT, "split", 0, 0, 0, 0},
+    {ALL_REDUCE, "all_reduce", SHORT, 0, ML_INT32, ML_SUM},
+    {ALL_REDUCE, "all_reduce", SHORT + 1, 0, ML_INT32, ML_SUM},
+    {ALL_REDUCE, "all_reduce", SHORT, 0, ML_FLOAT32, ML_SUM},
+    {ALL_REDUCE, "all_reduce", SHORT, 0, ML_INT32, ML_MAX},
+    {ALL_REDUCE, "all_reduce", LONG, 0, ML_INT32, ML_SUM},
+    {ALL_REDUCE, "all_reduce", LONG, 0, ML_FLOAT32, ML_SUM},
+    {REDUCE_SCATTER, "reduce_scatter", SHORT, 0, ML_INT32, ML_SUM},
+    {REDUCE_SCATTER, "reduce_scatter", LONG, 0, ML_INT32, ML_SUM},
+    {REDUCE_SCATTER, "reduce_scatter", LONG, 0, ML_INT32, ML_MAX},
+    {REDUCE, "reduce", SHORT, 0, ML_INT32, ML_SUM},
+    {REDUCE, "reduce", SHORT, 1, ML_INT32, ML_SUM},
+    {REDUCE, "reduce", SHORT, 1, ML_INT32, ML_MIN},
+    {REDUCE, "reduce", LONG, 0, ML_INT32, ML_SUM},
+    {REDUCE, "reduce", LONG, 1, ML_INT32, ML_SUM},
+    {ALL_GATHER, "all_gather", SHORT, 0, 0, 0},
+    {ALL_GATHER, "all_gather", LONG, 0, 0, 0},
+    {ALL_TO_ALL, "all_to_all", SHORT, 0, 0, 0},
+    {ALL_TO_ALL, "all_to_all", LONG, 0, 0, 0},
+    {BROADCAST, "broadcast", SHORT, 0, 0, 0},
+    {BROADCAST, "broadcast", SHORT, 1, 0, 0},
+    {BROADCAST, "broadcast", SHORT + 1, 1, 0, 0},
+    {BROADCAST, "broadcast", LONG, 0, 0, 0},
+    {BROADCAST, "broadcast", LONG, 1, 0, 0},
+    {GATHER, "gather", SHORT, 0, 0, 0},
+    {GATHER, "gather", SHORT, 1, 0, 0},
+    {GATHER, "gather", LONG, 0, 0, 0},
+    {GATHER, "gather", LONG, 1, 0, 0},
+    {SCATTER, "scatter", SHORT, 0, 0, 0},
+    {SCATTER, "scatter", SHORT, 1, 0, 0},
+    {SCATTER, "scatter", LONG, 0, 0, 0},
+    {SCATTER, "scatter", LONG, 1, 0, 0},
+};
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+static int make_call(ml_group *g, const struct unlike_call *c, void *in, void *out)
+{
+    ml_group *part;
+
+    switch (c->kind) {
+    case BARRIER:
+        return ml_barrier(g);
+    case SPLIT:
+        return ml_split(g, 0, 0, &part);
+    case ALL_REDUCE:
+        return ml_all_reduce(g, in, out, c->count, c->type, c->op);
+    case REDUCE_SCATTER:
+        return ml_reduce_scatter(g, in, out, c->count, c->type, c->op);
+    case REDUCE:
+        return ml_reduce(g, in, out, c->count, c->type, c->op, c->root);
+    case ALL_GATHER:
+        return ml_all_gather(g, in, out, c->count);
+    case ALL_TO_ALL:
+        return ml_all_to_all(g, in, out, c->count);
+    case BROADCAST:
+        return ml_broadcast(g, out, c->count, c->root);
+    case GATHER:
+        return ml_gather(g, in, out, c->count, c->root);
+    case SCATTER:
+        return ml_scatter(g, in, out, c->count, c->root);
+    }
+    return 0;
+}
+
+/* A thread of a rank, and what it walks through. */
+struct walker {
+    ml_group *home;
+    int first, failures;
+    int64_t longest_ms;
+};
+
+/* The kinds of both calls are named. A difference that was noticed only by the next call can't be:
+ * its messages tell that earlier calls differed, not which. */
+static bool is_well_said(const char *error, const struct unlike_call *a,
+                         const struct unlike_call *b)
+{
+    return strstr(error, "an earlier call") || (strstr(error, a->name) && strstr(error, b->name)) ||
+           strstr(error, "collective call number");
+}
+
+static void walk_pair(struct walker *w, int i, int j, void *in, void *out)
+{
+    int odd = (i + j) % ml_size(w->home);
+    const struct unlike_call *mine = &calls[ml_rank(w->home) == odd ? i : j];
+    int64_t begin, took;
+    ml_group *g;
+    int rc;
+
+    REQUIRE(ml_split(w->home, 0, 0, &g) == 0);
+    begin = job_now_ms();
+    rc = make_call(g, mine, in, out);
+    if (!rc)
+        rc = ml_barrier(g);
+    took = job_now_ms() - begin;
+    if (took > w->longest_ms)
+        w->longest_ms = took;
+    if (rc != ML_ERR_MISMATCH || took > NOTICED_LATE_MS ||
+        !is_well_said(ml_error(), &calls[i], &calls[j])) {
+        fprintf(stderr,
+                "rank %d of %d: call %d by rank %d, call %d by the others: %d after %d ms: %s\n",
+                ml_rank(w->home), ml_size(w->home), i, odd, j, rc, (int)took,
+                rc ? ml_error() : "no error");
+        w->failures++;
+    }
+    ml_group_free(g);
+}
+
+static void *walk(void *arg)
+{
+    struct walker *w = arg;
+    size_t room = LONG * sizeof(int) * (size_t)ml_size(w->home);
+    void *in = calloc(1, room), *out = calloc(1, room);
+    int pair = 0;
+
+    for (int i = 0; i < CALLS; i++)
+        for (int j = i + 1; j < CALLS; j++)
+            if (pair++ % THREADS == w->first)
+                walk_pair(w, i, j, in, out);
+    free(in);
+    free(out);
+    return NULL;
+}
+
+static void walk_all(struct job *j, int rank)
+{
+    struct walker walkers[THREADS] = {0};
+    pthread_t threads[THREADS];
+    int64_t longest_ms = 0;
+    int failures = 0;
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        walkers[i].first = i;
+        REQUIRE(ml_split(w, 0, 0, &walkers[i].home) == 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, walk, &walkers[i]) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        REQUIRE(pthread_join(threads[i], NULL) == 0);
+        failures += walkers[i].failures;
+        if (walkers[i].longest_ms > longest_ms)
+            longest_ms = walkers[i].longest_ms;
+    }
+    REQUIRE(failures == 0);
+    if (rank == 0)
+        printf("# %d ranks: %d pairs, the slowest after %d ms\n", ml_size(w),
+               CALLS * (CALLS - 1) / 2, (int)longest_ms);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_shm(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= 4; size++)
+        job_do(&(struct job_config){.size = size}, walk_all);
+}
+
+static void test_tcp(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= 4; size++)
+        job_do(&(struct job_config){.size = size, .backend = "tcp", .local_net = true}, walk_all);
+}
+
+static void test_mixed(void **state)
+{
+    (void)state;
+    job_do(&(struct job_config){.size = 4, .hosts = 2, .backend = "tcp"}, walk_all);
+}
+
+/* Every call differs, and none waits for what the other ranks send, until nothing more has room. */
+static void roots_for_ever(struct job *j, int rank)
+{
+    char v[64] = {0};
+    ml_group *w;
+    int rc = 0;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    while (!rc)
+        rc = ml_broadcast(w, v, sizeof(v), rank);
+    REQUIRE(rc == ML_ERR_MISMATCH);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_for_ever(void **state)
+{
+    (void)state;
+    job_do(&(struct job_config){.size = 2}, roots_for_ever);
+    job_do(&(struct job_config){.size = 2, .backend = "tcp", .local_net = true}, roots_for_ever);
+}
+
+/* No call follows but the last one. */
+static void roots_at_the_end(struct job *j, int rank)
+{
+    char v[64] = {0};
+    ml_group *w;
+
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_broadcast(w, v, sizeof(v), rank) == 0);
+    job_meet(j);
+    REQUIRE(ml_finalize() == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "broadcast of 64 bytes from rank 0");
+    REQUIRE_TEXT(ml_error(), "broadcast of 64 bytes from rank 1");
+}
+
+static void test_at_the_end(void **state)
+{
+    (void)state;
+    job_do(&(struct job_config){.size = 2}, roots_at_the_end);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shm),        cmocka_unit_test(test_tcp),
+        cmocka_unit_test(test_mixed),      cmocka_unit_test(test_for_ever),
+        cmocka_unit_test(test_at_the_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
