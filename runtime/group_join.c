@@ -87,6 +87,19 @@ static int prepare_links(struct bring_up *b, struct fault *why)
     return rc;
 }
 
+/* The bell is opened now and not when it is needed: then the descriptor table may be full, or the
+ * process may have another user or root directory, and the peer would sleep for ever. */
+static int open_shm_link(struct bring_up *b, int index, struct fault *why)
+{
+    struct group *g = b->group;
+    const struct world *w = g->world;
+    int peer = b->locals[index];
+    int rc = bell_find(&g->peer_bells[peer], w->dir, w->generation, g->id, g->members[peer], why);
+
+    return rc ? rc
+              : shm_link_open(&g->links[peer], g, peer, g->segment, b->local_index, index, why);
+}
+
 static int open_shm_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -100,8 +113,7 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
         rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, why);
     for (int i = 0; i < b->local_count && !rc; i++)
         if (i != b->local_index)
-            rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
-                               i, why);
+            rc = open_shm_link(b, i, why);
     if (!rc && b->local_count == g->size) {
         g->slots = shm_segment_slot(g->segment, 0);
         rc = shm_segment_board(&g->board, g->segment, g, why);
@@ -216,8 +228,6 @@ void group_leave(struct group *g)
         return;
     progress_stop(g);
     w = g->world;
-    if (g->id != COORD_WORLD && g->size > 1)
-        news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     /* While one link is flushed, members may still send messages through the coordinator, which
      * must not reach a link that is closed. */
     for (int i = 0; i < g->size; i++)
@@ -225,6 +235,9 @@ void group_leave(struct group *g)
             g->links[i]->ops->close(g->links[i]);
             g->links[i] = NULL;
         }
+    /* Last: a link that is being closed may have to break the group (sleeper_ring). */
+    if (g->id != COORD_WORLD && g->size > 1)
+        news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     peer_memory_close(g->peers);
     free(g->board);
     shm_segment_close(g->segment);
