@@ -77,7 +77,7 @@ struct inbox {
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
  * inbox is the exception. */
 struct group {
-    struct world *world;
+    struct world *world;   /* NULL: the group is gone, and so is all of the below */
     uint32_t id;           /* the coordinator's number; COORD_WORLD for the world */
     int rank, size;        /* in this group */
     int *members;          /* world rank of each */
@@ -109,11 +109,12 @@ struct group {
 
     struct waiting_state waiting;
     struct inbox inbox;
+    struct group *unused_next; /* group.c: of those that are gone */
 };
 
 /* Makes the group `id` of `size` members (world ranks, in group order, copied), without links;
  * group_join (group_join.h) makes one that works. ML_ERR_MEMORY. group_destroy takes NULL and
- * half-made groups. */
+ * half-made groups. The struct stays readable for good, with no world; a later group may get it. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  struct fault *why);
 void group_destroy(struct group *g);
