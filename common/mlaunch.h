@@ -66,8 +66,8 @@ typedef enum { ML_SUM, ML_PROD, ML_MIN, ML_MAX, ML_AND, ML_OR, ML_XOR } ml_op;
 
 enum {
     ML_ERR_ARGUMENT = -1, /* invalid arguments; the group is unharmed */
-    ML_ERR_STATE = -2,    /* not initialised, a forked child, or another process holds the rank */
-    ML_ERR_MEMORY = -3,   /* out of memory */
+    ML_ERR_STATE = -2,  /* not initialised, a freed group, a forked child, or a rank that is held */
+    ML_ERR_MEMORY = -3, /* out of memory */
     ML_ERR_MISMATCH = -4, /* the ranks' calls differ; the group is broken */
     ML_ERR_PEER = -5,     /* a peer died or left; the group is broken */
     ML_ERR_DEVICE = -6,   /* an RDMA device failed */
@@ -89,10 +89,12 @@ typedef struct ml_group ml_group;
 ML_EXPORT int ml_init(ml_group **world);
 
 /* Leaves the job when it has been called as often as ml_init. It is no barrier: data already sent
- * is delivered, and a peer that still needs this rank gets ML_ERR_PEER. Frees all groups. */
+ * is delivered, and a peer that still needs this rank gets ML_ERR_PEER. Frees all groups: calls on
+ * them are ML_ERR_STATE from then on. */
 ML_EXPORT int ml_finalize(void);
 
-/* This process's rank in g, from 0; and the number of ranks of g. ML_ERR_ARGUMENT if g is NULL. */
+/* This process's rank in g, from 0; and the number of ranks of g. ML_ERR_ARGUMENT if g is NULL,
+ * ML_ERR_STATE if it has been freed. */
 ML_EXPORT int ml_rank(const ml_group *g);
 ML_EXPORT int ml_size(const ml_group *g);
 

@@ -75,21 +75,25 @@ static const char *api_error(void)
 
 static int api_rank(const ml_group *handle)
 {
-    return handle ? api_group(handle)->rank
-                  : fault_set(&last, ML_ERR_ARGUMENT, "the group is NULL");
+    const struct group *g = api_group(handle);
+    int rc = check_handle(g, &last);
+
+    return rc ? rc : g->rank;
 }
 
 static int api_size(const ml_group *handle)
 {
-    return handle ? api_group(handle)->size
-                  : fault_set(&last, ML_ERR_ARGUMENT, "the group is NULL");
+    const struct group *g = api_group(handle);
+    int rc = check_handle(g, &last);
+
+    return rc ? rc : g->size;
 }
 
 static const char *api_host(const ml_group *handle, int rank)
 {
     const struct group *g = api_group(handle);
 
-    if (!g || check_rank(g, rank, "rank", &last) != 0)
+    if (check_handle(g, &last) != 0 || check_rank(g, rank, "rank", &last) != 0)
         return NULL;
     return g->world->host_names[g->host_of[rank]];
 }
@@ -116,7 +120,7 @@ static void api_group_free(ml_group *handle)
 {
     struct group *g = api_group(handle);
 
-    if (g && g != g->world->group && !fork_guard_is_child)
+    if (g && g->world && g != g->world->group && !fork_guard_is_child)
         group_leave(g);
 }
 

@@ -14,12 +14,17 @@
 #include "runtime/transport/shm_link.h"
 #include "runtime/transport/tcp_mesh.h"
 
+#include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000 /* for other members to say why they could not go on */ };
+enum {
+    PATIENCE_MS = 5000, /* for other members to say why they could not go on */
+    KEY_TEXT = 17,      /* 64 bits in hexadecimal, terminated */
+};
 
 /* What is needed only until the group is up. */
 struct bring_up {
@@ -28,8 +33,9 @@ struct bring_up {
     int *locals;    /* ranks of the group that share memory, this one included, ascending */
     int local_count, local_index;
     struct tcp_mesh *mesh;
-    struct rdma_mesh *rdma; /* at most one of the two */
-    char where[ADDRESS_TEXT];
+    struct rdma_mesh *rdma;   /* at most one of the two */
+    char key[KEY_TEXT];       /* of the segment, if this rank makes it */
+    char where[ADDRESS_TEXT]; /* this rank listens, or "" */
     int64_t deadline_ms;
 };
 
@@ -56,25 +62,34 @@ static int plan_links(struct bring_up *b, struct fault *why)
     return 0;
 }
 
-static void segment_name(const struct group *g, char *name, size_t size)
+/* `key`: without it, another user who knows the job's name could take the next one's. */
+static void segment_name(const struct group *g, const char *key, char *name, size_t size)
 {
     const struct world *w = g->world;
 
-    snprintf(name, size, "/mlaunch-%u-%s.%d.g%u.%u", (unsigned)geteuid(), w->job.job,
-             w->host_of[w->rank], g->id, w->generation);
+    snprintf(name, size, "/mlaunch-%u-%s.%d.g%u.%u.%s", (unsigned)geteuid(), w->job.job,
+             w->host_of[w->rank], g->id, w->generation, key);
+}
+
+static int segment_make(struct bring_up *b, struct fault *why)
+{
+    char name[NAME_MAX];
+    uint64_t key;
+
+    randombytes_buf(&key, sizeof(key));
+    snprintf(b->key, sizeof(b->key), "%016" PRIx64, key);
+    segment_name(b->group, b->key, name, sizeof(name));
+    return shm_segment_create(&b->group->segment, name, b->local_count, why);
 }
 
 /* Before the first exchange: prepares what other members will look for. */
 static int prepare_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
-    char name[NAME_MAX];
     int rc = 0;
 
-    if (b->local_count > 1 && b->local_index == 0) {
-        segment_name(g, name, sizeof(name));
-        rc = shm_segment_create(&g->segment, name, b->local_count, why);
-    }
+    if (b->local_count > 1 && b->local_index == 0)
+        rc = segment_make(b, why);
     if (rc || b->local_count == g->size)
         return rc;
     g->uses_tcp = strcmp(g->world->job.backend, "rdma") != 0;
@@ -87,21 +102,57 @@ static int prepare_links(struct bring_up *b, struct fault *why)
     return rc;
 }
 
-static int open_shm_links(struct bring_up *b, struct fault *why)
+/* What every member says of itself in the first exchange: "KEY ADDRESS", either of which may be
+ * empty. */
+static int tell_others(struct exchange **out, struct bring_up *b, struct fault *why)
+{
+    char text[KEY_TEXT + ADDRESS_TEXT];
+
+    snprintf(text, sizeof(text), "%s %s", b->key, b->where);
+    return exchange_run(out, b->group, (struct blob){text, (uint32_t)strlen(text)}, b->deadline_ms,
+                        why);
+}
+
+static void read_told(const struct exchange *x, int rank, char key[KEY_TEXT],
+                      char where[ADDRESS_TEXT])
+{
+    struct blob told = exchange_blob(x, rank);
+    const char *text = told.bytes, *end = text + told.size, *blank = memchr(text, ' ', told.size);
+
+    snprintf(key, KEY_TEXT, "%.*s", blank ? (int)(blank - text) : 0, text);
+    snprintf(where, ADDRESS_TEXT, "%.*s", blank ? (int)(end - blank - 1) : 0,
+             blank ? blank + 1 : "");
+}
+
+/* The bell is opened now and not when it is needed: then the descriptor table may be full, or the
+ * process may have another user or root directory, and the peer would sleep for ever. */
+static int open_shm_link(struct bring_up *b, int index, struct fault *why)
 {
     struct group *g = b->group;
-    char name[NAME_MAX];
+    const struct world *w = g->world;
+    int peer = b->locals[index];
+    int rc = bell_find(&g->peer_bells[peer], w->dir, w->generation, g->id, g->members[peer], why);
+
+    return rc ? rc
+              : shm_link_open(&g->links[peer], g, peer, g->segment, b->local_index, index, why);
+}
+
+static int open_shm_links(struct bring_up *b, const struct exchange *x, struct fault *why)
+{
+    struct group *g = b->group;
+    char name[NAME_MAX], key[KEY_TEXT], where[ADDRESS_TEXT];
     int rc = 0;
 
     if (b->local_count == 1)
         return 0;
-    segment_name(g, name, sizeof(name));
-    if (b->local_index > 0)
+    if (b->local_index > 0) {
+        read_told(x, b->locals[0], key, where);
+        segment_name(g, key, name, sizeof(name));
         rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, why);
+    }
     for (int i = 0; i < b->local_count && !rc; i++)
         if (i != b->local_index)
-            rc = shm_link_open(&g->links[b->locals[i]], g, b->locals[i], g->segment, b->local_index,
-                               i, why);
+            rc = open_shm_link(b, i, why);
     if (!rc && b->local_count == g->size) {
         g->slots = shm_segment_slot(g->segment, 0);
         rc = shm_segment_board(&g->board, g->segment, g, why);
@@ -117,12 +168,11 @@ static int open_tcp_links(struct bring_up *b, const struct exchange *x, struct f
     if (!b->mesh)
         return 0;
     for (int i = g->rank + 1; i < g->size && !rc; i++) {
-        struct blob blob = exchange_blob(x, i);
-        char where[ADDRESS_TEXT];
+        char key[KEY_TEXT], where[ADDRESS_TEXT];
 
         if (!b->uses_net[i])
             continue;
-        snprintf(where, sizeof(where), "%.*s", (int)blob.size, (const char *)blob.bytes);
+        read_told(x, i, key, where);
         rc = tcp_mesh_found(b->mesh, i, where, why);
     }
     return rc ? rc : tcp_mesh_run(b->mesh, b->deadline_ms, why);
@@ -142,13 +192,12 @@ static int bring_up(struct bring_up *b, struct fault *why)
         rc = prepare_links(b, why);
     if (rc)
         return fault_wrap(why, "%s", group_describe(g, g->rank, who));
-    rc = exchange_run(&x, g, (struct blob){b->where, (uint32_t)strlen(b->where)}, b->deadline_ms,
-                      why);
+    rc = tell_others(&x, b, why);
     if (rc)
         return rc;
     rc = self_link_open(&g->links[g->rank], g, why);
     if (!rc)
-        rc = open_shm_links(b, why);
+        rc = open_shm_links(b, x, why);
     if (rc)
         fault_wrap(why, "%s", group_describe(g, g->rank, who));
     else if (b->rdma)
@@ -216,8 +265,6 @@ void group_leave(struct group *g)
         return;
     progress_stop(g);
     w = g->world;
-    if (g->id != COORD_WORLD && g->size > 1)
-        news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     /* While one link is flushed, members may still send messages through the coordinator, which
      * must not reach a link that is closed. */
     for (int i = 0; i < g->size; i++)
@@ -225,6 +272,9 @@ void group_leave(struct group *g)
             g->links[i]->ops->close(g->links[i]);
             g->links[i] = NULL;
         }
+    /* Last: a link that is being closed may have to break the group (sleeper_ring). */
+    if (g->id != COORD_WORLD && g->size > 1)
+        news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     peer_memory_close(g->peers);
     free(g->board);
     shm_segment_close(g->segment);

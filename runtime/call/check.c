@@ -4,10 +4,22 @@
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
 
-int check_group(const struct group *g, struct fault *why)
+int check_handle(const struct group *g, struct fault *why)
 {
     if (__builtin_expect(!g, 0))
         return fault_set(why, ML_ERR_ARGUMENT, "the group is NULL");
+    if (__builtin_expect(!g->world, 0))
+        return fault_set(why, ML_ERR_STATE,
+                         "the group is gone: ml_group_free or the last ml_finalize has freed it");
+    return 0;
+}
+
+int check_group(const struct group *g, struct fault *why)
+{
+    int rc = check_handle(g, why);
+
+    if (__builtin_expect(rc != 0, 0))
+        return rc;
     if (__builtin_expect(fork_guard_is_child, 0))
         return fault_set(why, ML_ERR_STATE,
                          "a forked child can't use the rank of its parent; make mlaunch's calls in "

@@ -8,7 +8,10 @@
 
 #include "runtime/group/group.h"
 
-/* g is not NULL, and this process may use it (ML_ERR_STATE in a forked child). */
+/* g is not NULL, and it is not gone (ML_ERR_STATE). */
+int check_handle(const struct group *g, struct fault *why);
+
+/* The same, and this process may use it (ML_ERR_STATE in a forked child). */
 int check_group(const struct group *g, struct fault *why);
 
 /* `type` exists, `op` makes sense for it, and `blocks` times `count` elements fit in memory. Stores

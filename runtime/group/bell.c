@@ -2,7 +2,6 @@
 #include "runtime/group/bell.h"
 
 #include "runtime/process/fork_guard.h"
-#include "runtime/process/stdio_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,27 +52,32 @@ void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, i
     fork_guard_close(fd);
 }
 
-int bell_find(const char *dir, uint32_t generation, uint32_t group, int rank)
+int bell_find(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
+              struct fault *why)
 {
     char path[PATH_MAX];
-    int held[STDIO_GUARD], fd;
+    int found;
 
     bell_path(path, dir, generation, group, rank);
-    stdio_guard_begin(held);
-    fd = open(path, BELL_FLAGS);
-    stdio_guard_end(held);
-    fork_guard_add(fd);
-    return fd;
+    found = open(path, BELL_FLAGS);
+    if (found < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot open the FIFO %s%s", path,
+                        errno == EMFILE ? " (a group needs a descriptor for each other rank that "
+                                          "shares memory: free some, or raise `ulimit -n`)"
+                                        : "");
+    fork_guard_add(found);
+    *fd = found;
+    return 0;
 }
 
-void bell_ring(int fd)
+bool bell_ring(int fd)
 {
     ssize_t n;
 
     do
         n = write(fd, "", 1);
     while (n < 0 && errno == EINTR);
-    /* A full FIFO wakes its owner just as well. */
+    return n == 1 || errno == EAGAIN; /* a full FIFO wakes its owner just as well */
 }
 
 void bell_silence(int fd)

@@ -9,6 +9,7 @@
 
 #include "common/fault.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Makes the bell of world rank `rank` for group `group` in that generation of the job in `dir`.
@@ -17,11 +18,14 @@ int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int
               struct fault *why);
 void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, int rank);
 
-/* Another rank's bell: a descriptor to ring it by, to be closed with fork_guard_close. -1: there is
- * no such bell, or no longer. */
-int bell_find(const char *dir, uint32_t generation, uint32_t group, int rank);
+/* Opens another rank's bell: *fd is a descriptor to ring it by, to be closed with fork_guard_close.
+ * ML_ERR_SYSTEM. */
+int bell_find(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
+              struct fault *why);
 
-void bell_ring(int fd);    /* wakes its owner, now or from its next sleep */
+/* Wakes its owner, now or from its next sleep. False (errno): it can't, because the program has
+ * closed the descriptor. */
+bool bell_ring(int fd);
 void bell_silence(int fd); /* for the owner: forgets all rings so far */
 
 #endif

@@ -5,10 +5,31 @@
 #include "runtime/process/fork_guard.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SCRATCH_ALIGN = 64 /* a cache line, and the widest vector register */ };
+
+/* Structs of groups that were destroyed. They are kept for the next ones, so that a program may
+ * pass the handle of a group that is gone: the struct can be read, and its world is NULL. */
+static struct {
+    pthread_mutex_t lock;
+    struct group *first;
+} unused = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct group *group_take_unused(void)
+{
+    struct group *g;
+
+    pthread_mutex_lock(&unused.lock);
+    g = unused.first;
+    if (g)
+        unused.first = g->unused_next;
+    pthread_mutex_unlock(&unused.lock);
+    return g;
+}
 
 const char *group_describe(const struct group *g, int rank, char text[GROUP_MEMBER_TEXT])
 {
@@ -48,11 +69,14 @@ static int group_allocate(struct group *g, const int *members, struct fault *why
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  struct fault *why)
 {
-    struct group *g = calloc(1, sizeof(*g));
+    struct group *g = group_take_unused();
     int rc;
 
     if (!g)
+        g = calloc(1, sizeof(*g));
+    if (!g)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    g->unused_next = NULL;
     g->world = w;
     g->id = id;
     g->size = size;
@@ -81,7 +105,11 @@ void group_destroy(struct group *g)
     free(g->hierarchy);
     free(g->host_of);
     free(g->members);
-    free(g);
+    memset(g, 0, sizeof(*g));
+    pthread_mutex_lock(&unused.lock);
+    g->unused_next = unused.first;
+    unused.first = g;
+    pthread_mutex_unlock(&unused.lock);
 }
 
 void *group_scratch(struct group *g, size_t size)

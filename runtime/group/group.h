@@ -78,7 +78,7 @@ struct inbox {
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
  * inbox is the exception. */
 struct group {
-    struct world *world;
+    struct world *world;   /* NULL: the group is gone, and so is all of the below */
     uint32_t id;           /* the coordinator's number; COORD_WORLD for the world */
     int rank, size;        /* in this group */
     int *members;          /* world rank of each */
@@ -101,7 +101,7 @@ struct group {
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct sleeper_slot *slots;  /* by rank, if all members share memory; else NULL */
     struct shm_board *board;     /* if all members share memory, else NULL */
-    int *peer_bells;             /* per rank: its bell (sleeper.c), or -1: not looked for yet */
+    int *peer_bells;             /* per rank that shares memory: its bell (sleeper.c); else -1 */
     struct peer_memory *peers;   /* the members' memory of ml_alloc; NULL: not needed so far */
 
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
@@ -111,11 +111,12 @@ struct group {
 
     struct waiting_state waiting;
     struct inbox inbox;
+    struct group *unused_next; /* group.c: of those that are gone */
 };
 
 /* Makes the group `id` of `size` members (world ranks, in group order, copied), without links;
  * group_join (group_join.h) makes one that works. ML_ERR_MEMORY. group_destroy takes NULL and
- * half-made groups. */
+ * half-made groups. The struct stays readable for good, with no world; a later group may get it. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  struct fault *why);
 void group_destroy(struct group *g);

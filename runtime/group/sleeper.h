@@ -26,7 +26,8 @@ struct sleeper_slot {
     cpu_set_t processors;       /* that it may use, as it was when it mapped the segment */
 };
 
-/* Rings the bell of rank `rank` of g unless another rank has done so. */
+/* Rings the bell of rank `rank` of g unless another rank has done so. If it can't, it breaks the
+ * group, so that the sleeper wakes up all the same. */
 void sleeper_ring(struct sleeper_slot *slot, struct group *g, int rank);
 
 /* Wakes rank `rank` of g, whose slot this is, if it sleeps. Call it after a sequentially consistent

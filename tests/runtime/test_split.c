@@ -192,13 +192,54 @@ static void test_one_cannot(void **state)
     job_do(&all_tcp, one_cannot_accept);
 }
 
+/* Other users can list /dev/shm, and must not know how the next segment will be called: each name
+ * ends in a random key. Stores the keys of this process's segments; returns how many there are. */
+static int find_keys(const struct job *j, char keys[2][17])
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[PATH_MAX + 256], prefix[128];
+    int count = 0;
+
+    REQUIRE(maps);
+    snprintf(prefix, sizeof(prefix), "/dev/shm/mlaunch-%u-%s.", (unsigned)geteuid(), j->id);
+    while (fgets(line, sizeof(line), maps)) {
+        const char *name = strstr(line, prefix), *key = name ? strrchr(name, '.') + 1 : NULL;
+
+        if (!key)
+            continue;
+        REQUIRE(strspn(key, "0123456789abcdef") == 16 && count < 2);
+        snprintf(keys[count++], 17, "%.16s", key);
+    }
+    fclose(maps);
+    return count;
+}
+
+static void unpredictable(struct job *j, int rank)
+{
+    char keys[2][17];
+    ml_group *w, *all;
+
+    (void)rank;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_split(w, 0, 0, &all) == 0);
+    REQUIRE(find_keys(j, keys) == 2 && strcmp(keys[0], keys[1]) != 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_names(void **state)
+{
+    static const struct job_config config = {.size = 3};
+
+    (void)state;
+    job_do(&config, unpredictable);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_broken_part),
-        cmocka_unit_test(test_one_cannot),
+        cmocka_unit_test(test_orders),      cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_broken_part), cmocka_unit_test(test_one_cannot),
+        cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -374,13 +374,69 @@ static void test_environment(void **state)
     job_do(&one, environment);
 }
 
+/* After ml_finalize a program still has its handles. */
+static void expect_gone(ml_group *g)
+{
+    ml_request *r = NULL;
+    ml_group *part;
+    int v = 0;
+
+    REQUIRE(ml_all_reduce(g, &v, &v, 1, ML_INT32, ML_SUM) == ML_ERR_STATE);
+    REQUIRE_TEXT(ml_error(), "the group is gone");
+    REQUIRE(ml_start_all_reduce(g, &v, &v, 1, ML_INT32, ML_SUM, &r) == ML_ERR_STATE && !r);
+    REQUIRE(ml_barrier(g) == ML_ERR_STATE);
+    REQUIRE(ml_broadcast(g, &v, sizeof(v), 0) == ML_ERR_STATE);
+    REQUIRE(ml_send(g, &v, sizeof(v), 0) == ML_ERR_STATE);
+    REQUIRE(ml_recv(g, &v, sizeof(v), 0) == ML_ERR_STATE);
+    REQUIRE(ml_split(g, 0, 0, &part) == ML_ERR_STATE);
+    REQUIRE(ml_rank(g) == ML_ERR_STATE && ml_size(g) == ML_ERR_STATE && !ml_host(g, 0));
+    ml_group_free(g);
+}
+
+static void outlived(struct job *j, int rank)
+{
+    ml_request *r;
+    ml_group *w, *part, *freed;
+    int v = 1, n = 0;
+
+    (void)rank;
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(ml_init(&w) == 0);
+        REQUIRE(ml_split(w, 0, 0, &part) == 0 && ml_split(w, 0, 0, &freed) == 0);
+        ml_group_free(freed);
+        expect_gone(freed);
+        REQUIRE(ml_start_all_reduce(part, &v, &n, 1, ML_INT32, ML_SUM, &r) == 0);
+        REQUIRE(ml_finalize() == 0);
+        expect_gone(w);
+        expect_gone(part);
+        REQUIRE(ml_wait(r) == 0);
+        REQUIRE(n == j->config.size);
+    }
+}
+
+static void test_outlived_handles(void **state)
+{
+    static const struct job_config one = {.size = 1}, shm = {.size = 2},
+                                   tcp = {.size = 2, .backend = "tcp", .local_net = true};
+
+    (void)state;
+    job_do(&one, outlived);
+    job_do(&shm, outlived);
+    job_do(&tcp, outlived);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),        cmocka_unit_test(test_generations),
-        cmocka_unit_test(test_held),         cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_eager),        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_closed_stdio), cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_eager),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_closed_stdio),
+        cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_outlived_handles),
     };
 
     program = "/proc/self/exe";
