@@ -2,6 +2,7 @@
 #include "launcher/stdio/output.h"
 
 #include "common/log.h"
+#include "common/text/printable.h"
 #include "launcher/stdio/output_dir.h"
 #include "launcher/stdio/output_label.h"
 #include "launcher/stdio/output_tail.h"
@@ -412,6 +413,7 @@ void output_say(struct output *o, const char *format, ...)
     va_start(args, format);
     vsnprintf(text + at, sizeof(text) - 1 - at, format, args);
     va_end(args);
+    printable_mend(text, "\n\t");
     at = strlen(text);
     text[at++] = '\n';
     if (!lane_push(o->err_lane, -1, -1, CHUNK_TEXT, text, at))

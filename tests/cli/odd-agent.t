@@ -36,4 +36,37 @@ check_error 3 'host localhost: its agent has not ended the ranks in time' \
 check_match 'rank 0 on host localhost \(pid 1\) exited with status 3' "$ERR" \
     "the failure is named nevertheless"
 
+
+# Nothing that an agent says reaches the terminal as a control character, in 8 bits, as C1, or as a
+# turn of the text's direction. LC_ALL=C: grep reads bytes.
+CONTROLS=$'[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\252-\256]|\342\201[\246-\251]'
+plain() { # WHAT WORDS: the words are there, and no control character in either stream
+    [ -z "$2" ] || check_match "$2" "$ERR" "$1: it is shown"
+    if cat "$OUT" "$ERR" | LC_ALL=C grep -qaE "$CONTROLS"; then
+        fail "$1: no control character"
+        od -c "$ERR" | tail -n 20 | sed 's/^/# /'
+    else
+        pass "$1: no control character"
+    fi
+}
+for way in 'build its mlaunch-agent is build \?\]0;title' 'refuses no room\?\]0' \
+    'lost its other half\?\]0' 'aborts out of tea\?\]0' 'error no such\?\]0' \
+    'core core\?\]0' ; do
+    run odd "escapes-${way%% *}"
+    plain "${way%% *}" "${way#* }"
+done
+run odd escapes-last-words
+check_match 'a note\?\]0;title\?\?\[2J\?2J' "$ERR" "a note is shown without control characters"
+check_match $'^words \033\\[2J' "$ERR" "the ranks' own output is as it was"
+odd_asks() { ODD=escapes-answer "$MLAUNCH" "$@" --agent "$SOURCE/tests/cli/odd-agent.py"; }
+for command in 'ps' 'ps -v' 'ps --json' 'clean' 'clean --json' 'kill JOB' 'hosts --probe'; do
+    read -ra words <<< "$command"
+    run odd_asks "${words[@]}"
+    plain "$command" ''
+done
+run odd_asks ps
+check_match '^j\?\]0;title' "$OUT" "ps shows the job nevertheless"
+run odd_asks hosts --probe
+check_match 'd0\?\]0;title' "$OUT" "hosts --probe names the device"
+
 done_testing
