@@ -28,6 +28,11 @@ def receive():
     return kind, sys.stdin.buffer.read(size)
 
 
+def finish():
+    send(EXITED, {"rank": 0, "pid": 1, "status": 0})
+    send(DONE, {"survivors": []})
+
+
 def silent():
     while sys.stdin.buffer.read(1):
         pass
@@ -67,6 +72,20 @@ def main():
         elif kind == START and odd == "escapes-core":
             send(EXITED, {"rank": 0, "pid": 1, "status": 0, "signal": 11,
                           "core_file": "/tmp/core" + ESCAPES})
+        elif kind == START and odd == "floods":
+            send(STARTED, {"rank": 0, "pid": 1})
+            for _ in range(2000):
+                send(OUTPUT, struct.pack(">IB", 0, 1) + b"x" * 65535)
+            finish()
+        elif kind == START and odd == "ends-twice":
+            for _ in range(2):
+                send(OUTPUT, struct.pack(">IB", 0, 1))
+            finish()
+        elif kind == START and odd == "notes":
+            for _ in range(50000):
+                send(NOTE, {"level": 1, "text": "n" * 400})
+            open(os.environ["SENT"], "w", encoding="ascii").close()
+            finish()
         elif kind == START and odd == "escapes-last-words":
             send(NOTE, {"level": 1, "text": "a note" + ESCAPES})
             send(OUTPUT, struct.pack(">IB", 0, 2) + b"words \033[2J\n")

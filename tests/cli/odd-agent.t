@@ -69,4 +69,26 @@ check_match '^j\?\]0;title' "$OUT" "ps shows the job nevertheless"
 run odd_asks hosts --probe
 check_match 'd0\?\]0;title' "$OUT" "hosts --probe names the device"
 
+# Nothing reads standard output until mlaunch has said what is wrong: the agent never gets CREDIT.
+mkfifo "$T/blocked"
+(wait_for '[ -s "$ERR" ]' 30; cat > "$T/read") < "$T/blocked" &
+ODD=floods "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true > "$T/blocked" 2> "$ERR"
+status=$?
+wait $!
+check_match 'localhost was lost: its agent sent more OUTPUT than it may' "$ERR" "more than its window"
+[ "$status" = 125 ] && pass "… is an error" || fail "… is an error" "status $status"
+[ "$(stat -c %s "$T/read")" -le $((5 << 20)) ] && pass "… and no more is kept" ||
+    fail "… and no more is kept" "$(stat -c %s "$T/read") bytes"
+check_error 125 'host localhost was lost: its agent sent OUTPUT of a stream that had ended' \
+    "a stream that ends twice" odd ends-twice
+
+# 20 MB of notes, and nothing reads standard error until they are sent.
+export SENT=$T/sent
+(wait_for '[ -e "$SENT" ]' 60; cat > "$T/read") < "$T/blocked" &
+ODD=notes "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true 2> "$T/blocked" > "$OUT"
+wait $!
+check_match 'localhost: its agent says more than is read here' "$T/read" "notes are left out"
+[ "$(stat -c %s "$T/read")" -le 6000000 ] && pass "… all but a few MB" ||
+    fail "… all but a few MB" "$(stat -c %s "$T/read") bytes"
+
 done_testing
