@@ -8,6 +8,7 @@
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/attempt_state.h"
+#include "launcher/job/attempt_steps.h"
 #include "launcher/job/events_file.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/stdio/input.h"
@@ -38,6 +39,8 @@ static void rank_end(struct attempt *a, int rank)
     r->ended = true;
     a->ranks_left--;
     input_rank_ended(a->config.input, rank);
+    if (a->ranks_left == 0 && a->state == ATTEMPT_RUNNING)
+        attempt_steps_await_done(a);
 }
 
 void attempt_frames_on_end(int host, const char *text, void *arg)

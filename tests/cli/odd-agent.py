@@ -72,6 +72,11 @@ def main():
         elif kind == START and odd == "escapes-core":
             send(EXITED, {"rank": 0, "pid": 1, "status": 0, "signal": 11,
                           "core_file": "/tmp/core" + ESCAPES})
+        elif kind == JOB and odd == "never-ready":
+            continue
+        elif kind == START and odd == "no-done":
+            send(STARTED, {"rank": 0, "pid": 1})
+            send(EXITED, {"rank": 0, "pid": 1, "status": 0})
         elif kind == START and odd == "floods":
             send(STARTED, {"rank": 0, "pid": 1})
             for _ in range(2000):

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 # An agent that is missing, is another program, is silent or breaks the protocol: mlaunch says which
 # and why, and ends.
+TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
+# shows WHAT EXPRESSION…: as `test` takes it.
+shows() { if [ "${@:2}" ]; then pass "$1"; else fail "$1" "${*:2}"; fi; }
 odd() { ODD=$1 "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 "${@:2}" -- true; }
 
 check_error 125 'host localhost: cannot start /no-such-agent: No such file' "no agent" \
@@ -76,9 +79,8 @@ ODD=floods "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true > "$
 status=$?
 wait $!
 check_match 'localhost was lost: its agent sent more OUTPUT than it may' "$ERR" "more than its window"
-[ "$status" = 125 ] && pass "… is an error" || fail "… is an error" "status $status"
-[ "$(stat -c %s "$T/read")" -le $((5 << 20)) ] && pass "… and no more is kept" ||
-    fail "… and no more is kept" "$(stat -c %s "$T/read") bytes"
+shows "… is an error" "$status" = 125
+shows "… and no more is kept" "$(stat -c %s "$T/read")" -le $((5 << 20))
 check_error 125 'host localhost was lost: its agent sent OUTPUT of a stream that had ended' \
     "a stream that ends twice" odd ends-twice
 
@@ -88,7 +90,12 @@ export SENT=$T/sent
 ODD=notes "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true 2> "$T/blocked" > "$OUT"
 wait $!
 check_match 'localhost: its agent says more than is read here' "$T/read" "notes are left out"
-[ "$(stat -c %s "$T/read")" -le 6000000 ] && pass "… all but a few MB" ||
-    fail "… all but a few MB" "$(stat -c %s "$T/read") bytes"
+shows "… all but a few MB" "$(stat -c %s "$T/read")" -le 6000000
+
+# Every step of an agent has an end, though it answers PING.
+check_error 125 'host localhost: its agent has not prepared the job within 10 s' \
+    "it is never ready" odd never-ready --init-timeout 1
+check_error 125 'localhost was lost: its ranks have ended, but its agent has not said within 11 s' \
+    "it is never done" odd no-done --grace 1
 
 done_testing
