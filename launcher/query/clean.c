@@ -108,7 +108,8 @@ int clean_run(int argc, char **argv)
                  "agents. Live jobs are never touched.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
-        .timeout_ms = TIMEOUT_MS};
+        .timeout_ms = TIMEOUT_MS,
+        .lists = {"removed", "left"}};
 
     return query_command_main(&c, argc, argv, clean_question, clean_conclude);
 }

@@ -89,7 +89,8 @@ int kill_run(int argc, char **argv)
                  "with status 143.",
         .job_word = JOB_WORD_NEEDED,
         .flags = flags,
-        .timeout_ms = TIMEOUT_MS};
+        .timeout_ms = TIMEOUT_MS,
+        .word = "found"};
 
     return query_command_main(&c, argc, argv, kill_question, kill_conclude);
 }

@@ -282,7 +282,8 @@ int ps_run(int argc, char **argv)
                  "for root\neverybody's. With JOB, or -v, its ranks too.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
-        .timeout_ms = TIMEOUT_MS};
+        .timeout_ms = TIMEOUT_MS,
+        .lists = {"jobs", "orphans"}};
 
     return query_command_main(&c, argc, argv, ps_question, ps_conclude);
 }

@@ -240,23 +240,56 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
     return rc;
 }
 
+struct one_question {
+    const struct query_command *command;
+    json_t *question;
+};
+
 static json_t *question_copy(void *arg, int host, int round)
 {
+    const struct one_question *one = arg;
+
     (void)host, (void)round;
-    return json_deep_copy(arg);
+    return json_deep_copy(one->question);
 }
 
+static bool is_list_of_objects(const json_t *list)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        if (!json_is_object(one))
+            return false;
+    }
+    return json_is_array(list);
+}
+
+/* Without this, what another host sends amiss would read as if nothing were there. */
 static int answer_accept(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
-    (void)arg, (void)host, (void)round, (void)said, (void)why;
+    const struct query_command *c = ((const struct one_question *)arg)->command;
+
+    (void)host, (void)round;
+    for (const char *const *name = c->lists; *name; name++) {
+        if (!is_list_of_objects(json_object_get(said, *name)))
+            return fault_set(why, ML_ERR_REFUSED,
+                             "its agent sent a malformed ANSWER: \"%s\" is not a list of objects",
+                             *name);
+    }
+    if (c->word && !json_is_string(json_object_get(said, c->word)))
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its agent sent a malformed ANSWER: \"%s\" is not a string", c->word);
     return 0;
 }
 
 /* Takes over `question`. */
 static int question_ask(struct query_command *c, json_t *question, struct fault *why)
 {
-    const struct query_rounds one = {1, question_copy, answer_accept, question};
-    int rc = query_command_ask_rounds(c, &one, why);
+    struct one_question one = {c, question};
+    const struct query_rounds round = {1, question_copy, answer_accept, &one};
+    int rc = query_command_ask_rounds(c, &round, why);
 
     json_decref(question);
     return rc;

@@ -98,4 +98,21 @@ check_error 125 'host localhost: its agent has not prepared the job within 10 s'
 check_error 125 'localhost was lost: its ranks have ended, but its agent has not said within 11 s' \
     "it is never done" odd no-done --grace 1
 
+# An ANSWER of another form is not one that says that there is nothing.
+asks() { ODD=$1 "$MLAUNCH" "${@:2}" --agent "$SOURCE/tests/cli/odd-agent.py"; }
+while read -r command member said; do
+    check_error 125 "host localhost: its agent sent a malformed ANSWER: \"$member\" is not a" \
+        "mlaunch $command: $said" asks "$said" "$command"
+done << 'EOF'
+ps jobs {}
+ps jobs {"jobs": {"a": 1}, "orphans": []}
+ps jobs {"jobs": [1], "orphans": []}
+ps orphans {"jobs": [], "orphans": "none"}
+clean removed {"left": []}
+clean left {"removed": [], "left": [[]]}
+EOF
+check_error 125 'malformed ANSWER: "found" is not a string' "mlaunch kill: a number" \
+    asks '{"found": 1}' kill JOB
+check "mlaunch ps: a good one" asks '{"jobs": [], "orphans": []}' ps
+
 done_testing
