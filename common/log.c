@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/log.h"
 
+#include "common/text/printable.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,18 +29,6 @@ void log_to(void (*sink)(enum log_level level, const char *text, void *arg), voi
 {
     line_sink = sink;
     line_sink_arg = arg;
-}
-
-/* Names and texts come from other hosts, so characters that could control the user's terminal are
- * replaced. */
-static void blank_controls(char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
-            *text = '?';
-    }
 }
 
 static void write_line(const char *line, size_t size)
@@ -68,7 +58,7 @@ static void log_line(enum log_level level, const char *format, va_list args)
     if (at < 0 || (size_t)at >= sizeof(line) - 1)
         at = 0;
     vsnprintf(line + at, sizeof(line) - 1 - (size_t)at, format, args);
-    blank_controls(line + at);
+    printable_mend(line + at, "\n\t");
     if (line_sink) {
         line_sink(level, line + at, line_sink_arg);
     } else {

@@ -11,6 +11,7 @@
 #include "launcher/usage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,12 +92,28 @@ static int bench_main(int argc, char **argv)
     return status;
 }
 
+/* A closed stdout would become the next file opened, and the output would vanish there. Writing to
+ * a directory fails, as it would have. */
+static void stdout_hold(void)
+{
+    int fd;
+
+    if (fcntl(STDOUT_FILENO, F_GETFD) >= 0)
+        return;
+    fd = open("/", O_RDONLY | O_DIRECTORY);
+    if (fd >= 0 && fd != STDOUT_FILENO) { /* stdin is closed, too */
+        dup2(fd, STDOUT_FILENO);
+        close(fd);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     const struct subcommand *command = subcommand_find(word);
     int status;
 
+    stdout_hold();
     signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would hide the status of children */
     log_open("mlaunch", LOG_WARN);
     if (command)

@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/printable.h"
 #include "launcher/batch/batch_options.h"
 #include "launcher/batch/batch_script.h"
 #include "launcher/batch/batch_submit.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Makes the file executable, for systems that run it directly. */
 static int file_write(const char *path, const char *script, struct fault *why)
@@ -33,7 +35,7 @@ static int script_submit(const struct batch_options *b, const char *script, stru
     int rc = batch_submit(&id, b->system, script, why);
 
     if (!rc)
-        puts(id);
+        printable_print("%s\n", id);
     free(id);
     return rc;
 }
@@ -47,8 +49,11 @@ static int script_deliver(const struct batch_options *b, struct fault *why)
         rc = file_write(b->file, script, why);
     if (!rc && b->submit)
         rc = script_submit(b, script, why);
-    else if (!rc && !b->file)
+    if (!rc && !b->submit && !b->file) {
+        if (isatty(STDOUT_FILENO)) /* a file or a pipe gets the script as it is */
+            printable_mend(script, "\n\t");
         fputs(script, stdout);
+    }
     free(script);
     return rc;
 }

@@ -189,7 +189,7 @@ static int words_read(struct batch_reader *r, struct fault *why)
     struct string_list *words = &r->out->words;
     int rc = 0;
 
-    while (!rc && r->at < r->argc && r->argv[r->at][0] == '-' &&
+    while (!rc && r->at < r->argc && r->argv[r->at][0] == '-' && r->argv[r->at][1] &&
            strcmp(r->argv[r->at], "--") != 0) {
         const struct batch_option *spec = option_of(r->argv[r->at]);
 

@@ -174,6 +174,12 @@ void attempt_on_stdin(struct attempt *a, int rank, const void *bytes, size_t siz
 
 void attempt_on_credit(struct attempt *a, int host, uint32_t bytes)
 {
-    if (a->members[host].state < MEMBER_GONE)
-        agent_channel_send_words(a->members[host].channel, LAUNCH_CREDIT, &bytes, 1);
+    struct attempt_member *m = &a->members[host];
+
+    /* What an earlier run of the job has left to be written is no credit for this one. */
+    if (bytes > m->unacknowledged)
+        bytes = (uint32_t)m->unacknowledged;
+    m->unacknowledged -= bytes;
+    if (bytes && m->state < MEMBER_GONE)
+        agent_channel_send_words(m->channel, LAUNCH_CREDIT, &bytes, 1);
 }

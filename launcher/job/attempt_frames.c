@@ -8,6 +8,7 @@
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/attempt_state.h"
+#include "launcher/job/attempt_steps.h"
 #include "launcher/job/events_file.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/stdio/input.h"
@@ -38,6 +39,8 @@ static void rank_end(struct attempt *a, int rank)
     r->ended = true;
     a->ranks_left--;
     input_rank_ended(a->config.input, rank);
+    if (a->ranks_left == 0 && a->state == ATTEMPT_RUNNING)
+        attempt_steps_await_done(a);
 }
 
 void attempt_frames_on_end(int host, const char *text, void *arg)
@@ -211,6 +214,25 @@ static void on_started(struct attempt *a, struct attempt_member *m, const struct
                                 "pid", (json_int_t)started.pid));
 }
 
+/* False: the agent sends more than it may, which would fill the memory here. */
+static bool output_is_allowed(struct attempt *a, struct attempt_member *m, uint32_t rank,
+                              int stream, size_t size)
+{
+    bool *is_closed = &a->ranks[rank].is_closed[stream - 1];
+
+    m->unacknowledged += size;
+    if (*is_closed) {
+        member_distrust(m, "its agent sent OUTPUT of a stream that had ended");
+        return false;
+    }
+    if (m->unacknowledged > AGENT_OUTPUT_WINDOW) {
+        member_distrust(m, "its agent sent more OUTPUT than it may without CREDIT");
+        return false;
+    }
+    *is_closed = size == 0;
+    return true;
+}
+
 static void on_output(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     uint32_t rank = 0;
@@ -223,8 +245,9 @@ static void on_output(struct attempt *a, struct attempt_member *m, const struct 
         member_distrust(m, "its agent sent a malformed OUTPUT");
         return;
     }
-    output_write(a->config.output, (int)(m - a->members), (int)rank, f->payload[4], f->payload + 5,
-                 f->size - 5);
+    if (output_is_allowed(a, m, rank, f->payload[4], f->size - 5))
+        output_write(a->config.output, (int)(m - a->members), (int)rank, f->payload[4],
+                     f->payload + 5, f->size - 5);
 }
 
 static json_t *exited_json(const struct exited_report *e, const char *host)
@@ -289,6 +312,9 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
     }
     host = a->members[a->plan->ranks[aborted.rank].host].host->name;
     was_reported = a->failure_reported && a->failure.rank == aborted.rank;
+    if (a->ranks[aborted.rank].aborted)
+        return; /* said before */
+    a->ranks[aborted.rank].aborted = true;
     first_failure_aborted(&a->failure, &aborted, host, a->ranks[aborted.rank].pid);
     if (was_reported) /* the user has read how the rank exited, but not why */
         output_say(a->config.output, "%s", a->failure.text);
@@ -313,11 +339,15 @@ static void on_note(struct attempt *a, struct attempt_member *m, const struct fr
     struct note_report note;
     struct fault why;
 
-    (void)a;
-    if (note_report_parse(&note, f, &why))
+    if (note_report_parse(&note, f, &why)) {
         member_distrust(m, why.text);
-    else
+    } else if (!output_is_behind(a->config.output)) {
         log_at(note.level, "host %s: %s", m->host->name, note.text);
+    } else if (!m->is_cut) {
+        m->is_cut = true;
+        log_warn("host %s: its agent says more than is read here; some of it is left out",
+                 m->host->name);
+    }
 }
 
 /* Parses a frame with which an agent ends the job, and writes `event` to the events file. False:

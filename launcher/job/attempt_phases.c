@@ -175,12 +175,18 @@ void attempt_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
     (void)what;
     /* As long as the reader of our output takes nothing, the agents keep what the ranks have
      * written and cannot send DONE, even if all ranks have ended. */
-    if (a->state == ATTEMPT_STOPPING && !a->is_hurried && !output_is_idle(a->config.output)) {
+    if ((a->state == ATTEMPT_RUNNING || (a->state == ATTEMPT_STOPPING && !a->is_hurried)) &&
+        !output_is_idle(a->config.output)) {
         log_debug("job %s: waiting for the reader of its output", a->identity.id);
         attempt_steps_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
         return;
     }
-    attempt_phases_expire(a);
+    if (a->state < ATTEMPT_STOPPING && a->paused)
+        attempt_steps_set_deadline(a, ATTEMPT_STOP_MARGIN_MS); /* an agent's time has stopped */
+    else if (a->state < ATTEMPT_STOPPING)
+        attempt_steps_fail_late(a);
+    else
+        attempt_phases_expire(a);
 }
 
 void attempt_phases_want_stop(struct attempt *a, int signal, int grace_ms)

@@ -56,11 +56,14 @@ struct attempt_member {
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
     int rounds; /* rounds of the wiring survey that the host has answered */
     int pings;  /* PONGs that are still expected */
+    size_t unacknowledged; /* bytes of its OUTPUT without a CREDIT */
+    bool is_cut;           /* a NOTE was left out */
 };
 
 struct attempt_rank {
     int64_t pid;
-    bool ended;
+    bool ended, aborted;
+    bool is_closed[2]; /* its stdout and stderr have ended */
 };
 
 struct attempt {

@@ -14,16 +14,61 @@
 #include "launcher/wiring/wiring_survey.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAVE_MS = 3000 /* how long agents may take to go after BYE or end of file */ };
+enum {
+    LEAVE_MS = 3000,  /* how long agents may take to go after BYE or end of file */
+    LIMIT_LEAST = 10, /* seconds for a step before the start, however short --init-timeout is */
+};
 
 void attempt_steps_set_deadline(struct attempt *a, int ms)
 {
     const struct timeval t = {ms / 1000, ms % 1000 * 1000};
 
     evtimer_add(a->deadline, &t);
+}
+
+/* Seconds that a host has for one step before the start. */
+static int step_limit_s(const struct attempt *a)
+{
+    return a->plan->init_timeout_s > LIMIT_LEAST ? a->plan->init_timeout_s : LIMIT_LEAST;
+}
+
+static bool member_is_late(const struct attempt *a, const struct attempt_member *m)
+{
+    if (m->failed)
+        return false;
+    if (a->state == ATTEMPT_LOOKING || a->state == ATTEMPT_TRYING)
+        return m->rounds < (a->state == ATTEMPT_LOOKING ? WIRING_LOOK : WIRING_TRY) + 1;
+    return m->state < (a->state == ATTEMPT_PREPARING ? MEMBER_PREPARED : MEMBER_DONE);
+}
+
+void attempt_steps_fail_late(struct attempt *a)
+{
+    enum attempt_state state = a->state;
+    char text[160];
+
+    if (state == ATTEMPT_RUNNING)
+        snprintf(text, sizeof(text),
+                 "its ranks have ended, but its agent has not said within %d s that nothing of the "
+                 "job is left",
+                 (a->plan->grace_ms + ATTEMPT_STOP_MARGIN_MS) / 1000);
+    else
+        snprintf(text, sizeof(text), "its agent has not %s within %d s",
+                 state == ATTEMPT_PREPARING ? "prepared the job"
+                                            : "answered about its RDMA devices",
+                 step_limit_s(a));
+    /* The first failure may end the state. */
+    for (int i = 0; i < a->plan->host_count && a->state == state; i++)
+        if (member_is_late(a, &a->members[i]))
+            agent_channel_fail(a->members[i].channel, text);
+}
+
+void attempt_steps_await_done(struct attempt *a)
+{
+    attempt_steps_set_deadline(a, a->plan->grace_ms + ATTEMPT_STOP_MARGIN_MS);
 }
 
 static int survey_open(struct attempt *a, struct fault *why)
@@ -49,6 +94,8 @@ static void survey_ask(struct attempt *a, enum wiring_round round)
     for (int i = 0; i < a->plan->host_count && a->survey; i++)
         agent_channel_send_json(a->members[i].channel, LAUNCH_QUERY,
                                 wiring_survey_question(a->survey, i, round));
+    if (a->survey)
+        attempt_steps_set_deadline(a, step_limit_s(a) * 1000);
 }
 
 /* Bad wiring is thus reported before anything runs, and links that no hostfile states are found. */
@@ -98,6 +145,7 @@ void attempt_steps_prepare(struct attempt *a)
         job_request_destroy(text);
     }
     free(addresses);
+    attempt_steps_set_deadline(a, step_limit_s(a) * 1000);
     if (rc) {
         log_error("%s", why.text);
         a->stop_wanted = true;

@@ -18,6 +18,12 @@ void attempt_steps_abandon(struct attempt *a); /* before the start: the job is n
 void attempt_steps_give_up(struct attempt *a); /* an agent has not ended its ranks in time */
 void attempt_steps_end(struct attempt *a);     /* calls on_end */
 
+/* The deadline of a state before STOPPING has passed: the hosts on which it depends fail. */
+void attempt_steps_fail_late(struct attempt *a);
+
+/* All ranks have ended: sets the time in which the agents must say DONE. */
+void attempt_steps_await_done(struct attempt *a);
+
 /* How long beyond the grace period an agent may take to report that its ranks have ended. */
 enum { ATTEMPT_STOP_MARGIN_MS = 10000 };
 

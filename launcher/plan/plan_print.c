@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* plan_print.c: prints the plan for mlaunch --dry-run. */
+#include "common/text/printable.h"
 #include "launcher/plan/plan.h"
 
-#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Prints a word as a shell reads it, without characters that could control a terminal. */
@@ -11,19 +12,24 @@ static void print_word(const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "-_=+./,:@%^";
+    char *copy;
 
     if (*word && !word[strspn(word, plain)]) {
         fputs(word, stdout);
         return;
     }
+    copy = strdup(word);
+    if (copy)
+        printable_mend(copy, "");
     putchar('\'');
-    for (; *word; word++) {
-        if (*word == '\'')
+    for (const char *at = copy; at && *at; at++) {
+        if (*at == '\'')
             fputs("'\\''", stdout);
         else
-            putchar(iscntrl((unsigned char)*word) ? '?' : *word);
+            putchar(*at);
     }
     putchar('\'');
+    free(copy);
 }
 
 static void print_words(const char *label, char *const *words)
@@ -51,13 +57,13 @@ static void print_app(const struct plan *p, int index)
 {
     const struct app *a = &p->apps[index];
 
-    printf("program %d: %d rank%s:", index, a->ranks, a->ranks == 1 ? "" : "s");
+    printable_print("program %d: %d rank%s:", index, a->ranks, a->ranks == 1 ? "" : "s");
     print_words("", a->argv);
-    printf("    directory %s%s\n",
-           a->cwd    ? a->cwd
-           : *p->cwd ? p->cwd
-                     : "home",
-           a->cwd || !*p->cwd ? "" : ", where it exists; else home");
+    printable_print("    directory %s%s\n",
+                    a->cwd    ? a->cwd
+                    : *p->cwd ? p->cwd
+                              : "home",
+                    a->cwd || !*p->cwd ? "" : ", where it exists; else home");
     print_variables("    environment ", a->env);
 }
 
@@ -68,7 +74,7 @@ static void print_wiring(const struct plan *p, const struct host *h)
         int to = p->hosts[i];
 
         if (to < h->rdma_count && h->rdma[to][0]) {
-            printf("    RDMA towards %s:", p->list->hosts[to].name);
+            printable_print("    RDMA towards %s:", p->list->hosts[to].name);
             print_words("", h->rdma[to]);
         }
     }
@@ -86,7 +92,7 @@ static void print_ranks(const struct plan *p, int host)
             continue;
         while (r + 1 < p->size && p->ranks[r + 1].host == host)
             r++;
-        printf(first == r ? "%s%d" : "%s%d-%d", comma, first, r);
+        printable_print(first == r ? "%s%d" : "%s%d-%d", comma, first, r);
         comma = ", ";
     }
 }
@@ -99,20 +105,20 @@ static void print_host(const struct plan *p, int index)
                                        [HOST_BY_COMMAND] = "--agent-command"};
     const struct host *h = plan_host(p, index);
 
-    printf("host %d: %s", index, h->name);
-    printf(" (%s", ways[h->way]);
+    printable_print("host %d: %s", index, h->name);
+    printable_print(" (%s", ways[h->way]);
     if (h->user)
-        printf(", user %s", h->user);
+        printable_print(", user %s", h->user);
     if (h->port)
-        printf(", port %d", h->port);
+        printable_print(", port %d", h->port);
     if (h->slots)
-        printf(", %d slot%s", h->slots, h->slots == 1 ? "" : "s");
-    printf("): ranks");
+        printable_print(", %d slot%s", h->slots, h->slots == 1 ? "" : "s");
+    printable_print("): ranks");
     print_ranks(p, index);
     putchar('\n');
     print_words("    addresses", h->ips);
     if (h->cwd)
-        printf("    directory %s\n", h->cwd);
+        printable_print("    directory %s\n", h->cwd);
     print_variables("    environment ", h->env);
     print_wiring(p, h);
 }
@@ -135,13 +141,13 @@ static void print_rdma(const struct plan *p)
     snprintf(port, sizeof(port), "%d", p->rdma.port);
     snprintf(gid, sizeof(gid), "%d", p->rdma.gid_index);
     snprintf(mtu, sizeof(mtu), "%d", p->rdma.mtu);
-    printf("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s; queue pairs: %s\n",
-           p->rdma_device ? p->rdma_device
-           : is_stated    ? "as the hostfile says"
-                          : "found at the start",
-           p->rdma.port ? port : "what fits each pair best",
-           p->rdma.gid_index >= 0 ? gid : "what fits each pair best",
-           p->rdma.mtu ? mtu : "the smaller of both ports'", kinds[p->rdma.qp]);
+    printable_print("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s; queue pairs: %s\n",
+                    p->rdma_device ? p->rdma_device
+                    : is_stated    ? "as the hostfile says"
+                                   : "found at the start",
+                    p->rdma.port ? port : "what fits each pair best",
+                    p->rdma.gid_index >= 0 ? gid : "what fits each pair best",
+                    p->rdma.mtu ? mtu : "the smaller of both ports'", kinds[p->rdma.qp]);
 }
 
 static void print_job(const struct plan *p)
@@ -150,28 +156,28 @@ static void print_job(const struct plan *p)
         [BIND_NONE] = "none", [BIND_CORE] = "core", [BIND_NUMA] = "numa"};
     char text[32];
 
-    printf("job: %d rank%s on %d host%s (%s)\n", p->size, p->size == 1 ? "" : "s", p->host_count,
-           p->host_count == 1 ? "" : "s", p->list->source);
-    printf("backend: %s%s%s%s%s\n", p->backend, p->local_net ? ", also inside a host" : "",
-           p->backend_reason ? " (" : "", p->backend_reason ? p->backend_reason : "",
-           p->backend_reason ? ")" : "");
+    printable_print("job: %d rank%s on %d host%s (%s)\n", p->size, p->size == 1 ? "" : "s",
+                    p->host_count, p->host_count == 1 ? "" : "s", p->list->source);
+    printable_print("backend: %s%s%s%s%s\n", p->backend, p->local_net ? ", also inside a host" : "",
+                    p->backend_reason ? " (" : "", p->backend_reason ? p->backend_reason : "",
+                    p->backend_reason ? ")" : "");
     if (strcmp(p->backend, "rdma") == 0)
         print_rdma(p);
-    printf("stdin: %s; output: %s%s%s\n", stdin_name(p, text),
-           p->output == OUTPUT_LABEL ? "label"
-           : p->output == OUTPUT_RAW ? "raw"
-                                     : p->output_dir,
-           p->timestamp ? ", with the time" : "",
-           p->compat ? "" : "; no variables of other launchers");
-    printf("grace: %d.%03d s; init timeout: %d s; timeout: ", p->grace_ms / 1000,
-           p->grace_ms % 1000, p->init_timeout_s);
-    printf(p->timeout_s ? "%d s\n" : "none\n", p->timeout_s);
-    printf("on failure: %s; restarts: %d; binding: %s\n",
-           p->continue_on_failure ? "continue" : "stop", p->restarts, binds[p->bind]);
+    printable_print("stdin: %s; output: %s%s%s\n", stdin_name(p, text),
+                    p->output == OUTPUT_LABEL ? "label"
+                    : p->output == OUTPUT_RAW ? "raw"
+                                              : p->output_dir,
+                    p->timestamp ? ", with the time" : "",
+                    p->compat ? "" : "; no variables of other launchers");
+    printable_print("grace: %d.%03d s; init timeout: %d s; timeout: ", p->grace_ms / 1000,
+                    p->grace_ms % 1000, p->init_timeout_s);
+    printable_print(p->timeout_s ? "%d s\n" : "none\n", p->timeout_s);
+    printable_print("on failure: %s; restarts: %d; binding: %s\n",
+                    p->continue_on_failure ? "continue" : "stop", p->restarts, binds[p->bind]);
     if (p->port)
-        printf("ports: coordinator %d", p->port);
+        printable_print("ports: coordinator %d", p->port);
     if (p->port && p->starting_port)
-        printf(", ranks %d-%d", p->starting_port + 1, p->starting_port + p->size);
+        printable_print(", ranks %d-%d", p->starting_port + 1, p->starting_port + p->size);
     if (p->port)
         putchar('\n');
 }
@@ -184,6 +190,7 @@ void plan_print(const struct plan *p)
     for (int i = 0; i < p->host_count; i++)
         print_host(p, i);
     for (int r = 0; r < p->size; r++)
-        printf("rank %d: host %s, local rank %d, program %d\n", r,
-               plan_host(p, p->ranks[r].host)->name, p->ranks[r].local_rank, p->ranks[r].app);
+        printable_print("rank %d: host %s, local rank %d, program %d\n", r,
+                        plan_host(p, p->ranks[r].host)->name, p->ranks[r].local_rank,
+                        p->ranks[r].app);
 }

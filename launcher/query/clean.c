@@ -2,6 +2,7 @@
 /* clean.c: `mlaunch clean` ends and removes what dead jobs have left. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/printable.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 
@@ -38,10 +39,10 @@ static void removed_print(const char *host, json_t *one, bool dry_run)
     char text[1024];
 
     leftover_describe(host, one, text, sizeof(text));
-    printf("%s%s\n", text,
-           dry_run      ? is_process ? " would be ended" : " would be removed"
-           : is_process ? " is ended"
-                        : " is removed");
+    printable_print("%s%s\n", text,
+                    dry_run      ? is_process ? " would be ended" : " would be removed"
+                    : is_process ? " is ended"
+                                 : " is removed");
 }
 
 /* Prints what was removed and reports what could not be. Returns how many things are left. */
@@ -71,7 +72,7 @@ static int outcome_report(const struct query_command *c)
     if (removed + left > 0 || c->json || c->verbose < 0)
         return left;
     if (*c->job)
-        printf("nothing to remove of job %s: it is alive, or has left nothing\n", c->job);
+        printable_print("nothing to remove of job %s: it is alive, or has left nothing\n", c->job);
     else
         puts("nothing is left of dead jobs");
     return left;
@@ -107,7 +108,8 @@ int clean_run(int argc, char **argv)
                  "agents. Live jobs are never touched.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
-        .timeout_ms = TIMEOUT_MS};
+        .timeout_ms = TIMEOUT_MS,
+        .lists = {"removed", "left"}};
 
     return query_command_main(&c, argc, argv, clean_question, clean_conclude);
 }

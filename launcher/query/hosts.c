@@ -3,6 +3,7 @@
  * from one to the other; with -o writes them as a hostfile. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/printable.h"
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
@@ -163,8 +164,9 @@ static void wiring_print(const struct hosts *h)
     }
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++)
-            printf("%s %s - %s %s\n", h->names[i], entry_cell(there, wiring_entry(h, i, j)),
-                   h->names[j], entry_cell(back, wiring_entry(h, j, i)));
+            printable_print("%s %s - %s %s\n", h->names[i],
+                            entry_cell(there, wiring_entry(h, i, j)), h->names[j],
+                            entry_cell(back, wiring_entry(h, j, i)));
 }
 
 static json_t *hosts_question(void *arg, int host, int round)

@@ -2,6 +2,7 @@
 /* kill.c: `mlaunch kill JOB` ends a job through its agents. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/printable.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 
@@ -47,7 +48,7 @@ static void outcome_report(const struct query_command *c, bool *there, bool *fai
             *failed = true;
             log_error("job %s on host %s: %s", c->job, name, query_field_text(said, "text"));
         } else if (c->verbose >= 0 && !c->json) {
-            printf("job %s on host %s is ended\n", c->job, name);
+            printable_print("job %s on host %s is ended\n", c->job, name);
         }
     }
 }
@@ -88,7 +89,8 @@ int kill_run(int argc, char **argv)
                  "with status 143.",
         .job_word = JOB_WORD_NEEDED,
         .flags = flags,
-        .timeout_ms = TIMEOUT_MS};
+        .timeout_ms = TIMEOUT_MS,
+        .word = "found"};
 
     return query_command_main(&c, argc, argv, kill_question, kill_conclude);
 }

@@ -2,6 +2,7 @@
 /* ps.c: `mlaunch ps` lists the jobs on hosts; of one job also its ranks and where they wait. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/printable.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
@@ -90,19 +91,19 @@ static void stacks_print(const char *host, json_t *rank)
 
     json_array_foreach(json_object_get(rank, "waits"), i, line)
     {
-        printf("\nrank %lld on host %s waits in %s\n", query_field_whole(rank, "rank"), host,
-               json_string_value(line) ? json_string_value(line) : "");
+        printable_print("\nrank %lld on host %s waits in %s\n", query_field_whole(rank, "rank"),
+                        host, json_string_value(line) ? json_string_value(line) : "");
     }
     json_array_foreach(json_object_get(rank, "stacks"), i, process)
     {
-        printf("\nrank %lld on host %s, pid %lld (%s):\n", query_field_whole(rank, "rank"), host,
-               query_field_whole(process, "pid"), query_field_text(process, "name"));
+        printable_print("\nrank %lld on host %s, pid %lld (%s):\n", query_field_whole(rank, "rank"),
+                        host, query_field_whole(process, "pid"), query_field_text(process, "name"));
         json_array_foreach(json_object_get(process, "stack"), k, line)
         {
-            printf("    %s\n", json_string_value(line) ? json_string_value(line) : "");
+            printable_print("    %s\n", json_string_value(line) ? json_string_value(line) : "");
         }
         if (*query_field_text(process, "why"))
-            printf("    %s\n", query_field_text(process, "why"));
+            printable_print("    %s\n", query_field_text(process, "why"));
     }
 }
 
@@ -158,7 +159,7 @@ static void ranks_print(const struct query_command *c, const char *id, const cha
     for (size_t i = 0; i < count && t; i++)
         add_rank(t, list[i].host, list[i].rank);
     if (count && t) {
-        printf("\n%s%s%s", title, *title ? id : "", *title ? ":\n" : "");
+        printable_print("\n%s%s%s", title, *title ? id : "", *title ? ":\n" : "");
         text_table_print(t);
     }
     for (size_t i = 0; i < count; i++)
@@ -220,10 +221,11 @@ static int orphans_print(const struct query_command *c)
     for (int i = 0; i < c->hosts->count; i++) {
         json_array_foreach(json_object_get(c->answers[i].said, "orphans"), k, one)
         {
-            printf("host %s: process %lld (%s) is left of a job that is gone (%s); mlaunch clean "
-                   "ends it\n",
-                   c->answers[i].host->name, query_field_whole(one, "pid"),
-                   query_field_text(one, "name"), query_field_text(one, "directory"));
+            printable_print(
+                "host %s: process %lld (%s) is left of a job that is gone (%s); mlaunch clean "
+                "ends it\n",
+                c->answers[i].host->name, query_field_whole(one, "pid"),
+                query_field_text(one, "name"), query_field_text(one, "directory"));
             shown++;
         }
     }
@@ -280,7 +282,8 @@ int ps_run(int argc, char **argv)
                  "for root\neverybody's. With JOB, or -v, its ranks too.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
-        .timeout_ms = TIMEOUT_MS};
+        .timeout_ms = TIMEOUT_MS,
+        .lists = {"jobs", "orphans"}};
 
     return query_command_main(&c, argc, argv, ps_question, ps_conclude);
 }

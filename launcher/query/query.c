@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/text/printable.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/agent_report.h"
@@ -79,12 +80,42 @@ static void on_hello(struct query_run *q, int host, const struct frame *f)
     }
 }
 
+/* Replaces control characters in all strings: another host's texts may go to a terminal. */
+static void answer_make_plain(json_t *value)
+{
+    const char *key;
+    json_t *inner;
+    size_t i;
+
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, inner)
+        {
+            answer_make_plain(inner);
+        }
+    } else if (json_is_object(value)) {
+        json_object_foreach(value, key, inner)
+        {
+            answer_make_plain(inner);
+        }
+    } else if (json_is_string(value)) {
+        char *text = strdup(json_string_value(value));
+
+        if (text)
+            printable_mend(text, "");
+        if (text && strcmp(text, json_string_value(value)) != 0)
+            json_string_set_nocheck(value, text);
+        free(text);
+    }
+}
+
 static void on_answer(struct query_run *q, int host, const struct frame *f)
 {
     json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
-    const char *error = json_string_value(json_object_get(said, "error"));
+    const char *error;
     struct fault why;
 
+    answer_make_plain(said);
+    error = json_string_value(json_object_get(said, "error"));
     if (!json_is_object(said)) {
         host_finish(q, host, "its agent sent a malformed ANSWER");
     } else if (error) {

@@ -4,6 +4,8 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/printable.h"
+#include "common/text/text_json.h"
 #include "launcher/options/option_help.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options_load.h"
@@ -221,36 +223,6 @@ void query_command_close(struct query_command *c)
     options_destroy(c->options);
 }
 
-/* Replaces control characters in all strings: another host's texts may go to a terminal. */
-static void answer_make_plain(json_t *value)
-{
-    const char *key;
-    json_t *inner;
-    size_t i;
-
-    if (json_is_array(value)) {
-        json_array_foreach(value, i, inner)
-        {
-            answer_make_plain(inner);
-        }
-    } else if (json_is_object(value)) {
-        json_object_foreach(value, key, inner)
-        {
-            answer_make_plain(inner);
-        }
-    } else if (json_is_string(value)) {
-        char *text = strdup(json_string_value(value));
-
-        for (char *at = text; at && *at; at++) {
-            if ((unsigned char)*at < ' ' || *at == 127)
-                *at = '?';
-        }
-        if (text && strcmp(text, json_string_value(value)) != 0)
-            json_string_set_nocheck(value, text);
-        free(text);
-    }
-}
-
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why)
 {
@@ -265,28 +237,59 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
 
     if (!rc)
         rc = query_run(&c->answers, c->hosts, &channel, rounds, c->timeout_ms, why);
-    for (int i = 0; !rc && i < c->hosts->count; i++)
-        answer_make_plain(c->answers[i].said);
     return rc;
 }
 
+struct one_question {
+    const struct query_command *command;
+    json_t *question;
+};
+
 static json_t *question_copy(void *arg, int host, int round)
 {
+    const struct one_question *one = arg;
+
     (void)host, (void)round;
-    return json_deep_copy(arg);
+    return json_deep_copy(one->question);
 }
 
+static bool is_list_of_objects(const json_t *list)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        if (!json_is_object(one))
+            return false;
+    }
+    return json_is_array(list);
+}
+
+/* Without this, what another host sends amiss would read as if nothing were there. */
 static int answer_accept(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
-    (void)arg, (void)host, (void)round, (void)said, (void)why;
+    const struct query_command *c = ((const struct one_question *)arg)->command;
+
+    (void)host, (void)round;
+    for (const char *const *name = c->lists; *name; name++) {
+        if (!is_list_of_objects(json_object_get(said, *name)))
+            return fault_set(why, ML_ERR_REFUSED,
+                             "its agent sent a malformed ANSWER: \"%s\" is not a list of objects",
+                             *name);
+    }
+    if (c->word && !json_is_string(json_object_get(said, c->word)))
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its agent sent a malformed ANSWER: \"%s\" is not a string", c->word);
     return 0;
 }
 
 /* Takes over `question`. */
 static int question_ask(struct query_command *c, json_t *question, struct fault *why)
 {
-    const struct query_rounds one = {1, question_copy, answer_accept, question};
-    int rc = query_command_ask_rounds(c, &one, why);
+    struct one_question one = {c, question};
+    const struct query_rounds round = {1, question_copy, answer_accept, &one};
+    int rc = query_command_ask_rounds(c, &round, why);
 
     json_decref(question);
     return rc;
@@ -337,11 +340,12 @@ void query_command_print_json(const struct query_command *c)
         if (a->said)
             json_object_update(one, a->said);
         else
-            json_object_set_new(one, "error", json_string(a->error));
+            json_object_set_new(one, "error", text_json(a->error));
         json_array_append_new(all, one);
     }
+    /* Mended again: another host has chosen the keys, too. */
     text = json_dumps(root, JSON_INDENT(2));
-    puts(text ? text : "{}");
+    printable_print("%s\n", text ? text : "{}");
     free(text);
     json_decref(root);
 }

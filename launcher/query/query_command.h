@@ -26,6 +26,8 @@ struct query_command {
     enum job_word job_word;   /* whether the subcommand takes a JOB */
     struct query_flag *flags; /* in the order of --help; ends with a NULL name */
     int timeout_ms;           /* for one host's answer */
+    const char *lists[3];     /* the answer's members that are lists of objects; ends with NULL */
+    const char *word;         /* a member that is a string, or NULL */
 
     /* Filled in by query_command_open. */
     const char *job; /* or "" */

@@ -2,6 +2,7 @@
 #include "launcher/stdio/output.h"
 
 #include "common/log.h"
+#include "common/text/printable.h"
 #include "launcher/stdio/output_dir.h"
 #include "launcher/stdio/output_label.h"
 #include "launcher/stdio/output_tail.h"
@@ -20,6 +21,8 @@
 
 /* The streams of chunks without a rank. */
 enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
+
+enum { OWN_WAITING_MAX = 1 << 20 };
 
 /* A writer, and what only its thread uses. */
 struct lane {
@@ -43,6 +46,7 @@ struct output {
     struct event *on_bell;
     pthread_mutex_t lock; /* protects what follows */
     uint64_t *written;    /* by host: bytes to acknowledge */
+    size_t own_waiting;   /* bytes of mlaunch's own lines */
     struct fault failed;  /* the first failure; code 0: none yet */
     bool failed_reported;
 };
@@ -83,6 +87,8 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
     for (; list; list = list->next) {
         if (list->host >= 0)
             o->written[list->host] += list->size;
+        else
+            o->own_waiting -= list->size;
     }
     pthread_mutex_unlock(&o->lock);
     bell_ring(o);
@@ -285,6 +291,13 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+static void own_waiting_add(struct output *o, size_t size)
+{
+    pthread_mutex_lock(&o->lock);
+    o->own_waiting += size;
+    pthread_mutex_unlock(&o->lock);
+}
+
 /* False: no thread could be started to write it, which the loop will report. */
 static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
                       size_t size)
@@ -306,6 +319,8 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     c->size = size;
     if (size)
         memcpy(c->bytes, bytes, size);
+    if (host < 0)
+        own_waiting_add(lane->output, size);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
     failure_note(lane->output, &why);
@@ -412,6 +427,7 @@ void output_say(struct output *o, const char *format, ...)
     va_start(args, format);
     vsnprintf(text + at, sizeof(text) - 1 - at, format, args);
     va_end(args);
+    printable_mend(text, "\n\t");
     at = strlen(text);
     text[at++] = '\n';
     if (!lane_push(o->err_lane, -1, -1, CHUNK_TEXT, text, at))
@@ -427,6 +443,16 @@ void output_progress(struct output *o, const char *text)
 bool output_has_terminal(const struct output *o)
 {
     return o->err_file->is_terminal;
+}
+
+bool output_is_behind(struct output *o)
+{
+    bool is_behind;
+
+    pthread_mutex_lock(&o->lock);
+    is_behind = o->own_waiting > OWN_WAITING_MAX;
+    pthread_mutex_unlock(&o->lock);
+    return is_behind;
 }
 
 bool output_is_idle(struct output *o)

@@ -52,6 +52,9 @@ void output_say(struct output *o, const char *format, ...) __attribute__((format
 void output_progress(struct output *o, const char *text);
 bool output_has_terminal(const struct output *o);
 
+/* So many of mlaunch's own lines wait to be written that what an agent says should be left out. */
+bool output_is_behind(struct output *o);
+
 /* Everything has been written. The loop wakes up whenever this may have become true. */
 bool output_is_idle(struct output *o);
 

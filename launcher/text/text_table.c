@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/text/text_table.h"
 
+#include "common/text/printable.h"
 #include "launcher/text/string_list.h"
 
 #include <stdio.h>
@@ -40,6 +41,7 @@ void text_table_add(struct text_table *t, const char *const *cells)
     for (size_t i = 0; i < t->columns; i++) {
         if (string_list_add(&t->cells, cells[i], NULL))
             break;
+        printable_mend(t->cells.items[t->cells.count - 1], "");
     }
     /* Half a row would shift all rows after it. */
     while (t->columns && t->cells.count % t->columns) {

@@ -11,7 +11,7 @@ struct text_table *text_table_create(const char *const *head, const char *sides)
 void text_table_destroy(struct text_table *t); /* takes NULL */
 
 /* Adds a row of as many cells as there are titles; they are copied. If memory is short the row is
- * left out. */
+ * left out. Characters that could control a terminal are replaced. */
 void text_table_add(struct text_table *t, const char *const *cells);
 
 /* Prints to stdout, the titles first. The last column is not padded. */

@@ -62,6 +62,8 @@ check_output "mlaunch run -n 2 --output raw -- true" "behind run all is run's" \
     sh -c 'mlaunch batch slurm --output o run -n 2 --output raw -- true | sed -n "s/^exec //p"'
 
 # -o and --submit: the system's own commands stand in for it.
+check "the word - is the program" batch slurm - -o "$T/none.sh"
+check_match ' run - -o ' "$OUT" "… and what follows is its own"
 check "-o FILE" batch slurm -o "$T/file.sh" -- true
 check "makes an executable" test -x "$T/file.sh"
 fake() { printf '#!/bin/sh\necho "$*" > %q\ncat > %q\n%s\n' "$T/fake.args" "$T/fake.in" "$2" \

@@ -8,8 +8,10 @@ import struct
 import sys
 
 HELLO, READY, REFUSED, STARTED, OUTPUT, EXITED = 16, 17, 18, 19, 20, 21
-LOST, DONE, PONG = 25, 26, 27
-JOB, START, STOP, PING, BYE = 64, 65, 69, 73, 74
+ABORTED, NOTE, LOST, DONE, PONG, ANSWER = 23, 24, 25, 26, 27, 29
+JOB, START, STOP, PING, BYE, QUERY = 64, 65, 69, 73, 74, 75
+# Sets a title, clears the screen, the same in one C1 character, turns the direction of text.
+ESCAPES = "\033]0;title\007\033[2J\u009b2J\u202e\u2066\r\x7f"
 
 
 def send(kind, payload=b""):
@@ -24,6 +26,11 @@ def receive():
         sys.exit(0)
     size, _, kind, _ = struct.unpack(">IBBH", header)
     return kind, sys.stdin.buffer.read(size)
+
+
+def finish():
+    send(EXITED, {"rank": 0, "pid": 1, "status": 0})
+    send(DONE, {"survivors": []})
 
 
 def silent():
@@ -42,6 +49,8 @@ def main():
         silent()
     if odd == "gone":
         sys.exit(7)
+    if odd == "escapes-build":
+        build = ESCAPES
     send(HELLO, {"build": "0" * 16 if odd == "build" else build, "pid": os.getpid(),
                  "arch": "vax" if odd == "arch" else os.uname().machine, "address": ""})
     if odd == "early":
@@ -52,6 +61,51 @@ def main():
             send(PONG)
         elif kind == BYE:
             sys.exit(0)
+        elif kind == JOB and odd == "escapes-refuses":
+            send(REFUSED, {"text": "no room" + ESCAPES, "status": 125})
+        elif kind == START and odd == "escapes-lost":
+            send(LOST, {"text": "its other half" + ESCAPES})
+        elif kind == START and odd == "escapes-aborts":
+            send(ABORTED, {"rank": 0, "status": 3, "why": "out of tea" + ESCAPES})
+        elif kind == START and odd == "escapes-error":
+            send(EXITED, {"rank": 0, "pid": 1, "status": 126, "error": "no such" + ESCAPES})
+        elif kind == START and odd == "escapes-core":
+            send(EXITED, {"rank": 0, "pid": 1, "status": 0, "signal": 11,
+                          "core_file": "/tmp/core" + ESCAPES})
+        elif kind == JOB and odd == "never-ready":
+            continue
+        elif kind == START and odd == "no-done":
+            send(STARTED, {"rank": 0, "pid": 1})
+            send(EXITED, {"rank": 0, "pid": 1, "status": 0})
+        elif kind == QUERY and odd.startswith("{"):
+            send(ANSWER, json.loads(odd))
+        elif kind == START and odd == "floods":
+            send(STARTED, {"rank": 0, "pid": 1})
+            for _ in range(2000):
+                send(OUTPUT, struct.pack(">IB", 0, 1) + b"x" * 65535)
+            finish()
+        elif kind == START and odd == "ends-twice":
+            for _ in range(2):
+                send(OUTPUT, struct.pack(">IB", 0, 1))
+            finish()
+        elif kind == START and odd == "notes":
+            for _ in range(50000):
+                send(NOTE, {"level": 1, "text": "n" * 400})
+            open(os.environ["SENT"], "w", encoding="ascii").close()
+            finish()
+        elif kind == START and odd == "escapes-last-words":
+            send(NOTE, {"level": 1, "text": "a note" + ESCAPES})
+            send(OUTPUT, struct.pack(">IB", 0, 2) + b"words \033[2J\n")
+            send(EXITED, {"rank": 0, "pid": 1, "status": 3})
+        elif kind == QUERY and odd == "escapes-answer":
+            send(ANSWER, {"jobs": [{"job": "j" + ESCAPES, "user": ESCAPES, "command": ESCAPES,
+                                    ESCAPES: 1, "ranks": [{"rank": 0, "name": ESCAPES}]}],
+                          "orphans": [{"pid": 1, "name": ESCAPES, "directory": ESCAPES}],
+                          "removed": [{"kind": ESCAPES, "path": ESCAPES}],
+                          "left": [{"kind": ESCAPES, "path": ESCAPES, "text": ESCAPES}],
+                          "found": "cannot", "text": ESCAPES,
+                          "devices": [{"name": "d0" + ESCAPES, "error": "fails" + ESCAPES,
+                                       "ports": []}]})
         elif kind == JOB and odd == "refuses":
             send(REFUSED, {"text": "no room here", "status": 125})
         elif kind == JOB and odd == "gone-later":
@@ -71,7 +125,7 @@ def main():
             send(DONE, {"survivors": [{"pid": 9, "text": "in uninterruptible sleep"}]})
         elif kind == START and odd == "never-done":
             send(EXITED, {"rank": 0, "pid": 1, "status": 3})
-        elif kind == STOP and odd in ("lost", "other-rank"):
+        elif kind == STOP and (odd in ("lost", "other-rank") or odd.startswith("escapes")):
             send(DONE, {"survivors": []})
 
 

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 # An agent that is missing, is another program, is silent or breaks the protocol: mlaunch says which
 # and why, and ends.
+TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
+# shows WHAT EXPRESSION…: as `test` takes it.
+shows() { if [ "${@:2}" ]; then pass "$1"; else fail "$1" "${*:2}"; fi; }
 odd() { ODD=$1 "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 "${@:2}" -- true; }
 
 check_error 125 'host localhost: cannot start /no-such-agent: No such file' "no agent" \
@@ -35,5 +38,81 @@ check_error 3 'host localhost: its agent has not ended the ranks in time' \
     "it never ends its ranks" odd never-done --grace 1
 check_match 'rank 0 on host localhost \(pid 1\) exited with status 3' "$ERR" \
     "the failure is named nevertheless"
+
+
+# Nothing that an agent says reaches the terminal as a control character, in 8 bits, as C1, or as a
+# turn of the text's direction. LC_ALL=C: grep reads bytes.
+CONTROLS=$'[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\252-\256]|\342\201[\246-\251]'
+plain() { # WHAT WORDS: the words are there, and no control character in either stream
+    [ -z "$2" ] || check_match "$2" "$ERR" "$1: it is shown"
+    if cat "$OUT" "$ERR" | LC_ALL=C grep -qaE "$CONTROLS"; then
+        fail "$1: no control character"
+        od -c "$ERR" | tail -n 20 | sed 's/^/# /'
+    else
+        pass "$1: no control character"
+    fi
+}
+for way in 'build its mlaunch-agent is build \?\]0;title' 'refuses no room\?\]0' \
+    'lost its other half\?\]0' 'aborts out of tea\?\]0' 'error no such\?\]0' \
+    'core core\?\]0' ; do
+    run odd "escapes-${way%% *}"
+    plain "${way%% *}" "${way#* }"
+done
+run odd escapes-last-words
+check_match 'a note\?\]0;title\?\?\[2J\?2J' "$ERR" "a note is shown without control characters"
+check_match $'^words \033\\[2J' "$ERR" "the ranks' own output is as it was"
+odd_asks() { ODD=escapes-answer "$MLAUNCH" "$@" --agent "$SOURCE/tests/cli/odd-agent.py"; }
+for command in 'ps' 'ps -v' 'ps --json' 'clean' 'clean --json' 'kill JOB' 'hosts --probe'; do
+    read -ra words <<< "$command"
+    run odd_asks "${words[@]}"
+    plain "$command" ''
+done
+run odd_asks ps
+check_match '^j\?\]0;title' "$OUT" "ps shows the job nevertheless"
+run odd_asks hosts --probe
+check_match 'd0\?\]0;title' "$OUT" "hosts --probe names the device"
+
+# Nothing reads standard output until mlaunch has said what is wrong: the agent never gets CREDIT.
+mkfifo "$T/blocked"
+(wait_for '[ -s "$ERR" ]' 30; cat > "$T/read") < "$T/blocked" &
+ODD=floods "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true > "$T/blocked" 2> "$ERR"
+status=$?
+wait $!
+check_match 'localhost was lost: its agent sent more OUTPUT than it may' "$ERR" "more than its window"
+shows "… is an error" "$status" = 125
+shows "… and no more is kept" "$(stat -c %s "$T/read")" -le $((5 << 20))
+check_error 125 'host localhost was lost: its agent sent OUTPUT of a stream that had ended' \
+    "a stream that ends twice" odd ends-twice
+
+# 20 MB of notes, and nothing reads standard error until they are sent.
+export SENT=$T/sent
+(wait_for '[ -e "$SENT" ]' 60; cat > "$T/read") < "$T/blocked" &
+ODD=notes "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true 2> "$T/blocked" > "$OUT"
+wait $!
+check_match 'localhost: its agent says more than is read here' "$T/read" "notes are left out"
+shows "… all but a few MB" "$(stat -c %s "$T/read")" -le 6000000
+
+# Every step of an agent has an end, though it answers PING.
+check_error 125 'host localhost: its agent has not prepared the job within 10 s' \
+    "it is never ready" odd never-ready --init-timeout 1
+check_error 125 'localhost was lost: its ranks have ended, but its agent has not said within 11 s' \
+    "it is never done" odd no-done --grace 1
+
+# An ANSWER of another form is not one that says that there is nothing.
+asks() { ODD=$1 "$MLAUNCH" "${@:2}" --agent "$SOURCE/tests/cli/odd-agent.py"; }
+while read -r command member said; do
+    check_error 125 "host localhost: its agent sent a malformed ANSWER: \"$member\" is not a" \
+        "mlaunch $command: $said" asks "$said" "$command"
+done << 'EOF'
+ps jobs {}
+ps jobs {"jobs": {"a": 1}, "orphans": []}
+ps jobs {"jobs": [1], "orphans": []}
+ps orphans {"jobs": [], "orphans": "none"}
+clean removed {"left": []}
+clean left {"removed": [], "left": [[]]}
+EOF
+check_error 125 'malformed ANSWER: "found" is not a string' "mlaunch kill: a number" \
+    asks '{"found": 1}' kill JOB
+check "mlaunch ps: a good one" asks '{"jobs": [], "orphans": []}' ps
 
 done_testing

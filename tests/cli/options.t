@@ -5,6 +5,7 @@
 . "${0%/*}/../lib/test.sh"
 plan() { "$MLAUNCH" --dry-run "$@"; }
 full_disk() { "$@" > /dev/full; }
+closed() { "$@" >&-; }
 stderr_of() { { "$@" > /dev/null; } 2>&1; }
 # refused REGEX ARG…: status 125, that sentence, nothing on stdout, no second line.
 refused() {
@@ -26,6 +27,8 @@ check_no_match '--mpi' "$T/help" \
     "--help lists nothing that isn't there"
 check_no_match '.{101}' "$T/help" "no line of --help is wider than 100"
 check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk \
+    "$MLAUNCH" --help
+check_error 125 'cannot write to stdout: Bad file descriptor' "a closed stdout, too" closed \
     "$MLAUNCH" --help
 
 refused 'no program given'

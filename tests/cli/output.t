@@ -191,7 +191,10 @@ job_judge 125 "a full disk ends the job" "mlaunch … > /dev/full"
 check_match 'cannot write standard output: No space left on device' "$ERR" "a full disk: a sentence"
 job_status 0 "a rank that closes its output" -n 2 -- sh -c 'exec >&- 2>&-; sleep 0.1'
 run bash -c '"$@" >&-' - "${JOB[@]}" -n 1 -- echo nowhere
-job_judge 0 "a closed stdout" "mlaunch … >&-"
+job_judge 125 "a closed stdout ends the job" "mlaunch … >&-"
+check_match 'cannot write standard output: Bad file descriptor' "$ERR" "a closed stdout: a sentence"
+run bash -c '"$@" >&-' - "${JOB[@]}" -n 1 -- true
+job_judge 0 "a closed stdout that nothing is written to" "mlaunch … >&-"
 
 # No thread to write with: as if a limit on processes had been reached. (A sanitizer wants to be
 # loaded first.)

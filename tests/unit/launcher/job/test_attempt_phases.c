@@ -92,6 +92,12 @@ void attempt_steps_give_up(struct attempt *a)
     note("give_up");
 }
 
+void attempt_steps_fail_late(struct attempt *a)
+{
+    (void)a;
+    note("fail_late");
+}
+
 void attempt_steps_end(struct attempt *a)
 {
     (void)a;
@@ -379,6 +385,33 @@ static void test_slow_reader(void **state)
     scene_close(&s);
 }
 
+/* Before STOPPING a deadline is that of the hosts, which have time while the job pauses. */
+static void test_late_hosts(void **state)
+{
+    static const enum attempt_state states[] = {ATTEMPT_LOOKING, ATTEMPT_TRYING, ATTEMPT_PREPARING,
+                                                ATTEMPT_RUNNING};
+    struct scene s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+        scene_open(&s, states[i], MEMBER_CONNECTED);
+        s.a.paused = true;
+        attempt_phases_on_deadline(-1, 0, &s.a);
+        assert_string_equal(taken, "");
+        assert_int_equal(deadline_ms, ATTEMPT_STOP_MARGIN_MS);
+        s.a.paused = false;
+        attempt_phases_on_deadline(-1, 0, &s.a);
+        assert_string_equal(taken, "fail_late");
+        assert_int_equal(s.a.state, states[i]); /* the failures of the hosts end it */
+        scene_close(&s);
+    }
+    scene_open(&s, ATTEMPT_RUNNING, MEMBER_STARTED);
+    is_idle = false;
+    attempt_phases_on_deadline(-1, 0, &s.a);
+    assert_string_equal(taken, "");
+    scene_close(&s);
+}
+
 static void test_failures(void **state)
 {
     struct scene s;
@@ -427,7 +460,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),       cmocka_unit_test(test_lives),
         cmocka_unit_test(test_expire),      cmocka_unit_test(test_deadline_is_cleared),
-        cmocka_unit_test(test_slow_reader), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_slow_reader), cmocka_unit_test(test_late_hosts),
+        cmocka_unit_test(test_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
