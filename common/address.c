@@ -250,6 +250,8 @@ int address_connect(const struct address *to, int64_t deadline_ms, int *fd, stru
     while (n < 0 && errno == EINTR);
     if (n < 0 || (n > 0 && getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &err, &size)))
         err = errno;
+    if (address_is_dropped(err)) /* already, but only after it was connected: the caller will see */
+        err = 0;
     if (n > 0 && !err) {
         *fd = p.fd;
         return 0;
@@ -270,6 +272,11 @@ int address_accept(int listener)
     if (fd >= 0)
         socket_tune(fd);
     return fd;
+}
+
+bool address_is_dropped(int err)
+{
+    return err == ECONNRESET || err == EPIPE;
 }
 
 bool address_is_exhausted(int err)

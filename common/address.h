@@ -46,6 +46,10 @@ int address_connect(const struct address *to, int64_t deadline_ms, int *fd, stru
  * Returns -1 with errno on failure. */
 int address_accept(int listener);
 
+/* True if the error of a socket means that the other side had accepted the connection, and then
+ * closed it. */
+bool address_is_dropped(int err);
+
 /* True if address_accept() failed for want of descriptors or memory. The connection stays queued,
  * so the listener stays readable. */
 bool address_is_exhausted(int err);

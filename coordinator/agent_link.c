@@ -2,6 +2,7 @@
 #include "coordinator/agent_link.h"
 
 #include "common/address.h"
+#include "common/clock.h"
 #include "common/frame.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
@@ -10,33 +11,80 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <jansson.h>
+#include <sodium.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { HANDSHAKE_S = 10 };
+enum {
+    /* For a connection to be made, as for a rank (client.c); then there are HANDSHAKE_MS. */
+    CONNECT_S = 2,
+    LINK_AGAIN_MS = 20,
+};
 
 struct agent_link {
-    struct bufferevent *stream; /* NULL once lost */
-    struct evbuffer *waiting;   /* frames to send once the handshake is over; NULL then */
+    struct event_base *base;
+    char job[AUTH_JOB + 1]; /* auth.h refuses one that fills it */
+    uint8_t secret[AUTH_SECRET];
+    int host;
+    struct bufferevent *stream; /* NULL once lost, and between two attempts */
+    struct evbuffer *waiting;   /* frames to send once the agent is admitted; NULL then */
     struct auth *auth;
     struct frame_reader *reader;
+    bool is_proved;      /* the handshake of this attempt is over */
+    struct event *again; /* the next attempt */
+    /* The ends (clock_ms) of all attempts, of this one, and of those that cannot connect at all. */
+    int64_t deadline_ms, attempt_ms, reach_ms;
     char coordinator[ADDRESS_TEXT];
     void (*on_lost)(const char *text, void *arg);
     void *arg;
 };
 
+static void link_drop_stream(struct agent_link *l)
+{
+    if (l->stream)
+        bufferevent_free(l->stream);
+    l->stream = NULL;
+    frame_reader_destroy(l->reader);
+    l->reader = NULL;
+    auth_destroy(l->auth);
+    l->auth = NULL;
+}
+
 static void link_lose(struct agent_link *l, const char *reason)
 {
     char text[640];
 
-    if (!l->stream)
-        return;
-    bufferevent_free(l->stream);
-    l->stream = NULL;
+    link_drop_stream(l);
     snprintf(text, sizeof(text), "the job's coordinator at %s: %s", l->coordinator, reason);
     l->on_lost(text, l->arg); /* may close the link */
+}
+
+static bool link_is_connected(const struct agent_link *l)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof(peer);
+
+    return getpeername(bufferevent_getfd(l->stream), (struct sockaddr *)&peer, &size) == 0;
+}
+
+/* An attempt has failed. Before the agent is admitted that may be the fault of strangers who
+ * connect to the coordinator, too: it closes connections without a proof, or its system drops
+ * requests. */
+static void link_try_again(struct agent_link *l, const char *reason)
+{
+    static const struct timeval pause = {.tv_usec = LINK_AGAIN_MS * 1000};
+    int64_t now = clock_ms();
+
+    if (!l->waiting || now > l->deadline_ms || now > l->reach_ms) {
+        link_lose(l, reason);
+        return;
+    }
+    link_drop_stream(l);
+    event_add(l->again, &pause);
 }
 
 static void link_put(struct agent_link *l, uint8_t type, json_t *message)
@@ -65,25 +113,28 @@ static void handshake_send(struct agent_link *l)
         bufferevent_write(l->stream, frame, size);
 }
 
-/* Handles a frame of the handshake. Once it is over the waiting frames are sent. */
+/* Handles a frame of the handshake, or ADMITTED, after which the waiting frames are sent. */
 static int handshake_take(struct agent_link *l, const struct frame *f, struct fault *why)
 {
     enum auth_progress progress;
-    int rc = auth_input(l->auth, f, &progress, why);
+    int rc;
 
-    if (rc)
-        return rc;
-    handshake_send(l);
-    if (progress == AUTH_DONE) {
+    if (f->type == COORD_ADMITTED && l->is_proved) {
         bufferevent_set_timeouts(l->stream, NULL, NULL);
         bufferevent_write_buffer(l->stream, l->waiting);
         evbuffer_free(l->waiting);
         l->waiting = NULL;
+        return 0;
     }
+    rc = auth_input(l->auth, f, &progress, why);
+    if (rc)
+        return rc;
+    handshake_send(l);
+    l->is_proved = progress == AUTH_DONE;
     return 0;
 }
 
-/* After the handshake the coordinator sends nothing to agents, except a refusal. */
+/* After ADMITTED the coordinator sends nothing to agents. */
 static void on_read(struct bufferevent *stream, void *arg)
 {
     struct agent_link *l = arg;
@@ -98,7 +149,7 @@ static void on_read(struct bufferevent *stream, void *arg)
         evbuffer_drain(in, piece.iov_len);
     }
     while (rc >= 0 && (rc = frame_reader_next(l->reader, &f, &why)) > 0) {
-        if (l->waiting || f.type == AUTH_FRAME_REFUSED)
+        if (l->waiting)
             rc = handshake_take(l, &f, &why);
     }
     if (rc < 0)
@@ -108,27 +159,39 @@ static void on_read(struct bufferevent *stream, void *arg)
 static void on_event(struct bufferevent *stream, short what, void *arg)
 {
     struct agent_link *l = arg;
+    int error = EVUTIL_SOCKET_ERROR();
+    bool is_dropped = what & BEV_EVENT_EOF || (what & BEV_EVENT_ERROR && address_is_dropped(error));
 
-    (void)stream;
-    if (what & BEV_EVENT_TIMEOUT)
-        link_lose(l, "no answer in time");
+    if (is_dropped || link_is_connected(l))
+        l->reach_ms = clock_ms() + HANDSHAKE_MS;
+    if (what & BEV_EVENT_TIMEOUT && link_is_connected(l) && clock_ms() < l->attempt_ms)
+        bufferevent_enable(stream, EV_READ | EV_WRITE); /* a timeout disables them */
+    else if (what & BEV_EVENT_TIMEOUT)
+        link_try_again(l, "no answer in time");
+    else if (is_dropped)
+        link_try_again(l, "the connection was closed by the other side");
     else if (what & BEV_EVENT_ERROR)
-        link_lose(l, evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()));
-    else if (what & BEV_EVENT_EOF)
-        link_lose(l, "the connection was closed by the other side");
+        link_lose(l, evutil_socket_error_to_string(error));
 }
 
-static int stream_connect(struct agent_link *l, struct event_base *base, struct fault *why)
+static int stream_connect(struct agent_link *l, struct fault *why)
 {
-    static const struct timeval limit = {.tv_sec = HANDSHAKE_S};
+    static const struct timeval limit = {.tv_sec = CONNECT_S};
+    struct auth_identity me = {.purpose = "agent", .rank = l->host};
     struct address to;
     int fd, rc = address_parse(&to, l->coordinator, why);
 
+    l->is_proved = false;
+    l->attempt_ms = clock_ms() + HANDSHAKE_MS;
+    if (!rc)
+        rc = frame_reader_create(&l->reader, FRAME_LIMIT_SMALL, why);
+    if (!rc)
+        rc = auth_create_connector(&l->auth, l->job, l->secret, &me, why);
     if (!rc)
         rc = address_connect_start(&to, &fd, why);
     if (rc)
         return rc;
-    l->stream = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+    l->stream = bufferevent_socket_new(l->base, fd, BEV_OPT_CLOSE_ON_FREE);
     if (!l->stream) {
         close(fd);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -140,27 +203,39 @@ static int stream_connect(struct agent_link *l, struct event_base *base, struct 
     return 0;
 }
 
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent_link *l = arg;
+    struct fault why;
+
+    (void)fd, (void)what;
+    if (stream_connect(l, &why))
+        link_lose(l, why.text);
+}
+
 int agent_link_open(struct agent_link **out, struct event_base *base, const char *coordinator,
-                    const char *job, const uint8_t secret[AUTH_SECRET], int host,
+                    const char *job, const uint8_t secret[AUTH_SECRET], int host, int timeout_ms,
                     void (*lost)(const char *text, void *arg), void *arg, struct fault *why)
 {
-    struct auth_identity me = {.purpose = "agent", .rank = host};
     struct agent_link *l = calloc(1, sizeof(*l));
     int rc;
 
     if (!l)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    l->base = base;
+    l->host = host;
     l->on_lost = lost;
     l->arg = arg;
+    l->reach_ms = clock_ms() + HANDSHAKE_MS;
+    l->deadline_ms = clock_ms() + timeout_ms;
+    snprintf(l->job, sizeof(l->job), "%s", job);
+    memcpy(l->secret, secret, AUTH_SECRET);
     snprintf(l->coordinator, sizeof(l->coordinator), "%s", coordinator);
     l->waiting = evbuffer_new();
-    rc = l->waiting ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    l->again = evtimer_new(base, on_again, l);
+    rc = l->waiting && l->again ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
-        rc = frame_reader_create(&l->reader, FRAME_LIMIT_SMALL, why);
-    if (!rc)
-        rc = auth_create_connector(&l->auth, job, secret, &me, why);
-    if (!rc)
-        rc = stream_connect(l, base, why);
+        rc = stream_connect(l, why);
     if (rc) {
         agent_link_close(l);
         return rc;
@@ -185,11 +260,12 @@ void agent_link_close(struct agent_link *l)
         /* The last reports must not be lost with the connection. */
         evbuffer_unfreeze(bufferevent_get_output(l->stream), 1);
         evbuffer_write(bufferevent_get_output(l->stream), bufferevent_getfd(l->stream));
-        bufferevent_free(l->stream);
     }
+    link_drop_stream(l);
+    if (l->again)
+        event_free(l->again);
     if (l->waiting)
         evbuffer_free(l->waiting);
-    frame_reader_destroy(l->reader);
-    auth_destroy(l->auth);
+    sodium_memzero(l->secret, sizeof(l->secret));
     free(l);
 }

@@ -2,19 +2,66 @@
 #include "coordinator/client.h"
 
 #include "common/address.h"
+#include "common/clock.h"
+#include "coordinator/protocol.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 16384 };
+enum {
+    READ_SIZE = 16384,
+    /* Of one attempt: a system whose queue of connections is full drops a request in silence, and
+     * repeats of it come ever more seldom. */
+    CONNECT_MS = 2000,
+    CLIENT_AGAIN_MS = 20,
+};
 
 struct client {
     int fd;
     struct frame_reader *reader;
 };
+
+/* The coordinator's first frame after the handshake. Until then it may push the connection out. */
+static int client_await_admission(struct client *c, int64_t deadline_ms, struct fault *why)
+{
+    struct frame f;
+    const char *text = "it refused the connection without a reason";
+    json_t *message;
+    int rc = frame_recv(c->fd, c->reader, &f, deadline_ms, why);
+
+    if (rc || f.type == COORD_ADMITTED)
+        return rc;
+    message = json_loadb((const char *)f.payload, f.size, 0, NULL);
+    json_unpack(message, "{s:s}", "text", &text);
+    fault_set(why, ML_ERR_REFUSED, "%s", text);
+    json_decref(message);
+    return ML_ERR_REFUSED;
+}
+
+/* One attempt, which leaves c->fd to client_close. *is_reached: there is a coordinator. */
+static int client_attempt(struct client *c, const struct address *to, const char *job,
+                          const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
+                          int64_t deadline_ms, bool *is_reached, struct fault *why)
+{
+    int64_t connect_ms = clock_ms() + CONNECT_MS, shake_ms;
+    int rc = frame_reader_create(&c->reader, FRAME_LIMIT_SMALL, why);
+
+    if (!rc)
+        rc = address_connect(to, connect_ms < deadline_ms ? connect_ms : deadline_ms, &c->fd, why);
+    if (rc)
+        return rc;
+    *is_reached = true;
+    shake_ms = clock_ms() + HANDSHAKE_MS;
+    if (shake_ms > deadline_ms)
+        shake_ms = deadline_ms;
+    rc = auth_connect(c->fd, c->reader, job, secret, me, shake_ms, why);
+    return rc ? rc : client_await_admission(c, shake_ms, why);
+}
 
 int client_open(struct client **out, const char *coordinator, const char *job,
                 const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
@@ -22,26 +69,35 @@ int client_open(struct client **out, const char *coordinator, const char *job,
 {
     struct auth_identity me = {.purpose = "rank", .rank = rank, .generation = generation};
     struct address address;
-    struct client *c = calloc(1, sizeof(*c));
-    int rc;
+    int rc = address_parse(&address, coordinator, why), drops = 0;
 
-    if (!c)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    c->fd = -1;
-    rc = frame_reader_create(&c->reader, FRAME_LIMIT_SMALL, why);
-    if (!rc)
-        rc = address_parse(&address, coordinator, why);
-    if (!rc)
-        rc = address_connect(&address, deadline_ms, &c->fd, why);
-    if (!rc)
-        rc = auth_connect(c->fd, c->reader, job, secret, &me, deadline_ms, why);
-    if (rc) {
-        fault_wrap(why, "the job's coordinator at %s", coordinator);
+    while (!rc) {
+        struct client *c = calloc(1, sizeof(*c));
+        bool is_reached = false;
+
+        if (!c)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        c->fd = -1;
+        rc = client_attempt(c, &address, job, secret, &me, deadline_ms, &is_reached, why);
+        if (!rc) {
+            *out = c;
+            return 0;
+        }
         client_close(c);
-        return rc;
+        if (clock_left_ms(deadline_ms) == 0 ||
+            !(rc == ML_ERR_TIMEOUT || (rc == ML_ERR_PEER && is_reached)))
+            break;
+        /* Pushed out, or not heard, because too many strangers connect to it: tries again. */
+        drops += rc == ML_ERR_PEER;
+        rc = 0;
+        poll(NULL, 0, CLIENT_AGAIN_MS);
     }
-    *out = c;
-    return 0;
+    if (drops > 0 && clock_left_ms(deadline_ms) == 0)
+        rc = fault_set(why, ML_ERR_TIMEOUT,
+                       "it closed %d connections before this rank could prove that it belongs to "
+                       "the job; do strangers connect to its port?",
+                       drops);
+    return fault_wrap(why, "the job's coordinator at %s", coordinator);
 }
 
 void client_close(struct client *c)

@@ -14,8 +14,10 @@
 
 struct client;
 
-/* Connects to "addr:port" and proves the rank's identity until deadline_ms (clock_ms).
- * ML_ERR_TIMEOUT, ML_ERR_PEER or ML_ERR_REFUSED. */
+/* Connects to "addr:port" and proves the rank's identity until deadline_ms (clock_ms). Tries again
+ * as long if the coordinator closes the connection before it has admitted the rank, as it may when
+ * too many strangers connect to it. ML_ERR_TIMEOUT; ML_ERR_PEER: there is no coordinator;
+ * ML_ERR_REFUSED. */
 int client_open(struct client **out, const char *coordinator, const char *job,
                 const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
                 int64_t deadline_ms, struct fault *why);

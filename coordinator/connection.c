@@ -18,8 +18,6 @@
 enum {
     /* Refusals reported one by one; then only each time that their number has doubled. */
     REFUSALS_NAMED = 20,
-    /* Plus twice the ranks: most connections in the handshake. More push the oldest one out. */
-    PENDING_MOST = 1024,
     LINGER_DISCARD = 64 << 10, /* bytes read from a peer that has been refused */
 };
 
@@ -55,12 +53,10 @@ static bool connection_is_pending(const struct connection *c)
 
 static void connection_unlist(struct connection *c)
 {
-    if (connection_is_pending(c)) {
-        TAILQ_REMOVE(&c->server->pending, c, entry);
-        c->server->pending_count--;
-    } else {
+    if (connection_is_pending(c))
+        pending_remove(c);
+    else
         TAILQ_REMOVE(&c->server->known, c, entry);
-    }
 }
 
 void connection_drop(struct connection *c)
@@ -131,10 +127,20 @@ static void handshake_send(struct connection *c)
         bufferevent_write(c->stream, frame, size);
 }
 
+bool connection_push_out(struct server *s)
+{
+    struct connection *c = pending_first_out(s);
+
+    if (!c)
+        return false;
+    refusal_report(c, "too many connections are in the handshake");
+    connection_drop(c);
+    return true;
+}
+
 void connection_accept(struct server *s, int fd)
 {
-    struct sockaddr_storage peer;
-    struct address from = {.length = sizeof(peer)};
+    struct address from = {.length = sizeof(from.storage)};
     struct connection *c = calloc(1, sizeof(*c));
 
     if (!c) {
@@ -156,12 +162,12 @@ void connection_accept(struct server *s, int fd)
         connection_free(c);
         return;
     }
-    if (s->pending_count >= PENDING_MOST + 2 * s->size) {
-        refusal_report(TAILQ_FIRST(&s->pending), "too many connections are in the handshake");
-        connection_drop(TAILQ_FIRST(&s->pending));
+    if (s->pending_count >= pending_most(s))
+        connection_push_out(s);
+    if (pending_add(c, &from)) {
+        connection_free(c);
+        return;
     }
-    TAILQ_INSERT_TAIL(&s->pending, c, entry);
-    s->pending_count++;
     connection_set_deadline(c, HANDSHAKE_MS);
     bufferevent_setcb(c->stream, on_read, NULL, on_event, c);
     bufferevent_enable(c->stream, EV_READ | EV_WRITE);
@@ -188,11 +194,10 @@ void connection_send_json(struct connection *c, uint8_t type, json_t *message)
     json_decref(message);
 }
 
-static void connection_refuse(struct connection *c, uint8_t type, const char *text)
+static void connection_refuse(struct connection *c, const char *text)
 {
     refusal_report(c, text);
-    connection_send_json(c, type,
-                         json_pack("{s:i, s:o}", "code", ML_ERR_REFUSED, "text", text_json(text)));
+    connection_send_json(c, AUTH_FRAME_REFUSED, json_pack("{s:o}", "text", text_json(text)));
     connection_linger(c);
 }
 
@@ -213,7 +218,7 @@ static void connection_admit(struct connection *c)
         snprintf(text, sizeof(text), "this job's coordinator expects no %s %d%s", id->purpose,
                  id->rank,
                  strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts ? " twice" : "");
-        connection_refuse(c, strcmp(id->purpose, "rank") ? AUTH_FRAME_REFUSED : COORD_FAILED, text);
+        connection_refuse(c, text);
         return;
     }
     connection_unlist(c);
@@ -225,6 +230,7 @@ static void connection_admit(struct connection *c)
     frame_reader_limit(c->reader, FRAME_LIMIT);
     auth_destroy(c->auth);
     c->auth = NULL;
+    connection_send_json(c, COORD_ADMITTED, json_object());
 }
 
 static void handshake_take(struct connection *c, const struct frame *f)
@@ -239,6 +245,8 @@ static void handshake_take(struct connection *c, const struct frame *f)
         connection_linger(c);
     } else if (progress == AUTH_DONE) {
         connection_admit(c);
+    } else {
+        pending_begin(c);
     }
 }
 
@@ -307,7 +315,7 @@ static void on_read(struct bufferevent *stream, void *arg)
             return;
     }
     if (rc < 0 && c->state == CONNECTION_HANDSHAKE)
-        connection_refuse(c, AUTH_FRAME_REFUSED, why.text);
+        connection_refuse(c, why.text);
     else if (rc < 0)
         connection_cut_off(c, &why);
 }

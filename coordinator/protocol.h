@@ -30,13 +30,16 @@ enum coordinator_frame {
     COORD_DEAD,    /* JSON {rank, text}: that rank of this generation has died; text says how */
     COORD_LEFT,    /* JSON {rank}: that rank has left; the rank itself gets it as the answer */
     COORD_BROKEN,  /* JSON {group, code, text} */
-    COORD_FAILED,  /* JSON {code, text}: the join failed (time-out, unknown rank, already held) */
+    COORD_FAILED,  /* JSON {code, text}: the join failed (time-out, already held) */
     COORD_RELAYED, /* JSON {group, from, word} */
+    /* coordinator → rank or agent */
+    COORD_ADMITTED, /* JSON {}: the first frame after the handshake */
 };
 
 /* How long a call has waited when its rank sends WAITING. Calls that differ should be an error
  * within a second. */
 enum { WAITING_AFTER_MS = 500 };
+enum { HANDSHAKE_MS = 10000 /* after which either side gives up a connection */ };
 
 enum { COORD_WORLD = 0 /* the group id of the world; groups made by split follow from 1 */ };
 

@@ -9,7 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, ACCEPT_AGAIN_MS = 100 };
+enum {
+    BACKLOG = 4096,
+    /* In one turn of the loop: ranks should have the time to send their HELLO and their proof
+     * before a flood of strangers has pushed them out, and what is pushed out is closed once a
+     * turn. */
+    ACCEPT_AT_ONCE = 64,
+    ACCEPT_AGAIN_MS = 100,
+};
 
 static void on_accept(evutil_socket_t listener, short what, void *arg)
 {
@@ -17,12 +24,14 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
     struct server *s = arg;
 
     (void)what;
-    for (;;) {
+    for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
         int fd = address_accept(listener);
 
         if (fd >= 0) {
             connection_accept(s, fd);
         } else if (address_is_exhausted(errno)) {
+            if (connection_push_out(s))
+                return;
             /* The listener stays readable, so without a pause the loop would spin. */
             event_del(s->on_accept);
             event_add(s->accept_again, &pause);
@@ -130,15 +139,18 @@ static void free_event(struct event *e)
 
 void server_close(struct server *s)
 {
+    struct connection *c;
+
     if (!s)
         return;
+    while ((c = pending_first_out(s)))
+        connection_drop(c);
     free_event(s->on_accept);
     free_event(s->accept_again);
     free_event(s->sweeper);
     free_event(s->stall_timer);
     if (s->listener >= 0)
         close(s->listener);
-    connection_free_all(&s->pending);
     connection_free_all(&s->known);
     connection_free_all(&s->closed);
     while (s->generations)

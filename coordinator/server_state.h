@@ -26,8 +26,7 @@
 #include <sys/queue.h>
 
 enum {
-    HANDSHAKE_MS = 10000, /* for a peer to prove its identity */
-    LINGER_MS = 2000,     /* for the peer to read a refusal */
+    LINGER_MS = 2000, /* for the peer to read a refusal */
     /* For an agent to report how a rank died. All ranks should know of a death within 1 s. */
     EXIT_REPORT_MS = 500,
 };
@@ -58,6 +57,8 @@ struct connection {
     struct auth *auth;      /* during the handshake */
     struct event *deadline; /* in HANDSHAKE and LINGER */
     char peer[ADDRESS_TEXT];
+    struct pending_source *source; /* in HANDSHAKE and LINGER */
+    bool has_begun;                /* in HANDSHAKE and LINGER: it has sent a HELLO of this job */
     int rank;                      /* RANK */
     uint32_t number;               /* RANK: number of its generation */
     struct generation *generation; /* RANK: set once it has joined */
@@ -66,6 +67,15 @@ struct connection {
     TAILQ_ENTRY(connection) entry;
 };
 TAILQ_HEAD(connection_list, connection);
+
+/* The connections in HANDSHAKE or LINGER that come from one address; there is at least one. */
+struct pending_source {
+    uint64_t key; /* the address */
+    int count, begun_count;
+    struct connection_list silent, begun; /* the oldest first */
+    TAILQ_ENTRY(pending_source) entry;
+};
+TAILQ_HEAD(pending_sources, pending_source);
 
 struct server_rank {
     bool has_exited; /* its first process has ended, or its host is lost */
@@ -154,12 +164,13 @@ struct server {
     struct server_rank *ranks;
     int exited; /* ranks with has_exited */
     struct generation *generations;
-    struct connection_list pending, known, closed; /* pending: in HANDSHAKE or LINGER */
+    struct pending_sources pending;
+    struct connection_list known, closed; /* known: RANK or AGENT */
     /* Called by connection.c for a frame of a rank or agent (receive_frame), and after the end of
      * its connection, which `was` a RANK or AGENT (liveness_on_closed). */
     int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
     void (*on_closed)(struct connection *c, enum connection_state was);
-    int pending_count;
+    int pending_count; /* of all sources */
     unsigned refused;
 };
 
@@ -168,7 +179,16 @@ void connection_accept(struct server *s, int fd);
 void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size);
 void connection_send_json(struct connection *c, uint8_t type, json_t *message); /* takes it over */
 void connection_drop(struct connection *c);
+/* Drops one that has not proved itself, to make room; false: there is none. */
+bool connection_push_out(struct server *s);
 void connection_free_all(struct connection_list *list);
+
+/* pending.c: the connections in HANDSHAKE or LINGER. */
+int pending_most(const struct server *s);                          /* how many there may be */
+int pending_add(struct connection *c, const struct address *from); /* ML_ERR_MEMORY */
+void pending_begin(struct connection *c); /* it has sent a HELLO of this job */
+void pending_remove(struct connection *c);
+struct connection *pending_first_out(const struct server *s); /* whom to push out; NULL: nobody */
 
 /* receive.c and the handlers of the frames that ranks and agents send. A handler returns a negative
  * code and fills `why` if the frame is malformed; the connection is then dropped. `seat` is the

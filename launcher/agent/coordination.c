@@ -97,7 +97,7 @@ int coordination_connect(struct coordination *c, const char *address, struct fau
     if (c->server || !address[0])
         return 0;
     return agent_link_open(&c->link, c->agent->base, address, job->job, job->secret, job->host,
-                           on_lost, c, why);
+                           job->init_timeout_ms, on_lost, c, why);
 }
 
 void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text)

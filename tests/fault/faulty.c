@@ -5,6 +5,8 @@
  *     faulty call RANK HOW    all call all_reduce for ever; after 20 calls RANK does HOW: exit:N,
  *                             kill:N, abort
  *     faulty absent RANK      RANK exits with 0 and never calls ml_init, the others call it
+ *     faulty flooded N FILE   rank N and those after it wait for FILE before ml_init, the others
+ *                             after it; then they split the world again and again, and leave
  *     faulty zoo N            each rank, by its number modulo 4: has left a daemon behind (two
  *                             forks, setsid); ignores signals; is stopped; has N children in
  *                             sessions of their own
@@ -14,6 +16,7 @@
 #include "common/mlaunch.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +70,35 @@ static int absent(int who)
     if (rank && atoi(rank) == who)
         return 0;
     return ml_init(&world) < 0 || ml_barrier(world) < 0 ? failed() : ml_finalize() < 0;
+}
+
+static void wait_for_file(const char *file)
+{
+    while (access(file, F_OK) != 0)
+        usleep(10000);
+}
+
+static int flooded(int first, const char *file)
+{
+    const char *rank = getenv("MLAUNCH_RANK");
+    bool is_late = rank && atoi(rank) >= first;
+    ml_group *world, *part;
+    float v[100] = {0};
+
+    say_ready();
+    if (is_late)
+        wait_for_file(file);
+    if (ml_init(&world) < 0)
+        return failed();
+    if (!is_late)
+        wait_for_file(file);
+    for (int i = 0; i < 20; i++) {
+        if (ml_split(world, i % 2, 0, &part) < 0 ||
+            ml_all_reduce(part, v, v, 100, ML_FLOAT32, ML_SUM) < 0)
+            return failed();
+        ml_group_free(part);
+    }
+    return ml_finalize() < 0 ? failed() : 0;
 }
 
 static void be_deaf(void)
@@ -133,8 +165,10 @@ int main(int argc, char **argv)
         return call(atoi(argv[2]), argv[3]);
     if (argc == 3 && strcmp(argv[1], "absent") == 0)
         return absent(atoi(argv[2]));
+    if (argc == 4 && strcmp(argv[1], "flooded") == 0)
+        return flooded(atoi(argv[2]), argv[3]);
     if (argc == 3 && strcmp(argv[1], "zoo") == 0)
         return zoo(atoi(argv[2]));
-    fprintf(stderr, "usage: faulty call RANK HOW | absent RANK | zoo CHILDREN\n");
+    fprintf(stderr, "usage: faulty call RANK HOW | absent RANK | flooded N FILE | zoo CHILDREN\n");
     return 2;
 }

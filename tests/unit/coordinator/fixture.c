@@ -76,7 +76,7 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         agent_link_exited(f->link, rank, pid, line + at);
     else if (strcmp(command, "link") == 0)
         assert_int_equal(agent_link_open(&f->link, f->base, f->address, "job", fixture_secret, rank,
-                                         on_lost, f, &why),
+                                         PATIENCE_MS, on_lost, f, &why),
                          0);
     else if (strcmp(command, "quit") == 0)
         event_base_loopbreak(f->base);

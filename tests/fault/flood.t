@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Strangers who only connect to the coordinator's port, as fast as they can: 1, 2 or 8 processes,
+# before the ranks call ml_init, while some wait in it for the others, and after all have called it.
+# Expected: the job goes on and ends as it should.
+TEST_LIMIT=230
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/fault.sh"
+RUNS=1
+is_long && RUNS=10
+RANKS=4
+flooders=()
+
+# Sets $port to one that is free, below those that the system gives to connections.
+port_choose() {
+    local low
+    read -r low _ < /proc/sys/net/ipv4/ip_local_port_range
+    for _ in {1..100}; do
+        port=$((low / 2 + RANDOM % (low / 2)))
+        grep -q ":$(printf %04X "$port") " /proc/net/tcp || return 0
+    done
+}
+
+flood_start() {
+    local i
+    for ((i = 0; i < $1; i++)); do
+        "$BUILD/tests/fault/flooder" "$port" "$T/flooded" 200 &
+        flooders+=($!)
+    done
+}
+
+flood_end() {
+    [ ${#flooders[@]} -eq 0 ] || kill "${flooders[@]}" 2> /dev/null
+    wait "${flooders[@]}" 2> /dev/null
+    flooders=()
+}
+at_exit flood_end
+
+# The ranks that wait for the flood before ml_init.
+for count in 1 2 8; do
+    for when in before during after; do
+        for ((run = 1; run <= RUNS; run++)); do
+            name="$count flooders $when ml_init, run $run"
+            rm -f "$T/flooded"
+            port_choose
+            case $when in
+            before) first=0 ;;
+            during) first=$((RANKS / 2)) ;;
+            after) first=$RANKS ;;
+            esac
+            [ "$when" != before ] || flood_start "$count"
+            job_start --port "$port" --init-timeout 120 --timeout 150 --oversubscribe -n "$RANKS" -- \
+                "$FAULTY" flooded "$first" "$T/flooded"
+            has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
+            [ "$when" = before ] || flood_start "$count"
+            wait "$mlaunch"
+            status=$?
+            flood_end
+            if [ "$status" -eq 0 ]; then pass "$name"; else fail "$name" "status $status: $(cat "$T/err")"; fi
+            nothing_left "$name: nothing is left" 3
+        done
+    done
+done
+check_match 'refused a connection from 127\.0\.0\.1:.*too many connections are in the handshake' \
+    "$T/err" "the strangers are reported"
+
+done_testing
