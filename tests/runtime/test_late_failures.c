@@ -142,7 +142,7 @@ static void test_early_full_table(void **state)
     }
 }
 
-/* --- the job's directory ----------------------------------------------------------------------- */
+/* --- the job's directory ---------------------------------------------------------------------- */
 
 static void remove_files(const struct job *j, int rank)
 {
@@ -176,7 +176,7 @@ static void test_cleaned_directory(void **state)
     job_do(&all_shm, cleaned);
 }
 
-/* --- another user, another root ---------------------------------------------------------------- */
+/* --- another user, another root --------------------------------------------------------------- */
 
 static void other_user(struct job *j, int rank)
 {
@@ -217,7 +217,7 @@ static void test_other_user(void **state)
     job_do(&all_shm, other_root_directory);
 }
 
-/* --- descriptors that the program did not open ------------------------------------------------- */
+/* --- descriptors that the program did not open ------------------------------------------------ */
 
 /* Closes the bells of all other ranks: `count` of them. */
 static void close_bells(int rank, int count)
