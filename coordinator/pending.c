@@ -44,11 +44,9 @@ int pending_add(struct connection *c, const struct address *from)
     uint64_t key = pending_key(from);
     struct pending_source *source;
 
-    TAILQ_FOREACH(source, &s->pending, entry)
-    {
-        if (source->key == key)
-            break;
-    }
+    source = TAILQ_FIRST(&s->pending);
+    while (source && source->key != key)
+        source = TAILQ_NEXT(source, entry);
     if (!source) {
         source = calloc(1, sizeof(*source));
         if (!source)
@@ -91,15 +89,13 @@ void pending_remove(struct connection *c)
 
 struct connection *pending_first_out(const struct server *s)
 {
-    struct pending_source *source, *most = TAILQ_FIRST(&s->pending);
+    struct pending_source *most = TAILQ_FIRST(&s->pending), *source = most;
 
     if (!most)
         return NULL;
-    TAILQ_FOREACH(source, &s->pending, entry)
-    {
+    while ((source = TAILQ_NEXT(source, entry)) != NULL)
         if (source->count > most->count)
             most = source;
-    }
     if (TAILQ_EMPTY(&most->silent) || most->begun_count > pending_most(s) / 2)
         return TAILQ_FIRST(&most->begun);
     return TAILQ_FIRST(&most->silent);

@@ -3,6 +3,7 @@
 # Strangers who only connect to the coordinator's port, as fast as they can: 1, 2 or 8 processes,
 # before the ranks call ml_init, while some wait in it for the others, and after all have called it.
 # Expected: the job goes on and ends as it should.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_LIMIT=230
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
