@@ -93,10 +93,10 @@ int client_open(struct client **out, const char *coordinator, const char *job,
         poll(NULL, 0, CLIENT_AGAIN_MS);
     }
     if (drops > 0 && clock_left_ms(deadline_ms) == 0)
-        rc = fault_set(why, ML_ERR_TIMEOUT,
-                       "it closed %d connections before this rank could prove that it belongs to "
-                       "the job; do strangers connect to its port?",
-                       drops);
+        fault_set(why, ML_ERR_TIMEOUT,
+                  "it closed %d connections before this rank could prove that it belongs to the "
+                  "job; do strangers connect to its port?",
+                  drops);
     return fault_wrap(why, "the job's coordinator at %s", coordinator);
 }
 

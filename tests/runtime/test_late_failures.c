@@ -35,7 +35,7 @@ static void use(ml_group *w)
         REQUIRE(ml_sendrecv(w, &i, sizeof(i), (rank + 1) % size, &last, sizeof(last),
                             (rank + size - 1) % size) == 0);
         REQUIRE(last == i);
-        big[BIG - 1] = rank == i % size ? (char)i : -1;
+        big[BIG - 1] = (char)(rank == i % size ? i : -1);
         REQUIRE(ml_broadcast(w, big, BIG, i % size) == 0 && big[BIG - 1] == i);
     }
     free(big);
@@ -117,7 +117,7 @@ static void early_full_table(struct job *j, int rank)
     ml_group *w;
 
     close(next);
-    limit.rlim_cur = (rlim_t)(next + j->seen->met); /* met: how many descriptors are left */
+    limit.rlim_cur = (rlim_t)next + (rlim_t)j->seen->met; /* met: how many are left */
     REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     rc = ml_init(&w);
     if (rc) {
