@@ -6,6 +6,7 @@
 #include "runtime/group/bell.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
+#include "runtime/group/sleeper.h"
 #include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/hierarchy.h"
@@ -19,11 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
     PATIENCE_MS = 5000, /* for other members to say why they could not go on */
     KEY_TEXT = 17,      /* 64 bits in hexadecimal, terminated */
+    EARLY_SHARE = 4,    /* bells are opened early while less than 1/4 of the descriptors are used */
 };
 
 /* What is needed only until the group is up. */
@@ -124,14 +127,23 @@ static void read_told(const struct exchange *x, int rank, char key[KEY_TEXT],
              blank ? blank + 1 : "");
 }
 
-/* The bell is opened now and not when it is needed: then the descriptor table may be full, or the
- * process may have another user or root directory, and the peer would sleep for ever. */
-static int open_shm_link(struct bring_up *b, int index, struct fault *why)
+/* Peers' bells are better opened now than when they are needed: then the process may have a full
+ * descriptor table, another user or another root directory. But a program with many groups needs
+ * its descriptors itself: this rank's own bell got the lowest free one, so its number tells how
+ * many are in use. */
+static bool opens_bells_early(const struct group *g)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+           (rlim_t)g->waiting.bell < limit.rlim_cur / EARLY_SHARE;
+}
+
+static int open_shm_link(struct bring_up *b, int index, bool is_early, struct fault *why)
 {
     struct group *g = b->group;
-    const struct world *w = g->world;
     int peer = b->locals[index];
-    int rc = bell_find(&g->peer_bells[peer], w->dir, w->generation, g->id, g->members[peer], why);
+    int rc = is_early ? sleeper_find_bell(g, peer, why) : 0;
 
     return rc ? rc
               : shm_link_open(&g->links[peer], g, peer, g->segment, b->local_index, index, why);
@@ -141,6 +153,7 @@ static int open_shm_links(struct bring_up *b, const struct exchange *x, struct f
 {
     struct group *g = b->group;
     char name[NAME_MAX], key[KEY_TEXT], where[ADDRESS_TEXT];
+    bool is_early = opens_bells_early(g);
     int rc = 0;
 
     if (b->local_count == 1)
@@ -152,7 +165,7 @@ static int open_shm_links(struct bring_up *b, const struct exchange *x, struct f
     }
     for (int i = 0; i < b->local_count && !rc; i++)
         if (i != b->local_index)
-            rc = open_shm_link(b, i, why);
+            rc = open_shm_link(b, i, is_early, why);
     if (!rc && b->local_count == g->size) {
         g->slots = shm_segment_slot(g->segment, 0);
         rc = shm_segment_board(&g->board, g->segment, g, why);

@@ -2,6 +2,7 @@
 #include "runtime/group/bell.h"
 
 #include "runtime/process/fork_guard.h"
+#include "runtime/process/stdio_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,15 +57,18 @@ int bell_find(int *fd, const char *dir, uint32_t generation, uint32_t group, int
               struct fault *why)
 {
     char path[PATH_MAX];
-    int found;
+    int held[STDIO_GUARD], found, err;
 
     bell_path(path, dir, generation, group, rank);
+    stdio_guard_begin(held);
     found = open(path, BELL_FLAGS);
+    err = errno;
+    stdio_guard_end(held);
     if (found < 0)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot open the FIFO %s%s", path,
-                        errno == EMFILE ? " (a group needs a descriptor for each other rank that "
-                                          "shares memory: free some, or raise `ulimit -n`)"
-                                        : "");
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot open the FIFO %s%s", path,
+                        err == EMFILE ? " (a group needs a descriptor for each other rank that "
+                                        "shares memory: free some, or raise `ulimit -n`)"
+                                      : "");
     fork_guard_add(found);
     *fd = found;
     return 0;

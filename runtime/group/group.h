@@ -101,7 +101,7 @@ struct group {
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct sleeper_slot *slots;  /* by rank, if all members share memory; else NULL */
     struct shm_board *board;     /* if all members share memory, else NULL */
-    int *peer_bells;             /* per rank that shares memory: its bell (sleeper.c); else -1 */
+    int *peer_bells;             /* per rank: its bell (sleeper.c), or -1: not opened */
     struct peer_memory *peers;   /* the members' memory of ml_alloc; NULL: not needed so far */
 
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+struct fault;
 struct group;
 
 /* One process's; in shared memory, written by that process. */
@@ -25,6 +26,9 @@ struct sleeper_slot {
     _Atomic int32_t processor;  /* on which it waited last, from 1; 0: not known */
     cpu_set_t processors;       /* that it may use, as it was when it mapped the segment */
 };
+
+/* Opens the bell of rank `rank` of g, which shares memory with this rank. ML_ERR_SYSTEM. */
+int sleeper_find_bell(struct group *g, int rank, struct fault *why);
 
 /* Rings the bell of rank `rank` of g unless another rank has done so. If it can't, it breaks the
  * group, so that the sleeper wakes up all the same. */

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { BIG = 256 * 1024, ROUNDS = 20, LATE_MS = 5, NOBODY = 65534 };
+enum { BIG = 256 * 1024, ROUNDS = 20, LATE_MS = 5, NOBODY = 65534, GROUPS = 70 };
 
 static const struct job_config all_shm = {.size = 4};
 
@@ -107,6 +107,29 @@ static void test_full_table(void **state)
     (void)state;
     job_do(&all_shm, full_table);
     job_do(&all_shm, one_full_table);
+}
+
+/* Groups that are only kept leave most descriptors to the program, and the last one works. */
+static void many_groups(struct job *j, int rank)
+{
+    struct rlimit limit = {.rlim_cur = 256, .rlim_max = 256};
+    ml_group *w, *kept[GROUPS];
+
+    (void)j;
+    (void)rank;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    REQUIRE(ml_init(&w) == 0);
+    for (int i = 0; i < GROUPS; i++)
+        REQUIRE(ml_split(w, 0, 0, &kept[i]) == 0);
+    use(kept[0]);
+    use(kept[GROUPS - 1]);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_many_groups(void **state)
+{
+    (void)state;
+    job_do(&all_shm, many_groups);
 }
 
 /* The table is full before ml_init: then that fails, with a sentence, whatever is missing. */
@@ -295,7 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_table),        cmocka_unit_test(test_early_full_table),
         cmocka_unit_test(test_cleaned_directory), cmocka_unit_test(test_other_user),
-        cmocka_unit_test(test_closed_bells),
+        cmocka_unit_test(test_closed_bells),      cmocka_unit_test(test_many_groups),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
