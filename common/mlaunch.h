@@ -90,7 +90,8 @@ ML_EXPORT int ml_init(ml_group **world);
 
 /* Leaves the job when it has been called as often as ml_init. It is no barrier: data already sent
  * is delivered, and a peer that still needs this rank gets ML_ERR_PEER. Frees all groups: calls on
- * them are ML_ERR_STATE from then on. */
+ * them are ML_ERR_STATE from then on. ML_ERR_MISMATCH if the ranks' last calls differed; the rank
+ * has left the job all the same. */
 ML_EXPORT int ml_finalize(void);
 
 /* This process's rank in g, from 0; and the number of ranks of g. ML_ERR_ARGUMENT if g is NULL,

@@ -503,15 +503,25 @@ def init():
 
 
 def finalize():
-    """Leaves the job when it has been called as often as init(). Frees all groups. No barrier."""
+    """Leaves the job when it has been called as often as init(). Frees all groups. No barrier.
+
+    ERR_MISMATCH if the ranks' last calls differed; the job has been left all the same."""
     global _inits
-    _check(_lib.ml_finalize())
+    failed = None
+    try:
+        _check(_lib.ml_finalize())
+    except Error as e:
+        if e.code == ERR_STATE:  # there was nothing to leave
+            raise
+        failed = e
     _inits -= 1
     _sweep()
     if _inits <= 0:
         for group in list(_groups):
             group._handle = None
         _groups.clear()
+    if failed:
+        raise failed
 
 
 def abort(status=1, why=None):

@@ -2,7 +2,9 @@
 """The program of one rank: makes every call of the Python module, on all kinds of buffers."""
 import array
 import ctypes
+import os
 import sys
+import time
 
 import mlaunch
 from mlaunch import Error
@@ -172,6 +174,32 @@ def memory(w):
     for _ in range(1000):  # freed: else 100 GB
         mlaunch.alloc(100 << 20)
 
+
+def late_mismatch():
+    """Two ranks that broadcast as roots and make no further call: finalize() is the last to notice.
+
+    It has left the job all the same."""
+    w = mlaunch.init()
+    part = w.split(0, w.rank)
+    w.broadcast(bytearray(64), root=w.rank)
+    mark = os.environ["MLAUNCH_JOB_DIR"] + "/sent.%d"
+    open(mark % w.rank, "w").close()
+    while not os.path.exists(mark % (1 - w.rank)):
+        time.sleep(0.01)
+    refused(mlaunch.ERR_MISMATCH, "broadcast of 64 bytes from rank", mlaunch.finalize)
+    again = mlaunch.init()
+    parts = [again.split(0, again.rank) for _ in range(2)]
+    refused(mlaunch.ERR_STATE, "the group is gone", part.barrier)
+    assert again is not w and part not in parts
+    refused(mlaunch.ERR_STATE, "the group is gone", w.barrier)
+    mlaunch.finalize()
+    refused(mlaunch.ERR_STATE, "the group is gone", again.barrier)
+    refused(mlaunch.ERR_STATE, "without ml_init", mlaunch.finalize)
+
+
+if sys.argv[1:] == ["late-mismatch"]:
+    late_mismatch()
+    sys.exit()
 
 world = mlaunch.init()
 memory(world)
