@@ -26,7 +26,7 @@
 enum {
     PATIENCE_MS = 5000, /* for other members to say why they could not go on */
     KEY_TEXT = 17,      /* 64 bits in hexadecimal, terminated */
-    EARLY_SHARE = 4,    /* bells are opened early while less than 1/4 of the descriptors are used */
+    EARLY_SHARE = 4,    /* other groups' bells are opened early while < 1/4 of the table is used */
 };
 
 /* What is needed only until the group is up. */
@@ -130,12 +130,12 @@ static void read_told(const struct exchange *x, int rank, char key[KEY_TEXT],
 /* Peers' bells are better opened now than when they are needed: then the process may have a full
  * descriptor table, another user or another root directory. But a program with many groups needs
  * its descriptors itself: this rank's own bell got the lowest free one, so its number tells how
- * many are in use. */
+ * many are in use. The world is one group only, and always gets its bells. */
 static bool opens_bells_early(const struct group *g)
 {
     struct rlimit limit;
 
-    return getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+    return g->id == COORD_WORLD || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
            (rlim_t)g->waiting.bell < limit.rlim_cur / EARLY_SHARE;
 }
 
@@ -153,11 +153,12 @@ static int open_shm_links(struct bring_up *b, const struct exchange *x, struct f
 {
     struct group *g = b->group;
     char name[NAME_MAX], key[KEY_TEXT], where[ADDRESS_TEXT];
-    bool is_early = opens_bells_early(g);
+    bool is_early;
     int rc = 0;
 
     if (b->local_count == 1)
         return 0;
+    is_early = opens_bells_early(g);
     if (b->local_index > 0) {
         read_told(x, b->locals[0], key, where);
         segment_name(g, key, name, sizeof(name));
