@@ -48,7 +48,6 @@ static void world_free(struct world *w)
         free(w->host_names[i]);
     free(w->host_names);
     free(w->host_of);
-    free(w->giver);
     sodium_memzero(w->secret, sizeof(w->secret));
     free(w);
 }
@@ -215,12 +214,9 @@ static int world_open(struct world **out, struct fault *why)
     struct world *w = calloc(1, sizeof(*w));
     int held[STDIO_GUARD], rc;
 
-    if (w)
-        w->giver = shm_offer_giver_create();
-    if (!w || !w->giver) {
-        free(w);
+    if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
+    shm_offer_init();
     stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
     stdio_guard_end(held);
