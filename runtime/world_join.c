@@ -76,7 +76,6 @@ static int world_join_alone(struct world *w, struct fault *why)
     if (!w->host_names[0])
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
-    w->local_size = 1;
     rc = news_open(&w->news, NULL, 1, why);
     return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, INT64_MAX, why);
 }
@@ -141,15 +140,16 @@ bad:
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's welcome is damaged");
 }
 
-/* Counts the ranks on this host and sets is_crowded if they are more than processors, assuming that
- * all may use the same ones. Ranks that share memory find out more exactly (group_join.c). */
+/* Sets is_crowded if there are more ranks on this host than processors, assuming that all may use
+ * the same ones. Ranks that share memory find out more exactly (group_join.c). */
 static void world_count_processors(struct world *w)
 {
     cpu_set_t set;
+    int local_size = 0;
 
     for (int i = 0; i < w->size; i++)
-        w->local_size += w->host_of[i] == w->host_of[w->rank];
-    w->is_crowded = sched_getaffinity(0, sizeof(set), &set) == 0 && w->local_size > CPU_COUNT(&set);
+        local_size += w->host_of[i] == w->host_of[w->rank];
+    w->is_crowded = sched_getaffinity(0, sizeof(set), &set) == 0 && local_size > CPU_COUNT(&set);
 }
 
 static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)

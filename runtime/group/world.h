@@ -26,8 +26,7 @@ struct world {
     int hosts;
     int *host_of;      /* per rank */
     char **host_names; /* per host */
-    int local_size;    /* ranks on this host */
-    bool is_crowded;   /* more of them than processors: spinning takes others' time */
+    bool is_crowded;   /* this host has more ranks than processors: spinning takes others' time */
     struct claim *claim;
     struct news *news;
     struct group *group; /* all ranks */
