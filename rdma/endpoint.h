@@ -25,9 +25,8 @@
 
 struct endpoint;
 
-enum { ENDPOINT_RAILS = 8 };
 struct endpoint_config {
-    const char *const *devices; /* one for each rail, at most ENDPOINT_RAILS */
+    const char *const *devices; /* one for each rail, at most RDMA_RAILS */
     int device_count;
     struct rdma_choice choice;
     uint64_t tag;          /* part of the check: the same for all members of a group, and unique */
