@@ -4,11 +4,8 @@
  * goes over rail n modulo the number of working rails. The first chunk on each rail checks that the
  * wiring is as the hostfile states.
  *
- * If a rail fails while others work, it is dropped: this side stops its queue pair and sends the
- * peer a control message (endpoint_control_next, endpoint_control_take) with the number of chunks
- * that had arrived over it. The peer does the same. Chunks that had not arrived are sent again over
- * the other rails, but only after the peer's message: by then its queue pair is stopped, so no
- * chunk can arrive twice.
+ * If a rail fails while others work, both sides drop it (rails.h); endpoint_control_next and
+ * endpoint_control_take are for the control messages by which they agree.
  *
  * An endpoint is used by one thread at a time.
  */
