@@ -4,6 +4,8 @@
 #ifndef COMMON_RDMA_CHOICE_H
 #define COMMON_RDMA_CHOICE_H
 
+enum { RDMA_RAILS = 8 }; /* at most, between two hosts: pairs of ports */
+
 /* In the order of enum queue_pair_kind. */
 enum rdma_choice_pairs { RDMA_PAIRS_OFFERED /* RC, else UC */, RDMA_PAIRS_RC, RDMA_PAIRS_UC };
 

@@ -36,9 +36,8 @@ struct endpoint {
     uint64_t
         unread_end; /* number after the last chunk that a device reads outside a slot; 0: none */
 };
-_Static_assert((int)ENDPOINT_RAILS == (int)RAILS_MOST &&
-                   (int)ENDPOINT_AHEAD == (int)MEMORY_ANNOUNCEMENTS,
-               "an announcement has a key for each rail, and each message a place");
+_Static_assert((int)ENDPOINT_AHEAD == (int)MEMORY_ANNOUNCEMENTS,
+               "each message that may be announced has a place");
 
 int endpoint_fd(const struct endpoint *e)
 {
@@ -64,7 +63,7 @@ int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct
     e->published = calloc((size_t)c->device_count, sizeof(*e->published));
     if (!e->published)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < c->device_count && i < ENDPOINT_RAILS && !rc; i++) {
+    for (int i = 0; i < c->device_count && i < RDMA_RAILS && !rc; i++) {
         struct rail_config config = {.device = c->devices[i], .peer = e->name, .choice = c->choice};
 
         rc = rail_open(&e->rails.all[i], &config, why);
@@ -104,10 +103,10 @@ const void *endpoint_publish(struct endpoint *e, size_t *size)
 
 int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, struct fault *why)
 {
-    struct rail_end ends[RAILS_MOST];
-    struct rail *mine[RAILS_MOST];
+    struct rail_end ends[RDMA_RAILS];
+    struct rail *mine[RDMA_RAILS];
     bool is_low = e->rank <= e->peer;
-    int match[RAILS_MOST], count = e->rails.count, rc = 0;
+    int match[RDMA_RAILS], count = e->rails.count, rc = 0;
 
     if (size != (size_t)count * sizeof(*ends))
         return fault_set(why, ML_ERR_LINK,

@@ -4,11 +4,8 @@
  * goes over rail n modulo the number of working rails. The first chunk on each rail checks that the
  * wiring is as the hostfile states.
  *
- * If a rail fails while others work, it is dropped: this side stops its queue pair and sends the
- * peer a control message (endpoint_control_next, endpoint_control_take) with the number of chunks
- * that had arrived over it. The peer does the same. Chunks that had not arrived are sent again over
- * the other rails, but only after the peer's message: by then its queue pair is stopped, so no
- * chunk can arrive twice.
+ * If a rail fails while others work, both sides drop it (rails.h); endpoint_control_next and
+ * endpoint_control_take are for the control messages by which they agree.
  *
  * An endpoint is used by one thread at a time.
  */
@@ -25,9 +22,8 @@
 
 struct endpoint;
 
-enum { ENDPOINT_RAILS = 8 };
 struct endpoint_config {
-    const char *const *devices; /* one for each rail, at most ENDPOINT_RAILS */
+    const char *const *devices; /* one for each rail, at most RDMA_RAILS */
     int device_count;
     struct rdma_choice choice;
     uint64_t tag;          /* part of the check: the same for all members of a group, and unique */

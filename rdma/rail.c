@@ -114,6 +114,7 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
         return rc;
     for (int i = 0; i + 1 < RAIL_BATCH; i++)
         r->receive_work[i].next = &r->receive_work[i + 1];
+    _Static_assert(QUEUE_PAIR_RECEIVES % RAIL_BATCH == 0, "they are posted in whole batches");
     for (int i = 0; i < QUEUE_PAIR_RECEIVES; i += RAIL_BATCH) {
         int err = receives_post(r, RAIL_BATCH);
 

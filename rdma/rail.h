@@ -52,7 +52,7 @@ struct rail_way {
 struct rail_announcement {
     uint64_t address, size;
     uint32_t serial;
-    uint32_t keys[RAILS_MOST]; /* a remote key for each rail */
+    uint32_t keys[RDMA_RAILS]; /* a remote key for each rail */
 };
 _Static_assert(sizeof(struct rail_announcement) <= MEMORY_ANNOUNCEMENT,
                "an announcement fits into its place");

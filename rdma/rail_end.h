@@ -9,8 +9,6 @@
 
 #include <stdint.h>
 
-enum { RAILS_MOST = 8 }; /* to one peer */
-
 /* Integers are in the host's byte order: both sides run the same build. */
 struct rail_end {
     struct queue_pair_end pair;

@@ -12,9 +12,9 @@ static int ends_score(const struct rail_end *low, const struct rail_end *high)
 }
 
 void rail_match(const struct rail_end *low, const struct rail_end *high, int count,
-                int match[RAILS_MOST])
+                int match[RDMA_RAILS])
 {
-    bool used[RAILS_MOST] = {false};
+    bool used[RDMA_RAILS] = {false};
 
     for (int i = 0; i < count; i++) {
         match[i] = -1;

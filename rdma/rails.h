@@ -25,11 +25,11 @@ struct rails_lost {
 };
 
 struct rails {
-    struct rail *all[RAILS_MOST]; /* owned; once connected in the lower rank's order */
+    struct rail *all[RDMA_RAILS]; /* owned; once connected in the lower rank's order */
     int count;
-    struct rail *live[RAILS_MOST]; /* those that are not dropped */
+    struct rail *live[RDMA_RAILS]; /* those that are not dropped */
     int live_count;
-    struct rails_lost lost[RAILS_MOST];
+    struct rails_lost lost[RDMA_RAILS];
     const char *peer; /* "rank 3 on host b"; owned by the endpoint */
 };
 

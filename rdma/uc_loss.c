@@ -54,10 +54,8 @@ void uc_loss_control_take(struct uc_loss *u, struct rails *s, const struct rail_
         /* The peer may be waiting for a free slot. */
         rail_repeat_credit(s->all[control->rail]);
     } else if (!one->has_answer) {
-        *one = (struct uc_loss_rail){.must_query = one->must_query,
-                                     .must_answer = one->must_answer,
-                                     .has_answer = true,
-                                     .sent = control->count,
-                                     .seen = one->seen};
+        one->has_answer = true;
+        one->sent = control->count;
+        one->ticks = 0;
     }
 }

@@ -20,7 +20,7 @@ struct uc_loss_rail {
     uint64_t sent, seen;          /* seen: chunks that had arrived at the last tick */
 };
 struct uc_loss {
-    struct uc_loss_rail of[RAILS_MOST];
+    struct uc_loss_rail of[RDMA_RAILS];
     bool any_control; /* control messages are to be sent */
 };
 

@@ -10,7 +10,7 @@
 enum {
     KEEPALIVE_SECONDS = 2, /* of sleep between two keep-alives */
     TICK_SECONDS = 1,
-    EVENTS = 2 * RAILS_MOST + 1,
+    EVENTS = 2 * RDMA_RAILS + 1,
 };
 
 static int watch_add(struct watch *w, int fd)

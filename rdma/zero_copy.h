@@ -34,8 +34,8 @@ struct zero_copy {
     uint32_t serial;
     const unsigned char *bytes;
     size_t size;
-    bool is_read[RAILS_MOST]; /* the rail's device reads it where it lies */
-    uint32_t keys[RAILS_MOST];
+    bool is_read[RDMA_RAILS]; /* the rail's device reads it where it lies */
+    uint32_t keys[RDMA_RAILS];
     const struct rail_announcement *announced; /* NULL: not yet */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group_join.h"
 
+#include "common/text/number.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/progress.h"
 #include "runtime/group/bell.h"
@@ -15,7 +16,6 @@
 #include "runtime/transport/shm_link.h"
 #include "runtime/transport/tcp_mesh.h"
 
-#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +25,10 @@
 
 enum {
     PATIENCE_MS = 5000, /* for other members to say why they could not go on */
-    KEY_TEXT = 17,      /* 64 bits in hexadecimal, terminated */
+    KEY_SIZE = 8,       /* bytes of the key that ends a segment's name */
     EARLY_SHARE = 4,    /* other groups' bells are opened early while < 1/4 of the table is used */
 };
+_Static_assert(AUTH_JOB + 64 + 2 * KEY_SIZE < NAME_MAX, "a segment's name is not cut");
 
 /* What is needed only until the group is up. */
 struct bring_up {
@@ -37,7 +38,6 @@ struct bring_up {
     int local_count, local_index;
     struct tcp_mesh *mesh;
     struct rdma_mesh *rdma;   /* at most one of the two */
-    char key[KEY_TEXT];       /* of the segment, if this rank makes it */
     char where[ADDRESS_TEXT]; /* this rank listens, or "" */
     int64_t deadline_ms;
 };
@@ -65,34 +65,31 @@ static int plan_links(struct bring_up *b, struct fault *why)
     return 0;
 }
 
-/* `key`: without it, another user who knows the job's name could take the next one's. */
-static void segment_name(const struct group *g, const char *key, char *name, size_t size)
+/* The members of g on one host find the same name, and no other group of the job has it. It ends in
+ * a key that only the job's secret gives: otherwise another user who knows the job's id could take
+ * the next name. */
+static void segment_name(const struct group *g, char name[NAME_MAX])
 {
     const struct world *w = g->world;
+    uint8_t key[crypto_auth_hmacsha256_BYTES];
+    int size = snprintf(name, NAME_MAX - 2 * KEY_SIZE, "/mlaunch-%u-%s.%d.g%u.%u.",
+                        (unsigned)geteuid(), w->job.job, w->host_of[w->rank], g->id, w->generation);
 
-    snprintf(name, size, "/mlaunch-%u-%s.%d.g%u.%u.%s", (unsigned)geteuid(), w->job.job,
-             w->host_of[w->rank], g->id, w->generation, key);
-}
-
-static int segment_make(struct bring_up *b, struct fault *why)
-{
-    char name[NAME_MAX];
-    uint64_t key;
-
-    randombytes_buf(&key, sizeof(key));
-    snprintf(b->key, sizeof(b->key), "%016" PRIx64, key);
-    segment_name(b->group, b->key, name, sizeof(name));
-    return shm_segment_create(&b->group->segment, name, b->local_count, why);
+    crypto_auth_hmacsha256(key, (const unsigned char *)name, (size_t)size, w->secret);
+    hex_write(name + size, key, KEY_SIZE);
 }
 
 /* Before the first exchange: prepares what other members will look for. */
 static int prepare_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
+    char name[NAME_MAX];
     int rc = 0;
 
-    if (b->local_count > 1 && b->local_index == 0)
-        rc = segment_make(b, why);
+    if (b->local_count > 1 && b->local_index == 0) {
+        segment_name(g, name);
+        rc = shm_segment_create(&g->segment, name, b->local_count, why);
+    }
     if (rc || b->local_count == g->size)
         return rc;
     g->uses_tcp = strcmp(g->world->job.backend, "rdma") != 0;
@@ -103,28 +100,6 @@ static int prepare_links(struct bring_up *b, struct fault *why)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_join frees uses_net. */
         rc = tcp_mesh_open(&b->mesh, g, b->uses_net, b->where, why);
     return rc;
-}
-
-/* What every member says of itself in the first exchange: "KEY ADDRESS", either of which may be
- * empty. */
-static int tell_others(struct exchange **out, struct bring_up *b, struct fault *why)
-{
-    char text[KEY_TEXT + ADDRESS_TEXT];
-
-    snprintf(text, sizeof(text), "%s %s", b->key, b->where);
-    return exchange_run(out, b->group, (struct blob){text, (uint32_t)strlen(text)}, b->deadline_ms,
-                        why);
-}
-
-static void read_told(const struct exchange *x, int rank, char key[KEY_TEXT],
-                      char where[ADDRESS_TEXT])
-{
-    struct blob told = exchange_blob(x, rank);
-    const char *text = told.bytes, *end = text + told.size, *blank = memchr(text, ' ', told.size);
-
-    snprintf(key, KEY_TEXT, "%.*s", blank ? (int)(blank - text) : 0, text);
-    snprintf(where, ADDRESS_TEXT, "%.*s", blank ? (int)(end - blank - 1) : 0,
-             blank ? blank + 1 : "");
 }
 
 /* Peers' bells are better opened now than when they are needed: then the process may have a full
@@ -149,10 +124,10 @@ static int open_shm_link(struct bring_up *b, int index, bool is_early, struct fa
               : shm_link_open(&g->links[peer], g, peer, g->segment, b->local_index, index, why);
 }
 
-static int open_shm_links(struct bring_up *b, const struct exchange *x, struct fault *why)
+static int open_shm_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
-    char name[NAME_MAX], key[KEY_TEXT], where[ADDRESS_TEXT];
+    char name[NAME_MAX];
     bool is_early;
     int rc = 0;
 
@@ -160,8 +135,7 @@ static int open_shm_links(struct bring_up *b, const struct exchange *x, struct f
         return 0;
     is_early = opens_bells_early(g);
     if (b->local_index > 0) {
-        read_told(x, b->locals[0], key, where);
-        segment_name(g, key, name, sizeof(name));
+        segment_name(g, name);
         rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, why);
     }
     for (int i = 0; i < b->local_count && !rc; i++)
@@ -182,11 +156,12 @@ static int open_tcp_links(struct bring_up *b, const struct exchange *x, struct f
     if (!b->mesh)
         return 0;
     for (int i = g->rank + 1; i < g->size && !rc; i++) {
-        char key[KEY_TEXT], where[ADDRESS_TEXT];
+        struct blob blob = exchange_blob(x, i);
+        char where[ADDRESS_TEXT];
 
         if (!b->uses_net[i])
             continue;
-        read_told(x, i, key, where);
+        snprintf(where, sizeof(where), "%.*s", (int)blob.size, (const char *)blob.bytes);
         rc = tcp_mesh_found(b->mesh, i, where, why);
     }
     return rc ? rc : tcp_mesh_run(b->mesh, b->deadline_ms, why);
@@ -206,12 +181,13 @@ static int bring_up(struct bring_up *b, struct fault *why)
         rc = prepare_links(b, why);
     if (rc)
         return fault_wrap(why, "%s", group_describe(g, g->rank, who));
-    rc = tell_others(&x, b, why);
+    rc = exchange_run(&x, g, (struct blob){b->where, (uint32_t)strlen(b->where)}, b->deadline_ms,
+                      why);
     if (rc)
         return rc;
     rc = self_link_open(&g->links[g->rank], g, why);
     if (!rc)
-        rc = open_shm_links(b, x, why);
+        rc = open_shm_links(b, why);
     if (rc)
         fault_wrap(why, "%s", group_describe(g, g->rank, who));
     else if (b->rdma)

@@ -5,6 +5,7 @@
  * opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
  */
 #include "common/mlaunch.h"
+#include "common/status.h"
 #include "runtime/api_table.h"
 
 #include "build-id.h"
@@ -14,15 +15,12 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define MODULE "mlaunch-runtime.so"
-
-enum { STATUS_LAUNCH_FAILED = 125 /* mlaunch failed, not the program */ };
 
 /* Set once, by shim_open(). Every call reads it without a lock. */
 static const struct runtime_table *_Atomic runtime;
@@ -120,7 +118,7 @@ static __attribute__((constructor)) void shim_load_eagerly(void)
     if (shim_runtime() && shim_runtime()->init_eager() == 0)
         return;
     fprintf(stderr, "mlaunch: --eager: %s\n", ml_error());
-    _exit(STATUS_LAUNCH_FAILED);
+    _exit(STATUS_OURS);
 }
 
 const char *ml_error(void)

@@ -99,8 +99,8 @@ int split_run(struct group *g, int color, int key, struct group **out, struct fa
     int *members = NULL, size = 0, rc;
 
     if (g->size == 1) {
-        rc = call_end(g, 0, why);
-        return rc ? rc : split_alone(g, color, out, why);
+        call_end(g, 0, why);
+        return split_alone(g, color, out, why);
     }
     /* The coordinator knows nothing of calls that need no coordinator. So the ranks meet as in any
      * other call first, where one that is in another call is noticed. */

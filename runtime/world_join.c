@@ -48,7 +48,6 @@ static void world_free(struct world *w)
         free(w->host_names[i]);
     free(w->host_names);
     free(w->host_of);
-    free(w->giver);
     sodium_memzero(w->secret, sizeof(w->secret));
     free(w);
 }
@@ -77,7 +76,6 @@ static int world_join_alone(struct world *w, struct fault *why)
     if (!w->host_names[0])
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
-    w->local_size = 1;
     rc = news_open(&w->news, NULL, 1, why);
     return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, INT64_MAX, why);
 }
@@ -142,15 +140,16 @@ bad:
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's welcome is damaged");
 }
 
-/* Counts the ranks on this host and sets is_crowded if they are more than processors, assuming that
- * all may use the same ones. Ranks that share memory find out more exactly (group_join.c). */
+/* Sets is_crowded if there are more ranks on this host than processors, assuming that all may use
+ * the same ones. Ranks that share memory find out more exactly (group_join.c). */
 static void world_count_processors(struct world *w)
 {
     cpu_set_t set;
+    int local_size = 0;
 
     for (int i = 0; i < w->size; i++)
-        w->local_size += w->host_of[i] == w->host_of[w->rank];
-    w->is_crowded = sched_getaffinity(0, sizeof(set), &set) == 0 && w->local_size > CPU_COUNT(&set);
+        local_size += w->host_of[i] == w->host_of[w->rank];
+    w->is_crowded = sched_getaffinity(0, sizeof(set), &set) == 0 && local_size > CPU_COUNT(&set);
 }
 
 static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
@@ -215,12 +214,9 @@ static int world_open(struct world **out, struct fault *why)
     struct world *w = calloc(1, sizeof(*w));
     int held[STDIO_GUARD], rc;
 
-    if (w)
-        w->giver = shm_offer_giver_create();
-    if (!w || !w->giver) {
-        free(w);
+    if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
+    shm_offer_init();
     stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
     stdio_guard_end(held);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/device_name.h"
 
+#include "common/rdma_choice.h"
 #include "common/text/port_name.h"
 #include "launcher/text/text_file.h"
 
@@ -30,9 +31,9 @@ int device_name_check(const char *name, struct fault *why)
 
 int device_name_check_rails(char *const *names, size_t count, struct fault *why)
 {
-    if (count > DEVICE_RAILS)
+    if (count > RDMA_RAILS)
         return fault_set(why, ML_ERR_ARGUMENT, "names %zu devices; at most %d are allowed", count,
-                         DEVICE_RAILS);
+                         RDMA_RAILS);
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++) {
             char one[PORT_NAME_DEVICE], other[PORT_NAME_DEVICE];

@@ -8,8 +8,6 @@
 
 #include <stddef.h>
 
-enum { DEVICE_RAILS = 8 /* at most, to one host */ };
-
 /* ML_ERR_ARGUMENT: `name` is not a device's name with an optional port. */
 int device_name_check(const char *name, struct fault *why);
 

@@ -5,7 +5,7 @@
 
 static bool entry_names_port(const struct wiring_facts *f, struct wiring_end e, int to)
 {
-    struct wiring_end stated[WIRING_RAILS];
+    struct wiring_end stated[RDMA_RAILS];
     int count = wiring_end_stated(f, e.host, to, stated);
 
     for (int i = 0; i < count; i++)

@@ -17,7 +17,7 @@ const struct wiring_port *wiring_end_port(const struct wiring_facts *f, struct w
 }
 
 int wiring_end_stated(const struct wiring_facts *f, int from, int to,
-                      struct wiring_end out[WIRING_RAILS])
+                      struct wiring_end out[RDMA_RAILS])
 {
     json_t *entry = json_array_get(json_array_get(f->config.stated, (size_t)from), (size_t)to);
     json_t *name;
@@ -30,7 +30,7 @@ int wiring_end_stated(const struct wiring_facts *f, int from, int to,
         char device[PORT_NAME_DEVICE];
         struct wiring_end e = {.host = from};
 
-        if (count == WIRING_RAILS || !text || !port_name_split(text, device, &e.port))
+        if (count == RDMA_RAILS || !text || !port_name_split(text, device, &e.port))
             continue;
         e.device = wiring_answers_device(&f->hosts[from], device);
         if (e.device >= 0)

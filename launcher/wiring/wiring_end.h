@@ -18,7 +18,7 @@ struct wiring_end {
     int host, device; /* indices */
     int port;         /* number; 0: left open, as a hostfile may */
 };
-enum { WIRING_PORTS = 8 /* of one device, at most */, WIRING_RAILS = 8 /* between two hosts */ };
+enum { WIRING_PORTS = 8 /* of one device, at most */ };
 
 const struct wiring_device *wiring_end_device(const struct wiring_facts *f, struct wiring_end e);
 /* An empty port if `e` is left open or there is none of that number. */
@@ -26,7 +26,7 @@ const struct wiring_port *wiring_end_port(const struct wiring_facts *f, struct w
 
 /* The ends that the stated wiring names from one host to another one; how many, 0: none. */
 int wiring_end_stated(const struct wiring_facts *f, int from, int to,
-                      struct wiring_end out[WIRING_RAILS]);
+                      struct wiring_end out[RDMA_RAILS]);
 
 /* The active ports that `e` may be: the one that it names, else those of its device that
  * --rdma-port allows. How many. */

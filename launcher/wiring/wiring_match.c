@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PORTS_LOOKED_AT = 4 * WIRING_RAILS };
+enum { PORTS_LOOKED_AT = 4 * RDMA_RAILS };
 
 /* Ends at two hosts, and which two of them may be joined to one link. */
 struct ends {
-    struct wiring_end mine[WIRING_RAILS], theirs[WIRING_RAILS];
+    struct wiring_end mine[RDMA_RAILS], theirs[RDMA_RAILS];
     int mine_count, theirs_count;
-    bool joined[WIRING_RAILS][WIRING_RAILS];
-    int match[WIRING_RAILS]; /* of theirs: which of mine; -1: none */
+    bool joined[RDMA_RAILS][RDMA_RAILS];
+    int match[RDMA_RAILS]; /* of theirs: which of mine; -1: none */
 };
 
 static enum wiring_meeting meeting_of(const struct wiring_facts *f, struct wiring_end a,
@@ -52,10 +52,10 @@ static bool end_place(struct ends *e, int i, bool *seen)
 
 static void ends_match(struct ends *e)
 {
-    for (int k = 0; k < WIRING_RAILS; k++)
+    for (int k = 0; k < RDMA_RAILS; k++)
         e->match[k] = -1;
     for (int i = 0; i < e->mine_count; i++) {
-        bool seen[WIRING_RAILS] = {false};
+        bool seen[RDMA_RAILS] = {false};
 
         end_place(e, i, seen);
     }
@@ -148,7 +148,7 @@ static int ends_reaching(const struct wiring_facts *f, int from, int to, struct 
         }
         best = mine[a].fastest > best ? mine[a].fastest : best;
     }
-    for (int a = 0; a < mine_count && count < WIRING_RAILS; a++) {
+    for (int a = 0; a < mine_count && count < RDMA_RAILS; a++) {
         if (mine[a].fastest >= best)
             out[count++] = mine[a].end;
         else if (mine[a].fastest >= 0)
@@ -175,7 +175,7 @@ static int match_found(const struct wiring_facts *f, int i, int j, struct ends *
     return pairs > 0 ? 0 : wiring_sentence_no_wire(f, i, j, host, why);
 }
 
-int wiring_match(const struct wiring_facts *f, int i, int j, struct wiring_rail rails[WIRING_RAILS],
+int wiring_match(const struct wiring_facts *f, int i, int j, struct wiring_rail rails[RDMA_RAILS],
                  int *count, int *host, struct fault *why)
 {
     struct ends e = {.mine_count = 0};

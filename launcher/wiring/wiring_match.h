@@ -13,7 +13,7 @@ struct wiring_rail {
 /* The rails between hosts i and j, in the order of i's entry; *count of them. If they are stated,
  * each must carry traffic to one of the other host's; else they are as many of the fastest ports as
  * carry it. ML_ERR_*: *host is the host that the sentence is about. */
-int wiring_match(const struct wiring_facts *f, int i, int j, struct wiring_rail rails[WIRING_RAILS],
+int wiring_match(const struct wiring_facts *f, int i, int j, struct wiring_rail rails[RDMA_RAILS],
                  int *count, int *host, struct fault *why);
 
 #endif

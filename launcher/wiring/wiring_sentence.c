@@ -140,7 +140,7 @@ static void suspects_choose(const struct wiring_facts *f, struct wiring_end *e, 
 int wiring_sentence_astray(const struct wiring_facts *f, struct wiring_end e, int j, int *host,
                            struct fault *why)
 {
-    struct wiring_end theirs[WIRING_RAILS], found, peer;
+    struct wiring_end theirs[RDMA_RAILS], found, peer;
     int count = wiring_end_stated(f, j, e.host, theirs);
     const struct wiring_try *try;
 

@@ -298,7 +298,7 @@ static int rail_keep(struct wiring_survey *s, const struct wiring_rail *rail, st
 static int pair_settle(struct wiring_survey *s, int i, int j, int *host, struct fault *why)
 {
     const struct wiring_facts *f = &s->facts;
-    struct wiring_rail rails[WIRING_RAILS];
+    struct wiring_rail rails[RDMA_RAILS];
     json_t *there = json_array(), *back = json_array();
     int count = 0, rc = wiring_match(f, i, j, rails, &count, host, why);
 

@@ -2,7 +2,6 @@
 #include "runtime/group/bell.h"
 
 #include "runtime/process/fork_guard.h"
-#include "runtime/process/stdio_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,21 +24,15 @@ int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int
               struct fault *why)
 {
     char path[PATH_MAX];
-    int made;
+    int rc;
 
     bell_path(path, dir, generation, group, rank);
     if (mkfifo(path, 0600) != 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make the FIFO %s", path);
-    made = open(path, BELL_FLAGS);
-    if (made < 0) {
-        int err = errno;
-
+    rc = bell_find(fd, dir, generation, group, rank, why);
+    if (rc)
         unlink(path);
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot open the FIFO %s", path);
-    }
-    fork_guard_add(made);
-    *fd = made;
-    return 0;
+    return rc;
 }
 
 void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, int rank)
@@ -57,18 +50,15 @@ int bell_find(int *fd, const char *dir, uint32_t generation, uint32_t group, int
               struct fault *why)
 {
     char path[PATH_MAX];
-    int held[STDIO_GUARD], found, err;
+    int found;
 
     bell_path(path, dir, generation, group, rank);
-    stdio_guard_begin(held);
     found = open(path, BELL_FLAGS);
-    err = errno;
-    stdio_guard_end(held);
     if (found < 0)
-        return fault_os(why, ML_ERR_SYSTEM, err, "cannot open the FIFO %s%s", path,
-                        err == EMFILE ? " (a group needs a descriptor for each other rank that "
-                                        "shares memory: free some, or raise `ulimit -n`)"
-                                      : "");
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot open the FIFO %s%s", path,
+                        errno == EMFILE ? " (a group needs a descriptor for each other rank: "
+                                          "free some, or raise `ulimit -n`)"
+                                        : "");
     fork_guard_add(found);
     *fd = found;
     return 0;

@@ -19,7 +19,7 @@ int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int
 void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, int rank);
 
 /* Opens another rank's bell: *fd is a descriptor to ring it by, to be closed with fork_guard_close.
- * ML_ERR_SYSTEM. */
+ * ML_ERR_SYSTEM. As bell_make, to be called between stdio_guard_begin and stdio_guard_end. */
 int bell_find(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
               struct fault *why);
 

@@ -33,9 +33,8 @@ struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes */
     uint32_t seq;   /* the group's number of collective calls so far; 0 for CALL_SEND */
     uint8_t kind;
-    uint8_t type; /* ml_type, or 0 */
-    uint8_t op;   /* ml_op, or 0 */
-    uint8_t zero;
+    uint8_t type;     /* ml_type, or 0 */
+    uint8_t op;       /* ml_op, or 0 */
     int32_t root;     /* or -1 */
     uint32_t history; /* a digest of all collective calls up to this one; 0 for CALL_SEND */
 };
@@ -60,10 +59,8 @@ struct waiting_state {
 
 /* EXCHANGED or SPLITTED, until the group takes it. */
 struct reply {
-    bool is_there;
     uint32_t seq;
-    uint8_t type;
-    void *payload; /* owned; a 0 byte follows it */
+    void *payload; /* owned; a 0 byte follows it; NULL: none has come */
     uint32_t size;
 };
 

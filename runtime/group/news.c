@@ -161,7 +161,7 @@ static void news_keep_reply(struct news *n, uint32_t group, uint32_t seq, const 
     memcpy(copy, f->payload, f->size);
     ((char *)copy)[f->size] = '\0';
     free(g->inbox.reply.payload);
-    g->inbox.reply = (struct reply){true, seq, f->type, copy, f->size};
+    g->inbox.reply = (struct reply){seq, copy, f->size};
     /* cppcheck-suppress memleak ; g->inbox.reply owns it */
 }
 
@@ -442,7 +442,7 @@ static int news_take_reply(struct news *n, struct group *g, struct reply *out, s
     pthread_mutex_lock(&n->lock);
     news_read_locked(n, g);
     rc = 0;
-    if (g->inbox.reply.is_there && g->inbox.reply.seq == g->exchanges) {
+    if (g->inbox.reply.payload && g->inbox.reply.seq == g->exchanges) {
         *out = g->inbox.reply;
         g->inbox.reply = (struct reply){0};
         rc = 1;

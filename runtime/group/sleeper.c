@@ -5,6 +5,7 @@
 #include "runtime/group/group.h"
 #include "runtime/group/news.h"
 #include "runtime/group/world.h"
+#include "runtime/process/stdio_guard.h"
 
 #include <errno.h>
 
@@ -17,8 +18,13 @@ int sleeper_find_bell(struct group *g, int rank, struct fault *why)
 
 static int bell_ring_peer(struct group *g, int rank, struct fault *why)
 {
-    int rc = g->peer_bells[rank] < 0 ? sleeper_find_bell(g, rank, why) : 0;
+    int held[STDIO_GUARD], rc = 0;
 
+    if (g->peer_bells[rank] < 0) {
+        stdio_guard_begin(held);
+        rc = sleeper_find_bell(g, rank, why);
+        stdio_guard_end(held);
+    }
     if (rc || bell_ring(g->peer_bells[rank]))
         return rc;
     return fault_os(why, ML_ERR_SYSTEM, errno,

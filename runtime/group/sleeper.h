@@ -27,7 +27,7 @@ struct sleeper_slot {
     cpu_set_t processors;       /* that it may use, as it was when it mapped the segment */
 };
 
-/* Opens the bell of rank `rank` of g, which shares memory with this rank. ML_ERR_SYSTEM. */
+/* Opens the bell of rank `rank` of g, which shares memory with this rank, as bell_find does. */
 int sleeper_find_bell(struct group *g, int rank, struct fault *why);
 
 /* Rings the bell of rank `rank` of g unless another rank has done so. If it can't, it breaks the

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { NAMED = 16, TEXT = 512, PATH = PATH_MAX + 64 };

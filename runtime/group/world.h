@@ -15,7 +15,6 @@
 struct claim;
 struct group;
 struct news;
-struct shm_giver;
 
 struct world {
     bool is_launched;   /* false: a group of one, no coordinator, no directory */
@@ -25,11 +24,9 @@ struct world {
     int rank, size;
     uint32_t generation;
     int hosts;
-    int *host_of;            /* per rank */
-    char **host_names;       /* per host */
-    int local_size;          /* ranks on this host */
-    bool is_crowded;         /* more of them than processors: spinning takes others' time */
-    struct shm_giver *giver; /* what this process's offers have in common (shm_offer.h) */
+    int *host_of;      /* per rank */
+    char **host_names; /* per host */
+    bool is_crowded;   /* this host has more ranks than processors: spinning takes others' time */
     struct claim *claim;
     struct news *news;
     struct group *group; /* all ranks */

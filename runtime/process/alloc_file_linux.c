@@ -4,6 +4,7 @@
 #include "runtime/process/stdio_guard.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

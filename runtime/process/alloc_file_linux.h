@@ -10,7 +10,6 @@
 #ifndef RUNTIME_PROCESS_ALLOC_FILE_LINUX_H
 #define RUNTIME_PROCESS_ALLOC_FILE_LINUX_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RAILS_MOST = 8 };
-
 struct rdma_wiring {
     json_t *root;                      /* owns the names */
-    const char *names[RAILS_MOST + 1]; /* what rdma_wiring_devices returned last */
+    const char *names[RDMA_RAILS + 1]; /* what rdma_wiring_devices returned last */
 };
 
 int rdma_wiring_read(struct rdma_wiring **out, const char *job_dir, struct fault *why)
@@ -51,7 +49,7 @@ int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *con
     *count = 0;
     json_array_foreach(entry, i, device)
     {
-        if (i < RAILS_MOST && json_is_string(device))
+        if (i < RDMA_RAILS && json_is_string(device))
             w->names[(*count)++] = json_string_value(device);
     }
     w->names[*count] = NULL;

@@ -125,8 +125,7 @@ static bool shm_link_would_offer(const struct shm_link *s, const struct transfer
 /* Offers the payload of the message whose header has just been written. */
 static void shm_link_offer(struct shm_link *s, const struct transfer *t)
 {
-    shm_offer_make(&s->out->offer, s->base.group->world->giver,
-                   s->out_head - sizeof(struct message), t->buf);
+    shm_offer_make(&s->out->offer, s->out_head - sizeof(struct message), t->buf);
     s->is_offering = true;
     s->out_head = shm_link_next_line(s->out_head);
     shm_link_publish(s, &s->out->head, s->out_head);

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/shm_offer.h"
 
-#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-struct shm_giver *shm_offer_giver_create(void)
-{
-    struct shm_giver *me = malloc(sizeof(*me));
+/* What all offers of this process have in common. The cookie, which receivers read from the
+ * sender's memory, shows that the process is still the same one. */
+static struct {
+    uint64_t cookie;
+    int32_t pid;
+} giver;
 
-    if (!me)
-        return NULL;
-    me->pid = (int32_t)getpid();
+void shm_offer_init(void)
+{
+    giver.pid = (int32_t)getpid();
     /* Not a secret: any number that other processes don't have in the same place. */
-    if (getrandom(&me->cookie, sizeof(me->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(me->cookie))
-        me->cookie = (uint64_t)(uintptr_t)me ^ (uint64_t)me->pid << 48;
-    return me;
+    if (getrandom(&giver.cookie, sizeof(giver.cookie), GRND_NONBLOCK) !=
+        (ssize_t)sizeof(giver.cookie))
+        giver.cookie = (uint64_t)(uintptr_t)&giver ^ (uint64_t)giver.pid << 48;
 }
 
-void shm_offer_make(struct shm_offer *o, const struct shm_giver *me, uint64_t position,
-                    const void *payload)
+void shm_offer_make(struct shm_offer *o, uint64_t position, const void *payload)
 {
-    o->pid = me->pid;
+    o->pid = giver.pid;
     o->position = position;
     o->address = (uint64_t)(uintptr_t)payload;
-    o->cookie_address = (uint64_t)(uintptr_t)&me->cookie;
-    o->cookie = me->cookie;
+    o->cookie_address = (uint64_t)(uintptr_t)&giver.cookie;
+    o->cookie = giver.cookie;
     atomic_store_explicit(&o->state, OFFER_OPEN, memory_order_release);
 }
 

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum shm_offer_state { OFFER_NONE, OFFER_OPEN, OFFER_TAKEN, OFFER_REFUSED, OFFER_WITHDRAWN };
 
@@ -32,19 +31,12 @@ struct shm_offer {
     uint64_t cookie;
 };
 
-/* What all offers of a process have in common. The cookie, read from the sender's memory, shows
- * that the process is still the same one. */
-struct shm_giver {
-    uint64_t cookie;
-    int32_t pid;
-};
-
-/* To be freed with free(). NULL: out of memory. */
-struct shm_giver *shm_offer_giver_create(void);
+/* Prepares the offers of this process. To be called whenever it joins a world, before it has links:
+ * a forked child is another process. */
+void shm_offer_init(void);
 
 /* For the sender. The offer is open for the receiver once the ring's head has passed `position`. */
-void shm_offer_make(struct shm_offer *o, const struct shm_giver *me, uint64_t position,
-                    const void *payload);
+void shm_offer_make(struct shm_offer *o, uint64_t position, const void *payload);
 
 enum shm_offer_state shm_offer_look(const struct shm_offer *o);
 

@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 #include "common/job_file.h"
-#include "common/text/number.h"
 #include "coordinator/server.h"
 
 #include <dirent.h>

@@ -193,7 +193,8 @@ static void test_one_cannot(void **state)
 }
 
 /* Other users can list /dev/shm, and must not know how the next segment will be called: each name
- * ends in a random key. Stores the keys of this process's segments; returns how many there are. */
+ * ends in a key that follows from the job's secret. Stores the keys of this process's segments;
+ * returns how many there are. */
 static int find_keys(const struct job *j, char keys[2][17])
 {
     FILE *maps = fopen("/proc/self/maps", "r");
