@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/text/number.h"
+#include "common/text/utf8.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -28,7 +29,7 @@ static int word_check(const char *word, const char *what, struct fault *why)
     if (strlen(word) > NAME_LIMIT)
         return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' is longer than %d bytes", what, shown,
                          NAME_LIMIT);
-    if (!text_is_utf8(word))
+    if (!utf8_is_valid(word))
         return fault_set(why, ML_ERR_ARGUMENT, "%s must be UTF-8", what);
     for (const char *c = word; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)

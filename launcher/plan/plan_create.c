@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "common/text/number.h"
+#include "common/text/utf8.h"
 #include "launcher/plan/agent_way.h"
 #include "launcher/plan/backend.h"
 #include "launcher/plan/placement.h"
@@ -33,7 +34,7 @@ static int app_set_cwd(struct app *a, const char *cwd, const struct plan *p, str
 {
     if (!cwd)
         return 0;
-    if (!text_is_utf8(cwd))
+    if (!utf8_is_valid(cwd))
         return fault_set(why, ML_ERR_ARGUMENT, "--cwd must be UTF-8");
     if (*cwd != '/' && !*p->cwd)
         return fault_set(
@@ -69,7 +70,7 @@ static int words_check(char *const *argv, struct fault *why)
     char shown[TEXT_SHOWN];
 
     for (int i = 0; argv[i]; i++)
-        if (!text_is_utf8(argv[i]))
+        if (!utf8_is_valid(argv[i]))
             return fault_set(why, ML_ERR_ARGUMENT,
                              i ? "argument %d of %s must be UTF-8"
                                : "the program's name must be UTF-8",
@@ -204,7 +205,7 @@ static int cwd_find(struct plan *p, struct fault *why)
         log_warn("cannot find the path of this directory (%s); without --cwd, ranks start in the "
                  "home directory",
                  strerror(errno));
-    if (pwd && !text_is_utf8(pwd)) {
+    if (pwd && !utf8_is_valid(pwd)) {
         log_warn("the name of this directory is not UTF-8; without --cwd, ranks start in the home "
                  "directory");
         pwd = NULL;
