@@ -299,7 +299,7 @@ static int stall_settle(struct plan *p, char *const *environment, struct fault *
     int64_t s = STALL_S;
 
     if (!value)
-        value = environment_find(p->list->hosts[p->hosts[0]].env, "MLAUNCH_STALL");
+        value = environment_find(plan_host(p, 0)->env, "MLAUNCH_STALL");
     if (!value)
         value = environment_find(environment, "MLAUNCH_STALL");
     if (value && !number_parse(value, 1, STALL_LIMIT_S, &s))
@@ -338,7 +338,7 @@ static int environment_settle(struct plan *p, char *const *environment, struct f
     int rc = stall_settle(p, environment, why);
 
     for (int i = 0; i < p->host_count && !rc; i++)
-        rc = caller_variables_add(&p->list->hosts[p->hosts[i]], environment, why);
+        rc = caller_variables_add(plan_host(p, i), environment, why);
     return rc;
 }
 
