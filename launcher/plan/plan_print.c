@@ -2,6 +2,7 @@
 /* plan_print.c: prints the plan for mlaunch --dry-run. */
 #include "common/text/printable.h"
 #include "launcher/plan/plan.h"
+#include "launcher/text/command_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,25 +11,11 @@
 /* Prints a word as a shell reads it, without characters that could control a terminal. */
 static void print_word(const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_=+./,:@%^";
-    char *copy;
+    char *copy = strdup(word);
 
-    if (*word && !word[strspn(word, plain)]) {
-        fputs(word, stdout);
-        return;
-    }
-    copy = strdup(word);
     if (copy)
         printable_mend(copy, "");
-    putchar('\'');
-    for (const char *at = copy; at && *at; at++) {
-        if (*at == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*at);
-    }
-    putchar('\'');
+    command_words_quote(stdout, copy ? copy : "");
     free(copy);
 }
 
