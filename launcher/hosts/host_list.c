@@ -70,6 +70,16 @@ int host_list_local(struct host_list **out, struct fault *why)
     return rc;
 }
 
+const char *host_list_way(enum host_way way)
+{
+    static const char *const names[] = {[HOST_BY_SSH] = "SSH",
+                                        [HOST_IS_HERE] = "this machine",
+                                        [HOST_BY_SRUN] = "srun",
+                                        [HOST_BY_COMMAND] = "--agent-command"};
+
+    return names[way];
+}
+
 static bool has_wire(const struct host *from, int to)
 {
     return from->rdma && to < from->rdma_count && from->rdma[to][0];

@@ -54,6 +54,9 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why);
 /* Frees the contents of a host that is in no list. */
 void host_list_clear_host(struct host *h);
 
+/* Returns the name of the way, for messages: "SSH", "srun". */
+const char *host_list_way(enum host_way way);
+
 /* ML_ERR_ARGUMENT names the first pair of hosts of which one has no RDMA device towards the
  * other. */
 int host_list_check_wiring(const struct host_list *l, struct fault *why);

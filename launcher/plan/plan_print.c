@@ -86,14 +86,10 @@ static void print_ranks(const struct plan *p, int host)
 
 static void print_host(const struct plan *p, int index)
 {
-    static const char *const ways[] = {[HOST_BY_SSH] = "SSH",
-                                       [HOST_IS_HERE] = "this machine",
-                                       [HOST_BY_SRUN] = "srun",
-                                       [HOST_BY_COMMAND] = "--agent-command"};
     const struct host *h = plan_host(p, index);
 
     printable_print("host %d: %s", index, h->name);
-    printable_print(" (%s", ways[h->way]);
+    printable_print(" (%s", host_list_way(h->way));
     if (h->user)
         printable_print(", user %s", h->user);
     if (h->port)
