@@ -57,10 +57,10 @@ static void print_app(const struct plan *p, int index)
 /* Prints the host's row of the wiring, towards the hosts in use. */
 static void print_wiring(const struct plan *p, const struct host *h)
 {
-    for (int i = 0; h->rdma && i < p->host_count; i++) {
+    for (int i = 0; i < p->host_count; i++) {
         int to = p->hosts[i];
 
-        if (to < h->rdma_count && h->rdma[to][0]) {
+        if (host_list_has_wire(h, to)) {
             printable_print("    RDMA towards %s:", p->list->hosts[to].name);
             print_words("", h->rdma[to]);
         }
