@@ -185,7 +185,7 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     if (rc)
         return rc;
     snprintf(p->backend, sizeof(p->backend), "%s", names[choice]);
-    if (o->backend != BACKEND_AUTO && !p->backend_reason)
+    if (!p->backend_reason)
         log_debug("backend %s: chosen by %s", p->backend,
                   o->backend == BACKEND_UNSET ? "the hostfile" : "--backend");
     return 0;
