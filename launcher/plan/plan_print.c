@@ -116,7 +116,9 @@ static const char *stdin_name(const struct plan *p, char text[32])
 static void print_rdma(const struct plan *p)
 {
     bool is_stated = false;
-    static const char *const kinds[] = {"RC where it is offered, else UC", "RC", "UC"};
+    static const char *const kinds[] = {[RDMA_PAIRS_OFFERED] = "RC where it is offered, else UC",
+                                        [RDMA_PAIRS_RC] = "RC",
+                                        [RDMA_PAIRS_UC] = "UC"};
     char port[16], gid[16], mtu[16];
 
     for (int i = 0; i < p->host_count; i++)
