@@ -15,7 +15,6 @@
 #include "launcher/text/text_file.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

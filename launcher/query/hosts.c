@@ -7,7 +7,6 @@
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
-#include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
