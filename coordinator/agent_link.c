@@ -240,7 +240,6 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
         agent_link_close(l);
         return rc;
     }
-    link_put(l, COORD_AGENT, json_pack("{s:i}", "host", host));
     *out = l;
     return 0;
 }

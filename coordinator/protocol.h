@@ -18,8 +18,7 @@ enum coordinator_frame {
     COORD_LEAVE,     /* JSON {}: ml_finalize */
     COORD_ABORT,     /* JSON {status, why} */
     /* agent → coordinator */
-    COORD_AGENT,  /* JSON {host}: the index of its host */
-    COORD_EXITED, /* JSON {rank, pid, text}: the rank's first process has ended; text says how */
+    COORD_EXITED = 25, /* JSON {rank, pid, text}: the rank's first process has ended; how */
     /* rank → coordinator */
     COORD_FREE,  /* JSON {group}: ml_group_free; the rank uses that group no more */
     COORD_RELAY, /* JSON {group, to, word}: an object for another member of that group */

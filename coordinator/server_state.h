@@ -212,7 +212,6 @@ int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_
                          struct fault *why);
 void liveness_receive_leave(struct server_member *m);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
-int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
 
 /* liveness.c */
