@@ -140,9 +140,9 @@ bool host_name_is_local(const char *name)
     char own[256] = "";
     size_t first_label;
 
-    if (strcasecmp(name, "localhost") == 0 || strcmp(name, "::1") == 0)
+    if (strcasecmp(name, "localhost") == 0)
         return true;
-    if (strncmp(name, "127.", 4) == 0 && address_is_literal(name))
+    if (address_is_loopback(name) && address_is_literal(name))
         return true;
     if (gethostname(own, sizeof(own) - 1) || !*own)
         return false;
