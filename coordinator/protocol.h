@@ -40,6 +40,10 @@ enum coordinator_frame {
 enum { WAITING_AFTER_MS = 500 };
 enum { HANDSHAKE_MS = 10000 /* after which either side gives up a connection */ };
 
+/* How long one attempt to connect may take, and the pause before the next: a system whose queue of
+ * connections is full drops a request in silence, and repeats of it come ever more seldom. */
+enum { CONNECT_MS = 2000, CONNECT_AGAIN_MS = 20 };
+
 enum { COORD_WORLD = 0 /* the group id of the world; groups made by split follow from 1 */ };
 
 #endif
