@@ -21,8 +21,9 @@ enum {
 };
 
 /*
- * connector: create ──HELLO──▶ WAIT_CHALLENGE ──PROOF──▶ DONE acceptor:  create ─────────▶
- * WAIT_HELLO ──CHALLENGE──▶ WAIT_PROOF ─▶ DONE anything unexpected ─▶ OVER, with a REFUSED to send
+ *     connector: create ──HELLO──▶ WAIT_CHALLENGE ──PROOF──▶ DONE
+ *     acceptor:  create ─────────▶ WAIT_HELLO ──CHALLENGE──▶ WAIT_PROOF ─▶ DONE
+ *     anything unexpected ─▶ OVER, with a REFUSED to send
  */
 enum auth_state { WAIT_HELLO, WAIT_CHALLENGE, WAIT_PROOF, DONE, OVER };
 

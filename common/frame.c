@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/frame.h"
 
+#include "common/address.h"
 #include "common/clock.h"
 
 #include <errno.h>
@@ -202,7 +203,7 @@ int frame_send(int fd, uint8_t type, const void *payload, uint32_t size, int64_t
 
             if (rc)
                 return rc;
-        } else if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+        } else if (n < 0 && address_is_dropped(errno)) {
             return fault_set(why, ML_ERR_PEER, "the connection was closed by the other side");
         } else if (n < 0 && errno != EINTR) {
             return fault_os(why, ML_ERR_PEER, errno, "cannot send");
@@ -238,7 +239,7 @@ int frame_recv(int fd, struct frame_reader *r, struct frame *out, int64_t deadli
         n = read(fd, r->buf + r->end, READ_SIZE);
         if (n > 0)
             r->end += (size_t)n;
-        else if (n == 0 || errno == ECONNRESET)
+        else if (n == 0 || address_is_dropped(errno))
             return fault_set(why, ML_ERR_PEER, "the connection was closed by the other side");
         else if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)
             return fault_os(why, ML_ERR_PEER, errno, "cannot receive");

@@ -19,12 +19,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    /* For a connection to be made, as for a rank (client.c); then there are HANDSHAKE_MS. */
-    CONNECT_S = 2,
-    LINK_AGAIN_MS = 20,
-};
-
 struct agent_link {
     struct event_base *base;
     char job[AUTH_JOB + 1]; /* auth.h refuses one that fills it */
@@ -76,7 +70,7 @@ static bool link_is_connected(const struct agent_link *l)
  * requests. */
 static void link_try_again(struct agent_link *l, const char *reason)
 {
-    static const struct timeval pause = {.tv_usec = LINK_AGAIN_MS * 1000};
+    static const struct timeval pause = {.tv_usec = CONNECT_AGAIN_MS * 1000};
     int64_t now = clock_ms();
 
     if (!l->waiting || now > l->deadline_ms || now > l->reach_ms) {
@@ -176,7 +170,7 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
 
 static int stream_connect(struct agent_link *l, struct fault *why)
 {
-    static const struct timeval limit = {.tv_sec = CONNECT_S};
+    static const struct timeval limit = {CONNECT_MS / 1000, CONNECT_MS % 1000 * 1000};
     struct auth_identity me = {.purpose = "agent", .rank = l->host};
     struct address to;
     int fd, rc = address_parse(&to, l->coordinator, why);
@@ -240,7 +234,6 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
         agent_link_close(l);
         return rc;
     }
-    link_put(l, COORD_AGENT, json_pack("{s:i}", "host", host));
     *out = l;
     return 0;
 }

@@ -15,9 +15,10 @@ struct agent_link;
 
 /* Starts to connect to "addr:port" as the agent of host number `host`. Reports that are made before
  * the coordinator has admitted the agent are sent then. If the coordinator closes the connection
- * before (too many strangers connect to it), the agent tries again for timeout_ms. on_lost is
- * called once if the connection cannot be made or is lost; the object stays valid and must still be
- * closed. ML_ERR_ARGUMENT: a malformed address. */
+ * before (too many strangers connect to it), or is silent, the agent tries again for timeout_ms,
+ * but not for longer than HANDSHAKE_MS while it cannot connect at all. on_lost is called once if
+ * the connection cannot be made or is lost; the object stays valid and must still be closed.
+ * ML_ERR_ARGUMENT: a malformed address. */
 int agent_link_open(struct agent_link **out, struct event_base *base, const char *coordinator,
                     const char *job, const uint8_t secret[AUTH_SECRET], int host, int timeout_ms,
                     void (*on_lost)(const char *text, void *arg), void *arg, struct fault *why);

@@ -9,17 +9,10 @@
 #include <jansson.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    READ_SIZE = 16384,
-    /* Of one attempt: a system whose queue of connections is full drops a request in silence, and
-     * repeats of it come ever more seldom. */
-    CONNECT_MS = 2000,
-    CLIENT_AGAIN_MS = 20,
-};
+enum { READ_SIZE = 16384 };
 
 struct client {
     int fd;
@@ -90,7 +83,7 @@ int client_open(struct client **out, const char *coordinator, const char *job,
         /* Pushed out, or not heard, because too many strangers connect to it: tries again. */
         drops += rc == ML_ERR_PEER;
         rc = 0;
-        poll(NULL, 0, CLIENT_AGAIN_MS);
+        poll(NULL, 0, CONNECT_AGAIN_MS);
     }
     if (drops > 0 && clock_left_ms(deadline_ms) == 0)
         fault_set(why, ML_ERR_TIMEOUT,

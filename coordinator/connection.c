@@ -206,26 +206,28 @@ static void connection_admit(struct connection *c)
 {
     struct server *s = c->server;
     const struct auth_identity *id = auth_peer(c->auth);
+    bool is_rank = strcmp(id->purpose, "rank") == 0 && id->rank < s->size;
+    bool is_agent = strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts;
+    bool is_twice = is_agent && s->has_agent[id->rank];
     char text[160];
 
-    if (strcmp(id->purpose, "rank") == 0 && id->rank < s->size) {
-        c->rank = id->rank;
-        c->number = id->generation;
-    } else if (strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts &&
-               !s->has_agent[id->rank]) {
-        c->host = id->rank;
-    } else {
+    if ((!is_rank && !is_agent) || is_twice) {
         snprintf(text, sizeof(text), "this job's coordinator expects no %s %d%s", id->purpose,
-                 id->rank,
-                 strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts ? " twice" : "");
+                 id->rank, is_twice ? " twice" : "");
         connection_refuse(c, text);
         return;
     }
     connection_unlist(c);
-    c->state = id->purpose[0] == 'r' ? CONNECTION_RANK : CONNECTION_AGENT;
-    TAILQ_INSERT_TAIL(&s->known, c, entry);
-    if (c->state == CONNECTION_AGENT)
+    if (is_rank) {
+        c->state = CONNECTION_RANK;
+        c->rank = id->rank;
+        c->number = id->generation;
+    } else {
+        c->state = CONNECTION_AGENT;
+        c->host = id->rank;
         s->has_agent[c->host] = true;
+    }
+    TAILQ_INSERT_TAIL(&s->known, c, entry);
     event_del(c->deadline);
     frame_reader_limit(c->reader, FRAME_LIMIT);
     auth_destroy(c->auth);

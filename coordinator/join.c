@@ -9,7 +9,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void join_refuse(struct connection *c, int code, const char *text)
 {

@@ -177,15 +177,6 @@ void liveness_on_closed(struct connection *c, enum connection_state was)
         on_agent_closed(c);
 }
 
-int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why)
-{
-    json_int_t host;
-
-    if (json_unpack(message, "{s:I}", "host", &host) || host != c->host)
-        return fault_set(why, ML_ERR_REFUSED, "its AGENT is malformed");
-    return 0;
-}
-
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why)
 {
     struct server *s = c->server;

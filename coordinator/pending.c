@@ -65,8 +65,6 @@ int pending_add(struct connection *c, const struct address *from)
 
 void pending_begin(struct connection *c)
 {
-    if (c->has_begun)
-        return;
     TAILQ_REMOVE(&c->source->silent, c, entry);
     TAILQ_INSERT_TAIL(&c->source->begun, c, entry);
     c->has_begun = true;

@@ -18,8 +18,7 @@ enum coordinator_frame {
     COORD_LEAVE,     /* JSON {}: ml_finalize */
     COORD_ABORT,     /* JSON {status, why} */
     /* agent → coordinator */
-    COORD_AGENT,  /* JSON {host}: the index of its host */
-    COORD_EXITED, /* JSON {rank, pid, text}: the rank's first process has ended; text says how */
+    COORD_EXITED = 25, /* JSON {rank, pid, text}: the rank's first process has ended; how */
     /* rank → coordinator */
     COORD_FREE,  /* JSON {group}: ml_group_free; the rank uses that group no more */
     COORD_RELAY, /* JSON {group, to, word}: an object for another member of that group */
@@ -40,6 +39,10 @@ enum coordinator_frame {
  * within a second. */
 enum { WAITING_AFTER_MS = 500 };
 enum { HANDSHAKE_MS = 10000 /* after which either side gives up a connection */ };
+
+/* How long one attempt to connect may take, and the pause before the next: a system whose queue of
+ * connections is full drops a request in silence, and repeats of it come ever more seldom. */
+enum { CONNECT_MS = 2000, CONNECT_AGAIN_MS = 20 };
 
 enum { COORD_WORLD = 0 /* the group id of the world; groups made by split follow from 1 */ };
 

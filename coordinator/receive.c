@@ -74,9 +74,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
             return fault_set(why, ML_ERR_REFUSED, "message %u is not a JSON object", f->type);
         }
     }
-    if (c->state == CONNECTION_AGENT && f->type == COORD_AGENT)
-        rc = liveness_receive_agent(c, message, why);
-    else if (c->state == CONNECTION_AGENT && f->type == COORD_EXITED)
+    if (c->state == CONNECTION_AGENT && f->type == COORD_EXITED)
         rc = liveness_receive_exited(c, message, why);
     else if (c->state == CONNECTION_AGENT)
         rc = fault_set(why, ML_ERR_REFUSED, "message %u does not come from agents", f->type);

@@ -186,7 +186,7 @@ void connection_free_all(struct connection_list *list);
 /* pending.c: the connections in HANDSHAKE or LINGER. */
 int pending_most(const struct server *s);                          /* how many there may be */
 int pending_add(struct connection *c, const struct address *from); /* ML_ERR_MEMORY */
-void pending_begin(struct connection *c); /* it has sent a HELLO of this job */
+void pending_begin(struct connection *c); /* it has sent its HELLO of this job, the only one */
 void pending_remove(struct connection *c);
 struct connection *pending_first_out(const struct server *s); /* whom to push out; NULL: nobody */
 
@@ -212,7 +212,6 @@ int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_
                          struct fault *why);
 void liveness_receive_leave(struct server_member *m);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
-int liveness_receive_agent(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
 
 /* liveness.c */

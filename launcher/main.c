@@ -31,7 +31,7 @@ static int plan_run(const struct plan *p)
     if (!p->dry_run)
         return job_run(p);
     plan_print(p);
-    return output_flush();
+    return 0;
 }
 
 static int options_run(const struct options *o)
@@ -92,18 +92,20 @@ static int bench_main(int argc, char **argv)
     return status;
 }
 
-/* A closed stdout would become the next file opened, and the output would vanish there. Writing to
- * a directory fails, as it would have. */
-static void stdout_hold(void)
+/* No file or socket of mlaunch's may get the number of a standard descriptor that the caller has
+ * closed. Writing to a directory fails, as writing to the closed stdout would have. */
+static void standard_descriptors_open(void)
 {
-    int fd;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int opened = fd;
 
-    if (fcntl(STDOUT_FILENO, F_GETFD) >= 0)
-        return;
-    fd = open("/", O_RDONLY | O_DIRECTORY);
-    if (fd >= 0 && fd != STDOUT_FILENO) { /* stdin is closed, too */
-        dup2(fd, STDOUT_FILENO);
-        close(fd);
+        if (fcntl(fd, F_GETFD) < 0)
+            opened =
+                fd == STDOUT_FILENO ? open("/", O_RDONLY | O_DIRECTORY) : open("/dev/null", O_RDWR);
+        if (opened >= 0 && opened != fd) { /* there is no /dev/null */
+            dup2(opened, fd);
+            close(opened);
+        }
     }
 }
 
@@ -113,7 +115,7 @@ int main(int argc, char **argv)
     const struct subcommand *command = subcommand_find(word);
     int status;
 
-    stdout_hold();
+    standard_descriptors_open();
     signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would hide the status of children */
     log_open("mlaunch", LOG_WARN);
     if (command)

@@ -26,10 +26,10 @@ static int gids_fit(const struct rail_fit *mine, const struct rail_end *other, s
     struct gid_list ours = {p->gids, p->gid_count, mine->gid_index};
     struct gid_list theirs = {other->gids, other->gid_count, other->gid_index};
     int at, peer_at;
-    bool found = mine->is_low ? gid_choose(ours, theirs, &at, &peer_at)
-                              : gid_choose(theirs, ours, &peer_at, &at);
+    int score = mine->is_low ? gid_choose(ours, theirs, &at, &peer_at)
+                             : gid_choose(theirs, ours, &peer_at, &at);
 
-    if (found) {
+    if (score > 0) {
         *gid = p->gids[at];
         *peer_gid = other->gids[peer_at];
         return 0;

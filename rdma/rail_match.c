@@ -5,10 +5,13 @@
 
 static int ends_score(const struct rail_end *low, const struct rail_end *high)
 {
+    int low_at, high_at;
+
     if (low->link_layer != high->link_layer)
         return 0;
-    return gid_score((struct gid_list){low->gids, low->gid_count, low->gid_index},
-                     (struct gid_list){high->gids, high->gid_count, high->gid_index});
+    return gid_choose((struct gid_list){low->gids, low->gid_count, low->gid_index},
+                      (struct gid_list){high->gids, high->gid_count, high->gid_index}, &low_at,
+                      &high_at);
 }
 
 void rail_match(const struct rail_end *low, const struct rail_end *high, int count,

@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch_script.h"
 #include "launcher/process/program_path.h"
+#include "launcher/text/command_words.h"
 #include "launcher/text/text_file.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Writes a word as a POSIX shell reads it. */
-static void word_write(FILE *to, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_=+./,:@%^";
-
-    if (*word && !word[strspn(word, plain)]) {
-        fputs(word, to);
-        return;
-    }
-    fputc('\'', to);
-    for (; *word; word++) {
-        if (*word == '\'')
-            fputs("'\\''", to);
-        else
-            fputc(*word, to);
-    }
-    fputc('\'', to);
-}
 
 /* Some batch systems look for their options in the whole file, quoted text included. */
 static int words_check(char *const *words, struct fault *why)
@@ -210,11 +191,11 @@ int batch_script_make(char **out, const struct batch_options *b, struct fault *w
             "\n%s# exec: the batch system's signals are for mlaunch, and its status is the "
             "job's.\nexec ",
             systems[b->system].cd);
-    word_write(to, self);
+    command_words_quote(to, self);
     fputs(" run", to);
     for (size_t i = 0; i < b->words.count; i++) {
         fputc(' ', to);
-        word_write(to, b->words.items[i]);
+        command_words_quote(to, b->words.items[i]);
     }
     fputc('\n', to);
     free(self);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_main.c: mlaunch-bench, the program that `mlaunch bench` runs. Rank 0 prints. */
 #include "launcher/bench/bench_report.h"
+#include "launcher/bench/measure.h"
 #include "launcher/bench/plot.h"
 #include "launcher/bench/tune.h"
 
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
     if (!rc) {
         rc = ml_init(&world);
         if (rc)
-            fault_set(&why, rc, "%s", ml_error());
+            measure_call_failed(&why, rc);
     }
     if (!rc)
         rc = bench_run(&o, world, &errors, &why);

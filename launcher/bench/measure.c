@@ -14,7 +14,7 @@ enum {
     ITERATIONS_MOST = 2000,
 };
 
-static int call_failed(struct fault *why, int rc)
+int measure_call_failed(struct fault *why, int rc)
 {
     return fault_set(why, rc, "%s", ml_error());
 }
@@ -29,7 +29,7 @@ static int iteration_run(struct bench_case *c, double *us, struct fault *why)
     if (!rc)
         rc = bench_case_run(c);
     *us = (double)(clock_ns() - begin) / 1000;
-    return rc ? call_failed(why, rc) : 0;
+    return rc ? measure_call_failed(why, rc) : 0;
 }
 
 /* Chooses as many iterations as fit in the budget, by the time of the last warm-up. All ranks
@@ -44,7 +44,7 @@ static int iterations_choose(struct bench_case *c, int *iterations, struct fault
     if (!rc) {
         rc = ml_all_reduce(c->world, &us, &most_us, 1, ML_FLOAT64, ML_MAX);
         if (rc)
-            call_failed(why, rc);
+            measure_call_failed(why, rc);
     }
     *iterations =
         most_us * ITERATIONS_MOST < BUDGET_US ? ITERATIONS_MOST : (int)(BUDGET_US / most_us);
@@ -82,7 +82,7 @@ static int iterations_time(struct bench_case *c, struct bench_result *r, struct 
     if (!rc) {
         rc = ml_all_reduce(c->world, mine, r->us, (size_t)r->iterations, ML_FLOAT64, ML_MAX);
         if (rc)
-            call_failed(why, rc);
+            measure_call_failed(why, rc);
     }
     free(mine);
     return rc;
@@ -149,7 +149,7 @@ static int result_check(struct bench_case *c, struct bench_result *r, struct fau
         rc = pattern_check(c, &mine);
     if (!rc && c->options->check)
         rc = ml_all_reduce(c->world, &mine, &r->errors, 1, ML_UINT64, ML_SUM);
-    return rc ? call_failed(why, rc) : 0;
+    return rc ? measure_call_failed(why, rc) : 0;
 }
 
 int measure_size(struct bench_result *out, const struct bench_options *o, ml_group *world,

@@ -53,11 +53,6 @@ struct tuning {
     double (*us)[COLUMNS]; /* medians, per size */
 };
 
-static int call_failed(struct fault *why, int rc)
-{
-    return fault_set(why, rc, "%s", ml_error());
-}
-
 static int algorithm_set(const struct tuning *t, int column, struct fault *why)
 {
     char text[64];
@@ -97,12 +92,12 @@ static int column_measure(struct tuning *t, int column, struct fault *why)
         return rc;
     rc = ml_init(&world);
     if (rc)
-        return call_failed(why, rc);
+        return measure_call_failed(why, rc);
     rc = sizes_measure(t, column, world, why);
     if (!rc) {
         rc = ml_finalize();
         if (rc)
-            call_failed(why, rc);
+            measure_call_failed(why, rc);
     }
     return rc;
 }

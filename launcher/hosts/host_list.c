@@ -70,16 +70,26 @@ int host_list_local(struct host_list **out, struct fault *why)
     return rc;
 }
 
-static bool has_wire(const struct host *from, int to)
+const char *host_list_way(enum host_way way)
 {
-    return from->rdma && to < from->rdma_count && from->rdma[to][0];
+    static const char *const names[] = {[HOST_BY_SSH] = "SSH",
+                                        [HOST_IS_HERE] = "this machine",
+                                        [HOST_BY_SRUN] = "srun",
+                                        [HOST_BY_COMMAND] = "--agent-command"};
+
+    return names[way];
+}
+
+bool host_list_has_wire(const struct host *from, int to)
+{
+    return from->rdma && to < from->rdma_count && from->rdma[to] && from->rdma[to][0];
 }
 
 int host_list_check_wiring(const struct host_list *l, struct fault *why)
 {
     for (int i = 0; i < l->count; i++)
         for (int j = 0; j < l->count; j++)
-            if (i != j && !has_wire(&l->hosts[i], j))
+            if (i != j && !host_list_has_wire(&l->hosts[i], j))
                 return fault_set(why, ML_ERR_ARGUMENT,
                                  "%s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
                                  l->source, i, l->hosts[i].name, j, l->hosts[j].name);

@@ -54,6 +54,12 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why);
 /* Frees the contents of a host that is in no list. */
 void host_list_clear_host(struct host *h);
 
+/* Returns the name of the way, for messages: "SSH", "srun". */
+const char *host_list_way(enum host_way way);
+
+/* True if the host states an RDMA device towards host `to` of its list. */
+bool host_list_has_wire(const struct host *from, int to);
+
 /* ML_ERR_ARGUMENT names the first pair of hosts of which one has no RDMA device towards the
  * other. */
 int host_list_check_wiring(const struct host_list *l, struct fault *why);

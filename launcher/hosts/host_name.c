@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/text/number.h"
+#include "common/text/utf8.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -28,7 +29,7 @@ static int word_check(const char *word, const char *what, struct fault *why)
     if (strlen(word) > NAME_LIMIT)
         return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' is longer than %d bytes", what, shown,
                          NAME_LIMIT);
-    if (!text_is_utf8(word))
+    if (!utf8_is_valid(word))
         return fault_set(why, ML_ERR_ARGUMENT, "%s must be UTF-8", what);
     for (const char *c = word; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)
@@ -139,9 +140,9 @@ bool host_name_is_local(const char *name)
     char own[256] = "";
     size_t first_label;
 
-    if (strcasecmp(name, "localhost") == 0 || strcmp(name, "::1") == 0)
+    if (strcasecmp(name, "localhost") == 0)
         return true;
-    if (strncmp(name, "127.", 4) == 0 && address_is_literal(name))
+    if (address_is_loopback(name) && address_is_literal(name))
         return true;
     if (gethostname(own, sizeof(own) - 1) || !*own)
         return false;

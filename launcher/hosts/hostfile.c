@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/hostfile.h"
-#include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "launcher/hosts/host_member.h"
 #include "launcher/hosts/host_name.h"
 #include "launcher/hosts/hostfile.h"
-#include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

@@ -5,7 +5,6 @@
 #include "launcher/hosts/host_list_finish.h"
 #include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/hostfile.h"
-#include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
 #include <stdlib.h>

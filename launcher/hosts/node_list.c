@@ -5,7 +5,6 @@
 #include "launcher/hosts/host_list.h"
 #include "launcher/text/text_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,7 +28,7 @@ static void member_open(struct attempt *a, int host)
     int rc;
 
     m->attempt = a;
-    m->host = &a->plan->list->hosts[a->plan->hosts[host]];
+    m->host = plan_host(a->plan, host);
     m->status = STATUS_OURS;
     rc = agent_channel_open(&m->channel, a->config.base, host, m->host, a->config.channel, &events,
                             &why);

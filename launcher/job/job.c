@@ -16,7 +16,6 @@
 #include "launcher/stdio/output.h"
 
 #include <event2/event.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -45,17 +44,6 @@ struct job {
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */
 };
-
-/* If the caller has closed descriptors 0, 1 or 2, no socket of mlaunch's may get their number. */
-static void standard_descriptors_open(void)
-{
-    int fd = open("/dev/null", O_RDWR);
-
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = open("/dev/null", O_RDWR);
-    if (fd > STDERR_FILENO)
-        close(fd);
-}
 
 /* The most that a host needs: the channel, its bell, its thread's wake-up and SSH's socket; while
  * connecting also those of ssh-agent, a proxy and the file to be copied. */
@@ -323,7 +311,6 @@ int job_run(const struct plan *p)
     struct fault why;
     int status;
 
-    standard_descriptors_open();
     descriptor_limit_raise(p);
     frame_stream_keep_memory();
     if (job_open(&j, &why)) {

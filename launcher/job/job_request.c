@@ -10,15 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct host *host_of(const struct plan *p, int host)
-{
-    return &p->list->hosts[p->hosts[host]];
-}
-
 /* Where other ranks reach a host: the address in the hostfile, or else where SSH reached it. */
 static const char *address_of(const struct plan *p, int host, const char *const *addresses)
 {
-    const struct host *h = host_of(p, host);
+    const struct host *h = plan_host(p, host);
 
     return h->ips && h->ips[0] ? h->ips[0] : addresses[host];
 }
@@ -65,7 +60,7 @@ static json_t *peers_json(const struct plan *p, int host, const char *const *add
  * decides; a loopback address only means that a tunnel was used. */
 static const char *bind_address(const struct plan *p, int host, const char *const *addresses)
 {
-    const struct host *h = host_of(p, host);
+    const struct host *h = plan_host(p, host);
     const char *address = address_of(p, host, addresses);
 
     if (h->ips && h->ips[0])
@@ -117,7 +112,7 @@ static json_t *host_names_json(const struct plan *p)
     json_t *array = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        text_append(array, host_of(p, i)->name);
+        text_append(array, plan_host(p, i)->name);
     return array;
 }
 
@@ -174,7 +169,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
     static const char *const bind_names[] = {"none", "core", "numa"};
-    const struct host *h = host_of(p, host);
+    const struct host *h = plan_host(p, host);
     json_t *root, *more;
 
     root = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job",

@@ -249,7 +249,8 @@ static const struct option_choice backends[] = {
     {"auto", BACKEND_AUTO},  {"tcp", BACKEND_TCP}, {"ring", BACKEND_TCP},  {"rdma", BACKEND_RDMA},
     {"jaccl", BACKEND_RDMA}, {"shm", BACKEND_SHM}, {"none", BACKEND_NONE}, {NULL, 0}};
 static const struct option_choice locals[] = {{"shm", LOCAL_SHM}, {"net", LOCAL_NET}, {NULL, 0}};
-static const struct option_choice queue_pairs[] = {{"auto", 0}, {"rc", 1}, {"uc", 2}, {NULL, 0}};
+static const struct option_choice queue_pairs[] = {
+    {"auto", RDMA_PAIRS_OFFERED}, {"rc", RDMA_PAIRS_RC}, {"uc", RDMA_PAIRS_UC}, {NULL, 0}};
 static const struct option_choice failures[] = {
     {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
 static const struct option_choice maps[] = {

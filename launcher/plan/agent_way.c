@@ -7,7 +7,6 @@
 #include "launcher/text/environment.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 static int command_settle(struct plan *p, const struct options *o, struct fault *why)
 {

@@ -78,11 +78,6 @@ static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault
     return string_copy(&p->backend_reason, reason, why);
 }
 
-static bool has_device(const struct host *h, int to)
-{
-    return h->rdma && to < h->rdma_count && h->rdma[to] && h->rdma[to][0];
-}
-
 /* With --local net the ranks of one host connect through its first device. */
 static int rdma_local_check(const struct plan *p, struct fault *why)
 {
@@ -91,7 +86,7 @@ static int rdma_local_check(const struct plan *p, struct fault *why)
         bool found = false;
 
         for (int j = 0; j < p->list->count && !found; j++)
-            found = has_device(h, j);
+            found = host_list_has_wire(h, j);
         if (!found)
             return fault_set(why, ML_ERR_ARGUMENT,
                              "backend rdma with --local net: %s names no RDMA device of host %s",
@@ -120,7 +115,7 @@ static int rdma_check(const struct plan *p, struct fault *why)
         return 0; /* without a stated wiring, it is found when the hosts are reached */
     for (int i = 0; i < p->host_count; i++)
         for (int j = 0; j < p->host_count; j++)
-            if (i != j && !has_device(plan_host(p, i), p->hosts[j]))
+            if (i != j && !host_list_has_wire(plan_host(p, i), p->hosts[j]))
                 return fault_set(
                     why, ML_ERR_ARGUMENT,
                     "backend rdma: %s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
@@ -190,7 +185,7 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     if (rc)
         return rc;
     snprintf(p->backend, sizeof(p->backend), "%s", names[choice]);
-    if (o->backend != BACKEND_AUTO && !p->backend_reason)
+    if (!p->backend_reason)
         log_debug("backend %s: chosen by %s", p->backend,
                   o->backend == BACKEND_UNSET ? "the hostfile" : "--backend");
     return 0;

@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "common/text/number.h"
+#include "common/text/utf8.h"
 #include "launcher/plan/agent_way.h"
 #include "launcher/plan/backend.h"
 #include "launcher/plan/placement.h"
@@ -14,7 +15,6 @@
 #include "launcher/text/text_file.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ static int app_set_cwd(struct app *a, const char *cwd, const struct plan *p, str
 {
     if (!cwd)
         return 0;
-    if (!text_is_utf8(cwd))
+    if (!utf8_is_valid(cwd))
         return fault_set(why, ML_ERR_ARGUMENT, "--cwd must be UTF-8");
     if (*cwd != '/' && !*p->cwd)
         return fault_set(
@@ -69,7 +69,7 @@ static int words_check(char *const *argv, struct fault *why)
     char shown[TEXT_SHOWN];
 
     for (int i = 0; argv[i]; i++)
-        if (!text_is_utf8(argv[i]))
+        if (!utf8_is_valid(argv[i]))
             return fault_set(why, ML_ERR_ARGUMENT,
                              i ? "argument %d of %s must be UTF-8"
                                : "the program's name must be UTF-8",
@@ -204,7 +204,7 @@ static int cwd_find(struct plan *p, struct fault *why)
         log_warn("cannot find the path of this directory (%s); without --cwd, ranks start in the "
                  "home directory",
                  strerror(errno));
-    if (pwd && !text_is_utf8(pwd)) {
+    if (pwd && !utf8_is_valid(pwd)) {
         log_warn("the name of this directory is not UTF-8; without --cwd, ranks start in the home "
                  "directory");
         pwd = NULL;
@@ -298,7 +298,7 @@ static int stall_settle(struct plan *p, char *const *environment, struct fault *
     int64_t s = STALL_S;
 
     if (!value)
-        value = environment_find(p->list->hosts[p->hosts[0]].env, "MLAUNCH_STALL");
+        value = environment_find(plan_host(p, 0)->env, "MLAUNCH_STALL");
     if (!value)
         value = environment_find(environment, "MLAUNCH_STALL");
     if (value && !number_parse(value, 1, STALL_LIMIT_S, &s))
@@ -337,7 +337,7 @@ static int environment_settle(struct plan *p, char *const *environment, struct f
     int rc = stall_settle(p, environment, why);
 
     for (int i = 0; i < p->host_count && !rc; i++)
-        rc = caller_variables_add(&p->list->hosts[p->hosts[i]], environment, why);
+        rc = caller_variables_add(plan_host(p, i), environment, why);
     return rc;
 }
 

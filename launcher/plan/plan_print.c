@@ -2,6 +2,7 @@
 /* plan_print.c: prints the plan for mlaunch --dry-run. */
 #include "common/text/printable.h"
 #include "launcher/plan/plan.h"
+#include "launcher/text/command_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,25 +11,11 @@
 /* Prints a word as a shell reads it, without characters that could control a terminal. */
 static void print_word(const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_=+./,:@%^";
-    char *copy;
+    char *copy = strdup(word);
 
-    if (*word && !word[strspn(word, plain)]) {
-        fputs(word, stdout);
-        return;
-    }
-    copy = strdup(word);
     if (copy)
         printable_mend(copy, "");
-    putchar('\'');
-    for (const char *at = copy; at && *at; at++) {
-        if (*at == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*at);
-    }
-    putchar('\'');
+    command_words_quote(stdout, copy ? copy : "");
     free(copy);
 }
 
@@ -70,10 +57,10 @@ static void print_app(const struct plan *p, int index)
 /* Prints the host's row of the wiring, towards the hosts in use. */
 static void print_wiring(const struct plan *p, const struct host *h)
 {
-    for (int i = 0; h->rdma && i < p->host_count; i++) {
+    for (int i = 0; i < p->host_count; i++) {
         int to = p->hosts[i];
 
-        if (to < h->rdma_count && h->rdma[to][0]) {
+        if (host_list_has_wire(h, to)) {
             printable_print("    RDMA towards %s:", p->list->hosts[to].name);
             print_words("", h->rdma[to]);
         }
@@ -99,14 +86,10 @@ static void print_ranks(const struct plan *p, int host)
 
 static void print_host(const struct plan *p, int index)
 {
-    static const char *const ways[] = {[HOST_BY_SSH] = "SSH",
-                                       [HOST_IS_HERE] = "this machine",
-                                       [HOST_BY_SRUN] = "srun",
-                                       [HOST_BY_COMMAND] = "--agent-command"};
     const struct host *h = plan_host(p, index);
 
     printable_print("host %d: %s", index, h->name);
-    printable_print(" (%s", ways[h->way]);
+    printable_print(" (%s", host_list_way(h->way));
     if (h->user)
         printable_print(", user %s", h->user);
     if (h->port)
@@ -133,7 +116,9 @@ static const char *stdin_name(const struct plan *p, char text[32])
 static void print_rdma(const struct plan *p)
 {
     bool is_stated = false;
-    static const char *const kinds[] = {"RC where it is offered, else UC", "RC", "UC"};
+    static const char *const kinds[] = {[RDMA_PAIRS_OFFERED] = "RC where it is offered, else UC",
+                                        [RDMA_PAIRS_RC] = "RC",
+                                        [RDMA_PAIRS_UC] = "UC"};
     char port[16], gid[16], mtu[16];
 
     for (int i = 0; i < p->host_count; i++)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/plan/wiring_stated.h"
 
-static const struct host *host_of(const struct plan *p, int host)
-{
-    return &p->list->hosts[p->hosts[host]];
-}
-
 static const char *first_device(const struct host *h)
 {
     for (int i = 0; h->rdma && i < h->rdma_count; i++)
@@ -36,7 +31,7 @@ static json_t *name_list(char *const *names)
 
 static json_t *host_row(const struct plan *p, int host)
 {
-    const struct host *h = host_of(p, host);
+    const struct host *h = plan_host(p, host);
     json_t *row = json_array();
 
     for (int i = 0; i < p->host_count; i++) {
@@ -58,7 +53,7 @@ json_t *wiring_stated(const struct plan *p)
     json_t *matrix;
 
     for (int i = 0; i < p->host_count && !p->rdma_device; i++) {
-        if (!host_of(p, i)->rdma)
+        if (!plan_host(p, i)->rdma)
             return NULL;
     }
     matrix = json_array();

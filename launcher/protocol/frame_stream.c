@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/protocol/frame_stream.h"
 
+#include "common/address.h"
+
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -47,7 +49,7 @@ void frame_stream_fail(struct frame_stream *s, const char *why)
 /* The reason for the end; NULL: the peer is gone. */
 static const char *error_words(int err)
 {
-    return err == EPIPE || err == ECONNRESET ? NULL : strerror(err);
+    return address_is_dropped(err) ? NULL : strerror(err);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)

@@ -7,7 +7,6 @@
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
 #include "launcher/query/query_command.h"
-#include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
 
@@ -37,10 +36,6 @@ static const char *addresses_cell(char text[CELL], char *const *list)
 static void hosts_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "SLOTS", "ADDRESSES", NULL};
-    static const char *const ways[] = {[HOST_BY_SSH] = "SSH",
-                                       [HOST_IS_HERE] = "this machine",
-                                       [HOST_BY_SRUN] = "srun",
-                                       [HOST_BY_COMMAND] = "--agent-command"};
     struct text_table *t = text_table_create(head, "lrl");
 
     for (int i = 0; i < h->c.hosts->count && t; i++) {
@@ -54,7 +49,8 @@ static void hosts_print(const struct hosts *h)
     if (t)
         text_table_print(t);
     for (int i = 0; i < h->c.hosts->count; i++)
-        log_info("host %s: by %s", h->c.hosts->hosts[i].name, ways[h->c.hosts->hosts[i].way]);
+        log_info("host %s: by %s", h->c.hosts->hosts[i].name,
+                 host_list_way(h->c.hosts->hosts[i].way));
     text_table_destroy(t);
 }
 

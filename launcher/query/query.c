@@ -182,8 +182,8 @@ static bool round_next(struct query_run *q)
     return true;
 }
 
-static int hosts_ask(struct query_run *q, const struct host_list *hosts,
-                     const struct channel_config *config)
+static void hosts_ask(struct query_run *q, const struct host_list *hosts,
+                      const struct channel_config *config)
 {
     const struct agent_channel_events events = {on_frame, on_end, q};
     struct fault why;
@@ -199,7 +199,6 @@ static int hosts_ask(struct query_run *q, const struct host_list *hosts,
             event_base_loop(q->base, EVLOOP_ONCE);
     } while (round_next(q));
     event_base_loop(q->base, EVLOOP_NONBLOCK); /* sends the last BYE */
-    return 0;
 }
 
 static void query_close(struct query_run *q)
@@ -231,7 +230,7 @@ int query_run(struct query_answer **out, const struct host_list *hosts,
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         free(q.answers);
     } else {
-        rc = hosts_ask(&q, hosts, config);
+        hosts_ask(&q, hosts, config);
         *out = q.answers;
     }
     query_close(&q);

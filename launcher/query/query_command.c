@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
+#include "common/text/utf8.h"
 #include "launcher/options/option_help.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options_load.h"
@@ -123,7 +124,7 @@ static int job_word_read(struct command_reader *r, struct fault *why)
     if (r->c->job_word == JOB_WORD_NONE || *r->c->job || !*word)
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unexpected argument '%s'", r->c->name,
                          text_show(shown, word));
-    if (!text_is_utf8(word))
+    if (!utf8_is_valid(word))
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: a job id must be UTF-8 text",
                          r->c->name);
     r->c->job = word;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* command_words.h: splits a command that is the value of one option into words. */
+/* command_words.h: splits a command that is the value of one option into words; quotes words. */
 #ifndef LAUNCHER_TEXT_COMMAND_WORDS_H
 #define LAUNCHER_TEXT_COMMAND_WORDS_H
 
 #include "launcher/text/string_list.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Splits at blanks, as a shell that expands nothing: '…' keeps everything, "…" everything but \"
  * and \\, and \x is x. ML_ERR_ARGUMENT: there is no word, a quote is open, or there is a control
@@ -18,5 +19,8 @@ bool command_words_name_host(char *const *words);
 /* Appends the words with the name of the host in place of each "{host}". ML_ERR_MEMORY. */
 int command_words_for(struct string_list *out, char *const *words, const char *host,
                       struct fault *why);
+
+/* Writes a word as a POSIX shell reads it: in '…' where that is needed. */
+void command_words_quote(FILE *to, const char *word);
 
 #endif

@@ -2,6 +2,7 @@
 #include "launcher/text/environment.h"
 
 #include "common/log.h"
+#include "common/text/utf8.h"
 #include "launcher/text/text_file.h"
 
 #include <fnmatch.h>
@@ -27,7 +28,7 @@ static bool name_is_identity(const char *name, size_t length)
 /* Values are bytes to the kernel, but go to the agents as JSON, which is UTF-8. */
 static int value_check(const char *assignment, struct fault *why)
 {
-    if (text_is_utf8(assignment))
+    if (utf8_is_valid(assignment))
         return 0;
     return fault_set(why, ML_ERR_ARGUMENT, "%.*s must be UTF-8", (int)strcspn(assignment, "="),
                      assignment);
@@ -86,7 +87,7 @@ static int matching_add(struct string_list *l, const char *glob, char *const *ca
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
         if (fnmatch(glob, name, 0) == 0 && name_check(name, length, NULL) == 0) {
             found = true;
-            if (text_is_utf8(*caller))
+            if (utf8_is_valid(*caller))
                 rc = string_list_add(l, *caller, why);
             else
                 log_warn("-x %s: %s is not UTF-8; the ranks will not get it", glob, name);

@@ -117,45 +117,6 @@ static bool char_continues(char c)
     return ((unsigned char)c & 0xc0) == 0x80; /* of a character in UTF-8 */
 }
 
-/* Returns how many bytes a character that begins with `c` has, and the bits of `c` that belong to
- * it; 0: no character begins so. */
-static int char_size(unsigned char c, unsigned *bits)
-{
-    static const struct {
-        unsigned char mask, lead;
-    } leads[] = {{0x80, 0}, {0xe0, 0xc0}, {0xf0, 0xe0}, {0xf8, 0xf0}};
-
-    for (int i = 0; i < 4; i++) {
-        if ((c & leads[i].mask) == leads[i].lead) {
-            *bits = c & ~leads[i].mask & 0xffu;
-            return i + 1;
-        }
-    }
-    return 0;
-}
-
-bool text_is_utf8(const char *text)
-{
-    /* The smallest character of each length: overlong forms are refused. */
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned code;
-
-    while (*text) {
-        int size = char_size((unsigned char)*text++, &code);
-
-        if (size == 0)
-            return false;
-        for (int i = 1; i < size; i++) {
-            if (!char_continues(*text))
-                return false;
-            code = code << 6 | ((unsigned char)*text++ & 0x3fu);
-        }
-        if (code < least[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-            return false;
-    }
-    return true;
-}
-
 const char *text_show(char out[TEXT_SHOWN], const char *text)
 {
     size_t n = 0;

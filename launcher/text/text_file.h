@@ -26,9 +26,6 @@ char *text_line(char **text);
 char *text_trim(char *text);
 bool text_is_blank(char c); /* space or tab */
 
-/* True if the text can be a JSON string, as everything sent to an agent must be. */
-bool text_is_utf8(const char *text);
-
 /* Copies the text for a message: control characters become '?', and a long text is cut with "...".
  * Returns `out`. */
 const char *text_show(char out[TEXT_SHOWN], const char *text);

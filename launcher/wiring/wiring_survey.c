@@ -204,8 +204,7 @@ const struct wiring_host *wiring_survey_host(const struct wiring_survey *s, int 
     return &s->facts.hosts[host];
 }
 
-/* --- conclusion --------------------------------------------------------------------------------
- */
+/* --- conclusion ------------------------------------------------------------------------------- */
 
 json_t *wiring_survey_wiring(const struct wiring_survey *s)
 {

@@ -4,6 +4,7 @@
  * whether those that a hostfile names can be used; with --wires, which ports of other hosts they
  * reach.
  */
+#include "common/text/number.h"
 #include "rdma/probe/describe.h"
 #include "rdma/probe/probe_check.h"
 #include "rdma/probe/probe_trial.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEADLINE_MS = 5000, DEVICES_MOST = 256 };
+enum { DEADLINE_MS = 5000, DEVICES_MOST = 256, NUMBER_MOST = 65535 };
 
 static json_t *device_look(const char *name)
 {
@@ -70,12 +71,11 @@ static int devices_find(struct probe_child *children, int count)
     return count;
 }
 
-static int number_parse(const char *text)
+static int number_read(const char *text)
 {
-    char *end;
-    long value = strtol(text, &end, 10);
+    int64_t value;
 
-    if (!*text || *end || value < 0 || value > 65535) {
+    if (!number_parse(text, 0, NUMBER_MOST, &value)) {
         fprintf(stderr, "mlaunch-probe: '%s' is not a number\n", text);
         exit(2);
     }
@@ -110,10 +110,10 @@ static bool options_read(struct probe_choice *c, int argc, char **argv)
             c->is_trial = true;
             break;
         case 'p':
-            c->port = number_parse(optarg);
+            c->port = number_read(optarg);
             break;
         case 'g':
-            c->gid_index = number_parse(optarg);
+            c->gid_index = number_read(optarg);
             break;
         case 'h':
             usage(stdout);

@@ -6,8 +6,6 @@
 #include "rdma/verbs/device.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

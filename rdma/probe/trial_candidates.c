@@ -23,7 +23,7 @@ static bool is_same_fabric(const struct trial_port *a, const struct trial_port *
     return a->gid_count > 0 && b->gid_count > 0 && memcmp(a->gids[0].raw, b->gids[0].raw, 8) == 0;
 }
 
-/* As gid_score(). *x and *y become the GIDs to use; both hosts find the same. */
+/* As gid_choose(). *x and *y become the GIDs to use; both hosts find the same. */
 static int ports_score(const struct trial_question *q, const struct trial_port *a,
                        const struct trial_port *b, struct gid *x, struct gid *y)
 {
@@ -36,13 +36,10 @@ static int ports_score(const struct trial_question *q, const struct trial_port *
         return 0;
     if (!a->is_ethernet)
         return is_same_fabric(a, b) ? GID_SHARED : 0;
-    score = is_low ? gid_score(mine, theirs) : gid_score(theirs, mine);
+    score =
+        is_low ? gid_choose(mine, theirs, &at, &peer_at) : gid_choose(theirs, mine, &peer_at, &at);
     if (score == 0)
         return 0;
-    if (is_low)
-        gid_choose(mine, theirs, &at, &peer_at);
-    else
-        gid_choose(theirs, mine, &peer_at, &at);
     *x = a->gids[at];
     *y = b->gids[peer_at];
     return score;

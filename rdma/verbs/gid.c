@@ -71,7 +71,7 @@ static int gids_score(const struct gid *a, const struct gid *b)
     return 3;
 }
 
-static int gids_best(struct gid_list low, struct gid_list high, int *low_at, int *high_at)
+int gid_choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at)
 {
     int best = 0;
 
@@ -92,16 +92,4 @@ static int gids_best(struct gid_list low, struct gid_list high, int *low_at, int
         }
     }
     return best;
-}
-
-bool gid_choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at)
-{
-    return gids_best(low, high, low_at, high_at) > 0;
-}
-
-int gid_score(struct gid_list low, struct gid_list high)
-{
-    int i, j;
-
-    return gids_best(low, high, &i, &j);
 }

@@ -34,12 +34,9 @@ struct gid_list {
 
 /* Chooses the lower rank's GID and the higher rank's; stores their positions in the lists. The
  * order of preference: RoCE v2 with IPv4 addresses in one subnet, with IPv6 addresses in one
- * subnet, with addresses in two subnets, with link-local addresses; then RoCE v1. False: no pair
- * fits. */
-bool gid_choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at);
-
-/* How well the best pair fits. 0: not at all; GID_SHARED or more: in one subnet. */
+ * subnet, with addresses in two subnets, with link-local addresses; then RoCE v1. Returns how well
+ * the pair fits. GID_SHARED or more: in one subnet; 0: no pair fits, and nothing is stored. */
 enum { GID_SHARED = 4 };
-int gid_score(struct gid_list low, struct gid_list high);
+int gid_choose(struct gid_list low, struct gid_list high, int *low_at, int *high_at);
 
 #endif

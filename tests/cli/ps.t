@@ -38,8 +38,8 @@ agent_kill() {
 job_begin -n 3 -- sh -c 'sleep 300 & exec sleep 301'
 wait_for '[ "$(ps_json "len(job[\"ranks\"])")" = 3 ]' 20
 wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]' 20
-wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20 \
-    # all have gone through exec
+# All have gone through exec.
+wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20
 check "ps lists" "$MLAUNCH" ps
 check_match "^JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND" "$OUT" "ps has a head"
 check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c sleep 300 & exec sleep 301" "$OUT" \
@@ -60,8 +60,8 @@ check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each p
 check_match "nanosleep" "$OUT" "… and where it waits"
 # shellcheck disable=SC2046
 kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
-wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]' 20 \
-    # a signal takes effect when its process runs
+# A signal takes effect when its process runs.
+wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]' 20
 check_output stopped "all ranks stopped" ps_json 'job["state"]'
 check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
 # shellcheck disable=SC2046

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Parsers of what users write take any bytes: seeds, and mutations of them, without a crash or a
-# sanitizer's complaint. Each fuzz_X has seeds/X and X.dict. `make check-long` runs fifty times as
-# many.
+# The parsers of what users, ranks, agents and other hosts write take any bytes, seeds and mutations
+# of them, without a crash or a sanitizer's complaint. Each fuzz_X has seeds/X and X.dict. `make
+# check-long` runs fifty times as many.
 TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_host_list.c: any bytes as the value of --hosts. */
+#include "common/text/utf8.h"
 #include "launcher/hosts/host_list_parse.h"
-#include "launcher/text/text_file.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!text)
         return 0;
-    if (text_is_utf8(text) != (string != NULL))
+    if (utf8_is_valid(text) != (string != NULL))
         abort(); /* what we let through would not go to an agent */
     json_decref(string);
     if (host_list_parse(&l, text, &why) == 0) {

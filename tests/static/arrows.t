@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Who may include whom (doc/architecture.md): a line for each room. A room may always include its
-# own headers, common/ and the generated headers.
+# Who may include whom (the map in CONTRIBUTING.md): a line for each room. A room may always include
+# its own headers, common/ and the generated headers.
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 

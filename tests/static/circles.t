@@ -4,6 +4,7 @@
 # circle, nor the names that they use of each other: by their objects, and of functions that headers
 # define.
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/symbols.sh"
 cd "$BUILD" || exit 1
 
 folders="common coordinator launcher rdma runtime"
@@ -15,26 +16,12 @@ includes() {
         sed -E 's/^([^:]*)\.[ch]:.*"(.*)\.h".*/\1 \2/' | awk '$1 != $2' | sort -u
 }
 
-# "runtime/a runtime/b": a.o lacks a name that b.o defines. An object is called as its source, behind its
-# library's name where that has flags of its own.
+# "runtime/a runtime/b": a.o lacks a name that b.o defines.
 objects() {
     # shellcheck disable=SC2086
-    {
-        (cd "$SOURCE" && find $folders -name '*.c')
-        find $folders -name '*.o' -print0 | xargs -0 nm -A --
-    } | awk '
-        NF == 1 { is_source[$1] = 1; next }
-        {
-            file = $1
-            sub(/:.*/, "", file)
-            sub(/\.libs\//, "", file)
-            sub(/[^\/]*-/, "", file)
-            sub(/o$/, "c", file)
-        }
-        !(file in is_source) { next } # of an older build
-        { sub(/\.c$/, "", file) }
-        $(NF - 1) ~ /^[TDBRVWC]$/ { where[$NF] = file }
-        $(NF - 1) == "U" { lacks[++n] = $NF; who[n] = file }
+    symbols $folders | awk '
+        $2 ~ /^[TDBRVWC]$/ { where[$3] = $1 }
+        $2 == "U" { lacks[++n] = $3; who[n] = $1 }
         END {
             for (i = 1; i <= n; i++)
                 if (lacks[i] in where && where[lacks[i]] != who[i]) print who[i], where[lacks[i]]

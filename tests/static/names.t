@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# No name exists twice in the product, so that a backtrace, a search or an editor's list says which is meant:
-# file names, exported functions and variables, and tags of structs, unions and enums.
+# No name exists twice in the product, so that a backtrace, a search or an editor's list says which
+# is meant: file names, exported functions and variables, and tags of structs, unions and enums.
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/symbols.sh"
 cd "$SOURCE" || exit 1
 
 folders="common coordinator launcher rdma runtime"
@@ -16,24 +17,12 @@ check_output "" "a source and a header of one name lie in one folder" sh -c "sed
 xargs -a "$T/files" grep -hoE '^(struct|union|enum) [a-z_0-9]+ \{' | sort | uniq -d > "$T/tags"
 check_output "" "every struct, union and enum has a tag of its own" cat "$T/tags"
 
-# An object is called as its source, behind its library's name where that has flags of its own. Programs have
-# a main each, and jansson_stdin.c replaces a name of libc's.
-(
-    cd "$BUILD" || exit 1
-    # shellcheck disable=SC2086
-    find $folders -name '*.o' -print0 | xargs -0 nm -A --
-) | awk -v files="$T/files" '
-    BEGIN { while ((getline line < files) > 0) is_source[line] = 1 }
-    {
-        file = $1
-        sub(/:.*/, "", file)
-        sub(/\.libs\//, "", file)
-        sub(/[^\/]*-/, "", file)
-        sub(/o$/, "c", file)
-    }
-    (file in is_source) && $(NF - 1) ~ /^[TDBRC]$/ && $NF != "main" && !seen[file, $NF]++ {
-        n[$NF]++
-        where[$NF] = where[$NF] " " file
+# Programs have a main each, and jansson_stdin.c replaces a name of libc's.
+# shellcheck disable=SC2086
+symbols $folders | awk '
+    $2 ~ /^[TDBRC]$/ && $3 != "main" && !seen[$1, $3]++ {
+        n[$3]++
+        where[$3] = where[$3] " " $1 ".c"
     }
     END {
         for (name in n) {

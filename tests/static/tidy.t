@@ -5,8 +5,8 @@ TEST_LIMIT=1500
 . "${0%/*}/../lib/test.sh"
 command -v clang-tidy > /dev/null || skip_all "no clang-tidy here"
 
-SOURCE=$(cd "$SOURCE" && pwd) \
-    # as the compilations' paths are shown, whatever way configure was called
+# As the compilations' paths are shown, whatever way configure was called.
+SOURCE=$(cd "$SOURCE" && pwd)
 
 # A make -n in a fresh directory of the same configuration prints every compilation.
 mkdir "$T/fresh"

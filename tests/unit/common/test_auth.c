@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/auth.h"
 
-#include "common/build_id.h"
-#include "common/text/number.h"
-
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>

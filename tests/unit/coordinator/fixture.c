@@ -188,19 +188,26 @@ void send_text(struct client *c, uint8_t type, const char *format, ...)
     assert_int_equal(client_send(c, type, text, (uint32_t)strlen(text), &why), 0);
 }
 
-void next_frame(struct client *c, struct frame *out)
+/* Waits for what client_poll() returns once there is a frame or the end of the connection. */
+static int frame_await(struct client *c, struct frame *out, struct fault *why)
 {
     int64_t deadline = clock_ms() + PATIENCE_MS;
-    struct fault why;
     int rc;
 
-    while ((rc = client_poll(c, out, &why)) == 0) {
+    while ((rc = client_poll(c, out, why)) == 0) {
         struct pollfd p = {.fd = client_fd(c), .events = POLLIN};
 
         if (poll(&p, 1, clock_left_ms(deadline)) == 0)
             fail_msg("nothing came from the coordinator");
     }
-    if (rc < 0)
+    return rc;
+}
+
+void next_frame(struct client *c, struct frame *out)
+{
+    struct fault why;
+
+    if (frame_await(c, out, &why) < 0)
         fail_msg("%s", why.text);
 }
 
@@ -235,18 +242,10 @@ void expect_rank(struct client *c, uint8_t type, int rank)
 
 void expect_closed(struct client *c)
 {
-    int64_t deadline = clock_ms() + PATIENCE_MS;
     struct fault why;
     struct frame f;
-    int rc;
 
-    while ((rc = client_poll(c, &f, &why)) == 0) {
-        struct pollfd p = {.fd = client_fd(c), .events = POLLIN};
-
-        if (poll(&p, 1, clock_left_ms(deadline)) == 0)
-            fail_msg("the coordinator did not close the connection");
-    }
-    assert_int_equal(rc, ML_ERR_PEER);
+    assert_int_equal(frame_await(c, &f, &why), ML_ERR_PEER);
 }
 
 void fixture_join(struct fixture *f, int rank, int timeout_ms)

@@ -3,7 +3,6 @@
  * systems. */
 #include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/host_name.h"
-#include "launcher/text/nearest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,24 +104,13 @@ static void test_local(void **state)
     assert_true(host_name_is_local(own));
 }
 
-static void test_nearest(void **state)
-{
-    (void)state;
-    assert_int_equal(nearest_distance("", ""), 0);
-    assert_int_equal(nearest_distance("abc", ""), 3);
-    assert_int_equal(nearest_distance("kitten", "sitting"), 3);
-    assert_int_equal(nearest_distance("hots", "host"), 1);
-    assert_int_equal(nearest_distance("HOST", "host"), 0);
-    assert_true(nearest_is_slip("slot", "slots"));
-    assert_false(nearest_is_slip("comment", "slots"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),   cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_local),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_local),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void expect_placement(const char *line, const char *expected)
 
     assert_in_range(p->size, 1, 60);
     for (int r = 0; r < p->size; r++)
-        got[r] = p->list->hosts[p->hosts[p->ranks[r].host]].name[0];
+        got[r] = plan_host(p, p->ranks[r].host)->name[0];
     if (strcmp(got, expected) != 0)
         fail_msg("%s\n  placed: %s\n  expected: %s", line, got, expected);
     plan_destroy(p);

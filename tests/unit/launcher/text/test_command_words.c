@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_command_words.c: how --agent-command is split into words. */
+/* test_command_words.c: how --agent-command is split into words, and how words are quoted. */
 #include "launcher/text/command_words.h"
 
 #include <setjmp.h>
@@ -74,9 +74,34 @@ static void test_host(void **state)
     string_list_clear(&l);
 }
 
+static void test_quote(void **state)
+{
+    static const struct {
+        const char *word, *quoted;
+    } cases[] = {{"", "''"},
+                 {"-a_Z=9+./,:@%^", "-a_Z=9+./,:@%^"},
+                 {"a b", "'a b'"},
+                 {"it's", "'it'\\''s'"},
+                 {"$x\n`c`\\", "'$x\n`c`\\'"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *text = NULL;
+        size_t size;
+        FILE *to = open_memstream(&text, &size);
+
+        assert_non_null(to);
+        command_words_quote(to, cases[i].word);
+        fclose(to);
+        assert_string_equal(text, cases[i].quoted);
+        free(text);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_split), cmocka_unit_test(test_host)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_split), cmocka_unit_test(test_host),
+                                       cmocka_unit_test(test_quote)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
