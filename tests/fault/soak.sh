@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # soak.sh: short jobs, one after another, that compute, fail or are killed, beside one job that runs
 # all the time (10 s here, 30 minutes in check-long). Nothing may grow: neither the hosts' processes,
-# descriptors, segments and (in virtual machines) queue pairs, nor the memory and descriptors of the long
-# job's mlaunch and agents. Behind test.sh and fault.sh:
+# descriptors, segments and (in virtual machines) queue pairs, nor the memory and descriptors of the
+# long job's mlaunch and agents. Behind test.sh and fault.sh:
 #
 #     SOAK_SSH=(ssh -F FILE)                  # how a command is run on a host
 #     soak "HOST1 HOST2" OPTION…              # options with which mlaunch runs on these hosts
