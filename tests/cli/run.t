@@ -22,6 +22,16 @@ job_says 137 'was killed by signal 9 \(Killed\)' "a rank killed from outside" -n
 job_says 127 'rank 0 on host .* could not be started: .*no-such-program' \
     "a program that is not there" \
     -n 2 -- no-such-program
+# What the agent says of it is not UTF-8, because the path is not, or because the sentence was cut.
+PATH=$'/opt/caf\xe9:'$PATH job_says 127 'could not be started: no-such-program: .*/opt/caf\?' \
+    "… in a PATH that is not UTF-8" -n 1 -- no-such-program
+for first in '' x; do
+    long=/$first$(printf 'é%.0s' {1..120})
+    job_says 127 'could not be started: /' "… with a long name (/$first…)" -n 1 -- \
+        "$long$long$long"
+    job_says 125 'cannot use the working directory /' "… in a directory with a long name" -n 1 \
+        --cwd "$long$long$long" -- true
+done
 job_says 126 'could not be started: /etc/passwd: Permission denied' \
     "a program that can't be executed" -n 1 -- /etc/passwd
 # Rank $1 ends with status $2; the others wait until it is gone.
