@@ -12,6 +12,8 @@ ABORTED, NOTE, LOST, DONE, PONG, ANSWER = 23, 24, 25, 26, 27, 29
 JOB, START, STOP, PING, BYE, QUERY = 64, 65, 69, 73, 74, 75
 # Sets a title, clears the screen, the same in one C1 character, turns the direction of text.
 ESCAPES = "\033]0;title\007\033[2J\u009b2J\u202e\u2066\r\x7f"
+# A buffer of an even size ends inside a character.
+LONG = "é" * 600
 
 
 def send(kind, payload=b""):
@@ -69,6 +71,12 @@ def main():
             send(ABORTED, {"rank": 0, "status": 3, "why": "out of tea" + ESCAPES})
         elif kind == START and odd == "escapes-error":
             send(EXITED, {"rank": 0, "pid": 1, "status": 126, "error": "no such" + ESCAPES})
+        elif kind == JOB and odd == "long-refuses":
+            send(REFUSED, {"text": LONG, "status": 125})
+        elif kind == START and odd == "long-error":
+            send(EXITED, {"rank": 0, "pid": 1, "status": 126, "error": LONG})
+        elif kind == START and odd == "long-lost":
+            send(LOST, {"text": LONG})
         elif kind == START and odd == "escapes-core":
             send(EXITED, {"rank": 0, "pid": 1, "status": 0, "signal": 11,
                           "core_file": "/tmp/core" + ESCAPES})
@@ -125,7 +133,7 @@ def main():
             send(DONE, {"survivors": [{"pid": 9, "text": "in uninterruptible sleep"}]})
         elif kind == START and odd == "never-done":
             send(EXITED, {"rank": 0, "pid": 1, "status": 3})
-        elif kind == STOP and (odd in ("lost", "other-rank") or odd.startswith("escapes")):
+        elif kind == STOP and odd.startswith(("lost", "other-rank", "escapes", "long")):
             send(DONE, {"survivors": []})
 
 

@@ -92,6 +92,17 @@ wait $!
 check_match 'localhost: its agent says more than is read here' "$T/read" "notes are left out"
 shows "… all but a few MB" "$(stat -c %s "$T/read")" -le 6000000
 
+# --events has a text, too, that had to be cut inside a character.
+while read -r way event member; do
+    run odd "long-$way" --events "$T/events" < /dev/null
+    check_match "\"event\":\"$event\".*\"$member\":\"[?]+\"" "$T/events" \
+        "--events: a long text, $way"
+done << 'EOF'
+refuses lost text
+error exited error
+lost lost text
+EOF
+
 # Every step of an agent has an end, though it answers PING.
 check_error 125 'host localhost: its agent has not prepared the job within 10 s' \
     "it is never ready" odd never-ready --init-timeout 1

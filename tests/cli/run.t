@@ -115,6 +115,10 @@ assert names.count("started") == 2 and names.count("exited") == 2 and "stopped" 
 first = next(e for e in seen if e["event"] == "exited")
 assert first["status"] == 3 and first["pid"] > 0 and first["host"], first
 assert seen[-1]["status"] == 3, seen[-1]' "$EVENTS"
+for first in '' x; do
+    job_status 0 "--events: a long command" -n 1 -- true $first"$(printf 'é%.0s' {1..200})"
+    check_match '"event":"launched".*"command":"true x?é{100}' "$EVENTS" "… is in it"
+done
 check_error 125 'cannot write /no-such-directory/e: No such file' "--events that can't be written" \
     "$MLAUNCH" --events /no-such-directory/e -- true
 check_error 0 'rank 1 on host .* exited with status 0' "-v tells of each rank" "$MLAUNCH" -v -n 2 \
