@@ -4,12 +4,15 @@
 then misbehaves."""
 import json
 import os
+import signal
 import struct
 import sys
 
-HELLO, READY, REFUSED, STARTED, OUTPUT, EXITED = 16, 17, 18, 19, 20, 21
-ABORTED, NOTE, LOST, DONE, PONG, ANSWER = 23, 24, 25, 26, 27, 29
-JOB, START, STOP, PING, BYE, QUERY = 64, 65, 69, 73, 74, 75
+sys.dont_write_bytecode = True  # the source tree may be read-only
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../agent"))
+from harness import (ABORTED, ANSWER, BYE, DONE, EXITED, HELLO, JOB, KILLED, LOST, NOTE, OUTPUT,
+                     PING, PONG, QUERY, READY, REFUSED, START, STARTED, STOP)
+
 # Sets a title, clears the screen, the same in one C1 character, turns the direction of text.
 ESCAPES = "\033]0;title\007\033[2J\u009b2J\u202e\u2066\r\x7f"
 # A buffer of an even size ends inside a character.
@@ -51,6 +54,8 @@ def main():
         silent()
     if odd == "gone":
         sys.exit(7)
+    if odd == "real-time":
+        os.kill(os.getpid(), signal.SIGRTMIN + 1)
     if odd == "escapes-build":
         build = ESCAPES
     send(HELLO, {"build": "0" * 16 if odd == "build" else build, "pid": os.getpid(),
@@ -124,6 +129,8 @@ def main():
             send(STARTED, {"rank": 5, "pid": 1})
         elif kind == START and odd == "malformed":
             send(EXITED, {"rank": "zero"})
+        elif kind == START and odd == "killed":
+            send(KILLED, {"text": 1})
         elif kind == START and odd == "lost":
             send(LOST, {"text": "its other half is gone"})
         elif kind == START and odd == "warns":
