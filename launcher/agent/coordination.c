@@ -9,7 +9,6 @@
 #include "launcher/agent/report.h"
 #include "launcher/protocol/agent_protocol.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
