@@ -19,7 +19,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -117,7 +116,7 @@ static void on_paused(void *arg)
 {
     struct job *j = arg;
 
-    signals_stop_self(j->signals);
+    signals_stop_self();
     if (j->attempt)
         attempt_pulse_resume(j->attempt);
     input_wake(j->input);
