@@ -106,6 +106,11 @@ def main():
                 send(NOTE, {"level": 1, "text": "n" * 400})
             open(os.environ["SENT"], "w", encoding="ascii").close()
             finish()
+        elif kind == START and odd == "starts":
+            for _ in range(60000):
+                send(STARTED, {"rank": 0, "pid": 1})
+            open(os.environ["SENT"], "w", encoding="ascii").close()
+            finish()
         elif kind == START and odd == "escapes-last-words":
             send(NOTE, {"level": 1, "text": "a note" + ESCAPES})
             send(OUTPUT, struct.pack(">IB", 0, 2) + b"words \033[2J\n")

@@ -96,6 +96,14 @@ wait $!
 check_match 'localhost: its agent says more than is read here' "$T/read" "notes are left out"
 shows "… all but a few MB" "$(stat -c %s "$T/read")" -le 6000000
 
+# With -vv each frame is a line.
+rm "$SENT"
+(wait_for '[ -e "$SENT" ]' 60; cat > "$T/read") < "$T/blocked" &
+ODD=starts "$MLAUNCH" -vv --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true 2> "$T/blocked" > "$OUT"
+wait $!
+check_match 'some lines of -v are left out' "$T/read" "lines of -vv are left out"
+shows "… all but 1 MiB" "$(stat -c %s "$T/read")" -le 2000000
+
 # --events has a text, too, that had to be cut inside a character.
 while read -r way event member; do
     run odd "long-$way" --events "$T/events" < /dev/null
