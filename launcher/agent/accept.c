@@ -311,8 +311,9 @@ void accept_job(struct agent *a, const char *text, size_t size)
     if (rc) {
         accept_release(a);
         a->is_refused = true;
-        frame_stream_send_json(a->channel, AGENT_REFUSED,
-                               json_pack("{ss si}", "text", why.text, "status", STATUS_OURS));
+        frame_stream_send_json(
+            a->channel, AGENT_REFUSED,
+            json_pack("{so si}", "text", text_json(why.text), "status", STATUS_OURS));
         return;
     }
     a->state = AGENT_IS_READY;

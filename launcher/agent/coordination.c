@@ -2,13 +2,13 @@
 #include "launcher/agent/coordination.h"
 
 #include "common/address.h"
+#include "common/text/text_json.h"
 #include "coordinator/agent_link.h"
 #include "coordinator/server.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/report.h"
 #include "launcher/protocol/agent_protocol.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void on_abort(int rank, int status, const char *why, void *arg)
 
     frame_stream_send_json(
         c->agent->channel, AGENT_ABORTED,
-        json_pack("{si si ss}", "rank", rank, "status", status, "why", why ? why : ""));
+        json_pack("{si si so}", "rank", rank, "status", status, "why", text_json(why ? why : "")));
 }
 
 static void on_stall(const char *text, void *arg)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/done.h"
 
+#include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
@@ -36,8 +37,8 @@ static json_t *survivors_describe(struct agent *a)
         char text[160];
 
         descendants_describe(&found.list[i], text, sizeof(text));
-        json_array_append_new(list,
-                              json_pack("{si ss}", "pid", (int)found.list[i].pid, "text", text));
+        json_array_append_new(
+            list, json_pack("{si so}", "pid", (int)found.list[i].pid, "text", text_json(text)));
     }
     process_list_free(&found);
     return list;

@@ -9,7 +9,6 @@
 #include "launcher/agent/report.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 /* "was killed by signal 9 (Killed) on host b (pid 4711)". */

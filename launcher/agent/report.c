@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/report.h"
 
+#include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/rank/core_file.h"
 #include "launcher/protocol/agent_protocol.h"
@@ -10,18 +11,18 @@
 void report_note(struct agent *a, const char *level, const char *text)
 {
     frame_stream_send_json(a->channel, AGENT_NOTE,
-                           json_pack("{ss ss}", "level", level, "text", text));
+                           json_pack("{ss so}", "level", level, "text", text_json(text)));
 }
 
 void report_lost(struct agent *a, const char *text)
 {
-    frame_stream_send_json(a->channel, AGENT_LOST, json_pack("{ss}", "text", text));
+    frame_stream_send_json(a->channel, AGENT_LOST, json_pack("{so}", "text", text_json(text)));
 }
 
 void report_cut_off(struct agent *a, const char *text)
 {
     frame_stream_send_json(a->channel, AGENT_LOST,
-                           json_pack("{ss sb}", "text", text, "cut_off", 1));
+                           json_pack("{so sb}", "text", text_json(text), "cut_off", 1));
 }
 
 void report_exited(struct agent_rank *r)
@@ -37,9 +38,9 @@ void report_exited(struct agent_rank *r)
     if (!has_exited && WCOREDUMP(r->status) &&
         core_file_find(core, sizeof(core), r->pid, WTERMSIG(r->status),
                        r->agent->cwds[r->job->app]))
-        json_object_set_new(said, "core_file", json_string(core));
+        json_object_set_new(said, "core_file", text_json(core));
     if (r->lost[0])
-        json_object_set_new(said, "lost", json_string(r->lost)); /* left out if it is not UTF-8 */
+        json_object_set_new(said, "lost", text_json(r->lost));
     r->state = RANK_REPORTED;
     r->agent->unreported--;
     frame_stream_send_json(r->agent->channel, AGENT_EXITED, said);
@@ -49,7 +50,7 @@ void report_failed(struct agent_rank *r, int status, const struct fault *why)
 {
     r->state = RANK_REPORTED;
     frame_stream_send_json(r->agent->channel, AGENT_EXITED,
-                           json_pack("{si si si sb sb sb ss}", "rank", r->job->rank, "pid", 0,
+                           json_pack("{si si si sb sb sb so}", "rank", r->job->rank, "pid", 0,
                                      "status", status, "core", 0, "consequence", 0, "ended_by_us",
-                                     0, "error", why->text));
+                                     0, "error", text_json(why->text)));
 }

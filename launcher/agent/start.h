@@ -9,7 +9,6 @@
 struct agent;
 
 /* The payload of START. A failure is reported as LOST, and the job is stopped. */
-/* The payload of START. A failure is reported as LOST, and the job is stopped. */
 void start_job(struct agent *a, const char *text, size_t size);
 
 /* After a pause: goes on starting ranks. */

@@ -4,6 +4,7 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/text_json.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/answer/answer.h"
@@ -23,7 +24,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -115,7 +115,8 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (is_killed_by_user(a, text, sizeof(text))) {
         grace_ms = a->job->grace_ms;
-        frame_stream_send_json(a->channel, AGENT_KILLED, json_pack("{ss}", "text", text));
+        frame_stream_send_json(a->channel, AGENT_KILLED,
+                               json_pack("{so}", "text", text_json(text)));
     } else {
         report_lost(a, getenv("SLURM_STEP_ID")
                            ? "the agent received SIGTERM, from scancel or by Slurm's time limit"

@@ -56,10 +56,13 @@ static void end_describe(struct command_channel *c, bool has_begun, char *text, 
     const char *name = strrchr(c->argv[0], '/') + 1;
     char words[256], how[64];
     int status = WIFEXITED(c->status) ? WEXITSTATUS(c->status) : -1;
+    const char *signal = status < 0 ? sigabbrev_np(WTERMSIG(c->status)) : NULL;
 
     last_words_line(&c->words, words, sizeof(words));
-    if (status < 0)
-        snprintf(how, sizeof(how), "was killed by SIG%s", sigabbrev_np(WTERMSIG(c->status)));
+    if (signal)
+        snprintf(how, sizeof(how), "was killed by SIG%s", signal);
+    else if (status < 0) /* real-time signals have no name */
+        snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(c->status));
     else
         snprintf(how, sizeof(how), "ended with status %d", status);
     if (status == AGENT_EXIT_NOT_OURS)

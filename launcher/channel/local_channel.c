@@ -2,6 +2,7 @@
 #include "launcher/channel/local_channel.h"
 
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/channel/channel_ops.h"
 #include "launcher/process/stream_child.h"
 #include "launcher/protocol/agent_end.h"
@@ -42,8 +43,9 @@ static void local_exit_reason(struct channel *c, char *text, size_t size)
     if (l->pid)
         snprintf(text, size, "the agent (pid %d) has closed its channel but still runs",
                  (int)l->pid);
-    else if (WIFSIGNALED(l->status))
-        agent_end_describe(text, size, 0, sigabbrev_np(WTERMSIG(l->status)), "");
+    else if (WIFSIGNALED(l->status)) /* real-time signals have no name */
+        agent_end_describe(text, size, STATUS_SIGNAL + WTERMSIG(l->status),
+                           sigabbrev_np(WTERMSIG(l->status)), "");
     else
         agent_end_describe(text, size, WEXITSTATUS(l->status), NULL, "");
 }

@@ -4,6 +4,7 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
@@ -18,7 +19,6 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -58,7 +58,7 @@ void attempt_frames_on_end(int host, const char *text, void *arg)
         const char *name = m->host->name;
 
         events_file_write(a->config.events, "lost", a->identity.id,
-                          json_pack("{s:s, s:s}", "host", name, "text", text));
+                          json_pack("{s:s, s:o}", "host", name, "text", text_json(text)));
         if (a->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
         first_failure_lost(&a->failure, name, text);
@@ -259,7 +259,7 @@ static json_t *exited_json(const struct exited_report *e, const char *host)
     json_object_set_new(j, e->signal ? "signal" : "status",
                         json_integer(e->signal ? e->signal : e->status));
     if (e->error[0])
-        json_object_set_new(j, "error", json_string(e->error));
+        json_object_set_new(j, "error", text_json(e->error));
     return j;
 }
 
@@ -365,8 +365,9 @@ static bool end_report_take(struct attempt *a, struct attempt_member *m, const s
         member_fail(m, lost->text);
         return false;
     }
-    events_file_write(a->config.events, event, a->identity.id,
-                      json_pack("{s:s, s:s}", "host", m->host->name, "text", lost->text));
+    events_file_write(
+        a->config.events, event, a->identity.id,
+        json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(lost->text)));
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "launcher/job/attempt_steps.h"
 
 #include "common/log.h"
+#include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/events_file.h"
@@ -242,8 +243,9 @@ void attempt_steps_report(struct attempt *a)
         if (failed++ == 0)
             a->status = m->status;
         output_say(a->config.output, "host %s: %s", m->host->name, m->reason);
-        events_file_write(a->config.events, "lost", a->identity.id,
-                          json_pack("{s:s, s:s}", "host", m->host->name, "text", m->reason));
+        events_file_write(
+            a->config.events, "lost", a->identity.id,
+            json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(m->reason)));
     }
     if (a->plan->host_count > 1)
         output_say(a->config.output, "%d of %d hosts failed; nothing was started", failed,

@@ -6,7 +6,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Signals that a program causes itself: mlaunch never sends them, though it may have sent
  * another. */

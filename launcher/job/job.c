@@ -18,7 +18,6 @@
 #include <event2/event.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -105,7 +104,7 @@ static void on_paused(void *arg)
 {
     struct job *j = arg;
 
-    signals_stop_self(j->signals);
+    signals_stop_self();
     if (j->attempt)
         attempt_pulse_resume(j->attempt);
     input_wake(j->input);

@@ -147,19 +147,14 @@ void job_request_command_line(char *out, size_t size, const struct plan *p)
                                            : " : ",
                                    p->apps[i].argv[j]);
     }
-}
-
-/* Shortened until it does not end in the middle of a character, which JSON cannot hold. */
-static json_t *command_json(const struct plan *p)
-{
-    char command[256];
-    json_t *string;
-    size_t size;
-
-    job_request_command_line(command, sizeof(command), p);
-    for (size = strlen(command); !(string = json_stringn(command, size)) && size > 0; size--)
+    if (at < size)
+        return;
+    /* The last character may have been cut; JSON could not hold the rest of it. */
+    for (at = size - 1; at > 0 && (out[at - 1] & 0xc0) == 0x80; at--)
         ;
-    return string;
+    if (at > 0 && out[at - 1] & 0x80)
+        at--;
+    out[at] = '\0';
 }
 
 /* Everything but the secret. */
@@ -170,8 +165,10 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
     static const char *const stdin_names[] = {"none", "all", "rank"};
     static const char *const bind_names[] = {"none", "core", "numa"};
     const struct host *h = plan_host(p, host);
+    char command[256];
     json_t *root, *more;
 
+    job_request_command_line(command, sizeof(command), p);
     root = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job",
                      identity->id, "size", p->size, "hosts", p->host_count, "host", host,
                      "host_name", h->name, "host_names", host_names_json(p), "host_of",
@@ -189,7 +186,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
         json_object_set_new(root, "rdma",
                             json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
                                       p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
-        json_object_set_new(root, "command", command_json(p)) ||
+        json_object_set_new(root, "command", json_string(command)) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
         (wiring && json_object_set(root, "wiring", wiring))) {

@@ -87,11 +87,10 @@ void signals_close(struct signals *s)
     free(s);
 }
 
-void signals_stop_self(struct signals *s)
+void signals_stop_self(void)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL}, ours;
 
-    (void)s;
     sigaction(SIGTSTP, &usual, &ours);
     raise(SIGTSTP); /* to this thread: on return the process has been stopped and continued */
     sigaction(SIGTSTP, &ours, NULL);

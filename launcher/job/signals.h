@@ -19,6 +19,6 @@ void signals_close(struct signals *s); /* restores what was before; takes NULL *
 
 /* Stops this process as Ctrl-Z does, and returns when it is continued. Returns at once if the
  * kernel ignores the stop because no shell could continue the process. */
-void signals_stop_self(struct signals *s);
+void signals_stop_self(void);
 
 #endif

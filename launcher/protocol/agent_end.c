@@ -5,7 +5,6 @@
 #include "launcher/protocol/agent_protocol.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void agent_end_describe(char *text, size_t size, int status, const char *signal, const char *words)
 {

@@ -2,6 +2,7 @@
 #include "launcher/protocol/agent_report.h"
 
 #include "common/status.h"
+#include "launcher/protocol/agent_protocol.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -235,14 +236,14 @@ int done_report_parse(const struct frame *f,
 
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why)
 {
-    const char *found;
+    const char *name = f->type == AGENT_KILLED ? "KILLED" : "LOST", *found;
     int cut_off = 0;
     json_t *root;
-    int rc = report_load(&root, "LOST", f, why);
+    int rc = report_load(&root, name, f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "LOST", why, "{s:s, s?b}", "text", &found, "cut_off", &cut_off);
+    rc = REPORT_UNPACK(root, name, why, "{s:s, s?b}", "text", &found, "cut_off", &cut_off);
     if (!rc) {
         text_copy(out->text, sizeof(out->text), found);
         out->is_cut_off = cut_off;

@@ -123,18 +123,24 @@ static int keyword_take(struct remote_config *c, const char *keyword, const char
 /* A pattern of ssh knows only * and ?, no brackets. Case is ignored. */
 static bool pattern_matches(const char *pattern, const char *name)
 {
-    for (; *pattern; pattern++, name++) {
+    const char *star = NULL, *taken = name; /* the last '*', and the end of what it stands for */
+
+    while (*name) {
         if (*pattern == '*') {
-            for (; *name; name++)
-                if (pattern_matches(pattern + 1, name))
-                    return true;
-            return pattern_matches(pattern + 1, name);
-        }
-        if (!*name ||
-            (*pattern != '?' && tolower((unsigned char)*pattern) != tolower((unsigned char)*name)))
+            star = pattern++;
+            taken = name;
+        } else if (*pattern == '?' ||
+                   tolower((unsigned char)*pattern) == tolower((unsigned char)*name)) {
+            pattern++;
+            name++;
+        } else if (star) { /* earlier stars need not take more: this one can take all the rest */
+            pattern = star + 1;
+            name = ++taken;
+        } else {
             return false;
+        }
     }
-    return !*name;
+    return pattern[strspn(pattern, "*")] == '\0';
 }
 
 /* Applies one pattern of a list. True: a match of !PATTERN has decided the whole list. */

@@ -45,8 +45,9 @@ struct output {
     int bell; /* eventfd with which the writers wake the loop */
     struct event *on_bell;
     pthread_mutex_t lock; /* protects what follows */
-    uint64_t *written;    /* by host: bytes to acknowledge */
+    uint32_t *written;    /* by host: bytes to acknowledge, at most the agent's window */
     size_t own_waiting;   /* bytes of mlaunch's own lines */
+    bool is_cut;          /* a line of -v was left out */
     struct fault failed;  /* the first failure; code 0: none yet */
     bool failed_reported;
 };
@@ -86,7 +87,7 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
     pthread_mutex_lock(&o->lock);
     for (; list; list = list->next) {
         if (list->host >= 0)
-            o->written[list->host] += list->size;
+            o->written[list->host] += (uint32_t)list->size;
         else
             o->own_waiting -= list->size;
     }
@@ -266,7 +267,8 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
 {
     struct output *o = arg;
     struct fault failed = {0};
-    uint64_t count, written;
+    uint64_t count;
+    uint32_t written;
 
     (void)what;
     if (read(fd, &count, sizeof(count)) < 0)
@@ -276,10 +278,8 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
         written = o->written[i];
         o->written[i] = 0;
         pthread_mutex_unlock(&o->lock);
-        for (; written > UINT32_MAX; written -= UINT32_MAX)
-            o->events.on_credit(i, UINT32_MAX, o->events.arg);
         if (written)
-            o->events.on_credit(i, (uint32_t)written, o->events.arg);
+            o->events.on_credit(i, written, o->events.arg);
     }
     pthread_mutex_lock(&o->lock);
     if (!o->failed_reported)
@@ -295,6 +295,13 @@ static void own_waiting_add(struct output *o, size_t size)
 {
     pthread_mutex_lock(&o->lock);
     o->own_waiting += size;
+    pthread_mutex_unlock(&o->lock);
+}
+
+static void own_waiting_remove(struct output *o, size_t size)
+{
+    pthread_mutex_lock(&o->lock);
+    o->own_waiting -= size;
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -323,16 +330,35 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
         own_waiting_add(lane->output, size);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
+    if (host < 0)
+        own_waiting_remove(lane->output, size);
     failure_note(lane->output, &why);
     bell_ring(lane->output);
     return false;
 }
 
+/* True the first time. */
+static bool cut_note(struct output *o)
+{
+    bool was_cut;
+
+    pthread_mutex_lock(&o->lock);
+    was_cut = o->is_cut;
+    o->is_cut = true;
+    pthread_mutex_unlock(&o->lock);
+    return !was_cut;
+}
+
+/* With -vv each frame from an agent makes a line: an agent must not fill the memory by sending many
+ * while nobody reads them. */
 static void on_log_line(enum log_level level, const char *text, void *arg)
 {
     const char *word = level == LOG_ERROR ? "error: " : level == LOG_WARN ? "warning: " : "";
 
-    output_say(arg, "%s%s", word, text);
+    if (level < LOG_INFO || !output_is_behind(arg))
+        output_say(arg, "%s%s", word, text);
+    else if (cut_note(arg))
+        output_say(arg, "warning: more happens than is read here; some lines of -v are left out");
 }
 
 int output_open(struct output **out, struct event_base *base, const struct plan *p,

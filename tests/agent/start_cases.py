@@ -49,6 +49,14 @@ def by_hand():
     expect(p.returncode == 125 and "mlaunch starts this program" in p.stderr, f"{p}")
 
 
+def foreign_path():
+    """a PATH that is not UTF-8: the rank's failure is reported nevertheless"""
+    a = Agent(wrap=("env", b"PATH=/opt/caf\xe9:" + os.environb[b"PATH"]))
+    a.prepare(("no-such-program",))
+    a.finish()
+    expect(a.exited[0]["status"] == 127 and "/opt/caf?" in a.exited[0]["error"], f"{a.exited}")
+
+
 def exec_errors():
     """programs that are missing, not executable, without an interpreter; a script without #!"""
     t = os.environ.get("T", "/tmp")

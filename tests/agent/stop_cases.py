@@ -181,7 +181,7 @@ def broken():
     a.finish()
     expect([a.exited[i]["consequence"] for i in range(5)] == [True, False, True, True, True],
            f"{a.exited}")
-    expect([a.exited[i].get("lost") for i in range(5)] == [None, None, "rank 1 is gone", None,
+    expect([a.exited[i].get("lost") for i in range(5)] == [None, None, "rank 1 is gone", "?",
                                                            None], f"{a.exited}")
 
 

@@ -4,14 +4,19 @@
 then misbehaves."""
 import json
 import os
+import signal
 import struct
 import sys
 
-HELLO, READY, REFUSED, STARTED, OUTPUT, EXITED = 16, 17, 18, 19, 20, 21
-ABORTED, NOTE, LOST, DONE, PONG, ANSWER = 23, 24, 25, 26, 27, 29
-JOB, START, STOP, PING, BYE, QUERY = 64, 65, 69, 73, 74, 75
+sys.dont_write_bytecode = True  # the source tree may be read-only
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../agent"))
+from harness import (ABORTED, ANSWER, BYE, DONE, EXITED, HELLO, JOB, KILLED, LOST, NOTE, OUTPUT,
+                     PING, PONG, QUERY, READY, REFUSED, START, STARTED, STOP)
+
 # Sets a title, clears the screen, the same in one C1 character, turns the direction of text.
 ESCAPES = "\033]0;title\007\033[2J\u009b2J\u202e\u2066\r\x7f"
+# A buffer of an even size ends inside a character.
+LONG = "é" * 600
 
 
 def send(kind, payload=b""):
@@ -49,6 +54,8 @@ def main():
         silent()
     if odd == "gone":
         sys.exit(7)
+    if odd == "real-time":
+        os.kill(os.getpid(), signal.SIGRTMIN + 1)
     if odd == "escapes-build":
         build = ESCAPES
     send(HELLO, {"build": "0" * 16 if odd == "build" else build, "pid": os.getpid(),
@@ -69,6 +76,12 @@ def main():
             send(ABORTED, {"rank": 0, "status": 3, "why": "out of tea" + ESCAPES})
         elif kind == START and odd == "escapes-error":
             send(EXITED, {"rank": 0, "pid": 1, "status": 126, "error": "no such" + ESCAPES})
+        elif kind == JOB and odd == "long-refuses":
+            send(REFUSED, {"text": LONG, "status": 125})
+        elif kind == START and odd == "long-error":
+            send(EXITED, {"rank": 0, "pid": 1, "status": 126, "error": LONG})
+        elif kind == START and odd == "long-lost":
+            send(LOST, {"text": LONG})
         elif kind == START and odd == "escapes-core":
             send(EXITED, {"rank": 0, "pid": 1, "status": 0, "signal": 11,
                           "core_file": "/tmp/core" + ESCAPES})
@@ -91,6 +104,11 @@ def main():
         elif kind == START and odd == "notes":
             for _ in range(50000):
                 send(NOTE, {"level": 1, "text": "n" * 400})
+            open(os.environ["SENT"], "w", encoding="ascii").close()
+            finish()
+        elif kind == START and odd == "starts":
+            for _ in range(60000):
+                send(STARTED, {"rank": 0, "pid": 1})
             open(os.environ["SENT"], "w", encoding="ascii").close()
             finish()
         elif kind == START and odd == "escapes-last-words":
@@ -116,6 +134,8 @@ def main():
             send(STARTED, {"rank": 5, "pid": 1})
         elif kind == START and odd == "malformed":
             send(EXITED, {"rank": "zero"})
+        elif kind == START and odd == "killed":
+            send(KILLED, {"text": 1})
         elif kind == START and odd == "lost":
             send(LOST, {"text": "its other half is gone"})
         elif kind == START and odd == "warns":
@@ -125,7 +145,7 @@ def main():
             send(DONE, {"survivors": [{"pid": 9, "text": "in uninterruptible sleep"}]})
         elif kind == START and odd == "never-done":
             send(EXITED, {"rank": 0, "pid": 1, "status": 3})
-        elif kind == STOP and (odd in ("lost", "other-rank") or odd.startswith("escapes")):
+        elif kind == STOP and odd.startswith(("lost", "other-rank", "escapes", "long")):
             send(DONE, {"survivors": []})
 
 

@@ -12,6 +12,8 @@ odd() { ODD=$1 "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 "${@:2}"
 check_error 125 'host localhost: cannot start /no-such-agent: No such file' "no agent" \
     "$MLAUNCH" --agent /no-such-agent -n 1 -- true
 check_error 125 'host localhost: the agent ended with status 7' "it ends at once" odd gone
+check_error 125 'host localhost: the agent was killed by signal 35$' \
+    "a real-time signal, which has no name, kills it" odd real-time
 check_error 125 'host localhost: the agent ended with status 7' \
     "… where the caller ignores SIGCHLD" \
     env --ignore-signal=CHLD ODD=gone "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 \
@@ -27,6 +29,8 @@ check_error 125 'host localhost: no room here' "it refuses" odd refuses
 check_error 125 'host localhost: the agent ended with status 8' "it ends before it is ready" odd gone-later
 check_error 125 'host localhost was lost: its agent names rank 5 of 1' "it speaks of a rank that there isn't" odd other-rank
 check_error 125 'host localhost was lost: its agent sent a malformed EXITED' "it sends nonsense" odd malformed
+check_error 125 'host localhost was lost: its agent sent a malformed KILLED' "… or such a KILLED" \
+    odd killed
 check_error 125 'host localhost was lost: its other half is gone' "it says that it is lost" odd lost
 check_error 0 'host localhost: process 9 could not be ended: in uninterruptible sleep' \
     "it leaves a survivor" odd warns
@@ -91,6 +95,25 @@ ODD=notes "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true 2> "$
 wait $!
 check_match 'localhost: its agent says more than is read here' "$T/read" "notes are left out"
 shows "… all but a few MB" "$(stat -c %s "$T/read")" -le 6000000
+
+# With -vv each frame is a line.
+rm "$SENT"
+(wait_for '[ -e "$SENT" ]' 60; cat > "$T/read") < "$T/blocked" &
+ODD=starts "$MLAUNCH" -vv --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true 2> "$T/blocked" > "$OUT"
+wait $!
+check_match 'some lines of -v are left out' "$T/read" "lines of -vv are left out"
+shows "… all but 1 MiB" "$(stat -c %s "$T/read")" -le 2000000
+
+# --events has a text, too, that had to be cut inside a character.
+while read -r way event member; do
+    run odd "long-$way" --events "$T/events" < /dev/null
+    check_match "\"event\":\"$event\".*\"$member\":\"[?]+\"" "$T/events" \
+        "--events: a long text, $way"
+done << 'EOF'
+refuses lost text
+error exited error
+lost lost text
+EOF
 
 # Every step of an agent has an end, though it answers PING.
 check_error 125 'host localhost: its agent has not prepared the job within 10 s' \

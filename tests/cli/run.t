@@ -22,6 +22,16 @@ job_says 137 'was killed by signal 9 \(Killed\)' "a rank killed from outside" -n
 job_says 127 'rank 0 on host .* could not be started: .*no-such-program' \
     "a program that is not there" \
     -n 2 -- no-such-program
+# What the agent says of it is not UTF-8, because the path is not, or because the sentence was cut.
+PATH=$'/opt/caf\xe9:'$PATH job_says 127 'could not be started: no-such-program: .*/opt/caf\?' \
+    "… in a PATH that is not UTF-8" -n 1 -- no-such-program
+for first in '' x; do
+    long=/$first$(printf 'é%.0s' {1..120})
+    job_says 127 'could not be started: /' "… with a long name (/$first…)" -n 1 -- \
+        "$long$long$long"
+    job_says 125 'cannot use the working directory /' "… in a directory with a long name" -n 1 \
+        --cwd "$long$long$long" -- true
+done
 job_says 126 'could not be started: /etc/passwd: Permission denied' \
     "a program that can't be executed" -n 1 -- /etc/passwd
 # Rank $1 ends with status $2; the others wait until it is gone.
@@ -105,6 +115,10 @@ assert names.count("started") == 2 and names.count("exited") == 2 and "stopped" 
 first = next(e for e in seen if e["event"] == "exited")
 assert first["status"] == 3 and first["pid"] > 0 and first["host"], first
 assert seen[-1]["status"] == 3, seen[-1]' "$EVENTS"
+for first in '' x; do
+    job_status 0 "--events: a long command" -n 1 -- true $first"$(printf 'é%.0s' {1..200})"
+    check_match '"event":"launched".*"command":"true x?é{100}' "$EVENTS" "… is in it"
+done
 check_error 125 'cannot write /no-such-directory/e: No such file' "--events that can't be written" \
     "$MLAUNCH" --events /no-such-directory/e -- true
 check_error 0 'rank 1 on host .* exited with status 0' "-v tells of each rank" "$MLAUNCH" -v -n 2 \

@@ -8,7 +8,6 @@
 #include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/probe_run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int devices_add(const struct answer_question *q, json_t *out, struct fault *why)

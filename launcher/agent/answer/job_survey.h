@@ -4,7 +4,6 @@
  * /proc: which jobs live, which are dead and have left something, and which processes belong to
  * which job.
  *
- *
  * A job lives as long as its agent's worker or guard, which are identified by pid and start time on
  * this machine and in this pid namespace. The contents of a directory are trusted only as far as
  * /proc confirms them, because it may be another user's.

@@ -6,7 +6,6 @@
  * over can be recognized by it, whatever they did to their environment and parents. Without a
  * group, parentage and the mark in the environment serve alone.
  *
- *
  * Its name is made from the job directory's: mlaunch-0-JOB.HOST.XXXXXX for
  * /tmp/mlaunch-0/JOB.HOST.XXXXXX.
  */

@@ -156,6 +156,7 @@ static void test_early_exit(void **state)
     expect_failure("exit 94", ML_ERR_REFUSED,
                    "/the/agent, as sh starts it there, is another build than this mlaunch (b1)");
     expect_failure("kill -KILL $$", ML_ERR_REFUSED, "sh was killed by SIGKILL");
+    expect_failure("kill -35 $$", ML_ERR_REFUSED, "sh was killed by signal 35"); /* has no name */
     expect_failure("echo Welcome; exec cat", ML_ERR_REFUSED,
                    "writes to its standard output, where only the agent may: 'Welcome'");
 }
