@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/text/text_json.h"
 
+#include "common/text/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +10,14 @@ json_t *text_json(const char *text)
 {
     json_t *value = json_string(text);
     char *plain = value ? NULL : strdup(text);
+    uint32_t code;
 
-    for (char *at = plain; at && *at; at++) {
-        if (*at & 0x80)
+    for (char *at = plain; at && *at;) {
+        size_t size = utf8_read(at, &code);
+
+        if (!size)
             *at = '?';
+        at += size ? size : 1;
     }
     if (plain)
         value = json_string(plain);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* Returns a JSON string. If `text` is not UTF-8, which JSON cannot hold, each byte above 127
+/* Returns a JSON string. Each byte that is part of no UTF-8 character, which JSON cannot hold,
  * becomes '?'. NULL: out of memory. */
 json_t *text_json(const char *text);
 
