@@ -66,7 +66,8 @@ typedef enum { ML_SUM, ML_PROD, ML_MIN, ML_MAX, ML_AND, ML_OR, ML_XOR } ml_op;
 
 enum {
     ML_ERR_ARGUMENT = -1, /* invalid arguments; the group is unharmed */
-    ML_ERR_STATE = -2,  /* not initialised, a freed group, a forked child, or a rank that is held */
+    ML_ERR_STATE = -2,  /* not initialised, a freed group, one that longjmp() has left a call of, a
+                        * forked child, or a rank that is held */
     ML_ERR_MEMORY = -3, /* out of memory */
     ML_ERR_MISMATCH = -4, /* the ranks' calls differ; the group is broken */
     ML_ERR_PEER = -5,     /* a peer died or left; the group is broken */

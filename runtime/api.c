@@ -107,10 +107,12 @@ static int api_split(ml_group *handle, int color, int key, ml_group **out)
         return rc;
     if (!out)
         return fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    g->inside = "split";
     progress_settle(g);
     rc = call_begin(g, CALL_SPLIT, "split", 0, 0, 0, -1, &last);
     if (!rc)
         rc = split_run(g, color, key, &made, &last);
+    g->inside = NULL;
     if (!rc)
         *out = api_handle(made);
     return rc;
@@ -161,11 +163,16 @@ static int api_run(ml_group *handle, const struct task *t)
 
     if (rc)
         return rc;
-    if (t->kind == CALL_SEND)
-        return api_run_message(g, t);
-    if (group_is_busy(g))
-        progress_settle(g);
-    return task_run(g, t, &last);
+    g->inside = t->name;
+    if (t->kind == CALL_SEND) {
+        rc = api_run_message(g, t);
+    } else {
+        if (group_is_busy(g))
+            progress_settle(g);
+        rc = task_run(g, t, &last);
+    }
+    g->inside = NULL;
+    return rc;
 }
 
 static int api_start(ml_group *handle, const struct task *t, ml_request **out)

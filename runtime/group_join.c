@@ -8,6 +8,7 @@
 #include "runtime/group/exchange.h"
 #include "runtime/group/news.h"
 #include "runtime/group/sleeper.h"
+#include "runtime/group/transfer.h"
 #include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/hierarchy.h"
@@ -255,6 +256,8 @@ void group_leave(struct group *g)
         return;
     progress_stop(g);
     w = g->world;
+    if (g->inside) /* longjmp() has left a call: what it queued is gone */
+        transfer_drop(g);
     /* While one link is flushed, members may still send messages through the coordinator, which
      * must not reach a link that is closed. */
     for (int i = 0; i < g->size; i++)

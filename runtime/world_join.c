@@ -264,7 +264,7 @@ static void world_leave(struct world *w)
 /* The last chance to notice that the ranks' calls have differed. */
 static int world_check_group(struct group *g, struct fault *why)
 {
-    return g->broken.code ? 0 : call_end(g, wait_look(g, why), why);
+    return g->broken.code || g->inside ? 0 : call_end(g, wait_look(g, why), why);
 }
 
 int world_join_finalize(struct fault *why)

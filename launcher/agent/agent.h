@@ -113,6 +113,7 @@ struct agent {
     struct rank_output_window window;
     struct stop stop;
     bool is_paused;
+    bool drops_output; /* after DROP: once no process is left, output is not waited for */
     struct event *spawn_event, *child_event, *tick_event, *guard_event, *term_event;
     struct event *check_event; /* done.h */
     int silent_ticks;

@@ -105,10 +105,10 @@ static void job_check(struct agent *a)
             stop_start(a, SIGTERM, a->job->grace_ms);
         return;
     }
-    if (!a->stop.has_given_up && !rank_output_finish(a))
+    if (!a->stop.has_given_up && !a->drops_output && !rank_output_finish(a))
         return; /* more output is read first, which calls agent_check_soon again */
     survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
-    if (a->stop.has_given_up)
+    if (a->stop.has_given_up || a->drops_output)
         ranks_give_up(a);
     job_end(a, survivors);
 }

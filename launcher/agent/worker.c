@@ -192,6 +192,13 @@ static void on_kill(struct agent *a, const struct frame *f)
     stop_hurry(a);
 }
 
+static void on_drop(struct agent *a, const struct frame *f)
+{
+    (void)f;
+    a->drops_output = true;
+    agent_check_soon(a);
+}
+
 static void on_pause(struct agent *a, const struct frame *f)
 {
     (void)f;
@@ -235,6 +242,7 @@ static const struct dispatch {
     {LAUNCH_SIGNAL, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_signal},
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
+    {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},
     {LAUNCH_PAUSE, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_pause},
     {LAUNCH_RESUME, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_resume},
     {LAUNCH_PING, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_ping},

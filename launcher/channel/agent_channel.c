@@ -212,14 +212,14 @@ void agent_channel_shut(struct agent_channel *a)
         channel_end(a, "closed before it was open");
 }
 
-void agent_channel_check_silence(struct agent_channel *a)
+void agent_channel_check_silence(struct agent_channel *a, const char *advice)
 {
-    char text[64];
+    char text[512];
 
     if (!channel_is_open(a) || clock_ms() - a->heard_ms < AGENT_SILENCE_MS)
         return;
-    snprintf(text, sizeof(text), "nothing was heard from its agent for %d s",
-             AGENT_SILENCE_MS / 1000);
+    snprintf(text, sizeof(text), "nothing was heard from its agent for %d s%s",
+             AGENT_SILENCE_MS / 1000, advice);
     frame_stream_fail(a->frames, text);
 }
 

@@ -49,8 +49,9 @@ void agent_channel_send_json(struct agent_channel *a, int type, json_t *object);
  * channel that is not open yet ends at once. */
 void agent_channel_shut(struct agent_channel *a);
 
-/* Ends the channel if the agent has been silent for AGENT_SILENCE_MS; for a heartbeat timer. */
-void agent_channel_check_silence(struct agent_channel *a);
+/* Ends the channel if the agent has been silent for AGENT_SILENCE_MS; for a heartbeat timer.
+ * `advice` follows the reason, and may be "". */
+void agent_channel_check_silence(struct agent_channel *a, const char *advice);
 void agent_channel_reset_silence(struct agent_channel *a); /* starts the clock anew */
 
 /* Ends the channel from this side, with the reason `text`: the agent breaks the protocol. */

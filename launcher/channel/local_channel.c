@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,12 @@ static void local_close(struct channel *c)
         close(c->fd);
     if (l->process >= 0)
         close(l->process);
-    /* An agent that still runs ends by itself now; init reaps it once mlaunch has ended. */
+    /* An agent that still runs ends by itself now; init reaps it once mlaunch has ended. One that
+     * has been stopped is woken up first: its guard then ends its worker, stopped or not, and the
+     * ranks. */
     local_reap(l);
+    if (l->pid)
+        kill(l->pid, SIGCONT);
     free(l);
 }
 

@@ -2,6 +2,7 @@
 #include "launcher/job/attempt.h"
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/status.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_frames.h"
@@ -142,6 +143,18 @@ void attempt_kill(struct attempt *a)
     }
     a->is_hurried = true;
     attempt_steps_set_deadline(a, ATTEMPT_STOP_MARGIN_MS);
+}
+
+void attempt_drop_output(struct attempt *a)
+{
+    if (a->state != ATTEMPT_STOPPING)
+        return;
+    log_debug("job %s: nobody reads its output, which is dropped", a->identity.id);
+    for (int i = 0; i < a->plan->host_count; i++) {
+        if (a->members[i].state < MEMBER_DONE)
+            agent_channel_send(a->members[i].channel, LAUNCH_DROP, NULL, 0);
+    }
+    a->is_hurried = true;
 }
 
 void attempt_give_up(struct attempt *a)

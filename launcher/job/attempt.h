@@ -30,6 +30,8 @@ void attempt_result(const struct attempt *a, struct attempt_result *out);
  * SIGKILL at its end. Only the first call has an effect. */
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal);
 void attempt_kill(struct attempt *a); /* a run that is being stopped: SIGKILL to all ranks, now */
+/* A run that is being stopped: what the ranks have written is not waited for. */
+void attempt_drop_output(struct attempt *a);
 void attempt_give_up(struct attempt *a); /* stops waiting for the ranks, or for the agents' end */
 
 void attempt_signal(struct attempt *a, int signal); /* passes it on to the ranks */

@@ -8,11 +8,25 @@
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 
 enum {
     PAUSE_MS = 1000, /* how long agents may take to confirm a pause */
     GAP_MS = 3000,   /* a heartbeat that late means that we were stopped, or the machine slept */
 };
+
+/* An agent whose processes have both been stopped cannot end its ranks by itself. The one on this
+ * machine is sent SIGCONT when its channel is closed. */
+static void member_check_silence(const struct attempt *a, const struct attempt_member *m)
+{
+    char advice[448] = "";
+
+    if (a->has_run && m->host->way != HOST_IS_HERE)
+        snprintf(advice, sizeof(advice),
+                 "; if the agent has been stopped, mlaunch kill %s -H %s ends its ranks",
+                 a->identity.id, m->host->name);
+    agent_channel_check_silence(m->channel, advice);
+}
 
 void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg)
 {
@@ -32,7 +46,7 @@ void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg)
             continue;
         if (gap || a->paused)
             agent_channel_reset_silence(m->channel);
-        agent_channel_check_silence(m->channel);
+        member_check_silence(a, m);
         if (m->state >= MEMBER_CONNECTED && m->state < MEMBER_GONE) {
             m->pings++;
             agent_channel_send(m->channel, LAUNCH_PING, NULL, 0);

@@ -91,7 +91,7 @@ struct attempt {
     int status;   /* mlaunch's exit status if they never were */
 
     bool is_advancing; /* inside attempt_phases_advance */
-    bool is_hurried;   /* after attempt_kill: do not wait for output that nobody reads */
+    bool is_hurried;   /* after attempt_kill or attempt_drop_output: output is not waited for */
     bool paused;
     void (*on_paused)(void *arg); /* NULL: no pause is being confirmed */
     void *paused_arg;

@@ -24,6 +24,11 @@
 enum {
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
+    /* Once the user or --timeout has asked for the end: output of which so many looks in a row have
+     * seen nothing written is dropped. Looks, not the time, because mlaunch itself may be
+     * stopped. */
+    LOOK_MS = 200,
+    LOOKS = 10,
 };
 
 struct job {
@@ -34,6 +39,7 @@ struct job {
     struct input *input;
     struct signals *signals;
     struct event *timeout;
+    struct event *look;      /* whether the output is read */
     struct attempt *attempt; /* the run under way, or NULL */
     bool attempt_ended;
 
@@ -42,6 +48,8 @@ struct job {
     int64_t end_signal_ms; /* and its time, clock_ms() */
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */
+    size_t written;        /* bytes of output at the last look */
+    int looks;             /* in a row that have seen no byte written */
 };
 
 /* The most that a host needs: the channel, its bell, its thread's wake-up and SSH's socket; while
@@ -68,11 +76,32 @@ static void descriptor_limit_raise(const struct plan *p)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+    size_t written = output_written(j->output);
+
+    (void)fd;
+    (void)what;
+    j->looks = output_is_idle(j->output) || written != j->written ? 0 : j->looks + 1;
+    j->written = written;
+    if (j->looks < LOOKS)
+        return;
+    event_del(j->look);
+    j->is_in_a_hurry = true;
+    if (j->attempt)
+        attempt_drop_output(j->attempt);
+}
+
 /* Ends the run; no further one will be started. */
 static void job_stop(struct job *j, enum stop_cause cause, int signal)
 {
+    const struct timeval look = {.tv_usec = LOOK_MS * 1000};
+
     if (j->cause == STOP_NONE)
         j->cause = cause;
+    if (cause == STOP_SIGNAL || cause == STOP_TIMEOUT)
+        event_add(j->look, &look);
     if (j->attempt)
         attempt_stop(j->attempt, cause, signal);
 }
@@ -184,7 +213,7 @@ static void on_attempt_end(void *arg)
 }
 
 /* Waits until all output has been written, however slow its reader is, unless the user or --timeout
- * asks for the end meanwhile. */
+ * asks for the end meanwhile, or has done so before and nothing is read. */
 static void job_drain(struct job *j)
 {
     int asked = j->end_signals;
@@ -193,7 +222,7 @@ static void job_drain(struct job *j)
     output_finish(j->output);
     while (!output_is_idle(j->output) && !j->is_in_a_hurry) {
         event_base_loop(j->base, EVLOOP_ONCE);
-        j->is_in_a_hurry = j->end_signals != asked || was_late != (j->cause == STOP_TIMEOUT);
+        j->is_in_a_hurry |= j->end_signals != asked || was_late != (j->cause == STOP_TIMEOUT);
     }
     event_base_loop(j->base, EVLOOP_NONBLOCK); /* the last write may have failed */
 }
@@ -271,8 +300,13 @@ static int job_open(struct job *j, struct fault *why)
         rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
     if (!rc)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
-    if (rc || j->plan->timeout_s == 0)
+    if (rc)
         return rc;
+    j->look = event_new(j->base, -1, EV_PERSIST, on_look, j);
+    if (!j->look)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (j->plan->timeout_s == 0)
+        return 0;
     j->timeout = evtimer_new(j->base, on_timeout, j);
     if (!j->timeout || evtimer_add(j->timeout, &limit))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -280,26 +314,29 @@ static int job_open(struct job *j, struct fault *why)
 }
 
 /* Only if it does not block: standard error may be the very pipe that nobody reads. */
-static void loss_report(void)
+static void loss_report(size_t size)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 
     if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT))
-        log_warn("output that has not been read is dropped");
+        log_warn("output that has not been read is dropped, at most %zu bytes", size);
 }
 
 static void job_close(struct job *j)
 {
     bool is_lost = j->output && !output_is_idle(j->output);
+    size_t size = is_lost ? output_waiting(j->output) : 0;
 
     signals_close(j->signals);
     input_close(j->input);
     output_close(j->output);
     if (is_lost)
-        loss_report();
+        loss_report(size);
     events_file_close(j->events);
     if (j->timeout)
         event_free(j->timeout);
+    if (j->look)
+        event_free(j->look);
     if (j->base)
         event_base_free(j->base);
 }

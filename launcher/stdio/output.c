@@ -47,6 +47,7 @@ struct output {
     pthread_mutex_t lock; /* protects what follows */
     uint32_t *written;    /* by host: bytes to acknowledge, at most the agent's window */
     size_t own_waiting;   /* bytes of mlaunch's own lines */
+    size_t rank_waiting;  /* bytes of the ranks */
     bool is_cut;          /* a line of -v was left out */
     struct fault failed;  /* the first failure; code 0: none yet */
     bool failed_reported;
@@ -86,10 +87,12 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
 
     pthread_mutex_lock(&o->lock);
     for (; list; list = list->next) {
-        if (list->host >= 0)
+        if (list->host >= 0) {
             o->written[list->host] += (uint32_t)list->size;
-        else
+            o->rank_waiting -= list->size;
+        } else {
             o->own_waiting -= list->size;
+        }
     }
     pthread_mutex_unlock(&o->lock);
     bell_ring(o);
@@ -291,17 +294,13 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static void own_waiting_add(struct output *o, size_t size)
+static void waiting_change(struct output *o, bool is_own, size_t more, size_t less)
 {
-    pthread_mutex_lock(&o->lock);
-    o->own_waiting += size;
-    pthread_mutex_unlock(&o->lock);
-}
+    size_t *waiting = is_own ? &o->own_waiting : &o->rank_waiting;
 
-static void own_waiting_remove(struct output *o, size_t size)
-{
     pthread_mutex_lock(&o->lock);
-    o->own_waiting -= size;
+    *waiting += more;
+    *waiting -= less;
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -326,12 +325,10 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     c->size = size;
     if (size)
         memcpy(c->bytes, bytes, size);
-    if (host < 0)
-        own_waiting_add(lane->output, size);
+    waiting_change(lane->output, host < 0, size, 0);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
-    if (host < 0)
-        own_waiting_remove(lane->output, size);
+    waiting_change(lane->output, host < 0, 0, size);
     failure_note(lane->output, &why);
     bell_ring(lane->output);
     return false;
@@ -479,6 +476,25 @@ bool output_is_behind(struct output *o)
     is_behind = o->own_waiting > OWN_WAITING_MAX;
     pthread_mutex_unlock(&o->lock);
     return is_behind;
+}
+
+size_t output_written(const struct output *o)
+{
+    size_t written = 0;
+
+    for (int i = 0; i < 3; i++)
+        written += o->lanes[i].buffer.written;
+    return written;
+}
+
+size_t output_waiting(struct output *o)
+{
+    size_t waiting;
+
+    pthread_mutex_lock(&o->lock);
+    waiting = o->rank_waiting;
+    pthread_mutex_unlock(&o->lock);
+    return waiting;
 }
 
 bool output_is_idle(struct output *o)

@@ -55,6 +55,11 @@ bool output_has_terminal(const struct output *o);
 /* So many of mlaunch's own lines wait to be written that what an agent says should be left out. */
 bool output_is_behind(struct output *o);
 
+/* Bytes written so far, of all files: unchanged while no reader takes anything. */
+size_t output_written(const struct output *o);
+/* Bytes of the ranks that output_write got and that are not known to have been written. */
+size_t output_waiting(struct output *o);
+
 /* Everything has been written. The loop wakes up whenever this may have become true. */
 bool output_is_idle(struct output *o);
 

@@ -7,7 +7,7 @@
 
 /* Returns 0 or errno. May block until the reader reads, or until the thread is asked to stop
  * (ECANCELED). */
-static int descriptor_write(struct side_thread *thread, int fd, const char *bytes, size_t size)
+static int descriptor_write(struct output_buffer *b, int fd, const char *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t n = write(fd, bytes, size);
@@ -17,11 +17,12 @@ static int descriptor_write(struct side_thread *thread, int fd, const char *byte
         /* Another program that shares the terminal may have made it non-blocking. */
         if (n < 0 && errno == EAGAIN)
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-        if (n < 0 && side_thread_is_stopping(thread))
+        if (n < 0 && side_thread_is_stopping(b->thread))
             return ECANCELED;
         if (n > 0) {
             bytes += n;
             size -= (size_t)n;
+            atomic_fetch_add_explicit(&b->written, (size_t)n, memory_order_relaxed);
         }
     }
     return 0;
@@ -34,7 +35,7 @@ static void file_write(struct output_buffer *b, struct output_file *f, const cha
 
     if (size == 0 || f->failed)
         return;
-    err = descriptor_write(b->thread, f->fd, bytes, size);
+    err = descriptor_write(b, f->fd, bytes, size);
     f->mid_line = bytes[size - 1] != '\n';
     if (err) {
         f->failed = true;

@@ -10,6 +10,7 @@
 #include "common/fault.h"
 #include "launcher/process/side_thread.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct output_buffer {
     size_t used;
     struct output_file *file;   /* where the bytes belong */
     struct side_thread *thread; /* the one that writes */
+    atomic_size_t written;      /* bytes so far; any thread may read it */
     /* Called once for each file that could not be written (errno). Whatever is put to it afterwards
      * is dropped. */
     void (*on_failed)(int err, const struct output_file *file, void *arg);

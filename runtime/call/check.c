@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/check.h"
 
+#include "runtime/group/news.h"
+#include "runtime/group/world.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
 
@@ -14,6 +16,24 @@ int check_handle(const struct group *g, struct fault *why)
     return 0;
 }
 
+/* What the call has queued may lie in a part of the stack that is used again, and what it was to
+ * send or receive is still missing: neither this rank nor its peers can go on in the group. */
+static int check_left(const struct group *g, struct fault *why)
+{
+    char rank[GROUP_MEMBER_TEXT];
+    struct fault left;
+
+    fault_set(&left, ML_ERR_MISMATCH,
+              "%s has left a call, %s, by longjmp() or a C++ exception, or makes two at once",
+              group_describe(g, g->rank, rank), g->inside);
+    if (!news_broken(g->world->news, g, NULL))
+        news_break(g->world->news, g, &left);
+    return fault_set(why, ML_ERR_STATE,
+                     "the group cannot be used: a call on it, %s, has not returned; it was left by "
+                     "longjmp() or a C++ exception, or another thread is in it",
+                     g->inside);
+}
+
 int check_group(const struct group *g, struct fault *why)
 {
     int rc = check_handle(g, why);
@@ -24,6 +44,8 @@ int check_group(const struct group *g, struct fault *why)
         return fault_set(why, ML_ERR_STATE,
                          "a forked child can't use the rank of its parent; make mlaunch's calls in "
                          "the process that called ml_init");
+    if (__builtin_expect(g->inside != NULL, 0))
+        return check_left(g, why);
     return 0;
 }
 

@@ -104,7 +104,8 @@ struct group {
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
     struct progress *progress; /* NULL: nothing was started so far */
     _Atomic unsigned under_way;
-    int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
+    const char *inside; /* api.c: the blocking call that has not returned, or NULL */
+    int sent_itself;    /* messages to this rank itself, less those received: of all calls so far */
 
     struct waiting_state waiting;
     struct inbox inbox;

@@ -149,11 +149,11 @@ _release_buffer.restype = None
 class _Buffer:
     """A caller's buffer. While it is held, its address stays and it can't be resized."""
 
-    def __init__(self, what, obj, writable):
+    def __init__(self, what, obj, writable, may_be_none=False):
         self.view = _PyBuffer()
         self.held = False
         self.what = what
-        if obj is None:
+        if obj is None and may_be_none:
             self.address, self.size, self.itemsize = None, 0, 1
             return
         try:
@@ -290,7 +290,8 @@ class Group:
     def _reduce(self, call, data, out, type, op, root=None):
         unused = root is not None and root != self.rank and out is None
         with _Buffer("data", data, out is None and not unused) as a, \
-                _Buffer("out", None if unused else data if out is None else out, True) as b:
+                _Buffer("out", None if unused else data if out is None else out, True,
+                        unused) as b:
             kind = a.type() if type is None else type
             _need(kind in range(len(_SIZES)), "there is no type %s", kind)
             count = _elements(a, kind)
@@ -314,6 +315,7 @@ class Group:
 
     def reduce_scatter(self, data, out, op=SUM, type=None):
         """Reduces data, which is one block for each rank; out, of one block, gets block `rank`."""
+        _need(out is not None, "out: NoneType can't be used as a contiguous writable buffer")
         return self._reduce("reduce_scatter", data, out, type, op)
 
     # movements: bytes
@@ -342,14 +344,16 @@ class Group:
 
     def gather(self, data, out=None, root=0):
         """root's out gets every rank's data, in the order of ranks; the others need no out."""
-        with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
+        with _Buffer("data", data, False) as a, \
+                _Buffer("out", out, True, root != self.rank) as b:
             _need(root != self.rank or b.size == a.size * self.size,
                   "out: %d bytes, %d ranks have %d each", b.size, self.size, a.size)
             return self._do("gather", (a, b), out, a.address, b.address, a.size, root)
 
     def scatter(self, data, out, root=0):
         """out gets block `rank` of root's data; the others' data may be None."""
-        with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
+        with _Buffer("data", data, False, root != self.rank) as a, \
+                _Buffer("out", out, True) as b:
             _need(root != self.rank or a.size == b.size * self.size,
                   "data: %d bytes, %d ranks take %d each", a.size, self.size, b.size)
             return self._do("scatter", (a, b), out, a.address, b.address, b.size, root)
@@ -370,7 +374,8 @@ class Group:
 
     def sendrecv(self, data, to, out, source):
         """send() and recv() at once, which can't deadlock; NOBODY as to or source omits one."""
-        with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
+        with _Buffer("data", data, False, to == NOBODY) as a, \
+                _Buffer("out", out, True, source == NOBODY) as b:
             return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
                             source)
 

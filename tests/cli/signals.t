@@ -118,6 +118,48 @@ job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
 check_match "bytes that ranks have written, and nobody has read, are dropped" "$T/out" "… what is lost is said, of the ranks' pipes"
 check_match "output that has not been read is dropped" "$T/out" "… and of mlaunch's own"
 
+# Neither does it keep one signal or --timeout from ending the job.
+unread_start() { # OPTION…: both streams full, and nobody reads standard error
+    exec 8<> "$T/full"
+    : > "$EVENTS"
+    set -m
+    "${JOB[@]}" "$@" -n 2 -- sh -c 'yes & exec yes >&2' > "$T/out" 2> "$T/full" &
+    mlaunch=$!
+    set +m
+    wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
+}
+unread_end() { # STATUS NAME
+    wait_for '! kill -0 $mlaunch 2> /dev/null' 10 || diag "it waits for its reader"
+    kill -KILL "$mlaunch" 2> /dev/null
+    run eval 'wait "$mlaunch"'
+    exec 8>&-
+    job_judge "$1" "$2" "mlaunch"
+}
+unread_start
+kill -TERM "$mlaunch"
+unread_end 143 "SIGTERM while nobody reads standard error"
+unread_start --timeout 1
+unread_end 124 "--timeout while nobody reads standard error"
+# A reader that is only slow gets everything, though the end was asked for.
+: > "$EVENTS"
+exec 8<> "$T/full"
+set -m
+"${JOB[@]}" --output raw -n 1 -- sh -c 'head -c 400000 /dev/zero
+    echo ready >&2; exec sleep 1000' > "$T/full" 2> "$T/out" &
+mlaunch=$!
+set +m
+has_said ready 1
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
+kill -TERM "$mlaunch"
+slow_read='import os, select, sys
+got = 0
+while select.select([8], [], [], 1)[0]: # meanwhile nothing is read, for less than 2 s
+    got += len(os.read(8, 200000))
+    select.select([], [], [], 0.5)
+print(got)'
+check_output 400000 "a slow reader gets everything after SIGTERM" python3 -c "$slow_read"
+unread_end 143 "… and then the job ends"
+
 # On a terminal.
 keep terminal 'wait ready
 wait ready

@@ -432,6 +432,73 @@ static void test_signals(void **state)
     job_do(&all_tcp, interrupted);
 }
 
+/* Rank 0 leaves a call by longjmp() while it waits for rank 1, which is never to call. The call's
+ * transfers lay in a part of the stack that is used again. */
+static sigjmp_buf before_call;
+
+static void leave_call(int signal)
+{
+    (void)signal;
+    siglongjmp(before_call, 1);
+}
+
+static void left_by_longjmp(struct job *j, int rank, size_t size)
+{
+    char *buf = calloc(2, size);
+    ml_request *request = NULL;
+    ml_group *w, *other;
+
+    REQUIRE(buf && ml_init(&w) == 0);
+    REQUIRE(ml_split(w, 0, 0, &other) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    if (rank == 0) {
+        signal(SIGALRM, leave_call);
+        if (sigsetjmp(before_call, 1) == 0) {
+            ualarm(50000, 0);
+            ml_sendrecv(w, buf, size, 1, buf + size, size, 1);
+            REQUIRE(!"the call returns");
+        }
+        REQUIRE(ml_barrier(w) == ML_ERR_STATE);
+        REQUIRE_TEXT(ml_error(), "sendrecv");
+        REQUIRE_TEXT(ml_error(), "longjmp()");
+        REQUIRE(ml_start_send(w, buf, size, 1, &request) == ML_ERR_STATE && !request);
+        REQUIRE(ml_split(w, 0, 0, &other) == ML_ERR_STATE);
+        job_meet(j);
+    } else {
+        job_meet(j);
+        REQUIRE(ml_barrier(w) == ML_ERR_MISMATCH);
+        REQUIRE_TEXT(ml_error(), "rank 0");
+        REQUIRE_TEXT(ml_error(), "longjmp()");
+    }
+    REQUIRE(ml_barrier(other) == 0); /* other groups work */
+    REQUIRE(ml_finalize() == 0);
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    REQUIRE(ml_finalize() == 0);
+    free(buf);
+}
+
+static void left_short(struct job *j, int rank)
+{
+    left_by_longjmp(j, rank, 8);
+}
+
+static void left_long(struct job *j, int rank)
+{
+    left_by_longjmp(j, rank, 8 << 20);
+}
+
+static void test_longjmp(void **state)
+{
+    const struct job_config tcp = {.size = 2, .backend = "tcp", .local_net = true};
+
+    (void)state;
+    job_do(&pair, left_short);
+    job_do(&pair, left_long);
+    job_do(&tcp, left_short);
+    job_do(&tcp, left_long);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,7 +506,7 @@ int main(void)
         cmocka_unit_test(test_half_a_message), cmocka_unit_test(test_left),
         cmocka_unit_test(test_last_call),      cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_stall),          cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_signals),        cmocka_unit_test(test_longjmp),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,9 +189,10 @@ static void group_sweep(const char *path, const char *name, void *arg)
 {
     const struct sweep *w = arg;
     char dir[JOB_DIRECTORY_PATH], job[AUTH_JOB];
-    size_t user = strlen("mlaunch-") + strspn(name + strlen("mlaunch-"), "0123456789");
+    size_t user = job_directory_user_length(name);
 
-    if (snprintf(dir, sizeof(dir), "%s/%.*s/%s", w->query->base, (int)user, name,
+    if (name[user] != '-' ||
+        snprintf(dir, sizeof(dir), "%s/%.*s/%s", w->query->base, (int)user, name,
                  name + user + 1) >= (int)sizeof(dir) ||
         !group_is_left_over(w, dir))
         return;
@@ -206,7 +207,7 @@ static void groups_sweep(const struct sweep *w)
 {
     char prefix[32];
 
-    snprintf(prefix, sizeof(prefix), "mlaunch-%u-", (unsigned)geteuid());
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u", (unsigned)geteuid());
     cgroup_each(prefix, geteuid(), group_sweep, (void *)(uintptr_t)w);
 }
 

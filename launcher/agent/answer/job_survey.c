@@ -5,7 +5,6 @@
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/place_linux.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -141,9 +140,9 @@ static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into %s", base);
     while (!rc && (entry = readdir(dir))) {
         const char *name = entry->d_name;
+        size_t length = job_directory_user_length(name);
 
-        if (strncmp(name, "mlaunch-", 8) == 0 && isdigit((unsigned char)name[8]) &&
-            !name[8 + strspn(name + 8, "0123456789")] &&
+        if (length && !name[length] &&
             snprintf(parent, sizeof(parent), "%s/%s", base, name) < (int)sizeof(parent))
             rc = user_add(s, parent, why);
     }

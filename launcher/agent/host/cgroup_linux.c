@@ -2,8 +2,8 @@
 #include "launcher/agent/host/cgroup_linux.h"
 
 #include "common/clock.h"
+#include "launcher/agent/host/job_directory.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -178,18 +178,6 @@ bool cgroup_remove(const char *path, int wait_ms)
     return is_removed;
 }
 
-/* The end of the user's number in "mlaunch-0-JOB.HOST.XXXXXX"; NULL: the name is another. */
-static const char *number_end(const char *name)
-{
-    const char *at = name + strlen("mlaunch-");
-
-    if (strncmp(name, "mlaunch-", strlen("mlaunch-")) != 0 || !isdigit((unsigned char)*at))
-        return NULL;
-    while (isdigit((unsigned char)*at))
-        at++;
-    return *at == '-' ? at : NULL;
-}
-
 bool cgroup_job_dir(pid_t pid, const char *base, char *out, size_t size)
 {
     char path[1024];
@@ -198,11 +186,12 @@ bool cgroup_job_dir(pid_t pid, const char *base, char *out, size_t size)
         return false;
     /* The innermost group wins, because a rank may have started a job of its own. */
     for (char *part; (part = strrchr(path, '/')); *part = '\0') {
-        const char *end = number_end(part + 1);
+        const char *name = part + 1;
+        size_t user = job_directory_user_length(name);
 
-        if (end)
-            return snprintf(out, size, "%s/%.*s/%s", base, (int)(end - part - 1), part + 1,
-                            end + 1) < (int)size;
+        if (user && name[user] == '-')
+            return snprintf(out, size, "%s/%.*s/%s", base, (int)user, name, name + user + 1) <
+                   (int)size;
     }
     return false;
 }

@@ -12,29 +12,50 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRIES = 20, REMOVE_DESCRIPTORS = 16 };
+enum {
+    TRIES = 20,
+    REMOVE_DESCRIPTORS = 16,
+    SUFFIX = 6, /* characters that mkdtemp() chooses */
+};
 
-/* Makes the user's directory if it is missing, and checks that it is safe for secrets. */
-static int parent_make(const char *path, struct fault *why)
+size_t job_directory_user_length(const char *name)
+{
+    static const char alphanumeric[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t prefix = strlen("mlaunch-"), length;
+
+    if (strncmp(name, "mlaunch-", prefix) != 0 || !isdigit((unsigned char)name[prefix]))
+        return 0;
+    length = prefix + strspn(name + prefix, "0123456789");
+    if (name[length] == '.' && strspn(name + length + 1, alphanumeric) == SUFFIX)
+        length += 1 + SUFFIX;
+    return length;
+}
+
+/* Whether it is a directory that is safe for secrets. */
+static bool parent_is_safe(const char *path)
 {
     struct stat st;
 
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+           (st.st_mode & 077) == 0;
+}
+
+/* Makes the user's directory if it is missing. Another user may have taken its name, and only that
+ * user or root could remove what has it, so this agent then makes one with a random name. */
+static int parent_make(char path[JOB_DIRECTORY_PATH], const char *base, struct fault *why)
+{
+    snprintf(path, JOB_DIRECTORY_PATH, "%s/mlaunch-%u", base, (unsigned)geteuid());
     if (mkdir(path, 0700) == 0)
         return 0;
-    if (errno != EEXIST)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make %s", path);
-    if (lstat(path, &st))
-        return errno == ENOENT ? 0 : fault_os(why, ML_ERR_SYSTEM, errno, "cannot look at %s", path);
-    if (!S_ISDIR(st.st_mode))
-        return fault_set(why, ML_ERR_SYSTEM, "%s is not a directory; remove it", path);
-    if (st.st_uid != geteuid())
-        return fault_set(why, ML_ERR_SYSTEM, "%s belongs to another user (uid %u); have it removed",
-                         path, (unsigned)st.st_uid);
-    if (st.st_mode & 077)
-        return fault_set(why, ML_ERR_SYSTEM,
-                         "%s is open to others (mode %04o); look what is in it, then chmod 700",
-                         path, (unsigned)(st.st_mode & 07777));
-    return 0;
+    if (errno == EEXIST) {
+        if (parent_is_safe(path))
+            return 0;
+        snprintf(path, JOB_DIRECTORY_PATH, "%s/mlaunch-%u.XXXXXX", base, (unsigned)geteuid());
+        if (mkdtemp(path))
+            return 0;
+    }
+    return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make %s", path);
 }
 
 int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
@@ -44,18 +65,21 @@ int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const 
 
     /* Repeated, because another agent that ends may remove the user's directory in between. */
     for (int i = 0; i < TRIES; i++) {
-        int rc, n;
+        int rc = parent_make(parent, base, why), err;
 
-        snprintf(parent, sizeof(parent), "%s/mlaunch-%u", base, (unsigned)geteuid());
-        rc = parent_make(parent, why);
         if (rc)
             return rc;
-        n = snprintf(path, JOB_DIRECTORY_PATH, "%s/%s.%d.XXXXXX", parent, job, host);
-        if (n >= JOB_DIRECTORY_PATH)
+        if (snprintf(path, JOB_DIRECTORY_PATH, "%s/%s.%d.XXXXXX", parent, job, host) >=
+            JOB_DIRECTORY_PATH) {
+            rmdir(parent);
             return fault_set(why, ML_ERR_SYSTEM, "the path of job %s is too long", job);
+        }
         if (mkdtemp(path))
             return 0;
-        if (errno != ENOENT)
+        err = errno;
+        rmdir(parent);
+        errno = err;
+        if (err != ENOENT)
             break;
     }
     return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a directory in %s", parent);

@@ -64,36 +64,72 @@ static void makes_two_apart_and_removes_them(void **state)
     assert_int_not_equal(access(user, F_OK), 0);
 }
 
-static void refused(const char *word)
+/* Something else has the user's name: the job directory is then in another. */
+static void taken(const char *user)
 {
-    char path[JOB_DIRECTORY_PATH];
+    char path[JOB_DIRECTORY_PATH], parent[JOB_DIRECTORY_PATH];
     struct fault why = {0};
+    struct stat st;
 
-    assert_int_equal(job_directory_create(path, base, "job", 0, &why), ML_ERR_SYSTEM);
-    if (!strstr(why.text, word))
-        fail_msg("\"%s\" does not speak of \"%s\"", why.text, word);
+    assert_int_equal(job_directory_create(path, base, "job", 0, &why), 0);
+    snprintf(parent, sizeof(parent), "%s", path);
+    *strrchr(parent, '/') = '\0';
+    assert_int_equal(strncmp(parent, user, strlen(user)), 0);
+    assert_int_equal(parent[strlen(user)], '.');
+    assert_int_equal(job_directory_user_length(strrchr(parent, '/') + 1),
+                     strlen(strrchr(parent, '/') + 1));
+    assert_int_equal(lstat(parent, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    assert_int_equal(st.st_uid, geteuid());
+    job_directory_remove(path);
+    assert_int_not_equal(access(parent, F_OK), 0);
 }
 
-static void refuses_an_unsafe_user_directory(void **state)
+static void goes_beside_an_unsafe_user_directory(void **state)
 {
     char user[128];
 
     (void)state;
     user_directory(user, sizeof(user));
     assert_int_equal(mkdir(user, 0755), 0);
-    refused("is open to others (mode 0755)");
+    taken(user);
     assert_int_equal(rmdir(user), 0);
 
     assert_int_equal(symlink("/tmp", user), 0);
-    refused("is not a directory");
+    taken(user);
     assert_int_equal(unlink(user), 0);
 
     if (geteuid() == 0) { /* only root can give a directory away */
         assert_int_equal(mkdir(user, 0700), 0);
         assert_int_equal(chown(user, 12345, 0), 0);
-        refused("belongs to another user (uid 12345)");
+        taken(user);
         assert_int_equal(rmdir(user), 0);
     }
+}
+
+static void knows_the_names_of_user_directories(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t length;
+    } cases[] = {
+        {"mlaunch-0", 9},
+        {"mlaunch-1000.aZ09bc", 19},
+        {"mlaunch-0-job.3.aaaaaa", 9},
+        {"mlaunch-0.aaaaaa-job.3.aaaaaa", 16},
+        {"mlaunch-0.aaaaa", 9},
+        {"mlaunch-0.aaaaaaa", 9},
+        {"mlaunch-0.aaaaa/", 9},
+        {"mlaunch-", 0},
+        {"mlaunch-x", 0},
+        {"mlaunch", 0},
+        {"xmlaunch-0", 0},
+        {"", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(job_directory_user_length(cases[i].name), cases[i].length);
 }
 
 static int setup(void **state)
@@ -112,7 +148,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(makes_two_apart_and_removes_them),
-        cmocka_unit_test(refuses_an_unsafe_user_directory),
+        cmocka_unit_test(goes_beside_an_unsafe_user_directory),
+        cmocka_unit_test(knows_the_names_of_user_directories),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
