@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * standalone.c: runs a fuzz target without libFuzzer: standalone SEED-DIRECTORY DICTIONARY ROUNDS.
- * It tries each seed, then ROUNDS mutations of the seeds, the same in every run. With
- * -fsanitize=fuzzer it is not linked.
+ * It tries each seed, then ROUNDS mutations of the seeds, the same in every run. The script
+ * libfuzzer runs the targets with libFuzzer instead.
  */
 #include <dirent.h>
 #include <stdint.h>
