@@ -18,7 +18,7 @@ check "there are targets" test "${#names[@]}" -ge 20
 rounds=10000
 [ "$SANITIZE" = no ] || rounds=2000
 if is_long; then
-    run "$SOURCE/tests/fuzz/libfuzzer" "$BUILD/tests/fuzz/long" \
+    run "$SOURCE/tests/fuzz/libfuzzer" "$BUILD/fuzz-long" \
         $((HOUR / ${#names[@]})) "${names[@]}"
     diag "$(cat "$OUT")"
     if [ "$status" -eq 77 ]; then
