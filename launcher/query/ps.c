@@ -107,65 +107,86 @@ static void stacks_print(const char *host, json_t *rank)
     }
 }
 
+/* A rank of a job that is shown. */
 struct found_rank {
-    const char *host;
+    const char *host, *job;
+    json_int_t number; /* of the job, in the order in which the hosts named them */
     json_t *rank;
 };
+struct found_ranks {
+    struct found_rank *list;
+    size_t count, room;
+};
 
+/* Job by job, the ranks of each in order. */
 static int compare_ranks(const void *a, const void *b)
 {
-    long long x = query_field_whole(((const struct found_rank *)a)->rank, "rank");
-    long long y = query_field_whole(((const struct found_rank *)b)->rank, "rank");
+    const struct found_rank *x = a, *y = b;
+    long long i = query_field_whole(x->rank, "rank"), k = query_field_whole(y->rank, "rank");
 
-    return (x > y) - (x < y);
+    return x->number != y->number ? (x->number > y->number) - (x->number < y->number)
+                                  : (i > k) - (i < k);
 }
 
-/* Stores the ranks of the job with this id, from all hosts, in order; the caller frees *out.
- * Returns their number. */
-static size_t ranks_gather(const struct query_command *c, const char *id, struct found_rank **out)
+static void ranks_add(struct found_ranks *f, const struct found_rank *one)
 {
-    struct found_rank *list = NULL;
-    size_t count = 0, k, r;
-    json_t *job, *rank;
+    if (f->count == f->room) {
+        size_t room = f->room * 2 + 64;
+        struct found_rank *more = realloc(f->list, room * sizeof(*more));
+
+        if (!more)
+            return;
+        f->list = more;
+        f->room = room;
+    }
+    f->list[f->count++] = *one;
+}
+
+/* Finds the ranks of all jobs that are shown, in one pass: a hostile host may name many. The caller
+ * frees the list. */
+static void ranks_gather(const struct query_command *c, struct found_ranks *f)
+{
+    json_t *numbers = json_object(), *job, *rank;
+    size_t k, r;
 
     for (int i = 0; i < c->hosts->count; i++) {
         json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
         {
-            if (strcmp(query_field_text(job, "job"), id) != 0 || !is_shown(c, job))
+            const char *id = query_field_text(job, "job");
+            struct found_rank one = {.host = c->answers[i].host->name, .job = id};
+
+            if (!*id || !is_shown(c, job))
                 continue;
+            if (!json_object_get(numbers, id))
+                json_object_set_new(numbers, id,
+                                    json_integer((json_int_t)json_object_size(numbers)));
+            one.number = json_integer_value(json_object_get(numbers, id));
             json_array_foreach(json_object_get(job, "ranks"), r, rank)
             {
-                struct found_rank *more = realloc(list, (count + 1) * sizeof(*more));
-
-                if (!more)
-                    continue;
-                list = more;
-                list[count++] = (struct found_rank){c->answers[i].host->name, rank};
+                one.rank = rank;
+                ranks_add(f, &one);
             }
         }
     }
-    if (count)
-        qsort(list, count, sizeof(*list), compare_ranks);
-    *out = list;
-    return count;
+    json_decref(numbers);
+    if (f->count)
+        qsort(f->list, f->count, sizeof(*f->list), compare_ranks);
 }
 
-static void ranks_print(const struct query_command *c, const char *id, const char *title)
+/* The ranks of one job. */
+static void ranks_print(const struct found_rank *list, size_t count, const char *title)
 {
-    struct found_rank *list;
-    size_t count = ranks_gather(c, id, &list);
     struct text_table *t = text_table_create(rank_head, "rlrlrrrl");
 
     for (size_t i = 0; i < count && t; i++)
         add_rank(t, list[i].host, list[i].rank);
-    if (count && t) {
-        printable_print("\n%s%s%s", title, *title ? id : "", *title ? ":\n" : "");
+    if (t) {
+        printable_print("\n%s%s%s", title, *title ? list->job : "", *title ? ":\n" : "");
         text_table_print(t);
     }
     for (size_t i = 0; i < count; i++)
         stacks_print(list[i].host, list[i].rank);
     text_table_destroy(t);
-    free(list);
 }
 
 /* Prints all jobs, a line for each host of each. Returns the number of lines. */
@@ -194,21 +215,17 @@ static int jobs_print(const struct query_command *c)
 /* Prints the ranks of all jobs that were asked for, each job once. */
 static void all_ranks_print(const struct query_command *c)
 {
-    json_t *seen = json_object(), *job;
-    size_t k;
+    struct found_ranks f = {0};
+    size_t next;
 
-    for (int i = 0; i < c->hosts->count; i++) {
-        json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
-        {
-            const char *id = query_field_text(job, "job");
-
-            if (!*id || json_object_get(seen, id))
-                continue;
-            json_object_set_new(seen, id, json_true());
-            ranks_print(c, id, *c->job ? "" : "job ");
-        }
+    ranks_gather(c, &f);
+    for (size_t i = 0; i < f.count; i = next) {
+        next = i;
+        while (next < f.count && f.list[next].number == f.list[i].number)
+            next++;
+        ranks_print(&f.list[i], next - i, *c->job ? "" : "job ");
     }
-    json_decref(seen);
+    free(f.list);
 }
 
 /* Prints the processes of dead jobs, and returns how many there are. */

@@ -17,8 +17,9 @@
 /* A host that is asked. */
 struct asked {
     struct agent_channel *channel;
-    bool is_asked; /* the first question was sent */
-    bool is_over;  /* it has answered this round, or failed */
+    bool is_asked;     /* the first question was sent */
+    bool is_over;      /* it has answered this round, or failed */
+    const char *ended; /* why its channel has ended; the channel's; or NULL */
 };
 
 struct query_run {
@@ -148,7 +149,10 @@ static void on_frame(int host, const struct frame *f, void *arg)
 
 static void on_end(int host, const char *text, void *arg)
 {
-    host_finish(arg, host, text);
+    struct query_run *q = arg;
+
+    q->asked[host].ended = text;
+    host_finish(q, host, text);
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
@@ -176,7 +180,9 @@ static bool round_next(struct query_run *q)
     for (int i = 0; i < q->count; i++)
         q->asked[i].is_over = false;
     for (int i = 0; i < q->count; i++) {
-        if (!q->asked[i].is_over)
+        if (q->asked[i].ended) /* after its answer to the round before */
+            host_finish(q, i, q->asked[i].ended);
+        else if (!q->asked[i].is_over)
             host_ask(q, i);
     }
     return true;

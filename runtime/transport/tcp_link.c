@@ -38,6 +38,12 @@ static struct tcp_link *tcp_link_of(struct link *l)
     return (struct tcp_link *)l;
 }
 
+/* Where the payload goes on. That of an empty message may be NULL, to which C adds nothing. */
+static void *tcp_link_place(const struct transfer *t)
+{
+    return t->moved ? (char *)t->buf + t->moved : t->buf;
+}
+
 /* Fills `part` with what is next of header and payload, which may be empty. Returns the number of
  * parts. */
 static int tcp_link_parts(struct iovec part[2], struct message *header, size_t header_moved,
@@ -75,7 +81,7 @@ static int tcp_link_send(struct tcp_link *s)
         t->header_moved = true;
     }
     m.msg_iovlen = (size_t)tcp_link_parts(part, &s->out_header, s->out_header_moved,
-                                          (char *)t->buf + t->moved, t->size - t->moved);
+                                          tcp_link_place(t), t->size - t->moved);
     sent = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0)
         return tcp_link_failed(s);
@@ -107,7 +113,7 @@ static void *tcp_link_target(struct tcp_link *s, const struct transfer *t, size_
 {
     *size = t->size - t->moved;
     if (t->what != TRANSFER_REDUCE)
-        return (char *)t->buf + t->moved;
+        return tcp_link_place(t);
     *size -= s->bounce_have;
     if (*size > BOUNCE - s->bounce_have)
         *size = BOUNCE - s->bounce_have;

@@ -92,6 +92,9 @@ def main():
             send(EXITED, {"rank": 0, "pid": 1, "status": 0})
         elif kind == QUERY and odd.startswith("{"):
             send(ANSWER, json.loads(odd))
+        elif kind == QUERY and odd == "many-jobs":
+            send(ANSWER, {"jobs": [{"job": str(i), "ranks": [{"rank": 0}]} for i in range(30000)],
+                          "orphans": []})
         elif kind == START and odd == "floods":
             send(STARTED, {"rank": 0, "pid": 1})
             for _ in range(2000):

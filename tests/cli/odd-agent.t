@@ -138,4 +138,9 @@ check_error 125 'malformed ANSWER: "found" is not a string' "mlaunch kill: a num
     asks '{"found": 1}' kill JOB
 check "mlaunch ps: a good one" asks '{"jobs": [], "orphans": []}' ps
 
+# The time grows with the jobs, not with their square.
+run env ODD=many-jobs timeout 30 "$MLAUNCH" ps -v --agent "$SOURCE/tests/cli/odd-agent.py"
+shows "mlaunch ps -v: 30,000 jobs" "$status" = 0
+check_match '^job 29999:' "$OUT" "… and each is shown"
+
 done_testing

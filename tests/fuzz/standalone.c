@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * standalone.c: runs a fuzz target without libFuzzer: standalone SEED-DIRECTORY DICTIONARY ROUNDS.
- * It tries each seed, then ROUNDS mutations of the seeds, the same in every run. With libFuzzer
- * instead: clang -fsanitize=fuzzer,address fuzz_X.c … && ./a.out -dict=X.dict seeds/X.
+ * It tries each seed, then ROUNDS mutations of the seeds, the same in every run. The script
+ * libfuzzer runs the targets with libFuzzer instead.
  */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SEEDS = 256, WORDS = 256, ROOM = 4096 };
+enum {
+    SEEDS = 256,
+    WORDS = 256,
+    ROOM = 4096,
+    LIMIT_S = 10 /* for one input: SIGALRM ends a target that hangs */
+};
 
 struct bytes {
     uint8_t *data;
@@ -162,6 +168,12 @@ static void mutate(struct bytes *b)
     }
 }
 
+static void run_one(const uint8_t *data, size_t size)
+{
+    alarm(LIMIT_S);
+    LLVMFuzzerTestOneInput(data, size);
+}
+
 static void run_round(void)
 {
     uint8_t data[ROOM], *exact;
@@ -173,7 +185,7 @@ static void run_round(void)
     for (size_t n = 1 + below(8); n > 0; n--)
         mutate(&b);
     exact = keep(data, b.size).data; /* of its own, so that a read beyond the end is seen */
-    LLVMFuzzerTestOneInput(exact, b.size);
+    run_one(exact, b.size);
     free(exact);
 }
 
@@ -188,7 +200,7 @@ int main(int argc, char **argv)
     if (read_seeds(argv[1]) || read_words(argv[2]) || seed_count == 0)
         return 1;
     for (size_t i = 0; i < seed_count; i++)
-        LLVMFuzzerTestOneInput(seeds[i].data, seeds[i].size);
+        run_one(seeds[i].data, seeds[i].size);
     for (long i = 0; i < rounds; i++)
         run_round();
     printf("%zu seeds, %ld mutations\n", seed_count, rounds);

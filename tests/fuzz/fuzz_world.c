@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_world.c: any bytes as what the coordinator sends to a rank that joins the world, splits it
+ * and leaves: WELCOME, EXCHANGED, SPLITTED, RELAYED and the others. Each line of the input is a
+ * frame, two digits of its type and its payload; one arrives each time the rank looks. After the
+ * last the connection is lost, which ends every wait. Connections to other ranks and messages
+ * between ranks are stand-ins.
+ */
+#include "common/clock.h"
+#include "coordinator/client.h"
+#include "runtime/call/call.h"
+#include "runtime/collective/collectives.h"
+#include "runtime/group/exchange.h"
+#include "runtime/group/world.h"
+#include "runtime/group_join.h"
+#include "runtime/split.h"
+#include "runtime/transport/self_link.h"
+#include "runtime/transport/tcp_mesh.h"
+#include "runtime/world_join.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { RANKS = 4, ME = 1, HOSTS = 2 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* --- the stand-in for client.c ---------------------------------------------------------------- */
+
+struct client {
+    const uint8_t *at, *end;
+    uint8_t *payload; /* of the frame that was given last */
+    bool has_given;   /* every other look finds nothing */
+};
+
+static struct client coordinator;
+
+int client_open(struct client **out, const char *address, const char *job,
+                const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
+                int64_t deadline_ms, struct fault *why)
+{
+    (void)address, (void)job, (void)secret, (void)rank, (void)generation, (void)deadline_ms;
+    (void)why;
+    *out = &coordinator;
+    return 0;
+}
+
+void client_close(struct client *c)
+{
+    free(c->payload);
+    c->payload = NULL;
+}
+
+/* Always readable. */
+int client_fd(const struct client *c)
+{
+    static int fd = -1;
+
+    (void)c;
+    if (fd < 0)
+        fd = eventfd(1, EFD_CLOEXEC);
+    return fd;
+}
+
+int client_send(struct client *c, uint8_t type, const void *payload, uint32_t size,
+                struct fault *why)
+{
+    (void)c, (void)type, (void)payload, (void)size, (void)why;
+    return 0;
+}
+
+int client_poll(struct client *c, struct frame *out, struct fault *why)
+{
+    const uint8_t *next;
+
+    c->has_given = !c->has_given;
+    if (!c->has_given)
+        return 0;
+    while (c->at < c->end) {
+        const uint8_t *line = c->at;
+        size_t size;
+
+        next = memchr(line, '\n', (size_t)(c->end - line));
+        next = next ? next : c->end;
+        c->at = next < c->end ? next + 1 : next;
+        if (next - line < 2)
+            continue;
+        size = (size_t)(next - line) - 2;
+        free(c->payload);
+        c->payload = malloc(size + 1);
+        if (!c->payload)
+            abort();
+        memcpy(c->payload, line + 2, size);
+        c->payload[size] = '\0';
+        *out = (struct frame){(uint8_t)((line[0] - '0') * 10 + (line[1] - '0')), (uint32_t)size,
+                              c->payload};
+        return 1;
+    }
+    return fault_set(why, ML_ERR_PEER, "the connection was closed");
+}
+
+/* --- stand-ins for tcp_mesh.c and barrier.c --------------------------------------------------- */
+
+struct tcp_mesh {
+    struct group *group;
+    const bool *needed;
+};
+
+int tcp_mesh_open(struct tcp_mesh **out, struct group *g, const bool *needed,
+                  char where[ADDRESS_TEXT], struct fault *why)
+{
+    struct tcp_mesh *m = malloc(sizeof(*m));
+
+    if (!m)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *m = (struct tcp_mesh){g, needed};
+    snprintf(where, ADDRESS_TEXT, "127.0.0.1:1");
+    *out = m;
+    return 0;
+}
+
+void tcp_mesh_close(struct tcp_mesh *m)
+{
+    free(m);
+}
+
+int tcp_mesh_found(struct tcp_mesh *m, int rank, const char *where, struct fault *why)
+{
+    struct address to;
+
+    if (rank < 0 || rank >= m->group->size || !m->needed[rank])
+        abort();
+    return address_parse(&to, where, why);
+}
+
+int tcp_mesh_run(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
+{
+    int rc = 0;
+
+    (void)deadline_ms;
+    for (int i = 0; i < m->group->size && !rc; i++)
+        if (m->needed[i])
+            rc = self_link_open(&m->group->links[i], m->group, why);
+    return rc;
+}
+
+int barrier_run(struct group *g, struct fault *why)
+{
+    (void)g, (void)why;
+    return 0;
+}
+
+/* --- the rank --------------------------------------------------------------------------------- */
+
+static char job_dir[] = "/tmp/mlaunch-fuzz.XXXXXX";
+
+static void directory_remove(void)
+{
+    DIR *dir = opendir(job_dir);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    rmdir(job_dir);
+}
+
+static void directory_make(void)
+{
+    static const uint8_t secret[AUTH_SECRET] = {1};
+    struct job_file job = {.job = "fuzz",
+                           .host = "a",
+                           .hosts = HOSTS,
+                           .size = RANKS,
+                           .backend = "tcp",
+                           .coordinator = "127.0.0.1:1",
+                           .bind_ip = "127.0.0.1",
+                           .init_timeout_ms = 10000,
+                           .stall_ms = 10000};
+    char rank[16];
+    struct fault why;
+
+    if (!mkdtemp(job_dir) || job_file_write(job_dir, &job, secret, &why))
+        abort();
+    atexit(directory_remove);
+    snprintf(rank, sizeof(rank), "%d", ME);
+    setenv("MLAUNCH_RANK", rank, 1);
+    setenv("MLAUNCH_JOB_DIR", job_dir, 1);
+}
+
+static void check_group(const struct group *g)
+{
+    if (g->size < 1 || g->rank < 0 || g->rank >= g->size || g->members[g->rank] != ME)
+        abort();
+    for (int i = 0; i < g->size; i++)
+        if (g->members[i] < 0 || g->members[i] >= RANKS || g->host_of[i] < 0 || !g->links[i])
+            abort();
+}
+
+static void check_exchange(struct group *g)
+{
+    struct exchange *x;
+    struct fault why;
+
+    if (g->size < 2 || exchange_run(&x, g, (struct blob){"x", 1}, clock_ms() + 1000, &why))
+        return;
+    for (int i = 0; i < g->size; i++) {
+        struct blob b = exchange_blob(x, i);
+        volatile uint8_t last = b.size ? ((const uint8_t *)b.bytes)[b.size - 1] : 0;
+
+        (void)last;
+    }
+    exchange_destroy(x);
+}
+
+static void split(struct world *w)
+{
+    struct group *g = NULL;
+    struct fault why = {0};
+
+    if (call_begin(w->group, CALL_SPLIT, "split", 0, 0, 0, -1, &why) ||
+        split_run(w->group, 0, 0, &g, &why)) {
+        if (why.code >= 0 || !why.text[0])
+            abort();
+    } else if (g) {
+        check_group(g);
+        check_exchange(g);
+        group_leave(g);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct world *w = NULL;
+    struct fault why = {0};
+
+    if (!getenv("MLAUNCH_JOB_DIR"))
+        directory_make();
+    coordinator = (struct client){data, data + size, NULL, false};
+    if (world_join_init(&w, false, &why)) {
+        if (w || why.code >= 0 || !why.text[0])
+            abort();
+        return 0;
+    }
+    check_group(w->group);
+    split(w);
+    split(w);
+    world_join_finalize(&why);
+    return 0;
+}

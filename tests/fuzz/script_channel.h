@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * script_channel.h: a stand-in for launcher/channel/agent_channel.c. What the agents send is a
+ * script, of which each line is a step:
+ *   0 … 3, two digits, payload   that host's agent sends a frame of that type; in the payload @ is
+ *                                replaced by this build's id
+ *   x, 0 … 3, text               that host's channel ends
+ * After the last step all channels end.
+ */
+#ifndef TESTS_FUZZ_SCRIPT_CHANNEL_H
+#define TESTS_FUZZ_SCRIPT_CHANNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sets the script, which must stay valid, of the channels that are opened from now on. One step is
+ * taken in each round of their event loop. */
+void script_channel_begin(const uint8_t *script, size_t size);
+
+#endif
