@@ -47,8 +47,9 @@ static void path_write(FILE *to, const char *path)
 }
 
 /* Defines the function `whole`, which is true if the user's copy in $c is as mlaunch has made it:
- * nobody else can have written to it, and each file has its size. With a file that was cut off, all
- * ranks would die of SIGBUS. There are no characters in it that csh or fish would change. */
+ * nobody else can have written to it, and each file has its size and its checksum. With a file that
+ * was cut off, all ranks would die of SIGBUS. A host without cksum is content with the size. There
+ * are no characters in it that csh or fish would change. */
 static void whole_write(FILE *to, const struct channel_config *config)
 {
     struct remote_stage_size sizes[REMOTE_STAGE_FILES];
@@ -66,7 +67,14 @@ static void whole_write(FILE *to, const struct channel_config *config)
     fputs(") printf x;; esac;; esac; done); [ \"$s\" = xx", to);
     for (int i = 0; i < count; i++)
         fputc('x', to);
-    fputs(" ]; }; ", to);
+    fputs(" ] || return; set -- $(cd \"$c\" && cksum", to);
+    for (int i = 0; i < count; i++)
+        fprintf(to, " %s", sizes[i].name);
+    fputs(" 2>/dev/null); case \"$*\" in (\"\"|\"", to);
+    for (int i = 0; i < count; i++)
+        fprintf(to, "%s%u %lld %s", i ? " " : "", sizes[i].sum, (long long)sizes[i].size,
+                sizes[i].name);
+    fputs("\") ;; (*) false;; esac; }; ", to);
 }
 
 static int line_make(char **out, const struct channel_config *config, struct fault *why)
@@ -277,7 +285,10 @@ int remote_agent_start(struct remote_agent *a, struct remote_session *s,
         is_copied = true;
         rc = machine_check(&v, why);
         if (!rc)
-            rc = remote_stage(s, v.home, v.user, atoi(v.tried) == AGENT_EXIT_NOT_OURS, config, why);
+            rc = remote_stage(s, v.home, v.user,
+                              atoi(v.tried) == AGENT_EXIT_NOT_OURS ||
+                                  strcmp(v.tried, "changed") == 0,
+                              config, why);
         remote_command_close(&a->command);
         s->wait.deadline_ms = clock_ms() + config->connect_timeout_ms;
         if (!rc)

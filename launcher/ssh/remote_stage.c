@@ -3,11 +3,13 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "launcher/process/file_sum.h"
 #include "launcher/process/install_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libssh/sftp.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,18 +312,38 @@ static int sources_open(struct stage *g, const struct channel_config *config, st
     return 0;
 }
 
-int remote_stage_sizes(struct remote_stage_size out[REMOTE_STAGE_FILES],
-                       const struct channel_config *config)
+/* What remote_stage_sizes has found; any host's thread may be the first. */
+static struct {
+    pthread_mutex_t lock;
+    struct remote_stage_size sizes[REMOTE_STAGE_FILES];
+    int count; /* 0: nothing so far */
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void known_find(const struct channel_config *config)
 {
     char path[PATH_MAX];
     struct fault why;
     struct stat st;
-    int n = 0;
+    uint32_t sum;
 
     for (size_t i = 0; i < REMOTE_STAGE_FILES; i++)
-        if (part_find(path, &parts[i], config, &why) == 0 && stat(path, &st) == 0)
-            out[n++] = (struct remote_stage_size){parts[i].name, st.st_size};
-    return n;
+        if (part_find(path, &parts[i], config, &why) == 0 && stat(path, &st) == 0 &&
+            file_sum_read(&sum, path) == 0)
+            known.sizes[known.count++] = (struct remote_stage_size){parts[i].name, st.st_size, sum};
+}
+
+int remote_stage_sizes(struct remote_stage_size out[REMOTE_STAGE_FILES],
+                       const struct channel_config *config)
+{
+    int count;
+
+    pthread_mutex_lock(&known.lock);
+    if (!known.count)
+        known_find(config);
+    memcpy(out, known.sizes, sizeof(known.sizes));
+    count = known.count;
+    pthread_mutex_unlock(&known.lock);
+    return count;
 }
 
 int remote_stage(struct remote_session *s, const char *home, unsigned user, bool distrust,

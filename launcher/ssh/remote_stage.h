@@ -14,20 +14,22 @@ enum { REMOTE_STAGE_FILES = 7 }; /* at most: two exist only in builds with RDMA 
 struct remote_stage_size {
     const char *name; /* on the host */
     off_t size;
+    uint32_t sum; /* file_sum.h */
 };
 
 /* Copies over SFTP into HOME/.cache/mlaunch/BUILD/ (0700). Each file is created under a temporary
  * name with O_EXCL and then renamed, the agent last, so that simultaneous jobs, and hosts that
  * share a home directory, see whole files or none. An existing file that is usable, has the right
  * size and belongs to `user` (the uid there) alone is kept, unless `distrust` is set, because the
- * agent found there is of another build. If others could write to the directory, they no longer
- * can, and all files are replaced; ML_ERR_REFUSED: it belongs to another user. A failure leaves no
- * partial file behind. ML_ERR_* names file or directory and the reason. */
+ * agent found there is of another build, or a copy is not what was copied. If others could write to
+ * the directory, they no longer can, and all files are replaced; ML_ERR_REFUSED: it belongs to
+ * another user. A failure leaves no partial file behind. ML_ERR_* names file or directory and the
+ * reason. */
 int remote_stage(struct remote_session *s, const char *home, unsigned user, bool distrust,
                  const struct channel_config *config, struct fault *why);
 
-/* The names and sizes of the files that it would copy, without those that are missing here. Returns
- * their number. */
+/* The names, sizes and checksums of the files that it would copy, without those that are missing
+ * here. Returns their number. The files are read once a process, as all its hosts get the same. */
 int remote_stage_sizes(struct remote_stage_size out[REMOTE_STAGE_FILES],
                        const struct channel_config *config);
 

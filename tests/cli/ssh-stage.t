@@ -76,6 +76,10 @@ healed() {
 }
 on "$H1" truncate -s 5000 "$cache/libmlaunch.so.0"
 healed "a library that was cut off"
+on "$H1" sh -c "printf x | dd of=$cache/libmlaunch.so.0 bs=1 seek=30000 conv=notrunc 2> /dev/null"
+healed "a library with a byte that has changed"
+on "$H1" sh -c "printf x | dd of=$cache/mlaunch-agent bs=1 seek=30000 conv=notrunc 2> /dev/null"
+healed "an agent with a byte that has changed"
 on "$H1" rm "$cache/mlaunch-runtime.so"
 healed "a copy that lacks a file"
 on "$H1" chmod 777 "$cache/mlaunch-agent"
