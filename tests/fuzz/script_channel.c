@@ -180,9 +180,9 @@ void agent_channel_shut(struct agent_channel *a)
     channel_end(a, "it was shut");
 }
 
-void agent_channel_check_silence(struct agent_channel *a)
+void agent_channel_check_silence(struct agent_channel *a, const char *advice)
 {
-    (void)a;
+    (void)a, (void)advice;
 }
 
 void agent_channel_reset_silence(struct agent_channel *a)

@@ -466,9 +466,9 @@ static void left_by_longjmp(struct job *j, int rank, size_t size)
         job_meet(j);
     } else {
         job_meet(j);
+        /* Rank 0's words, or its message, which comes first. */
         REQUIRE(ml_barrier(w) == ML_ERR_MISMATCH);
         REQUIRE_TEXT(ml_error(), "rank 0");
-        REQUIRE_TEXT(ml_error(), "longjmp()");
     }
     REQUIRE(ml_barrier(other) == 0); /* other groups work */
     REQUIRE(ml_finalize() == 0);
