@@ -254,7 +254,7 @@ static void talk_well(struct job *j, int rank)
     REQUIRE(ml_finalize() == 0);
 }
 
-/* Of a plain connection nothing is noticed: so the process between the ranks does what it should. */
+/* Of a plain connection nothing is noticed, which shows that the process between changes it. */
 static void talk_wrong(struct job *j, int rank)
 {
     ml_group *w;
