@@ -37,7 +37,7 @@ done
 secure=(--oversubscribe --output raw --backend tcp --local net --secure --)
 for n in 2 3; do
     calls "tcp --secure, $n ranks" -n $n "${secure[@]}" --program "${long[@]}"
-    for size in $((65536 - 32)) 65536 $((2 * 65536 - 32)) $((4 * 65536)); do
+    for size in $((16384 - 32)) 16384 $((2 * 16384 - 32)) $((16 * 16384)); do
         calls "tcp --secure, $n ranks, around $size bytes" -n $n "${secure[@]}" --program --around \
             $size
     done
