@@ -14,8 +14,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* Most bytes of the stream in a record. The receiver opens one while the sender seals the next: with
- * records of 64 KiB, a message of that size took 100 us instead of 80. */
+/* Most bytes of the stream in a record. The receiver opens one while the sender seals the next:
+ * with records of 64 KiB, a message of that size took 100 us instead of 80. */
 enum { TCP_SEAL_RECORD = 16 * 1024 };
 
 struct tcp_seal;
