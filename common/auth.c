@@ -29,6 +29,7 @@ enum auth_state { WAIT_HELLO, WAIT_CHALLENGE, WAIT_PROOF, DONE, OVER };
 
 struct auth {
     enum auth_state state;
+    bool is_connector;
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
     struct auth_identity peer; /* the connecting side's */
@@ -68,9 +69,10 @@ static void hmac_add_text(crypto_auth_hmacsha256_state *h, const char *text)
     crypto_auth_hmacsha256_update(h, (const unsigned char *)text, strlen(text) + 1);
 }
 
-/* Computes the proof of a side: `role` is "client" or "server". The two proofs differ, so that a
- * side's own proof cannot be sent back to it as the other's. */
-static void make_proof(const struct auth *a, const char *role, uint8_t out[AUTH_MAC])
+/* Computes the HMAC of the handshake in a role. "client" and "server" are the proofs of the two
+ * sides, which differ, so that a side's own proof cannot be sent back to it as the other's; "client
+ * key" and "server key" are the keys of what each side sends. */
+static void make_mac(const struct auth *a, const char *role, uint8_t out[AUTH_MAC])
 {
     crypto_auth_hmacsha256_state h;
     char numbers[3][16];
@@ -95,7 +97,7 @@ static void write_proof(const struct auth *a, const char *role, char out[MAC_TEX
 {
     uint8_t mac[AUTH_MAC];
 
-    make_proof(a, role, mac);
+    make_mac(a, role, mac);
     hex_write(out, mac, AUTH_MAC);
 }
 
@@ -106,7 +108,7 @@ static bool proof_is_right(const struct auth *a, const char *role, const char *p
 
     if (!hex_parse(proof, given, AUTH_MAC))
         return false;
-    make_proof(a, role, expected);
+    make_mac(a, role, expected);
     return sodium_memcmp(expected, given, AUTH_MAC) == 0;
 }
 
@@ -156,6 +158,7 @@ int auth_create_connector(struct auth **out, const char *job, const uint8_t secr
     if (rc)
         return rc;
     a->state = WAIT_CHALLENGE;
+    a->is_connector = true;
     a->peer = *me;
     make_nonce(a->client_nonce);
     rc = auth_put_frame(a, AUTH_FRAME_HELLO,
@@ -332,6 +335,12 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
 const struct auth_identity *auth_peer(const struct auth *a)
 {
     return &a->peer;
+}
+
+void auth_derive_keys(const struct auth *a, struct auth_keys *keys)
+{
+    make_mac(a, "client key", a->is_connector ? keys->send : keys->receive);
+    make_mac(a, "server key", a->is_connector ? keys->receive : keys->send);
 }
 
 static int send_output(struct auth *a, int fd, int64_t deadline_ms, struct fault *why)

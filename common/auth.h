@@ -16,6 +16,7 @@
 #include "common/frame.h"
 
 enum { AUTH_SECRET = 32, AUTH_NONCE = 32, AUTH_MAC = 32, AUTH_PURPOSE = 32, AUTH_JOB = 64 };
+enum { AUTH_KEY = AUTH_MAC };
 
 /* The frame types of a handshake. The types of protocols on top of it begin above
  * AUTH_FRAME_LAST. */
@@ -33,6 +34,12 @@ struct auth_identity {
     int32_t rank;               /* world rank; for an agent the index of its host */
     uint32_t generation;        /* of the rank; 0 for agents */
     uint32_t group;             /* group id for mesh connections; else 0 */
+};
+
+/* The keys of one connection for what follows its handshake. Both depend on both nonces, so no
+ * other connection has them. */
+struct auth_keys {
+    uint8_t send[AUTH_KEY], receive[AUTH_KEY];
 };
 
 enum auth_progress { AUTH_MORE, AUTH_DONE };
@@ -61,6 +68,9 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
 
 /* The proved identity of the connecting side; valid on both sides once AUTH_DONE. */
 const struct auth_identity *auth_peer(const struct auth *a);
+
+/* Derives the keys of this side; valid once AUTH_DONE. The caller wipes them. */
+void auth_derive_keys(const struct auth *a, struct auth_keys *keys);
 
 /* Does a whole handshake on a connected socket; blocks until deadline_ms (clock_ms) at most. Frames
  * that follow the handshake stay in `r`, whose limit is FRAME_LIMIT from then on. ML_ERR_TIMEOUT,

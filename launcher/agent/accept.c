@@ -242,6 +242,7 @@ int accept_write_job_file(struct agent *a, const char *coordinator, struct fault
                             .hosts = job->hosts,
                             .size = job->size,
                             .local_net = job->local_net,
+                            .secure = job->secure,
                             .starting_port = job->starting_port,
                             .init_timeout_ms = job->init_timeout_ms,
                             .stall_ms = job->stall_ms,

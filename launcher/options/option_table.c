@@ -305,6 +305,8 @@ const struct option option_table[] = {
     {"local", NULL, 0, "shm|net",
      "the path between ranks of one host: shared memory, or the network's",
      .set = set_choice, .choices = locals, OF(local)},
+    {"secure", NULL, 0, NULL, "encrypt what ranks on different hosts send to each other over TCP",
+     .set = set_flag, OF(secure)},
     {"eager", NULL, 0, NULL, "connect the ranks before main()",
      .set = set_flag, OF(eager)},
     {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",

@@ -59,13 +59,15 @@ static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault
     bool one = p->host_count == 1;
     bool is_wired = !one && host_list_check_wiring(p->list, NULL) == 0;
     const char *reason = "the hostfile's RDMA wiring is complete";
+    const char *obstacle = !is_built   ? "this mlaunch was built without RDMA"
+                           : p->secure ? "with --secure, data over RDMA would not be encrypted"
+                                       : NULL;
 
     *choice = one && !p->local_net ? BACKEND_SHM : BACKEND_TCP;
-    if (is_wired && !is_built) {
-        log_warn("the hostfile's RDMA wiring is complete, but this mlaunch was built without RDMA: "
-                 "using %s",
+    if (is_wired && obstacle) {
+        log_warn("the hostfile's RDMA wiring is complete, but %s: using %s", obstacle,
                  names[*choice]);
-        reason = "this mlaunch was built without RDMA";
+        reason = obstacle;
     } else {
         if (is_wired)
             *choice = BACKEND_RDMA;
@@ -124,6 +126,20 @@ static int rdma_check(const struct plan *p, struct fault *why)
     return rdma_local_check(p, why);
 }
 
+/* --secure with a backend whose data would not be encrypted. */
+static int secure_check(enum backend_choice choice, struct fault *why)
+{
+    if (choice == BACKEND_RDMA)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--secure and backend rdma exclude each other: data over RDMA is not "
+                         "encrypted; use --backend tcp");
+    if (choice == BACKEND_NONE)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--secure and backend none exclude each other: only what the library "
+                         "sends is encrypted, and backend none is without it");
+    return 0;
+}
+
 static int shm_check(const struct plan *p, struct fault *why)
 {
     if (p->host_count > 1)
@@ -166,6 +182,7 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     int rc = 0;
 
     p->local_net = o->local == LOCAL_NET;
+    p->secure = o->secure;
     p->rdma = o->rdma;
     if (o->rdma_device) {
         rc = device_name_check(o->rdma_device, why);
@@ -176,6 +193,8 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
         rc = hostfile_choice(p->list, &choice, why);
     if (!rc && choice == BACKEND_AUTO)
         rc = auto_choose(p, &choice, why);
+    if (!rc && p->secure)
+        rc = secure_check(choice, why);
     if (!rc && choice == BACKEND_SHM)
         rc = shm_check(p, why);
     if (!rc && choice == BACKEND_RDMA)

@@ -7,9 +7,9 @@
 #include "launcher/options/options.h"
 #include "launcher/plan/plan.h"
 
-/* Sets p->backend, backend_reason, local_net and the RDMA choice, once the ranks have their hosts.
- * --backend wins over the hostfile's. Logs why "auto" chose what it chose. ML_ERR_ARGUMENT if the
- * path cannot serve the hosts. */
+/* Sets p->backend, backend_reason, local_net, secure and the RDMA choice, once the ranks have their
+ * hosts. --backend wins over the hostfile's. Logs why "auto" chose what it chose. ML_ERR_ARGUMENT
+ * if the path cannot serve the hosts. */
 int backend_settle(struct plan *p, const struct options *o, struct fault *why);
 
 #endif

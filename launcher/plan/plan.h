@@ -44,6 +44,7 @@ struct plan {
     char backend[8];      /* "tcp", "shm", "rdma" or "none" */
     char *backend_reason; /* why "auto" chose it, in one line; else NULL */
     bool local_net;       /* --local net */
+    bool secure;          /* --secure */
     bool compat;          /* set the variables of other launchers too */
     char *cwd;            /* the caller's directory, the default on hosts that have it; or "" */
     enum output_mode output;

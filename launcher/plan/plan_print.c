@@ -143,7 +143,8 @@ static void print_job(const struct plan *p)
 
     printable_print("job: %d rank%s on %d host%s (%s)\n", p->size, p->size == 1 ? "" : "s",
                     p->host_count, p->host_count == 1 ? "" : "s", p->list->source);
-    printable_print("backend: %s%s%s%s%s\n", p->backend, p->local_net ? ", also inside a host" : "",
+    printable_print("backend: %s%s%s%s%s%s\n", p->backend,
+                    p->local_net ? ", also inside a host" : "", p->secure ? ", encrypted" : "",
                     p->backend_reason ? " (" : "", p->backend_reason ? p->backend_reason : "",
                     p->backend_reason ? ")" : "");
     if (strcmp(p->backend, "rdma") == 0)

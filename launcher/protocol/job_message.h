@@ -39,7 +39,7 @@ struct job_message {
     int *host_of;            /* size of them */
     const char **addresses;  /* per host, "" where unknown; NULL: the launcher has not sent them */
     const char *backend;     /* "tcp", "shm", "rdma" or "none" */
-    bool local_net, compat, eager;
+    bool local_net, secure, compat, eager;
     const char *bind_ip; /* or "" */
     const char **peers;  /* NULL-terminated */
     int port, starting_port;

@@ -3,7 +3,7 @@
  * tcp_link.c: messages over a TCP connection. Header and payload are sent and received by one
  * system call, straight from and to the caller's memory. The sizes of the socket's buffers are left
  * to the kernel, which lets them grow to megabytes; setting them would limit that to
- * net.core.wmem_max, a fraction.
+ * net.core.wmem_max, a fraction. With --secure the same bytes go through tcp_seal.c.
  */
 #include "runtime/transport/tcp_link.h"
 
@@ -11,6 +11,7 @@
 #include "runtime/group/message.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
+#include "runtime/transport/tcp_seal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ enum {
 struct tcp_link {
     struct link base;
     int fd;
+    struct tcp_seal *seal; /* --secure; else NULL */
     struct message out_header, in_header;
     size_t out_header_moved, in_header_moved; /* bytes */
     unsigned char *bounce;
@@ -82,7 +84,8 @@ static int tcp_link_send(struct tcp_link *s)
     }
     m.msg_iovlen = (size_t)tcp_link_parts(part, &s->out_header, s->out_header_moved,
                                           tcp_link_place(t), t->size - t->moved);
-    sent = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sent = s->seal ? tcp_seal_send(s->seal, s->fd, part, (int)m.msg_iovlen)
+                   : sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0)
         return tcp_link_failed(s);
     n = (size_t)sent;
@@ -148,6 +151,17 @@ static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struc
     return 0;
 }
 
+static int tcp_link_changed(const struct tcp_link *s, struct fault *why)
+{
+    const struct group *g = s->base.group;
+    char from[GROUP_MEMBER_TEXT], to[GROUP_MEMBER_TEXT];
+
+    return fault_set(why, ML_ERR_LINK,
+                     "the data of %s was changed on its way to %s: something on the network "
+                     "between them interferes",
+                     group_describe(g, s->base.peer, from), group_describe(g, g->rank, to));
+}
+
 /* > 0: something came, and there may be more; ML_ERR_*. A payload is never read past its expected
  * size, so that the next message stays in the socket. */
 static int tcp_link_receive(struct tcp_link *s, struct fault *why)
@@ -159,6 +173,8 @@ static int tcp_link_receive(struct tcp_link *s, struct fault *why)
     ssize_t came;
     void *target;
 
+    if (s->in_header_moved == sizeof(s->in_header) && !t->header_moved) /* tcp_link_look read it */
+        return tcp_link_take(s, t, 0, why) < 0 ? why->code : 1;
     if (t->what == TRANSFER_REDUCE && !s->bounce) {
         s->bounce = malloc(BOUNCE);
         if (!s->bounce)
@@ -166,7 +182,10 @@ static int tcp_link_receive(struct tcp_link *s, struct fault *why)
     }
     target = tcp_link_target(s, t, &size);
     m.msg_iovlen = (size_t)tcp_link_parts(part, &s->in_header, s->in_header_moved, target, size);
-    came = recvmsg(s->fd, &m, MSG_DONTWAIT);
+    came = s->seal ? tcp_seal_receive(s->seal, s->fd, part, (int)m.msg_iovlen)
+                   : recvmsg(s->fd, &m, MSG_DONTWAIT);
+    if (came < 0 && s->seal && errno == EBADMSG)
+        return tcp_link_changed(s, why);
     if (came < 0)
         return tcp_link_failed(s);
     if (came == 0) {
@@ -192,9 +211,29 @@ static int tcp_link_progress(struct link *l, struct fault *why)
     return moved;
 }
 
+/* A sealed header can't be left in the socket: it stays in s->in_header. */
+static bool tcp_link_look_sealed(struct tcp_link *s, struct message *m)
+{
+    while (s->in_header_moved < sizeof(s->in_header)) {
+        struct iovec part = {(char *)&s->in_header + s->in_header_moved,
+                             sizeof(s->in_header) - s->in_header_moved};
+        ssize_t n = tcp_seal_receive(s->seal, s->fd, &part, 1);
+
+        if (n <= 0)
+            return false; /* the next receive meets it again */
+        s->in_header_moved += (size_t)n;
+    }
+    *m = s->in_header;
+    return true;
+}
+
 static bool tcp_link_look(struct link *l, struct message *m)
 {
-    return recv(tcp_link_of(l)->fd, m, sizeof(*m), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(*m);
+    struct tcp_link *s = tcp_link_of(l);
+
+    if (s->seal)
+        return tcp_link_look_sealed(s, m);
+    return recv(s->fd, m, sizeof(*m), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(*m);
 }
 
 static int tcp_link_sleep(struct link *l, struct pollfd *p)
@@ -221,6 +260,7 @@ static void tcp_link_close(struct link *l)
      * the connection and might lose what is still under way. */
     shutdown(s->fd, SHUT_WR);
     fork_guard_close(s->fd);
+    tcp_seal_destroy(s->seal);
     free(s->bounce);
     free(s);
 }
@@ -237,16 +277,19 @@ static const struct link_ops tcp_link_ops = {
     .close = tcp_link_close,
 };
 
-int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct fault *why)
+int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct tcp_seal *seal,
+                  struct fault *why)
 {
     struct tcp_link *s = calloc(1, sizeof(*s));
 
     if (!s) {
         close(fd);
+        tcp_seal_destroy(seal);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     link_init(&s->base, &tcp_link_ops, g, peer);
     s->fd = fd;
+    s->seal = seal;
     fork_guard_add(fd);
     *out = &s->base;
     return 0;

@@ -5,8 +5,12 @@
 
 #include "runtime/group/link.h"
 
-/* Makes a link to `peer` over `fd`, which it takes over (also in error): connected, handshake
- * completed, non-blocking, TCP_NODELAY. ML_ERR_MEMORY. */
-int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct fault *why);
+struct tcp_seal;
+
+/* Makes a link to `peer` over `fd` (connected, handshake completed, non-blocking, TCP_NODELAY),
+ * whose bytes go through `seal` unless that is NULL. Takes both over, also in error.
+ * ML_ERR_MEMORY. */
+int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct tcp_seal *seal,
+                  struct fault *why);
 
 #endif

@@ -8,10 +8,12 @@
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/tcp_link.h"
+#include "runtime/transport/tcp_seal.h"
 #include "runtime/transport/tcp_wire.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,13 +207,31 @@ static int tcp_mesh_whose(const struct tcp_mesh *m, const struct tcp_wire *w)
     return -1;
 }
 
+/* With --secure, what the two ranks send from now on; else *out stays NULL. */
+static int tcp_mesh_seal(struct tcp_seal **out, const struct tcp_mesh *m, const struct tcp_wire *w,
+                         struct fault *why)
+{
+    struct auth_keys keys;
+    int rc;
+
+    if (!m->group->world->job.secure)
+        return 0;
+    auth_derive_keys(w->auth, &keys);
+    rc = tcp_seal_create(out, &keys, why);
+    sodium_memzero(&keys, sizeof(keys));
+    return rc;
+}
+
 static int tcp_mesh_link(struct tcp_mesh *m, struct tcp_wire *w, struct fault *why)
 {
     int peer = w->peer >= 0 ? w->peer : tcp_mesh_whose(m, w), rc = 0;
+    struct tcp_seal *seal = NULL;
 
-    if (peer >= 0) {
+    if (peer >= 0)
+        rc = tcp_mesh_seal(&seal, m, w, why);
+    if (peer >= 0 && !rc) {
         fork_guard_forget(w->fd);
-        rc = tcp_link_open(&m->group->links[peer], m->group, peer, w->fd, why);
+        rc = tcp_link_open(&m->group->links[peer], m->group, peer, w->fd, seal, why);
         w->fd = -1;
         m->needed[peer] = false;
         m->missing--;

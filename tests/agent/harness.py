@@ -166,6 +166,7 @@ class Agent:
             "job": self.id, "secret": "ab" * 32, "size": n, "hosts": 1, "host": 0,
             "host_name": "here",
             "host_names": ["here"], "host_of": [0] * n, "backend": "none", "local_net": False,
+            "secure": False,
             "compat": True,
             "bind_ip": "", "peers": [], "port": 0, "starting_port": 0, "init_timeout_ms": 60000,
             "stall_ms": 30000, "grace_ms": 5000, "eager": False, "bind": "none",

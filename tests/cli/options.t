@@ -44,6 +44,8 @@ refused 'have 4 slots; --oversubscribe' -H a:2,b:2 -n 5 prog
 refused "ranks are 0 to 1" -n 2 --stdin 2 prog
 refused 'set by mlaunch' -x MLAUNCH_RANK=3 prog
 refused 'shm needs all ranks on one host' -H a,b --backend shm prog
+refused 'data over RDMA is not encrypted' -H a,b --secure --backend rdma prog
+refused 'backend none is without it' --secure --backend none prog
 refused '/nonexistent: cannot be opened: No such file' --hostfile /nonexistent prog
 printf '[{"ssh": "a"}, {"ssh": "b", "slots": 0}]' > "$T/hosts"
 refused 'hosts: hosts\[1\] \(b\): slots: 0 is not from 1' --hostfile "$T/hosts" prog
@@ -76,6 +78,9 @@ check_match '^host 1: b \(SSH, 2 slots\): ranks 2-3$' "$OUT" "tells the hosts"
 check_match '^rank 3: host b, local rank 1, program 1$' "$OUT" "tells the ranks"
 check_error 0 '^mlaunch: warning: -x NOT_THERE' "an absent variable is a warning" plan \
     -x NOT_THERE prog
+check_match '^backend: tcp, encrypted' <(plan -H a,b --secure prog) "--secure is in the plan"
+check_match '^backend: tcp, encrypted' <(MLAUNCH_OPT_SECURE=yes plan -H a,b prog) \
+    "it may be asked for in the environment"
 check_output "" "which -q silences" stderr_of plan -q -x NOT_THERE prog
 check_error 0 '^mlaunch: backend shm: all ranks are on one host' "-v says why this backend" plan \
     -v prog

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives [--long | --huge | [--alloc] [--started] --random SEED CASES]: the program of one
- * rank. It compares all collectives, types and operations, with many sizes, in place and not, with
- * a plain reference. With --alloc, buffers are in memory of ml_alloc; with --started, calls are
- * made in both forms, blocking and started, beside others in flight. Each failing case is a line on
- * stderr, and rank 0 prints a summary; the status is 1 if anything failed on any rank.
+ * collectives [--long | --huge | --around SIZE | [--alloc] [--started] --random SEED CASES]: the
+ * program of one rank. It compares all collectives, types and operations, with many sizes, in place
+ * and not, with a plain reference. With --around, only with SIZE and its neighbours, in bytes; with
+ * --alloc, buffers are in memory of ml_alloc; with --started, calls are made in both forms,
+ * blocking and started, beside others in flight. Each failing case is a line on stderr, and rank 0
+ * prints a summary; the status is 1 if anything failed on any rank.
  */
 #include "tests/runtime/collective_cases.h"
 #include "tests/runtime/started_calls.h"
@@ -108,6 +109,14 @@ static void random_cases(uint64_t seed, long cases)
     }
 }
 
+static void around_cases(size_t size)
+{
+    for (size_t i = size - 1; i <= size + 1; i++) {
+        reductions(ML_UINT8, ML_SUM, i);
+        movements(i);
+    }
+}
+
 /* Beyond 4 GiB, where a 32-bit count of bytes overflows. */
 static void huge_cases(void)
 {
@@ -183,6 +192,8 @@ int main(int argc, char **argv)
         random_cases(strtoull(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
     else if (argc == 2 && strcmp(argv[1], "--huge") == 0)
         huge_cases();
+    else if (argc == 3 && strcmp(argv[1], "--around") == 0)
+        around_cases(strtoull(argv[2], NULL, 10));
     else
         every_case();
 

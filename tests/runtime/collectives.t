@@ -33,6 +33,16 @@ for n in 1 2 3 4 7; do
         --program "${long[@]}"
 done
 
+# The limits of the records of --secure: a message's header of 32 bytes is in its first one.
+secure=(--oversubscribe --output raw --backend tcp --local net --secure --)
+for n in 2 3; do
+    calls "tcp --secure, $n ranks" -n $n "${secure[@]}" --program "${long[@]}"
+    for size in $((16384 - 32)) 16384 $((2 * 16384 - 32)) $((16 * 16384)); do
+        calls "tcp --secure, $n ranks, around $size bytes" -n $n "${secure[@]}" --program --around \
+            $size
+    done
+done
+
 # The algorithms that the table keeps for larger groups.
 MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct
 export MLAUNCH_ALGO+=,reduce_scatter:direct
@@ -54,6 +64,10 @@ for seed in 1 $((RANDOM * 32768 + RANDOM)); do
         -- --program --random $seed $cases
     calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp \
         --local net -- --program --random $seed $cases
+    calls "random calls, tcp --secure, 4 ranks, seed $seed" -n 4 "${secure[@]}" --program \
+        --random $seed $cases
+    calls "started and not, tcp --secure, 3 ranks, seed $seed" -n 3 "${secure[@]}" --program \
+        --started --random $seed $cases
     calls "started and not, shm, 4 ranks, seed $seed" -n 4 --oversubscribe --output raw \
         --backend shm -- --program --started --random $seed $cases
     calls "started and not, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw \

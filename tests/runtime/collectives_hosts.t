@@ -19,6 +19,10 @@ check "2 hosts × 2 ranks, random calls" \
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- "$PROGRAM" \
     --random 7 60
 check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "no random case failed"
+check "2 hosts × 2 ranks, encrypted between them" \
+    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --secure --output raw -- \
+    "$PROGRAM" --random 7 60
+check_match '^4 ranks: [0-9]+ cases, 0 failures$' "$OUT" "no such case failed"
 # Each algorithm for several hosts, also where the table would choose another one; on hosts with
 # equally and with unequally many ranks.
 leaders=all_reduce:leaders,reduce:leaders,all_gather:leaders,broadcast:leaders,barrier:leaders

@@ -18,6 +18,8 @@ enum { NOTICED_MS = 1000 };
 static const struct job_config pair = {.size = 2};
 static const struct job_config all_shm = {.size = 4};
 static const struct job_config all_tcp = {.size = 4, .backend = "tcp", .local_net = true};
+static const struct job_config all_secure = {
+    .size = 4, .backend = "tcp", .local_net = true, .secure = true};
 static const struct job_config mixed = {.size = 4, .hosts = 2, .backend = "tcp"};
 
 /* Each rank makes calls of its own, one of which never matches: the group breaks for all ranks, for
@@ -83,6 +85,7 @@ static void test_killed(void **state)
     (void)state;
     kill_one(&all_shm);
     kill_one(&all_tcp);
+    kill_one(&all_secure);
     kill_one(&mixed);
 }
 

@@ -188,6 +188,7 @@ static void write_job_files(const struct job *j, const char *coordinator)
                              .hosts = j->config.hosts,
                              .size = j->config.size,
                              .local_net = j->config.local_net,
+                             .secure = j->config.secure,
                              .bind_ip = "127.0.0.1",
                              .init_timeout_ms = j->config.init_timeout_ms,
                              .stall_ms = j->config.stall_ms,

@@ -23,7 +23,7 @@ struct job_config {
     int size;
     int hosts;           /* ranks are spread over them in blocks */
     const char *backend; /* "shm" (the default) or "tcp" */
-    bool local_net;
+    bool local_net, secure;
     int init_timeout_ms; /* default 10000 */
     int stall_ms;        /* default 0: never */
     int starting_port;   /* default 0: any */

@@ -209,6 +209,13 @@ static void test_tcp(void **state)
         job_do(&(struct job_config){.size = size, .backend = "tcp", .local_net = true}, walk_all);
 }
 
+static void test_secure(void **state)
+{
+    (void)state;
+    job_do(&(struct job_config){.size = 3, .backend = "tcp", .local_net = true, .secure = true},
+           walk_all);
+}
+
 static void test_mixed(void **state)
 {
     (void)state;
@@ -255,14 +262,16 @@ static void test_at_the_end(void **state)
 {
     (void)state;
     job_do(&(struct job_config){.size = 2}, roots_at_the_end);
+    job_do(&(struct job_config){.size = 2, .backend = "tcp", .local_net = true, .secure = true},
+           roots_at_the_end);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shm),        cmocka_unit_test(test_tcp),
-        cmocka_unit_test(test_mixed),      cmocka_unit_test(test_for_ever),
-        cmocka_unit_test(test_at_the_end),
+        cmocka_unit_test(test_shm),      cmocka_unit_test(test_tcp),
+        cmocka_unit_test(test_secure),   cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_for_ever), cmocka_unit_test(test_at_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

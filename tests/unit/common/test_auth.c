@@ -109,6 +109,37 @@ static void test_success(void **state)
     pair_close(&p);
 }
 
+/* What one side sends with, the other receives with; no key is that of another direction or of
+ * another connection. */
+static void test_keys(void **state)
+{
+    enum { CONNECTIONS = 3 };
+    struct auth_keys client[CONNECTIONS], server[CONNECTIONS];
+    enum auth_progress progress;
+    struct fault why;
+
+    (void)state;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        struct pair p;
+
+        pair_open(&p, "job", secret);
+        assert_int_equal(pass(p.client, p.server, &progress, &why), 0);
+        assert_int_equal(pass(p.server, p.client, &progress, &why), 0);
+        assert_int_equal(pass(p.client, p.server, &progress, &why), 0);
+        auth_derive_keys(p.client, &client[i]);
+        auth_derive_keys(p.server, &server[i]);
+        pair_close(&p);
+        assert_memory_equal(client[i].send, server[i].receive, AUTH_KEY);
+        assert_memory_equal(client[i].receive, server[i].send, AUTH_KEY);
+        assert_memory_not_equal(client[i].send, client[i].receive, AUTH_KEY);
+        for (int k = 0; k < i; k++) {
+            assert_memory_not_equal(client[i].send, client[k].send, AUTH_KEY);
+            assert_memory_not_equal(client[i].send, client[k].receive, AUTH_KEY);
+            assert_memory_not_equal(client[i].receive, client[k].receive, AUTH_KEY);
+        }
+    }
+}
+
 static void test_wrong_secret(void **state)
 {
     enum auth_progress progress;
@@ -385,12 +416,19 @@ static void test_refusal_is_plain(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_success),         cmocka_unit_test(test_wrong_secret),
-        cmocka_unit_test(test_other_job),       cmocka_unit_test(test_other_build),
-        cmocka_unit_test(test_malformed_hello), cmocka_unit_test(test_tampered_identity),
-        cmocka_unit_test(test_tampered_proof),  cmocka_unit_test(test_reflected_and_replayed),
-        cmocka_unit_test(test_out_of_order),    cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_oversize),        cmocka_unit_test(test_refusal_is_plain),
+        cmocka_unit_test(test_success),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_wrong_secret),
+        cmocka_unit_test(test_other_job),
+        cmocka_unit_test(test_other_build),
+        cmocka_unit_test(test_malformed_hello),
+        cmocka_unit_test(test_tampered_identity),
+        cmocka_unit_test(test_tampered_proof),
+        cmocka_unit_test(test_reflected_and_replayed),
+        cmocka_unit_test(test_out_of_order),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_oversize),
+        cmocka_unit_test(test_refusal_is_plain),
     };
 
     return cmocka_run_group_tests_name("auth", tests, NULL, NULL);

@@ -126,6 +126,8 @@ static const struct {
     {"--hostfile /nonexistent p",
      "hostfile: /nonexistent: cannot be opened: No such file or directory"},
     {"--backend shm -H a,b p", "backend shm needs all ranks on one host, but they are on 2 (a, b)"},
+    {"--secure --backend rdma -H a,b p", "data over RDMA is not encrypted; use --backend tcp"},
+    {"--secure --backend none p", "--secure and backend none exclude each other"},
     {"--backend shm --local net p", "backend shm and --local net exclude each other"},
     {"-n 4 --stdin 4 p", "--stdin 4: the job's ranks are 0 to 3"},
     {"-n 4 --starting-port 65532 p", "4 ranks would listen up to port 65536"},
@@ -233,6 +235,8 @@ static void test_backend(void **state)
     expect_backend("-n 2 --backend tcp p", "tcp");
     expect_backend("-n 2 --backend ring p", "tcp");
     expect_backend("-H a,b --backend none p", "none");
+    expect_backend("-H a,b --secure p", "tcp");
+    expect_backend("-n 2 --secure p", "shm");
     write_hostfile("{\"backend\": \"ring\", \"hosts\": [{\"ssh\": \"a\"}]}");
     assert_int_equal(make_hostfile(&p, "", &why), 0);
     assert_string_equal(p->backend, "tcp");
@@ -287,6 +291,11 @@ static void test_wiring(void **state)
     assert_int_equal(last_level, LOG_WARN);
     assert_non_null(strstr(last_text, "built without RDMA: using tcp"));
 #endif
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --secure", &why), 0);
+    assert_string_equal(p->backend, "tcp");
+    assert_true(p->secure);
+    assert_int_equal(last_level, LOG_WARN);
     plan_destroy(p);
     write_hostfile(
         "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [[], null]}]");

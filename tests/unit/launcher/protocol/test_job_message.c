@@ -16,7 +16,8 @@ static const char good[] =
     "{\"job\": \"j-1\", \"secret\": \"000102030405060708090a0b0c0d0e0f"
     "101112131415161718191a1b1c1d1e1f\", \"size\": 3, \"hosts\": 2, \"host\": 1,"
     "\"host_name\": \"b\", \"host_names\": [\"a\", \"b\"], \"host_of\": [0, 1, 1],"
-    "\"addresses\": [\"10.0.0.1\", \"\"], \"backend\": \"tcp\", \"local_net\": false, \"compat\": "
+    "\"addresses\": [\"10.0.0.1\", \"\"], \"backend\": \"tcp\", \"local_net\": false, \"secure\": "
+    "true, \"compat\": "
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
@@ -89,6 +90,7 @@ static const struct malformed {
     {"backend", "\"auto\"", "\"backend\" is not one of"},
     {"backend", "null", "\"backend\" is not a string"},
     {"local_net", "1", "\"local_net\" is not true or false"},
+    {"secure", "\"yes\"", "\"secure\" is not true or false"},
     {"compat", "null", "\"compat\" is not true or false"},
     {"bind_ip", "[]", "\"bind_ip\" is not a string"},
     {"peers", "{}", "\"peers\" is not a list"},
