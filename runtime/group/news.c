@@ -2,6 +2,7 @@
 #include "runtime/group/news.h"
 
 #include "common/clock.h"
+#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
@@ -252,7 +253,7 @@ static void news_take_frame(struct news *n, const struct frame *f)
         news_on_exchanged(n, f);
         return;
     }
-    j = json_loadb((const char *)f->payload, f->size, 0, NULL);
+    j = parsed_json((const char *)f->payload, f->size, 0, NULL);
     switch (f->type) {
     case COORD_DEAD:
         news_on_peer(n, j, PEER_DEAD);
