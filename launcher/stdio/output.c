@@ -298,7 +298,8 @@ static void own_waiting_add(struct output *o, size_t size)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* False: no thread could be started to write it, which the loop will report. */
+/* False: there is no memory for it, or no thread could be started to write it, which the loop will
+ * report. */
 static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
                       size_t size)
 {
@@ -309,8 +310,10 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     if (size == 0 && !writer_is_used(lane->writer))
         return true; /* the end of a stream that has not begun */
     c = malloc(sizeof(*c) + size);
-    if (!c)
-        abort(); /* the agents' credit bounds the queue, so the machine has no memory left */
+    if (!c) {
+        fault_set(&why, ML_ERR_MEMORY, "out of memory for the ranks' output");
+        goto fail;
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     c->at_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
     c->host = host;
@@ -323,6 +326,7 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
         own_waiting_add(lane->output, size);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
+fail:
     failure_note(lane->output, &why);
     bell_ring(lane->output);
     return false;
