@@ -65,6 +65,7 @@ static json_t *parsing_give_up(struct parsing *p, json_error_t *error)
     if (error) {
         memset(error, 0, sizeof(*error));
         snprintf(error->text, sizeof(error->text), "out of memory");
+        error->text[sizeof(error->text) - 1] = json_error_out_of_memory; /* as json_error_code() */
     }
     return NULL;
 }

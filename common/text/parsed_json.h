@@ -7,7 +7,8 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* As json_loadb(). Without memory it returns NULL, leaks nothing, and error->text says so. */
+/* As json_loadb(). Without memory it returns NULL, leaks nothing, and error->text says so, as does
+ * json_error_code(). */
 json_t *parsed_json(const char *text, size_t size, size_t flags, json_error_t *error);
 
 #endif

@@ -51,8 +51,10 @@ static void test_each_call_fails(void **state)
         failures++;
         calls_left = failures;
         value = parsed_json(text, strlen(text), 0, &error);
-        if (!value)
+        if (!value) {
             assert_string_equal(error.text, "out of memory");
+            assert_int_equal(json_error_code(&error), json_error_out_of_memory);
+        }
     }
     calls_left = -1;
     assert_true(failures > 10);
