@@ -190,6 +190,8 @@ void connection_send_json(struct connection *c, uint8_t type, json_t *message)
 
     if (text)
         connection_send(c, type, text, strlen(text));
+    else if (c && c->state != CONNECTION_CLOSED)
+        shutdown(bufferevent_getfd(c->stream), SHUT_RDWR); /* the peer would wait for the frame */
     free(text);
     json_decref(message);
 }
