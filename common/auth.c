@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/text/number.h"
+#include "common/text/parsed_json.h"
 
 #include <jansson.h>
 #include <sodium.h>
@@ -314,7 +315,7 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
     *progress = AUTH_MORE;
     a->output_size = 0;
     message = f->size <= FRAME_LIMIT_SMALL && f->type <= AUTH_FRAME_REFUSED
-                  ? json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL)
+                  ? parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL)
                   : NULL;
     if (message && f->type == AUTH_FRAME_REFUSED && a->state <= DONE) {
         rc = input_refused(a, message, why);

@@ -2,6 +2,7 @@
 #include "common/job_file.h"
 
 #include "common/text/number.h"
+#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 
 #include <errno.h>
@@ -225,7 +226,7 @@ int job_file_parse(const char *name, const char *text, struct job_file *out, str
 {
     struct job_file j = {0};
     json_error_t error;
-    json_t *object = json_loads(text, 0, &error);
+    json_t *object = parsed_json(text, strlen(text), 0, &error);
     int rc = 0;
 
     if (!json_is_object(object))

@@ -93,6 +93,8 @@ static void link_put(struct agent_link *l, uint8_t type, json_t *message)
         frame_header(header, type, (uint32_t)strlen(text));
         evbuffer_add(to, header, sizeof(header));
         evbuffer_add(to, text, strlen(text));
+    } else if (l->stream) {
+        shutdown(bufferevent_getfd(l->stream), SHUT_RDWR); /* not even a frame is possible */
     }
     free(text);
     json_decref(message);

@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/clock.h"
+#include "common/text/parsed_json.h"
 #include "coordinator/protocol.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static int client_await_admission(struct client *c, int64_t deadline_ms, struct 
 
     if (rc || f.type == COORD_ADMITTED)
         return rc;
-    message = json_loadb((const char *)f.payload, f.size, 0, NULL);
+    message = parsed_json((const char *)f.payload, f.size, 0, NULL);
     json_unpack(message, "{s:s}", "text", &text);
     fault_set(why, ML_ERR_REFUSED, "%s", text);
     json_decref(message);

@@ -184,12 +184,20 @@ void connection_send(struct connection *c, uint8_t type, const void *payload, si
     bufferevent_write(c->stream, payload, size);
 }
 
+void connection_give_up(struct connection *c)
+{
+    if (c && c->state != CONNECTION_CLOSED)
+        shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
+}
+
 void connection_send_json(struct connection *c, uint8_t type, json_t *message)
 {
     char *text = json_dumps(message, JSON_COMPACT);
 
     if (text)
         connection_send(c, type, text, strlen(text));
+    else
+        connection_give_up(c);
     free(text);
     json_decref(message);
 }

@@ -2,6 +2,7 @@
 /* receive.c: hands each frame of a rank or agent to its handler. */
 #include "coordinator/server_state.h"
 
+#include "common/text/parsed_json.h"
 #include "coordinator/protocol.h"
 
 /* The frames that concern a group. EXCHANGE alone is not JSON. */
@@ -68,7 +69,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     int rc;
 
     if (f->type != COORD_EXCHANGE) {
-        message = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+        message = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(message)) {
             json_decref(message);
             return fault_set(why, ML_ERR_REFUSED, "message %u is not a JSON object", f->type);

@@ -179,6 +179,9 @@ void connection_accept(struct server *s, int fd);
 void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size);
 void connection_send_json(struct connection *c, uint8_t type, json_t *message); /* takes it over */
 void connection_drop(struct connection *c);
+/* For a frame that finds no memory: the loop will see the connection's end, as does the peer, which
+ * would wait for the frame otherwise. NULL and a closed connection are ignored. */
+void connection_give_up(struct connection *c);
 /* Drops one that has not proved itself, to make room; false: there is none. */
 bool connection_push_out(struct server *s);
 void connection_free_all(struct connection_list *list);

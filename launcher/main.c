@@ -6,6 +6,7 @@
 #include "launcher/job/job.h"
 #include "launcher/options/options_load.h"
 #include "launcher/plan/plan_create.h"
+#include "launcher/process/loop_memory.h"
 #include "launcher/subcommand.h"
 #include "launcher/text/string_list.h"
 #include "launcher/usage.h"
@@ -118,6 +119,7 @@ int main(int argc, char **argv)
     standard_descriptors_open();
     signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would hide the status of children */
     log_open("mlaunch", LOG_WARN);
+    loop_memory_prepare();
     if (command)
         status = command->run(argc - 1, argv + 1);
     else if (strcmp(word, "bench") == 0)

@@ -2,6 +2,7 @@
 #include "runtime/split.h"
 
 #include "common/clock.h"
+#include "common/text/parsed_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/collective/collectives.h"
@@ -42,7 +43,7 @@ static int split_alone(struct group *g, int color, struct group **out, struct fa
 static int split_parse(const struct world *w, const struct reply *r, uint32_t *id, int **members,
                        int *size, struct fault *why)
 {
-    json_t *j = json_loadb(r->payload, r->size, 0, NULL), *list = NULL;
+    json_t *j = parsed_json(r->payload, r->size, 0, NULL), *list = NULL;
     json_int_t group = -1;
     bool has_me = false;
 

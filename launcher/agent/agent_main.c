@@ -5,6 +5,7 @@
 #include "common/status.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/worker.h"
+#include "launcher/process/loop_memory.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <fcntl.h>
@@ -67,5 +68,6 @@ int main(int argc, char **argv)
     descriptors_settle();
     signals_ignore();
     log_open("mlaunch-agent", LOG_WARN);
+    loop_memory_prepare();
     return guard_run(worker_run);
 }

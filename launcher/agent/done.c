@@ -14,6 +14,7 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { CGROUP_WAIT_MS = 200 };
 
@@ -83,9 +84,11 @@ static void job_end(struct agent *a, json_t *survivors)
     if (a->dir[0]) {
         job_directory_sweep_shm(a->job->job, a->job->host);
         job_directory_remove(a->dir);
-        a->dir[0] = '\0';
     }
-    guard_tell(a->guard_fd, "", "", "", 0);
+    /* Without memory or descriptors something is left, which the guard removes afterwards. */
+    if (!a->dir[0] || access(a->dir, F_OK) != 0)
+        guard_tell(a->guard_fd, "", "", "", 0);
+    a->dir[0] = '\0';
     frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
     if (frame_stream_has_ended(a->channel))
         event_base_loopbreak(a->base);

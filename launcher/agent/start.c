@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/status.h"
+#include "common/text/parsed_json.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
@@ -214,7 +215,7 @@ static int job_begin(struct agent *a, const char *coordinator, struct fault *why
 
 void start_job(struct agent *a, const char *text, size_t size)
 {
-    json_t *start = json_loadb(text, size, 0, NULL);
+    json_t *start = parsed_json(text, size, 0, NULL);
     const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
     struct fault why = {0};
     int rc = 0;

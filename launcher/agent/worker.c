@@ -376,7 +376,9 @@ int worker_run(int guard_fd, pid_t guard)
         rc = events_open(&a, &why);
     if (!rc) {
         hello_send(&a);
-        event_base_dispatch(a.base);
+        /* A loop that begins forgets that it was to end. */
+        if (!frame_stream_has_ended(a.channel))
+            event_base_dispatch(a.base);
     } else {
         log_error("%s", why.text);
         a.exit_status = STATUS_OURS;

@@ -6,6 +6,7 @@
  */
 #include "common/address.h"
 #include "common/log.h"
+#include "common/text/parsed_json.h"
 #include "launcher/hosts/device_name.h"
 #include "launcher/hosts/host_list_finish.h"
 #include "launcher/hosts/host_member.h"
@@ -273,7 +274,7 @@ int hostfile_json_parse(struct host_list **out, const char *path, const char *te
     struct string_list ignored = {0};
     struct host_list *l = NULL;
     json_error_t e;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    json_t *root = parsed_json(text, size, JSON_REJECT_DUPLICATES, &e);
     int rc;
 
     if (!root) {

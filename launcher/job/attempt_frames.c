@@ -4,6 +4,7 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_phases.h"
@@ -146,7 +147,7 @@ static void wiring_settle(struct attempt *a)
 
 static void on_answer(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
-    json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
     const char *error = json_string_value(json_object_get(said, "error"));
     int round = a->state == ATTEMPT_LOOKING ? WIRING_LOOK : WIRING_TRY;
     struct fault why;

@@ -2,6 +2,7 @@
 #include "launcher/protocol/agent_report.h"
 
 #include "common/status.h"
+#include "common/text/parsed_json.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <jansson.h>
@@ -11,7 +12,7 @@
 static int report_load(json_t **out, const char *name, const struct frame *f, struct fault *why)
 {
     json_error_t e;
-    json_t *root = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, &e);
+    json_t *root = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, &e);
 
     if (!json_is_object(root)) {
         json_decref(root);

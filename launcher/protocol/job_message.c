@@ -2,6 +2,7 @@
 #include "launcher/protocol/job_message.h"
 
 #include "common/text/number.h"
+#include "common/text/parsed_json.h"
 
 #include <sodium.h>
 #include <stdlib.h>
@@ -366,7 +367,7 @@ int job_message_parse(struct job_message **out, const char *text, size_t size, s
 
     if (!m)
         return out_of_memory(why);
-    m->root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    m->root = parsed_json(text, size, JSON_REJECT_DUPLICATES, &error);
     if (!m->root)
         rc = fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s", error.text);
     else

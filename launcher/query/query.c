@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/log.h"
+#include "common/text/parsed_json.h"
 #include "common/text/printable.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/protocol/agent_protocol.h"
@@ -111,7 +112,7 @@ static void answer_make_plain(json_t *value)
 
 static void on_answer(struct query_run *q, int host, const struct frame *f)
 {
-    json_t *said = json_loadb((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
     const char *error;
     struct fault why;
 

@@ -304,7 +304,8 @@ static void waiting_change(struct output *o, bool is_own, size_t more, size_t le
     pthread_mutex_unlock(&o->lock);
 }
 
-/* False: no thread could be started to write it, which the loop will report. */
+/* False: there is no memory for it, or no thread could be started to write it, which the loop will
+ * report. */
 static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
                       size_t size)
 {
@@ -315,8 +316,10 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     if (size == 0 && !writer_is_used(lane->writer))
         return true; /* the end of a stream that has not begun */
     c = malloc(sizeof(*c) + size);
-    if (!c)
-        abort(); /* the agents' credit bounds the queue, so the machine has no memory left */
+    if (!c) {
+        fault_set(&why, ML_ERR_MEMORY, "out of memory for the ranks' output");
+        goto fail;
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     c->at_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
     c->host = host;
@@ -329,6 +332,7 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
     waiting_change(lane->output, host < 0, 0, size);
+fail:
     failure_note(lane->output, &why);
     bell_ring(lane->output);
     return false;

@@ -115,14 +115,15 @@ static void line_begin(struct output_label *l, struct output_buffer *b, struct o
     }
 }
 
-static void line_hold(struct output_label *l, struct line *line, const char *bytes, size_t size)
+/* False: out of memory. */
+static bool line_hold(struct output_label *l, struct line *line, const char *bytes, size_t size)
 {
     if (line->size + size > line->capacity) {
         size_t capacity = line->size + size < 4096 ? 4096 : 2 * (line->size + size);
         char *bigger = realloc(line->held, capacity);
 
         if (!bigger)
-            abort(); /* not even a few KiB are left */
+            return false;
         line->held = bigger;
         line->capacity = capacity;
     }
@@ -130,6 +131,7 @@ static void line_hold(struct output_label *l, struct line *line, const char *byt
         l->holding++;
     memcpy(line->held + line->size, bytes, size);
     line->size += size;
+    return true;
 }
 
 /* The usual case in one tight loop: whole lines with their labels, as many as the buffer holds.
@@ -197,8 +199,12 @@ void output_label_write(struct output_label *l, struct output_buffer *b, struct 
                 take = LABEL_LINE_MAX - line->size;
             if (line->size == 0)
                 line->at_ns = at_ns;
-            line_hold(l, line, bytes, take);
-            if (line->size == LABEL_LINE_MAX) {
+            if (!line_hold(l, line, bytes, take)) {
+                /* Shown as it is, like a line that has been silent for a while. */
+                line_begin(l, b, f, line, rank);
+                output_file_put(b, f, bytes, take);
+                f->open_line = line;
+            } else if (line->size == LABEL_LINE_MAX) {
                 line_begin(l, b, f, line, rank);
                 output_file_put(b, f, "\n", 1);
                 line->is_rest = true;

@@ -2,6 +2,7 @@
 #include "rdma/probe/probe_child.h"
 
 #include "common/clock.h"
+#include "common/text/parsed_json.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -83,7 +84,7 @@ void probe_children_gather(struct probe_child *children, int count, int deadline
 
 json_t *probe_child_answer(struct probe_child *c, int deadline_ms)
 {
-    json_t *report = has_line(c) ? json_loadb(c->text, c->size, 0, NULL) : NULL;
+    json_t *report = has_line(c) ? parsed_json(c->text, c->size, 0, NULL) : NULL;
 
     if (!report && c->fd >= 0)
         report = json_pack("{s:o}", "error",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/probe/probe_trial.h"
 
+#include "common/text/parsed_json.h"
 #include "rdma/probe/describe.h"
 #include "rdma/probe/trial_candidates.h"
 #include "rdma/verbs/device.h"
@@ -63,7 +64,7 @@ static json_t *question_read(int fd, int file)
     text = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
     if (text == MAP_FAILED)
         return NULL;
-    question = json_loadb(text, (size_t)size, 0, NULL);
+    question = parsed_json(text, (size_t)size, 0, NULL);
     munmap(text, (size_t)size);
     return question;
 }
@@ -167,7 +168,7 @@ static bool question_copy(int file, int *wait_ms)
     size_t room = 0;
     ssize_t size = getline(&line, &room, stdin);
     json_t *question =
-        size > 0 && size < QUESTION_MOST ? json_loadb(line, (size_t)size, 0, NULL) : NULL;
+        size > 0 && size < QUESTION_MOST ? parsed_json(line, (size_t)size, 0, NULL) : NULL;
     bool good = question && write(file, line, (size_t)size) == size;
 
     *wait_ms = trial_question_wait_ms(question);

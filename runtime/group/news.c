@@ -2,6 +2,7 @@
 #include "runtime/group/news.h"
 
 #include "common/clock.h"
+#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
@@ -243,16 +244,20 @@ static void news_on_relayed(struct news *n, json_t *j)
 }
 
 /* A frame that does not parse is dropped: a thread that waits for it ends by the coordinator's next
- * frame, or by its end. Types that this build does not know are ignored. */
-static void news_take_frame(struct news *n, const struct frame *f)
+ * frame, or by its end. Types that this build does not know are ignored. Without memory for a frame
+ * nothing is known of the peers any more. */
+static int news_take_frame(struct news *n, const struct frame *f, struct fault *why)
 {
+    json_error_t error;
     json_t *j;
 
     if (f->type == COORD_EXCHANGED) {
         news_on_exchanged(n, f);
-        return;
+        return 0;
     }
-    j = json_loadb((const char *)f->payload, f->size, 0, NULL);
+    j = parsed_json((const char *)f->payload, f->size, 0, &error);
+    if (!j && json_error_code(&error) == json_error_out_of_memory)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for the coordinator's news");
     switch (f->type) {
     case COORD_DEAD:
         news_on_peer(n, j, PEER_DEAD);
@@ -280,6 +285,7 @@ static void news_take_frame(struct news *n, const struct frame *f)
         break;
     }
     json_decref(j);
+    return 0;
 }
 
 static void news_read_locked(struct news *n, const struct group *reader)
@@ -292,11 +298,13 @@ static void news_read_locked(struct news *n, const struct group *reader)
     if (!n->client || n->lost.code)
         return;
     while ((rc = client_poll(n->client, &f, &why)) > 0) {
-        news_take_frame(n, &f);
+        rc = news_take_frame(n, &f, &why);
+        if (rc < 0)
+            break;
         any = true;
     }
     if (rc < 0) {
-        fault_set(&n->lost, ML_ERR_PEER, "%s", why.text);
+        fault_set(&n->lost, rc == ML_ERR_MEMORY ? rc : ML_ERR_PEER, "%s", why.text);
         atomic_store(&n->is_lost, true);
         any = true;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/answer/answer.h"
 
+#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/answer/answer_clean.h"
 #include "launcher/agent/answer/answer_kill.h"
@@ -31,7 +32,7 @@ static const struct answer_kind {
 
 json_t *answer_make(const char *text, size_t size, struct probe_run *probe)
 {
-    json_t *root = json_loadb(text, size, 0, NULL), *out = json_object();
+    json_t *root = parsed_json(text, size, 0, NULL), *out = json_object();
     const char *what = "";
     struct answer_question q = {.base = "/tmp", .job = "", .question = root, .probe = probe};
     struct fault why = {0};

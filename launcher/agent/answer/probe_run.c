@@ -2,6 +2,7 @@
 #include "launcher/agent/answer/probe_run.h"
 
 #include "common/clock.h"
+#include "common/text/parsed_json.h"
 #include "launcher/process/install_path.h"
 
 #include <errno.h>
@@ -87,7 +88,7 @@ static int probe_answer_read(struct probe_run *w, json_t *answer, struct fault *
             break;
         size += (size_t)n;
     }
-    root = line ? json_loads(line, 0, NULL) : NULL;
+    root = line ? parsed_json(line, strlen(line), 0, NULL) : NULL;
     if (!root || json_object_update(answer, root))
         rc = fault_set(why, ML_ERR_DEVICE,
                        "its RDMA devices could not be read: %.*s; is libibverbs1 installed there?",
