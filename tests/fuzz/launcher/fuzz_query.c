@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "launcher/process/install_path.h"
 #include "launcher/query/query_command.h"
-#include "tests/fuzz/script_channel.h"
+#include "tests/fuzz/launcher/script_channel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "launcher/plan/plan_create.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
-#include "tests/fuzz/script_channel.h"
+#include "tests/fuzz/launcher/script_channel.h"
 
 #include <event2/event.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/fuzz/script_channel.h"
+#include "tests/fuzz/launcher/script_channel.h"
 
 #include "common/build_id.h"
 #include "launcher/channel/agent_channel.h"
