@@ -56,7 +56,7 @@ static void window_check(struct agent *a)
     struct rank_output_window *w = &a->window;
     size_t kept = frame_stream_kept(a->channel);
 
-    if (w->unacknowledged >= AGENT_OUTPUT_WINDOW)
+    if (w->unacknowledged + AGENT_OUTPUT_EXTRA >= AGENT_OUTPUT_WINDOW)
         w->is_full = true;
     else if (w->unacknowledged <= REOPEN_BELOW)
         w->is_full = false;
@@ -82,7 +82,7 @@ static void rank_output_send(struct rank_output *o, const char *bytes, size_t si
 
     header_write(header, o->rank->job->rank, o->stream);
     frame_stream_send_parts(a->channel, AGENT_OUTPUT, header, sizeof(header), bytes, size);
-    a->window.unacknowledged += size;
+    a->window.unacknowledged += agent_output_cost(size);
     o->due -= size < o->due ? size : o->due;
     a->window.next = (int)(o->rank - a->ranks) + 1;
     window_check(a);
@@ -93,7 +93,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     static char buffer[CHUNK];
     struct rank_output *o = arg;
     struct agent *a = o->rank->agent;
-    size_t room = AGENT_OUTPUT_WINDOW - a->window.unacknowledged;
+    size_t room = AGENT_OUTPUT_WINDOW - AGENT_OUTPUT_EXTRA - a->window.unacknowledged;
     ssize_t n;
 
     (void)what;

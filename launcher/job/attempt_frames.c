@@ -221,7 +221,7 @@ static bool output_is_allowed(struct attempt *a, struct attempt_member *m, uint3
 {
     bool *is_closed = &a->ranks[rank].is_closed[stream - 1];
 
-    m->unacknowledged += size;
+    m->unacknowledged += agent_output_cost(size);
     if (*is_closed) {
         member_distrust(m, "its agent sent OUTPUT of a stream that had ended");
         return false;

@@ -7,6 +7,9 @@
 #ifndef LAUNCHER_PROTOCOL_AGENT_PROTOCOL_H
 #define LAUNCHER_PROTOCOL_AGENT_PROTOCOL_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 enum agent_frame {
     /* agent → mlaunch */
     AGENT_HELLO = 16, /* JSON {build, arch, pid, address, guess}: sent at once */
@@ -27,7 +30,7 @@ enum agent_frame {
     LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
     LAUNCH_STDIN,    /* raw: u32 rank, bytes; no bytes: end of file */
-    LAUNCH_CREDIT,   /* raw: u32 bytes of OUTPUT payload that have been written out */
+    LAUNCH_CREDIT,   /* raw: u32 agent_output_cost() of what has been written out */
     LAUNCH_SIGNAL,   /* raw: u32 signal for every rank's process group */
     LAUNCH_STOP,     /* raw: u32 first signal, u32 grace in ms until SIGKILL */
     LAUNCH_KILL,     /* empty: SIGKILL to all at once */
@@ -40,14 +43,21 @@ enum agent_frame {
 };
 
 enum {
-    AGENT_HEARTBEAT_MS = 2000,     /* between pings */
-    AGENT_SILENCE_MS = 10000,      /* without a frame, after which the peer is taken for dead */
-    AGENT_OUTPUT_WINDOW = 4 << 20, /* bytes of OUTPUT payload per host that may be unacknowledged */
+    AGENT_HEARTBEAT_MS = 2000,      /* between pings */
+    AGENT_SILENCE_MS = 10000,       /* without a frame, after which the peer is taken for dead */
+    AGENT_OUTPUT_WINDOW = 4 << 20,  /* bytes of OUTPUT per host that may be unacknowledged */
+    AGENT_OUTPUT_EXTRA = 64,        /* by which each OUTPUT counts more: what it costs to keep it */
     AGENT_STDIN_WINDOW = 256 << 10, /* bytes of STDIN per rank that may be unacknowledged */
     AGENT_EXIT_NOT_OURS = 94,       /* agent started with --build X is another build: exit status */
     /* The largest first byte of an agent's output: the high byte of a frame's length. A text that
      * some other program prints begins with a larger one. */
     AGENT_FIRST_BYTE_MAX = 4,
 };
+
+/* What an OUTPUT of so many bytes takes of the window; the end of a stream takes nothing. */
+static inline uint32_t agent_output_cost(size_t size)
+{
+    return size ? (uint32_t)size + AGENT_OUTPUT_EXTRA : 0;
+}
 
 #endif

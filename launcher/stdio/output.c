@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "common/text/printable.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "launcher/stdio/output_dir.h"
 #include "launcher/stdio/output_label.h"
 #include "launcher/stdio/output_tail.h"
@@ -88,7 +89,7 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
     pthread_mutex_lock(&o->lock);
     for (; list; list = list->next) {
         if (list->host >= 0) {
-            o->written[list->host] += (uint32_t)list->size;
+            o->written[list->host] += agent_output_cost(list->size);
             o->rank_waiting -= list->size;
         } else {
             o->own_waiting -= list->size;

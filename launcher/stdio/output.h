@@ -15,7 +15,7 @@ struct output;
 
 /* Called on the loop. */
 struct output_events {
-    /* That many more bytes of the host's OUTPUT payload have been written. */
+    /* More of the host's OUTPUT has been written, which took that many bytes of its window. */
     void (*on_credit)(int host, uint32_t bytes, void *arg);
     /* Called once, for the first failure: the reader of standard output or error is gone
      * (ML_ERR_PEER), or writing failed (ML_ERR_SYSTEM). What would go to that file is dropped from

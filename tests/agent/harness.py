@@ -33,6 +33,7 @@ PROTOCOL = enumerators(HEADER)
 # HELLO is AGENT_HELLO, JOB is LAUNCH_JOB, and so on.
 globals().update({name.split("_", 1)[1]: value for name, value in PROTOCOL.items()})
 WINDOW = PROTOCOL["AGENT_OUTPUT_WINDOW"]
+EXTRA = PROTOCOL["AGENT_OUTPUT_EXTRA"]
 SLOW = 5 if os.environ.get("SANITIZE", "no") != "no" else 1
 
 
@@ -80,6 +81,7 @@ class Agent:
         self.data = b""
         self.frames = []
         self.output = {}
+        self.cost = 0  # of all OUTPUT so far, in bytes of the window
         self.exited = {}
         self.pids = {}
         self.taken = {}
@@ -96,8 +98,11 @@ class Agent:
         if kind == OUTPUT:
             rank, stream = struct.unpack(">IB", payload[:5])
             self.output[rank, stream] = self.output.get((rank, stream), b"") + payload[5:]
-            if self.credit and payload[5:]:
-                self.send(CREDIT, struct.pack(">I", len(payload) - 5))
+            if payload[5:]:
+                cost = len(payload) - 5 + EXTRA
+                self.cost += cost
+                if self.credit:
+                    self.send(CREDIT, struct.pack(">I", cost))
         elif kind == STDIN_CREDIT:
             rank, count = struct.unpack(">II", payload)
             self.taken[rank] = self.taken.get(rank, 0) + count

@@ -100,6 +100,11 @@ def main():
             for _ in range(2000):
                 send(OUTPUT, struct.pack(">IB", 0, 1) + b"x" * 65535)
             finish()
+        elif kind == START and odd == "floods-bytes":
+            send(STARTED, {"rank": 0, "pid": 1})
+            for _ in range(200000):  # 200 kB in all, but each costs memory to keep
+                send(OUTPUT, struct.pack(">IB", 0, 1) + b"x")
+            finish()
         elif kind == START and odd == "ends-twice":
             for _ in range(2):
                 send(OUTPUT, struct.pack(">IB", 0, 1))

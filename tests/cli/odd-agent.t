@@ -78,13 +78,18 @@ check_match 'd0\?\]0;title' "$OUT" "hosts --probe names the device"
 
 # Nothing reads standard output until mlaunch has said what is wrong: the agent never gets CREDIT.
 mkfifo "$T/blocked"
-(wait_for '[ -s "$ERR" ]' 30; cat > "$T/read") < "$T/blocked" &
-ODD=floods "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true > "$T/blocked" 2> "$ERR"
-status=$?
-wait $!
-check_match 'localhost was lost: its agent sent more OUTPUT than it may' "$ERR" "more than its window"
-shows "… is an error" "$status" = 125
-shows "… and no more is kept" "$(stat -c %s "$T/read")" -le $((5 << 20))
+for flood in floods floods-bytes; do
+    : > "$ERR"
+    (wait_for '[ -s "$ERR" ]' 30; cat > "$T/read") < "$T/blocked" &
+    ODD=$flood "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true > "$T/blocked" \
+        2> "$ERR"
+    status=$?
+    wait $!
+    check_match 'localhost was lost: its agent sent more OUTPUT than it may' "$ERR" \
+        "$flood: more than its window"
+    shows "… is an error" "$status" = 125
+    shows "… and no more is kept" "$(stat -c %s "$T/read")" -le $((5 << 20))
+done
 check_error 125 'host localhost was lost: its agent sent OUTPUT of a stream that had ended' \
     "a stream that ends twice" odd ends-twice
 
