@@ -132,7 +132,8 @@ static void talk(struct group *g, const int pair[2], const uint8_t *at, const ui
     int rc = 1;
 
     g->call = (struct call){.count = 3, .kind = CALL_ALL_REDUCE, .type = ML_FLOAT32, .op = ML_SUM};
-    if (tcp_link_open(&g->links[1], g, 1, pair[0], NULL, &why) || transfer_start(g, t, TRANSFERS, &why))
+    if (tcp_link_open(&g->links[1], g, 1, pair[0], NULL, &why) ||
+        transfer_start(g, t, TRANSFERS, &why))
         abort();
     for (; at < end && rc >= 0; at++) {
         if (*at == 'h')
