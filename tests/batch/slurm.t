@@ -179,7 +179,7 @@ on_login salloc -Q -n 1 -w "$N3" "$MLAUNCH" --output raw -- sh -c \
     'echo $MLAUNCH_JOB_DIR; setsid sleep 1008 & exec sleep 1009' > "$T/dead.out" 2>&1 &
 pid=$!
 rank_pid() { netns exec "$N3" pgrep -f '^sleep 1009'; }
-wait_for 'rank_pid > /dev/null' 30
+wait_for 'rank_pid > /dev/null && [ -s "$T/dead.out" ]' 30
 dead=$(cat "$T/dead.out")
 parent() { netns exec "$N3" ps -o ppid= -p "$1" | tr -d ' '; }
 worker=$(parent "$(rank_pid)")
