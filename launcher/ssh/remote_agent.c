@@ -55,7 +55,9 @@ static void whole_write(FILE *to, const struct channel_config *config)
     struct remote_stage_size sizes[REMOTE_STAGE_FILES];
     int count = remote_stage_sizes(sizes, config);
 
-    fprintf(to, "c=\"$HOME/.cache/mlaunch/%s\"; whole() { s=$(LC_ALL=C ls -lnd \"$c/.\" \"$c/..\"",
+    fprintf(to,
+            "c=\"$HOME/.cache/mlaunch/%s\"; whole() { u=$(id -u); "
+            "s=$(LC_ALL=C ls -lnd \"$c/.\" \"$c/..\"",
             config->build);
     for (int i = 0; i < count; i++)
         fprintf(to, " \"$c/%s\"", sizes[i].name);
@@ -84,8 +86,7 @@ static int line_make(char **out, const struct channel_config *config, struct fau
 
     if (!to)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    fprintf(to, "exec /bin/sh -c 'echo %.*s; t=missing; u=$(id -u); ", (int)sizeof(marker) - 2,
-            marker);
+    fprintf(to, "exec /bin/sh -c 'echo %.*s; t=missing; ", (int)sizeof(marker) - 2, marker);
     if (!config->agent)
         whole_write(to, config);
     fputs("for a in ", to);
@@ -97,7 +98,7 @@ static int line_make(char **out, const struct channel_config *config, struct fau
     fprintf(to,
             "; do [ -x \"$a\" ] || continue; %s\"$a\" --build %s; t=$?; "
             "case $t in %d|%d|%d) ;; *) exit $t;; esac; done; "
-            "echo none $t $u \"$(uname -m)\" \"$HOME\"; exit %d'",
+            "echo none $t $(id -u) \"$(uname -m)\" \"$HOME\"; exit %d'",
             config->agent ? "" : "case $a in \"$c\"/*) whole || { t=changed; continue; };; esac; ",
             config->build, AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND,
             AGENT_EXIT_NOT_OURS);
