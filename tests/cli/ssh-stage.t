@@ -74,11 +74,20 @@ healed() {
     check_output "700 0 700 0 700 0" "… and its user's alone" on "$H1" sh -c \
         "echo \$(stat -c '%a %u' $cache $cache/libmlaunch.so.0 $cache/mlaunch-agent)"
 }
+byte_change() {
+    on "$H1" python3 -c '
+import sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(30000)
+    byte = f.read(1)[0]
+    f.seek(30000)
+    f.write(bytes([byte ^ 1]))' "$1"
+}
 on "$H1" truncate -s 5000 "$cache/libmlaunch.so.0"
 healed "a library that was cut off"
-on "$H1" sh -c "printf x | dd of=$cache/libmlaunch.so.0 bs=1 seek=30000 conv=notrunc 2> /dev/null"
+byte_change "$cache/libmlaunch.so.0"
 healed "a library with a byte that has changed"
-on "$H1" sh -c "printf x | dd of=$cache/mlaunch-agent bs=1 seek=30000 conv=notrunc 2> /dev/null"
+byte_change "$cache/mlaunch-agent"
 healed "an agent with a byte that has changed"
 on "$H1" rm "$cache/mlaunch-runtime.so"
 healed "a copy that lacks a file"
