@@ -23,6 +23,7 @@ mount -t tmpfs -o mode=700 none "$JOBS" && mount -t tmpfs none /dev/shm ||
 
 FAIL_CALLS=$BUILD/tests/inject/.libs/fail_calls.so
 export FAIL_CALLS JOBS
+is_long || [ "$SANITIZE" = no ] || skip_all "with a sanitizer only in check-long"
 case $SANITIZE in
 *address*) export ASAN_OPTIONS=verify_asan_link_order=0 ;; # it comes second
 *thread*) skip_all "the thread sanitizer must be loaded first" ;;
