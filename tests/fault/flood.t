@@ -40,6 +40,15 @@ flood_end() {
 }
 at_exit flood_end
 
+# The job $name, which is flooded, ends as it should.
+job_end() {
+    wait "$mlaunch"
+    status=$?
+    flood_end
+    if [ "$status" -eq 0 ]; then pass "$name"; else fail "$name" "status $status: $(cat "$T/err")"; fi
+    nothing_left "$name: nothing is left" 3
+}
+
 # The ranks that wait for the flood before ml_init.
 for count in 1 2 8; do
     for when in before during after; do
@@ -57,11 +66,7 @@ for count in 1 2 8; do
                 "$FAULTY" flooded "$first" "$T/flooded"
             has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
             [ "$when" = before ] || flood_start "$count" "$port"
-            wait "$mlaunch"
-            status=$?
-            flood_end
-            if [ "$status" -eq 0 ]; then pass "$name"; else fail "$name" "status $status: $(cat "$T/err")"; fi
-            nothing_left "$name: nothing is left" 3
+            job_end
         done
     done
 done
@@ -77,11 +82,7 @@ for count in 1 2 8; do
         flood_start "$count" $((port + 2)) # rank 1's
         job_start --starting-port "$port" --backend tcp --local net --init-timeout 120 \
             --timeout 150 --oversubscribe -n "$RANKS" -- "$FAULTY" flooded 0 "$T/flooded"
-        wait "$mlaunch"
-        status=$?
-        flood_end
-        if [ "$status" -eq 0 ]; then pass "$name"; else fail "$name" "status $status: $(cat "$T/err")"; fi
-        nothing_left "$name: nothing is left" 3
+        job_end
     done
 done
 
