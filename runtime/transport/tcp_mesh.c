@@ -280,7 +280,6 @@ static int tcp_mesh_failed(struct tcp_mesh *m, const struct tcp_wire *w, const s
 /* Fails only for wires to a known peer. */
 static int tcp_mesh_step(struct tcp_mesh *m, struct tcp_wire *w, short revents, struct fault *why)
 {
-    bool was_connected = w->state == TCP_WIRE_SHAKING;
     struct fault mine = {0};
     int rc;
 
@@ -293,7 +292,7 @@ static int tcp_mesh_step(struct tcp_mesh *m, struct tcp_wire *w, short revents, 
         rc = ML_ERR_TIMEOUT;
     if (!rc)
         return 0;
-    if (w->peer >= 0 && was_connected && rc == ML_ERR_LINK)
+    if (w->peer >= 0 && w->state == TCP_WIRE_SHAKING && rc == ML_ERR_LINK)
         return tcp_mesh_connect_again(m, w, why);
     if (w->peer >= 0)
         return tcp_mesh_failed(m, w, &mine, why);
