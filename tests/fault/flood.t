@@ -67,11 +67,13 @@ for count in 1 2 8; do
             has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
             [ "$when" = before ] || flood_start "$count" "$port"
             job_end
+            cat "$T/err" >> "$T/reports"
         done
     done
 done
+# By some of these jobs: one may end before the coordinator has seen many of the strangers.
 check_match 'refused a connection from 127\.0\.0\.1:.*too many connections are in the handshake' \
-    "$T/err" "the strangers are reported"
+    "$T/reports" "the strangers are reported"
 
 # A rank's listener is there while a group is joined: in ml_init, and in each ml_split.
 for count in 1 2 8; do
