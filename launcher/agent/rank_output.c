@@ -2,11 +2,14 @@
 #include "launcher/agent/rank_output.h"
 
 #include "launcher/agent/agent.h"
+#include "launcher/agent/report.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -88,6 +91,15 @@ static void rank_output_send(struct rank_output *o, const char *bytes, size_t si
     window_check(a);
 }
 
+static void rank_output_is_broken(struct rank_output *o, int error)
+{
+    char text[160];
+
+    snprintf(text, sizeof(text), "what rank %d has written cannot be read: %s", o->rank->job->rank,
+             strerror(error));
+    report_lost(o->rank->agent, text);
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     static char buffer[CHUNK];
@@ -102,6 +114,8 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     n = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
+    if (n < 0)
+        rank_output_is_broken(o, errno);
     if (n <= 0)
         rank_output_end(o);
     if (frame_stream_has_ended(a->channel))
