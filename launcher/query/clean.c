@@ -41,8 +41,8 @@ static void removed_print(const char *host, json_t *one, bool dry_run)
     leftover_describe(host, one, text, sizeof(text));
     printable_print("%s%s\n", text,
                     dry_run      ? is_process ? " would be ended" : " would be removed"
-                    : is_process ? " is ended"
-                                 : " is removed");
+                    : is_process ? " has been ended"
+                                 : " has been removed");
 }
 
 /* Prints what was removed and reports what could not be. Returns how many things are left. */

@@ -48,7 +48,7 @@ static void outcome_report(const struct query_command *c, bool *there, bool *fai
             *failed = true;
             log_error("job %s on host %s: %s", c->job, name, query_field_text(said, "text"));
         } else if (c->verbose >= 0 && !c->json) {
-            printable_print("job %s on host %s is ended\n", c->job, name);
+            printable_print("job %s on host %s has been ended\n", c->job, name);
         }
     }
 }

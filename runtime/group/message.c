@@ -82,11 +82,11 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
     if (came->seq != want->seq && came->kind != CALL_SEND && want->kind != CALL_SEND)
         return fault_set(
             why, ML_ERR_MISMATCH,
-            "the ranks' calls don't fit: rank %d's %s (its collective call number %" PRIu32
+            "the ranks' calls don't match: rank %d's %s (its collective call number %" PRIu32
             ") met rank %d's %s (number %" PRIu32 ")%s",
             g->members[peer], theirs, came->seq, g->members[g->rank], ours, want->seq, hint);
     return fault_set(why, ML_ERR_MISMATCH,
-                     "the ranks' calls don't fit: rank %d's %s met rank %d's %s%s",
+                     "the ranks' calls don't match: rank %d's %s met rank %d's %s%s",
                      g->members[peer], theirs, g->members[g->rank], ours, hint);
 }
 

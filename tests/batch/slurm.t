@@ -188,7 +188,7 @@ check_status 125 "an agent dies at one stroke: the job fails" wait "$pid"
 check "its directory is left" test -d "$dead"
 clean() { on_login salloc -Q -n 1 -w "$N3" "$MLAUNCH" clean; }
 check "another job of the user's cleans up" clean
-check_match "directory $dead is removed" "$OUT" "what is left of it is removed"
+check_match "directory $dead has been removed" "$OUT" "what is left of it is removed"
 check_output "" "with its processes" netns exec "$N3" sh -c 'pgrep -fa "^sleep 100[89]" || :'
 check_output "nothing is left of dead jobs" "there is no more" clean
 check_output "2" "and the array's two live on" sh -c 'cat "$@" | xargs ls -d | wc -l' sh \

@@ -39,7 +39,7 @@ import json, sys
 print(*[job[\"state\"] for job in json.load(sys.stdin)[\"hosts\"][0][\"jobs\"]])"' sh \
     "$MLAUNCH" "$id"
 check "kill" "$MLAUNCH" kill "$id"
-check_match "^job $id on host .* is ended" "$OUT" "… says that the job is ended"
+check_match "^job $id on host .* has been ended" "$OUT" "… says that the job is ended"
 check_output "" "… and nothing else" cat "$ERR"
 wait "$mlaunch" 2> /dev/null
 check_output 143 "the job ends with 143" echo $?

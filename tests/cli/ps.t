@@ -75,7 +75,7 @@ check_error 1 "no job 0nosuch-job on this host; your live jobs there: .*$ID" \
     "$MLAUNCH" kill 0nosuch-job
 check_error 125 "which job" "kill of none" "$MLAUNCH" kill
 check "kill" "$MLAUNCH" kill "$ID"
-check_match "^job $ID on host .* is ended" "$OUT" "… says so"
+check_match "^job $ID on host .* has been ended" "$OUT" "… says so"
 wait "$PID"
 status=$?
 job_judge 143 "the job ends with 143" "mlaunch"
@@ -107,7 +107,7 @@ check_match "job $dead: segment /dev/shm/mlaunch-.* would be removed" "$OUT" "�
 check_match "job $dead: directory $dir would be removed" "$OUT" "… of the directory"
 check "… and does nothing" test -d "$dir" -a -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
 check "clean" "$MLAUNCH" clean "$dead"
-check_match "job $dead: process [0-9]+ \(sleep\) is ended" "$OUT" "… tells what it does"
+check_match "job $dead: process [0-9]+ \(sleep\) has been ended" "$OUT" "… tells what it does"
 check_error 1 "no job $dead" "the job is gone" "$MLAUNCH" ps "$dead"
 check_status 1 "… and its directory" test -e "$dir"
 check_status 1 "… and its segment" test -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"

@@ -32,7 +32,7 @@ both_kill
 wait "$mlaunch" 2> /dev/null
 check_output 125 "both processes of the agent are killed: 125" echo $?
 run "$MLAUNCH" clean
-check_match "job $id: directory /tmp/mlaunch-$(id -u)\.[A-Za-z0-9]{6}/$id.* is removed" "$OUT" \
+check_match "job $id: directory /tmp/mlaunch-$(id -u)\.[A-Za-z0-9]{6}/$id.* has been removed" "$OUT" \
     "clean removes what is left of the job"
 check_output "$taken" "nothing else is left" sh -c 'echo /tmp/mlaunch-[0-9]*'
 if grep -q ' - cgroup2 ' /proc/self/mountinfo; then

@@ -94,9 +94,10 @@ import json, sys
 print(sum(r["kind"] == "process" and r["job"] == sys.argv[2] for r in json.load(open(sys.argv[1]))["hosts"][0]["removed"]))' "$T/dry.json" "$second"
 
 keep "$MLAUNCH" clean
-check_match "job $first: directory $first_dir is removed" "$T/out" "clean tells of the directory"
-check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* is ended" \
-    "$T/out") $(grep -c "job $second: process .* is ended" "$T/out")"
+check_match "job $first: directory $first_dir has been removed" "$T/out" \
+    "clean tells of the directory"
+check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* has been ended" \
+    "$T/out") $(grep -c "job $second: process .* has been ended" "$T/out")"
 check_output "1 0" "the dead jobs' processes are gone, whoever has the same name lives" echo \
     "$(sleeping 321) $(sleeping 322)"
 check "… him we know" kill -0 "$same"

@@ -90,7 +90,7 @@ static void job_kill(const struct job_survey *s, const struct job_survey_job *j,
     else if (j->state != JOB_SURVEY_LIVE)
         answer_set(out, "stale", "it is dead already; mlaunch clean removes what it has left");
     else if (job_end(s, j))
-        answer_set(out, "killed", "it is ended");
+        answer_set(out, "killed", "it has been ended");
     else
         answer_set(out, "refused", "its agent has not ended; mlaunch ps shows what is left");
 }

@@ -156,7 +156,7 @@ int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)
             pthread_cond_wait(&mesh.moved, &mesh.lock);
     }
     pthread_mutex_unlock(&mesh.lock);
-    return rc ? fault_set(why, rc, "%s: the calls don't fit", g->call_name) : 0;
+    return rc ? fault_set(why, rc, "%s: the calls don't match", g->call_name) : 0;
 }
 
 int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)

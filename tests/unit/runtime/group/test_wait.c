@@ -404,12 +404,12 @@ static void test_broken(void **state)
     struct fault why = {0};
 
     (void)state;
-    fault_set(&news.broken, ML_ERR_MISMATCH, "the calls don't fit");
+    fault_set(&news.broken, ML_ERR_MISMATCH, "the calls don't match");
     f->sleep = SLEEP_READY;
     assert_int_equal(step(&w, &why), 0); /* nothing new was said: the serial is the same */
     news.serial++;
     assert_int_equal(step(&w, &why), ML_ERR_MISMATCH);
-    assert_string_equal(why.text, "the calls don't fit");
+    assert_string_equal(why.text, "the calls don't match");
 }
 
 static void test_relayed(void **state)
@@ -521,7 +521,7 @@ static void test_look(void **state)
     f->link.recvs = NULL;
     assert_int_equal(wait_look(f->group, &why), ML_ERR_MISMATCH);
     assert_string_equal(
-        why.text, "the ranks' calls don't fit: rank 5's broadcast of 8 bytes from rank 1 (its "
+        why.text, "the ranks' calls don't match: rank 5's broadcast of 8 bytes from rank 1 (its "
                   "collective call number 6) met rank 3's all_reduce of 1000 float32 (sum) "
                   "(number 7)");
     arrived.seq = 7; /* a root of its own in the same call, or a later part of it */
