@@ -4,7 +4,7 @@
 # of the job's processes there are killed. Expected: that host is named each time, though the others
 # notice the coordinator's end first.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
-TEST_LIMIT=120
+TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

@@ -62,8 +62,16 @@ static int start_both(ml_group *g, int *v)
 
     v[0] = 5;
     TRY(ml_start_all_reduce(g, &sum, &sum, 1, ML_INT32, ML_SUM, &first));
-    TRY(ml_start_broadcast(g, v, sizeof(*v), 0, &second));
-    TRY(ml_wait(first));
+    if (ml_start_broadcast(g, v, sizeof(*v), 0, &second)) {
+        fprintf(stderr, "%s\n", ml_error());
+        ml_wait(first);
+        return 3;
+    }
+    if (ml_wait(first)) {
+        fprintf(stderr, "%s\n", ml_error());
+        ml_wait(second);
+        return 3;
+    }
     TRY(ml_wait(second));
     EXPECT(sum == size * (size - 1) / 2 && v[0] == 5);
     return 0;
