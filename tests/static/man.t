@@ -61,4 +61,26 @@ for option in -b -e -f --sizes --type --op --check --csv --json --stress; do
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_page" "mlaunch-bench(1) has $option"
 done
 check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
+
+# The members of what is printed as JSON.
+"$MLAUNCH" --events "$T/events" --restarts 1 -n 2 -- sh -c 'kill -9 $$' > "$T/out" 2>&1
+# shellcheck disable=SC2016 # the rank's shell
+"$MLAUNCH" -n 1 -- "$BASH" -c '
+    "$1" ps "$MLAUNCH_JOB" --json --stacks > "$2/ps.json"; "$1" kill --json abc-def > "$2/kill.json"
+    "$1" clean --json --dry-run > "$2/clean.json"' bash "$MLAUNCH" "$T" > "$T/out" 2>&1
+mandoc -T ascii "$SOURCE/doc/mlaunch-json.5" 2> /dev/null | sed 's/.\x08//g' > "$T/page"
+python3 -c '
+import json, sys
+def members(j):
+    for key, value in j.items() if isinstance(j, dict) else ((None, v) for v in j):
+        yield from [key] * (key is not None)
+        if isinstance(value, (dict, list)):
+            yield from members(value)
+texts = open(sys.argv[1]).read().splitlines() + [open(name).read() for name in sys.argv[2:]]
+print(*sorted({m for text in texts for m in members(json.loads(text))}), sep="\n")
+' "$T/events" "$T/ps.json" "$T/kill.json" "$T/clean.json" > "$T/members"
+check "events and answers have many members" test "$(wc -l < "$T/members")" -gt 30
+check_output "" "… and mlaunch-json(5) has each" sh -c \
+    'while read -r m; do grep -qE "(^|[^[:alnum:]_])$m([^[:alnum:]_]|\$)" "$2" || echo "$m"; done < "$1"' \
+    sh "$T/members" "$T/page"
 done_testing
