@@ -176,6 +176,12 @@ static void news_on_exchanged(struct news *n, const struct frame *f)
     news_keep_reply(n, ntohl(head[0]), ntohl(head[1]), f);
 }
 
+/* Every error has a sentence. */
+static const char *news_sentence(const char *text, const char *otherwise)
+{
+    return text && *text ? text : otherwise;
+}
+
 static void news_on_peer(struct news *n, json_t *j, enum peer_state state)
 {
     int rank = -1;
@@ -185,7 +191,7 @@ static void news_on_peer(struct news *n, json_t *j, enum peer_state state)
         rank >= n->size || n->peers[rank].state != PEER_PRESENT)
         return;
     n->peers[rank].state = state;
-    n->peers[rank].text = text ? strdup(text) : NULL;
+    n->peers[rank].text = text && *text ? strdup(text) : NULL;
 }
 
 static void news_on_broken(struct news *n, json_t *j)
@@ -198,16 +204,18 @@ static void news_on_broken(struct news *n, json_t *j)
         return;
     g = news_group(n, (uint32_t)group);
     if (g && !g->inbox.broken.code)
-        fault_set(&g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s", text);
+        fault_set(&g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s",
+                  news_sentence(text, "the coordinator ended the group and said no reason"));
 }
 
 static void news_on_failed(struct news *n, json_t *j)
 {
     int code = 0;
-    const char *text = "the coordinator refuses this rank";
+    const char *text = "";
 
     json_unpack(j, "{s?i, s?s}", "code", &code, "text", &text);
-    fault_set(&n->failed, code < 0 ? code : ML_ERR_REFUSED, "%s", text);
+    fault_set(&n->failed, code < 0 ? code : ML_ERR_REFUSED, "%s",
+              news_sentence(text, "the coordinator refuses this rank"));
 }
 
 static void news_on_splitted(struct news *n, json_t *j, const struct frame *f)
