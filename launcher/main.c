@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the mlaunch command: options become a plan, which runs as a job; or a subcommand runs. */
 #include "common/log.h"
+#include "common/outer_launcher.h"
 #include "common/status.h"
 #include "launcher/bench/bench_command.h"
 #include "launcher/job/job.h"
@@ -35,6 +36,20 @@ static int plan_run(const struct plan *p)
     return 0;
 }
 
+/* Otherwise there would be as many jobs. */
+static int outer_check(struct fault *why)
+{
+    struct outer_launcher outer;
+
+    if (!outer_launcher_find(&outer))
+        return 0;
+    return fault_set(why, ML_ERR_STATE,
+                     "mlaunch is started once, not by %s, which starts %d of it: write mlaunch -n "
+                     "%d PROGRAM, under Slurm inside salloc or sbatch (if one mlaunch alone is "
+                     "meant: env -u %s mlaunch ...)",
+                     outer.name, outer.size, outer.size, outer.size_variable);
+}
+
 static int options_run(const struct options *o)
 {
     struct plan *p = NULL;
@@ -42,7 +57,7 @@ static int options_run(const struct options *o)
     int status;
 
     log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
-    if (plan_create(&p, o, environ, &why)) {
+    if (outer_check(&why) || plan_create(&p, o, environ, &why)) {
         log_error("%s", why.text);
         return STATUS_OURS;
     }
