@@ -42,7 +42,7 @@ wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]' 20
 wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20
 check "ps lists" "$MLAUNCH" ps
 check_match "^JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND" "$OUT" "ps has a head"
-check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c sleep 300 & exec sleep 301" "$OUT" \
+check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c 'sleep 300 & exec sleep 301'" "$OUT" \
     "the job has its line"
 check "ps of one job" "$MLAUNCH" ps "$ID"
 check_match "^RANK +HOST +PID +STATE" "$OUT" "… has its ranks"
