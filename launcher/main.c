@@ -108,6 +108,27 @@ static int bench_main(int argc, char **argv)
     return status;
 }
 
+/* mlaunch help [COMMAND] is --help, or that of the command. */
+static int help_main(int argc, char **argv)
+{
+    const char *name = argc > 2 ? argv[2] : "run";
+    const struct subcommand *command = subcommand_find(name);
+    char *words[] = {(char *)name, (char *)"--help", NULL};
+
+    if (command)
+        return command->run(2, words);
+    if (strcmp(name, "bench") == 0) {
+        bench_command_print_help();
+        return 0;
+    }
+    if (strcmp(name, "run") == 0) {
+        usage_print_help();
+        return 0;
+    }
+    log_error("there is no command %s (to run a program called help: mlaunch -- help)", name);
+    return STATUS_OURS;
+}
+
 /* No file or socket of mlaunch's may get the number of a standard descriptor that the caller has
  * closed. Writing to a directory fails, as writing to the closed stdout would have. */
 static void standard_descriptors_open(void)
@@ -139,6 +160,8 @@ int main(int argc, char **argv)
         status = command->run(argc - 1, argv + 1);
     else if (strcmp(word, "bench") == 0)
         status = bench_main(argc, argv);
+    else if (strcmp(word, "help") == 0)
+        status = help_main(argc, argv);
     else
         status = launch_main(argc, argv);
     return status ? status : output_flush();
