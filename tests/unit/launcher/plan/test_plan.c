@@ -73,6 +73,7 @@ static void test_placement(void **state)
     } cases[] = {
         {"p", "l"}, /* localhost */
         {"-n 3 p", "lll"},
+        {"--ssh-config /nonexistent -n 2 p", "ll"}, /* not needed here */
         {"--ppn 2 p", "ll"},
         {"-H a p", "a"},
         {"-H a,b p", "ab"},
@@ -133,7 +134,7 @@ static const struct {
     {"-n 4 --starting-port 65532 p", "4 ranks would listen up to port 65536"},
     {"-n 4 --starting-port 7000 --port 7002 p",
      "--port 7002 is among the ranks' ports, 7001 to 7004"},
-    {"--ssh-config /nonexistent p", "--ssh-config: cannot read /nonexistent: No such file"},
+    {"-H a --ssh-config /nonexistent p", "--ssh-config: cannot read /nonexistent: No such file"},
     {"--env-file /nonexistent p", "--env-file: /nonexistent: cannot be opened"},
     {"p a\xff", "argument 1 of p must be UTF-8"},
     {"p\xc0\x80", "the program's name must be UTF-8"},
