@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: the mlaunch command: options become a plan, which runs as a job; or a subcommand runs. */
 #include "common/log.h"
+#include "common/outer_launcher.h"
 #include "common/status.h"
 #include "launcher/bench/bench_command.h"
 #include "launcher/job/job.h"
@@ -35,6 +36,20 @@ static int plan_run(const struct plan *p)
     return 0;
 }
 
+/* Otherwise there would be as many jobs. */
+static int outer_check(struct fault *why)
+{
+    struct outer_launcher outer;
+
+    if (!outer_launcher_find(&outer))
+        return 0;
+    return fault_set(why, ML_ERR_STATE,
+                     "mlaunch is started once, not by %s, which starts %d of it: write mlaunch -n "
+                     "%d PROGRAM, under Slurm inside salloc or sbatch (if one mlaunch alone is "
+                     "meant: env -u %s mlaunch ...)",
+                     outer.name, outer.size, outer.size, outer.size_variable);
+}
+
 static int options_run(const struct options *o)
 {
     struct plan *p = NULL;
@@ -42,7 +57,7 @@ static int options_run(const struct options *o)
     int status;
 
     log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
-    if (plan_create(&p, o, environ, &why)) {
+    if (outer_check(&why) || plan_create(&p, o, environ, &why)) {
         log_error("%s", why.text);
         return STATUS_OURS;
     }
@@ -93,6 +108,27 @@ static int bench_main(int argc, char **argv)
     return status;
 }
 
+/* mlaunch help [COMMAND] is --help, or that of the command. */
+static int help_main(int argc, char **argv)
+{
+    const char *name = argc > 2 ? argv[2] : "run";
+    const struct subcommand *command = subcommand_find(name);
+    char *words[] = {(char *)name, (char *)"--help", NULL};
+
+    if (command)
+        return command->run(2, words);
+    if (strcmp(name, "bench") == 0) {
+        bench_command_print_help();
+        return 0;
+    }
+    if (strcmp(name, "run") == 0) {
+        usage_print_help();
+        return 0;
+    }
+    log_error("there is no command %s (to run a program called help: mlaunch -- help)", name);
+    return STATUS_OURS;
+}
+
 /* No file or socket of mlaunch's may get the number of a standard descriptor that the caller has
  * closed. Writing to a directory fails, as writing to the closed stdout would have. */
 static void standard_descriptors_open(void)
@@ -124,6 +160,8 @@ int main(int argc, char **argv)
         status = command->run(argc - 1, argv + 1);
     else if (strcmp(word, "bench") == 0)
         status = bench_main(argc, argv);
+    else if (strcmp(word, "help") == 0)
+        status = help_main(argc, argv);
     else
         status = launch_main(argc, argv);
     return status ? status : output_flush();

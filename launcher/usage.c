@@ -27,12 +27,14 @@ void usage_print_help(void)
     puts("\nCommands, each with a --help of its own");
     for (const struct subcommand *c = subcommand_table; c->name; c++)
         printf("  %-*s%s\n", OPTION_COLUMN - 2, c->name, c->help);
+    printf("  %-*s%s\n", OPTION_COLUMN - 2, "help", "print this, or the help of a command");
     puts("\n"
          "Options also come from [defaults] in configuration files and from variables such as\n"
          "MLAUNCH_OPT_TIMEOUT; the command line wins. The exit status is that of the first rank to "
          "fail;\n"
-         "124: timeout, 125: mlaunch failed, 126, 127: no such program. See mlaunch(1), "
-         "hostfile(5).");
+         "124: timeout, 125: mlaunch failed, 126, 127: no such program. Options of mpirun, srun, "
+         "torchrun and\n"
+         "mlx.launch that mean the same are understood, too. See mlaunch(1), hostfile(5).");
 }
 
 void usage_print_version(void)

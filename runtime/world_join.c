@@ -2,6 +2,7 @@
 #include "runtime/world_join.h"
 
 #include "common/clock.h"
+#include "common/outer_launcher.h"
 #include "common/text/number.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
@@ -208,6 +209,23 @@ fail:
     return rc;
 }
 
+/* The program's groups of one would otherwise look like a run that went well. One of the processes
+ * says it for all. */
+static void alone_warn(void)
+{
+    static bool is_said; /* behind the lock of `joined` */
+    struct outer_launcher outer;
+
+    if (is_said || !outer_launcher_find(&outer))
+        return;
+    is_said = true;
+    if (outer.is_first)
+        fprintf(stderr,
+                "mlaunch: warning: %s has started %d of this program, and each is a group of one "
+                "(rank 0 of 1): start it by mlaunch -n %d\n",
+                outer.name, outer.size, outer.size);
+}
+
 static int world_open(struct world **out, struct fault *why)
 {
     const char *rank = getenv("MLAUNCH_RANK");
@@ -219,6 +237,8 @@ static int world_open(struct world **out, struct fault *why)
     shm_offer_init();
     stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
+    if (!rank && !rc)
+        alone_warn();
     stdio_guard_end(held);
     if (rc) {
         world_free(w);

@@ -3,7 +3,7 @@
 
 #include "common/text/number.h"
 #include "launcher/batch/batch_time.h"
-#include "launcher/options/option_table.h"
+#include "launcher/options/command_line.h"
 #include "launcher/options/options_load.h"
 #include "launcher/text/text_file.h"
 
@@ -27,6 +27,7 @@ struct batch_option {
     int (*set)(struct batch_options *b, const struct batch_option *spec, const char *value,
                struct fault *why);
     size_t field;
+    char letter; /* sbatch's, for a script for Slurm; or 0 */
 };
 
 static int set_count(struct batch_options *b, const struct batch_option *spec, const char *value,
@@ -109,27 +110,27 @@ static int set_flag(struct batch_options *b, const struct batch_option *spec, co
 
 /* clang-format off */
 static const struct batch_option table[] = {
-    {"nodes", "N", "hosts", set_count, OF(nodes)},
-    {"ntasks", "N", "slots in all (default: -n)", set_count, OF(ntasks)},
-    {"ntasks-per-node", "N", "slots on each host", set_count, OF(ntasks_per_node)},
-    {"time", "T", "limit: 90 (minutes), 1:30:00, 2-12:00", set_time, 0},
-    {"partition", "P", "partition or queue", set_plain, OF(partition)},
-    {"account", "A", "account or project", set_plain, OF(account)},
-    {"job-name", "J", "the job's name (default: the program's)", set_plain, OF(job_name)},
+    {"nodes", "N", "hosts", set_count, OF(nodes), 'N'},
+    {"ntasks", "N", "slots in all (default: -n)", set_count, OF(ntasks), 0},
+    {"ntasks-per-node", "N", "slots on each host", set_count, OF(ntasks_per_node), 0},
+    {"time", "T", "limit: 90 (minutes), 1:30:00, 2-12:00", set_time, 0, 't'},
+    {"partition", "P", "partition or queue", set_plain, OF(partition), 'p'},
+    {"account", "A", "account or project", set_plain, OF(account), 'A'},
+    {"job-name", "J", "the job's name (default: the program's)", set_plain, OF(job_name), 'J'},
     {"output", "F",
-     "the file for the job's output, named as the system allows", set_plain, OF(output)},
-    {"pe", "NAME", "SGE's parallel environment (mpi)", set_plain, OF(pe)},
-    {"extra", "'...'", "any other options of the system, as they stand; repeats", extra_add, 0},
-    {"submit", NULL, "submit the script, print the job's number", set_flag, OF(submit)},
-    {"help", NULL, "print this", set_flag, OF(help)},
+     "the file for the job's output, named as the system allows", set_plain, OF(output), 0},
+    {"pe", "NAME", "SGE's parallel environment (mpi)", set_plain, OF(pe), 0},
+    {"extra", "'...'", "any other options of the system, as they stand; repeats", extra_add, 0, 0},
+    {"submit", NULL, "submit the script, print the job's number", set_flag, OF(submit), 0},
+    {"help", NULL, "print this", set_flag, OF(help), 0},
 };
 static const struct batch_option to_file = {"o", "FILE",
-     "write the script there, not to stdout", set_path, 0};
+     "write the script there, not to stdout", set_path, 0, 'o'};
 /* clang-format on */
 
 enum { TABLE = sizeof(table) / sizeof(*table) };
 
-static const struct batch_option *option_of(const char *word)
+static const struct batch_option *option_of(const char *word, enum batch_system system)
 {
     size_t length = strcspn(word, "=");
 
@@ -137,6 +138,9 @@ static const struct batch_option *option_of(const char *word)
         return &to_file;
     if (strcmp(word, "-h") == 0)
         word = "--help", length = strlen(word);
+    for (size_t i = 0; i < TABLE && system == BATCH_SLURM; i++)
+        if (table[i].letter && table[i].letter == word[1])
+            return &table[i];
     if (strncmp(word, "--", 2) != 0)
         return NULL;
     for (size_t i = 0; i < TABLE; i++)
@@ -151,9 +155,9 @@ static int own_read(struct batch_reader *r, const struct batch_option *spec, str
     const char *word = r->argv[r->at++], *equals = strchr(word, '='), *value = NULL;
     int rc;
 
-    if (spec == &to_file && word[2])
+    if (word[1] != '-' && spec->argument && word[2])
         value = word + 2;
-    else if (spec != &to_file && equals)
+    else if (word[1] == '-' && equals)
         value = equals + 1;
     else if (spec->argument && r->at < r->argc)
         value = r->argv[r->at++];
@@ -167,19 +171,11 @@ static int own_read(struct batch_reader *r, const struct batch_option *spec, str
 /* Takes an option of run and its value. run_check() finds mistakes in them. */
 static int run_read(struct batch_reader *r, struct fault *why)
 {
-    const char *word = r->argv[r->at];
-    char *name = strndup(word + 2, strcspn(word + 2, "="));
-    const struct option *o;
-    int rc;
+    const char *word = r->argv[r->at++];
+    int values = command_line_arguments(word, r->at < r->argc ? r->argv[r->at] : NULL);
+    int rc = string_list_add(&r->out->words, word, why);
 
-    if (!name)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    o = word[1] == '-' ? option_table_find(name) : option_table_find_letter(word[1]);
-    free(name);
-    rc = string_list_add(&r->out->words, r->argv[r->at++], why);
-    if (rc || !o || !o->argument || r->at == r->argc)
-        return rc;
-    if (word[1] == '-' ? !strchr(word, '=') : !word[2] || strcmp(word, "-np") == 0)
+    for (; !rc && values > 0 && r->at < r->argc; values--)
         rc = string_list_add(&r->out->words, r->argv[r->at++], why);
     return rc;
 }
@@ -191,7 +187,7 @@ static int words_read(struct batch_reader *r, struct fault *why)
 
     while (!rc && r->at < r->argc && r->argv[r->at][0] == '-' && r->argv[r->at][1] &&
            strcmp(r->argv[r->at], "--") != 0) {
-        const struct batch_option *spec = option_of(r->argv[r->at]);
+        const struct batch_option *spec = option_of(r->argv[r->at], r->out->system);
 
         rc = spec ? own_read(r, spec, why) : run_read(r, why);
     }
@@ -243,6 +239,14 @@ static int job_name_set(struct batch_options *b, const char *program, struct fau
     return rc;
 }
 
+/* The option may have been meant for batch. */
+static void unknown_explain(struct fault *why)
+{
+    struct fault was = *why;
+
+    fault_set(why, was.code, "%s; mlaunch batch --help lists those of batch", was.text);
+}
+
 /* Checks the words of run as mlaunch will check them inside the job. */
 static int run_check(struct batch_options *b, struct fault *why)
 {
@@ -259,6 +263,8 @@ static int run_check(struct batch_options *b, struct fault *why)
     from.argv = words.items;
     if (!rc)
         rc = options_load_from(&o, &from, why);
+    if (rc && strstr(why->text, "unknown option"))
+        unknown_explain(why);
     if (!rc && o->action != OPTIONS_RUN)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--help and --version start no job");
     for (int i = 0; !rc && i < o->app_count; i++)
@@ -330,5 +336,6 @@ void batch_options_print_help(void)
                table[i].argument ? table[i].argument : "", table[i].help);
     printf("  -o %-18s %s\n", to_file.argument, to_file.help);
     puts("\n"
-         "After the word run all options are those of run, --output too. See mlaunch-batch(1).");
+         "For Slurm sbatch's -N, -t, -p, -A and -J are understood, too. After the word run all\n"
+         "options are those of run, --output too. See mlaunch-batch(1).");
 }

@@ -2,32 +2,12 @@
 #include "launcher/bench/bench_command.h"
 
 #include "launcher/bench/bench_options.h"
-#include "launcher/options/option_table.h"
+#include "launcher/options/command_line.h"
 #include "launcher/process/install_path.h"
 #include "launcher/text/string_list.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* True if the next word is the value of run's option `word`. Unknown options are left to the reader
- * of run's options, which refuses them. */
-static bool run_takes_value(const char *word)
-{
-    const struct option *option;
-
-    if (strcmp(word, "-np") == 0)
-        return true;
-    if (word[1] == '-') {
-        option = strchr(word, '=') ? NULL : option_table_find(word + 2);
-        return option && option->argument;
-    }
-    for (const char *c = word + 1; *c; c++) {
-        option = option_table_find_letter(*c);
-        if (!option || option->argument)
-            return option && !c[1];
-    }
-    return false;
-}
 
 /* Sorts the words into those of bench and those of run. */
 static int words_sort(struct string_list *run, struct string_list *bench, char *const *words,
@@ -40,13 +20,11 @@ static int words_sort(struct string_list *run, struct string_list *bench, char *
         bool takes_value = false;
         bool is_bench = word[0] != '-' || bench_options_has(word, &takes_value);
         struct string_list *to = is_bench ? bench : run;
+        int values =
+            is_bench ? takes_value && !strchr(word, '=') : command_line_arguments(word, *words);
 
-        if (is_bench)
-            takes_value = takes_value && !strchr(word, '=');
-        else
-            takes_value = run_takes_value(word);
         rc = string_list_add(to, word, why);
-        if (!rc && takes_value && *words)
+        for (; !rc && values > 0 && *words; values--)
             rc = string_list_add(to, *words++, why);
     }
     return rc;

@@ -4,13 +4,13 @@
 #include "common/log.h"
 #include "launcher/hosts/allocation_system.h"
 #include "launcher/hosts/host_list_finish.h"
+#include "launcher/hosts/host_name.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const struct allocation_system *const systems[] = {&allocation_slurm, &allocation_system_pbs,
                                                           &allocation_lsf, &allocation_system_sge};
@@ -43,20 +43,10 @@ int allocation_read(struct host_list **out, char *const *environment, struct fau
     return 0;
 }
 
-/* Batch systems write "n1" where users write "n1.cluster", or the other way round. */
-static bool name_is_same(const char *a, const char *b)
-{
-    size_t x = strcspn(a, "."), y = strcspn(b, ".");
-
-    if (a[x] && b[y])
-        return strcasecmp(a, b) == 0;
-    return x == y && strncasecmp(a, b, x) == 0;
-}
-
 static const struct host *host_find(const struct host_list *l, const struct host *h)
 {
     for (int i = 0; i < l->count; i++)
-        if ((h->is_local && l->hosts[i].is_local) || name_is_same(h->name, l->hosts[i].name))
+        if ((h->is_local && l->hosts[i].is_local) || host_name_is_same(h->name, l->hosts[i].name))
             return &l->hosts[i];
     return NULL;
 }

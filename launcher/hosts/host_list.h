@@ -23,6 +23,7 @@ struct host {
     enum host_way way; /* set by agent_way.h */
     char *node;        /* its name in the Slurm job that mlaunch runs in; else NULL */
     int slots;         /* 0: unstated */
+    int max_slots;     /* the most ranks, with --oversubscribe too; 0: any number */
     char **ips;        /* NULL-terminated literal addresses; may be empty */
     char **env;        /* NULL-terminated NAME=VALUE of the hostfile; the later one wins */
     char *cwd;         /* or NULL */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/host_list_finish.h"
 
+#include "launcher/hosts/host_name.h"
 #include "launcher/text/string_list.h"
 
 #include <stdlib.h>
@@ -132,6 +133,7 @@ static int entry_absorb(struct host *a, const struct host *b, int slots, struct 
     strings_free(a->ips);
     a->ips = all;
     a->slots = slots;
+    a->max_slots = a->max_slots && b->max_slots ? a->max_slots + b->max_slots : 0;
     return 0;
 }
 
@@ -140,8 +142,8 @@ static int slots_of(const struct host *h)
     return h->slots ? h->slots : 1;
 }
 
-/* Removes the repeated entries from the list, and their columns from the matrix. */
-static void repeated_remove(struct host_list *l, const int *first)
+/* Removes the entries i with first[i] != i from the list, and their columns from the matrix. */
+static void entries_remove(struct host_list *l, const int *first)
 {
     int kept = 0;
 
@@ -189,8 +191,47 @@ static int repeated_merge(struct host_list *l, struct fault *why)
             rc = entry_absorb(a, b, slots, why);
     }
     if (!rc)
-        repeated_remove(l, first);
+        entries_remove(l, first);
     free(first);
+    return rc;
+}
+
+/* Host i of the list, or -1 if `h`, which the user named, is none of them. */
+static int host_find(const struct host_list *l, const struct host *h)
+{
+    for (int i = 0; i < l->count; i++) {
+        const struct host *one = &l->hosts[i];
+        bool is_same = (h->is_local && one->is_local) || host_name_is_same(h->name, one->name);
+
+        if (is_same && (!h->user || (one->user && strcmp(h->user, one->user) == 0)))
+            return i;
+    }
+    return -1;
+}
+
+int host_list_finish_filter(struct host_list *l, const struct host_list *only, struct fault *why)
+{
+    int *kept = calloc((size_t)l->count + 1, sizeof(*kept));
+    int rc = kept ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    for (int i = 0; i < l->count && !rc; i++)
+        kept[i] = -1;
+    for (int i = 0; i < only->count && !rc; i++) {
+        int at = host_find(l, &only->hosts[i]);
+
+        if (at < 0) {
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "%s: host %s is not in the hostfile %s, of which -H chooses hosts",
+                           only->source, only->hosts[i].name, l->source);
+            break;
+        }
+        kept[at] = at;
+        if (only->hosts[i].slots)
+            l->hosts[at].slots = only->hosts[i].slots;
+    }
+    if (!rc)
+        entries_remove(l, kept);
+    free(kept);
     return rc;
 }
 

@@ -11,4 +11,9 @@
  * *out; on any failure it is destroyed (NULL is allowed). Returns the final code. */
 int host_list_finish(struct host_list **out, struct host_list *l, int rc, struct fault *why);
 
+/* Leaves of the hosts of a hostfile those that `only`, the list of -H, names, in the hostfile's
+ * order. Slots that `only` states replace the hostfile's. ML_ERR_ARGUMENT: one of them is not in
+ * it. */
+int host_list_finish_filter(struct host_list *l, const struct host_list *only, struct fault *why);
+
 #endif

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hosts/host_list_parse.h"
 
+#include "common/log.h"
 #include "launcher/hosts/host_list_finish.h"
 #include "launcher/hosts/host_name.h"
+#include "launcher/hosts/node_list.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    PORT_OF_SSH = 22,
+    PORTS_FROM = 1024, /* more slots than any host has, but a usual range for other ports of SSH */
+};
+
 int host_list_parse_host(struct host *out, const char *text, struct fault *why)
 {
     static const struct host_number slots = {"slots", SLOTS_LIMIT};
     struct host_name n;
+    char shown[TEXT_SHOWN];
     int rc = host_name_parse(&n, text, &slots, why);
 
     if (rc)
         return rc;
+    if (n.number == PORT_OF_SSH || n.number >= PORTS_FROM)
+        log_warn("'%s' means %ld slots; a port goes into ssh_config, or into \"ssh\" of a JSON "
+                 "hostfile",
+                 text_show(shown, text), n.number);
     *out = (struct host){.name = n.name, .user = n.user, .slots = (int)n.number};
     return 0;
 }
@@ -32,15 +44,38 @@ static int entry_add(struct host_list *l, const char *text, struct fault *why)
     return rc;
 }
 
-/* Changes `text`. */
+/* "n[1-4]:2", but not an address, "[::1]:2" or "user@[::1]". */
+static bool entry_is_range(const char *entry)
+{
+    const char *at = strrchr(entry, '@'), *name = at ? at + 1 : entry;
+
+    return strchr(name, '[') && *name != '[';
+}
+
+static int range_add(struct host_list *l, const char *entry, struct fault *why)
+{
+    struct string_list names = {0};
+    int rc = node_list_expand(&names, entry, HOSTS_LIMIT, why);
+
+    for (size_t i = 0; i < names.count && !rc; i++)
+        rc = entry_add(l, names.items[i], why);
+    string_list_clear(&names);
+    return rc;
+}
+
+/* Changes `text`. A comma at its end is ignored. */
 static int entries_add(struct host_list *l, char *text, struct fault *why)
 {
-    char *entry, shown[TEXT_SHOWN];
+    char shown[TEXT_SHOWN];
     int rc = 0;
 
-    for (int i = 1; !rc && (entry = strsep(&text, ",")); i++) {
+    for (int i = 1; !rc && (i == 1 || *text); i++) {
+        char *entry = text, *end = (char *)node_list_end(text);
+
+        text = *end ? end + 1 : end;
+        *end = '\0';
         entry = text_trim(entry);
-        rc = entry_add(l, entry, why);
+        rc = entry_is_range(entry) ? range_add(l, entry, why) : entry_add(l, entry, why);
         if (rc)
             fault_wrap(why, "--hosts: entry %d ('%s')", i, text_show(shown, entry));
     }
@@ -56,7 +91,7 @@ int host_list_parse(struct host_list **out, const char *text, struct fault *why)
     if (!rc)
         rc = string_copy(&copy, text, why);
     if (!rc)
-        rc = entries_add(l, copy, why);
+        rc = entries_add(l, text_trim(copy), why);
     free(copy);
     return host_list_finish(out, l, rc, why);
 }

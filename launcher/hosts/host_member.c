@@ -51,7 +51,7 @@ int host_member_unknown(const json_t *object, const char *const *known, struct s
 
         if (strings_has((char *const *)known, key))
             continue;
-        if (nearest_is_slip(key, near))
+        if (near)
             return fault_set(why, ML_ERR_ARGUMENT, "unknown member \"%s\"; did you mean \"%s\"?",
                              text_show(shown, key), near);
         if (!strings_has(ignored->items, key) && ignored->count < IGNORED_LIMIT &&

@@ -135,6 +135,15 @@ int host_name_parse(struct host_name *out, const char *text, const struct host_n
     return rc;
 }
 
+bool host_name_is_same(const char *a, const char *b)
+{
+    size_t x = strcspn(a, "."), y = strcspn(b, ".");
+
+    if (a[x] && b[y])
+        return strcasecmp(a, b) == 0;
+    return x == y && strncasecmp(a, b, x) == 0;
+}
+
 bool host_name_is_local(const char *name)
 {
     char own[256] = "";

@@ -25,6 +25,10 @@ struct host_number {
 int host_name_parse(struct host_name *out, const char *text, const struct host_number *number,
                     struct fault *why);
 
+/* True if two names may be one host's: batch systems write "n1" where users write "n1.cluster", or
+ * the other way round. */
+bool host_name_is_same(const char *a, const char *b);
+
 /* True for localhost, 127.x.x.x, ::1 and the name of this machine. */
 bool host_name_is_local(const char *name);
 

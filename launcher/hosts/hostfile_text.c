@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hostfile_text.c: hostfiles as MPI users write them, one host a line: "host", "host:2" or "host
- * slots=2". */
+ * slots=2 max_slots=4". */
 #include "common/text/number.h"
 #include "launcher/hosts/host_list_finish.h"
 #include "launcher/hosts/host_list_parse.h"
@@ -10,22 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads "slots=2", the only word that may follow a host. The blanks around '=' are gone by now. */
+/* Reads "slots=2" or "max_slots=4", the only words that may follow a host. The blanks around '='
+ * are gone by now. */
 static int word_read(struct host *h, const char *word, struct fault *why)
 {
+    bool is_most = strncmp(word, "max_slots=", 10) == 0 || strncmp(word, "max-slots=", 10) == 0;
+    int *field = is_most ? &h->max_slots : &h->slots;
+    const char *number = word + (is_most ? 10 : 6), *name = is_most ? "max_slots" : "slots";
     char shown[TEXT_SHOWN];
     int64_t slots;
 
-    if (strncmp(word, "slots=", 6) != 0)
+    if (!is_most && strncmp(word, "slots=", 6) != 0)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "unexpected '%s'; a line is 'host', 'host:2' or 'host slots=2'",
+                         "unexpected '%s'; a line is 'host', 'host:2', 'host slots=2' or 'host "
+                         "slots=2 max_slots=4'",
                          text_show(shown, word));
-    if (h->slots)
-        return fault_set(why, ML_ERR_ARGUMENT, "the slots are given twice");
-    if (!number_parse(word + 6, 1, SLOTS_LIMIT, &slots))
-        return fault_set(why, ML_ERR_ARGUMENT, "slots is '%s', not a whole number from 1 to %d",
-                         text_show(shown, word + 6), SLOTS_LIMIT);
-    h->slots = (int)slots;
+    if (*field)
+        return fault_set(why, ML_ERR_ARGUMENT, "the %s are given twice", name);
+    if (!number_parse(number, 1, SLOTS_LIMIT, &slots))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is '%s', not a whole number from 1 to %d", name,
+                         text_show(shown, number), SLOTS_LIMIT);
+    *field = (int)slots;
     return 0;
 }
 
@@ -63,6 +68,9 @@ static int host_read(struct host *h, char *line, struct fault *why)
 
     while (!rc && (word = word_next(&line)))
         rc = word_read(h, word, why);
+    if (!rc && h->max_slots && h->slots > h->max_slots)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "slots is %d, and max_slots less: %d", h->slots,
+                       h->max_slots);
     return rc ? fault_wrap(why, "host '%s'", text_show(shown, name)) : 0;
 }
 

@@ -100,8 +100,7 @@ static int name_expand(struct string_list *out, const char *name, size_t limit, 
     return rc;
 }
 
-/* Returns the end of the name at `text`: a ',' outside brackets, or the end of the text. */
-static const char *name_end(const char *text)
+const char *node_list_end(const char *text)
 {
     bool inside = false;
 
@@ -115,7 +114,7 @@ int node_list_expand(struct string_list *out, const char *text, size_t limit, st
     int rc = 0;
 
     while (!rc) {
-        const char *end = name_end(text);
+        const char *end = node_list_end(text);
         char *name = strndup(text, (size_t)(end - text));
 
         if (!name)

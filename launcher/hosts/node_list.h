@@ -10,6 +10,9 @@
  * login. ML_ERR_ARGUMENT: there are more than `limit` names, or the quoted one cannot be parsed. */
 int node_list_expand(struct string_list *out, const char *text, size_t limit, struct fault *why);
 
+/* Returns the end of the name at `text`: a ',' outside brackets, or the end of the text. */
+const char *node_list_end(const char *text);
+
 /* "4(x3),2" → 4 4 4 2. There must be `count` numbers, or a single one, which is used for all hosts.
  * *out is an array of `count`, owned by the caller. */
 int node_list_counts(int **out, size_t count, const char *text, struct fault *why);

@@ -41,10 +41,12 @@ static int attempt_prepare(struct attempt *a, struct fault *why)
 {
     const struct timeval beat = {AGENT_HEARTBEAT_MS / 1000, AGENT_HEARTBEAT_MS % 1000 * 1000};
     struct event_base *base = a->config.base;
-    int rc = job_identity_make(&a->identity, why);
+    int rc = a->config.identity ? 0 : job_identity_make(&a->identity, why);
 
     if (rc)
         return rc;
+    if (a->config.identity)
+        a->identity = *a->config.identity;
     a->members = calloc((size_t)a->plan->host_count, sizeof(*a->members));
     a->ranks = calloc((size_t)a->plan->size, sizeof(*a->ranks));
     a->heartbeat = event_new(base, -1, EV_PERSIST, attempt_pulse_on_heartbeat, a);

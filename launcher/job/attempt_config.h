@@ -9,12 +9,14 @@ struct channel_config;
 struct event_base;
 struct events_file;
 struct input;
+struct job_identity;
 struct output;
 
 /* Borrowed: everything in it must outlive the run. */
 struct attempt_config {
     struct event_base *base;
     const struct plan *plan;
+    const struct job_identity *identity; /* NULL: a new one */
     const struct channel_config *channel;
     struct output *output;
     struct input *input;

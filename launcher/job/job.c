@@ -9,6 +9,7 @@
 #include "launcher/job/attempt.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/events_file.h"
+#include "launcher/job/job_identity.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/frame_stream.h"
@@ -33,6 +34,7 @@ enum {
 
 struct job {
     const struct plan *plan;
+    struct job_identity identity; /* of the first run */
     struct event_base *base;
     struct events_file *events;
     struct output *output;
@@ -259,6 +261,7 @@ static int job_run_all(struct job *j)
                                      .command = j->plan->agent_command};
     struct attempt_config config = {.base = j->base,
                                     .plan = j->plan,
+                                    .identity = &j->identity,
                                     .channel = &channel,
                                     .output = j->output,
                                     .input = j->input,
@@ -276,6 +279,7 @@ static int job_run_all(struct job *j)
     for (int i = 0; job_run_once(j, &config, &result) == 0; i++) {
         if (!result.is_worth_a_restart || i == j->plan->restarts || j->cause != STOP_NONE)
             break;
+        config.identity = NULL;
         output_say(j->output, "starting the job again (restart %d of %d)", i + 1,
                    j->plan->restarts);
         events_file_write(j->events, "restarted", result.job,
@@ -293,9 +297,11 @@ static int job_open(struct job *j, struct fault *why)
     j->base = event_base_new();
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
-    rc = events_file_open(&j->events, j->plan->events, why);
+    rc = job_identity_make(&j->identity, why);
     if (!rc)
-        rc = output_open(&j->output, j->base, j->plan, &events, why);
+        rc = events_file_open(&j->events, j->plan->events, why);
+    if (!rc)
+        rc = output_open(&j->output, j->base, j->plan, j->identity.id, &events, why);
     if (!rc)
         rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
     if (!rc)
@@ -327,6 +333,7 @@ static void job_close(struct job *j)
     bool is_lost = j->output && !output_is_idle(j->output);
     size_t size = is_lost ? output_waiting(j->output) : 0;
 
+    job_identity_wipe(&j->identity);
     signals_close(j->signals);
     input_close(j->input);
     output_close(j->output);

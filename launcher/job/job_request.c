@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/text/number.h"
+#include "launcher/text/command_words.h"
 
 #include <jansson.h>
 #include <sodium.h>
@@ -136,21 +137,23 @@ static json_t *host_addresses_json(const struct plan *p, const char *const *addr
 
 void job_request_command_line(char *out, size_t size, const struct plan *p)
 {
-    size_t at = 0;
+    FILE *to;
+    size_t at;
 
-    out[0] = 0;
-    for (int i = 0; i < p->app_count; i++) {
-        for (int j = 0; p->apps[i].argv[j] && at < size; j++)
-            at += (size_t)snprintf(out + at, size - at, "%s%s",
-                                   at == 0 ? ""
-                                   : j     ? " "
-                                           : " : ",
-                                   p->apps[i].argv[j]);
+    memset(out, 0, size);
+    to = fmemopen(out, size - 1, "w");
+    for (int i = 0; to && i < p->app_count; i++) {
+        fputs(i ? " : " : "", to);
+        for (int j = 0; p->apps[i].argv[j]; j++) {
+            fputs(j ? " " : "", to);
+            command_words_quote(to, p->apps[i].argv[j]);
+        }
     }
-    if (at < size)
-        return;
-    /* The last character may have been cut; JSON could not hold the rest of it. */
-    for (at = size - 1; at > 0 && (out[at - 1] & 0xc0) == 0x80; at--)
+    if (to)
+        fclose(to);
+    /* The last character may have been cut, and JSON could not hold the rest of it. A line that is
+     * whole ends with ASCII, as all other words are quoted. */
+    for (at = strlen(out); at > 0 && (out[at - 1] & 0xc0) == 0x80; at--)
         ;
     if (at > 0 && out[at - 1] & 0x80)
         at--;

@@ -17,8 +17,8 @@ int job_request_create(char **out, const struct plan *p, const struct job_identi
                        enum stdin_mode stdin_mode, struct fault *why);
 void job_request_destroy(char *text); /* takes NULL */
 
-/* The programs and their arguments in one line, cut off after a character so that it has at
- * most size - 1 bytes. */
+/* The programs and their arguments in one line, quoted as a shell reads them, and cut off after a
+ * character so that it has at most size - 1 bytes. */
 void job_request_command_line(char *out, size_t size, const struct plan *p);
 
 #endif

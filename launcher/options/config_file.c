@@ -28,8 +28,6 @@ struct config_source {
     int rc, bad_line; /* the first refusal */
 };
 
-static const char *const sections[] = {"defaults", "profile NAME", "ssh", "rdma", NULL};
-
 static int line_refuse(struct config_source *s, int rc)
 {
     if (!s->rc) {
@@ -46,8 +44,9 @@ static int section_refuse(struct config_source *s, const char *section)
     if (!*section)
         return fault_set(s->why, ML_ERR_ARGUMENT,
                          "comes before any section; options go below [defaults]");
-    return fault_set(s->why, ML_ERR_ARGUMENT, "unknown section [%s]; did you mean [%s]?",
-                     text_show(shown, section), nearest_word(section, sections));
+    return fault_set(s->why, ML_ERR_ARGUMENT,
+                     "unknown section [%s]; there are [defaults], [profile NAME], [ssh] and [rdma]",
+                     text_show(shown, section));
 }
 
 /* The option of a key, the list for its setting (NULL: the profile is not wanted) and its layer. */
@@ -201,9 +200,8 @@ int config_file_check_profile(const struct config *c, struct fault *why)
                          "--profile %s: no configuration file has a [profile %s]", c->wanted,
                          c->wanted);
     near = nearest_word(c->wanted, (const char *const *)c->profiles.items);
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "--profile %s: no configuration file has it; did you mean %s?", c->wanted,
-                     near);
+    return fault_set(why, ML_ERR_ARGUMENT, "--profile %s: no configuration file has it%s%s%s",
+                     c->wanted, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 void config_file_clear(struct config *c)

@@ -20,7 +20,7 @@ struct config {
 
 /* Adds the settings of one file, with the layers `layer` (defaults) and `profile_layer`.
  * ML_ERR_ARGUMENT names file and line. An unknown section or key is an error, in profiles that are
- * not wanted too; the message offers the nearest known one. */
+ * not wanted too; the message names the one that is probably meant. */
 int config_file_read(struct config *c, const char *path, int layer, int profile_layer,
                      struct fault *why);
 

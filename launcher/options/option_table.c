@@ -2,6 +2,7 @@
 #include "launcher/options/option_table.h"
 
 #include "common/text/number.h"
+#include "launcher/options/foreign.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/nearest.h"
 #include "launcher/text/text_file.h"
@@ -80,6 +81,7 @@ static int set_choice(struct options *o, struct app_options *app, const struct o
                       const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN], list[128];
+    bool has_rule = strncmp(value, "ppr:", 4) == 0; /* mpirun's --map-by ppr:2:node */
 
     for (const struct option_choice *c = spec->choices; c->word; c++) {
         if (strcmp(c->word, value) != 0)
@@ -88,7 +90,8 @@ static int set_choice(struct options *o, struct app_options *app, const struct o
         return 0;
     }
     list_choices(list, sizeof(list), spec->choices);
-    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not %s", text_show(shown, value), list);
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not %s%s", text_show(shown, value), list,
+                     has_rule ? "; --ppn is the number of ranks a host" : "");
 }
 
 static int parse_flag(bool *out, const char *value, struct fault *why)
@@ -116,11 +119,23 @@ static int set_flag(struct options *o, struct app_options *app, const struct opt
     return parse_flag(field_of(o, app, spec), value, why);
 }
 
+/* Adds to the hosts of the same layer, and replaces those of a lower one. */
 static int set_hosts(struct options *o, struct app_options *app, const struct option *spec,
                      const char *value, struct fault *why)
 {
-    o->hosts_layer = o->layer;
-    return set_text(o, app, spec, value, why);
+    bool adds = o->hosts && o->hosts_layer == o->layer && *value;
+    char *both = NULL;
+    int rc = 0;
+
+    if (adds)
+        rc = string_format(&both, why, "%s%s%s", o->hosts,
+                           o->hosts[strlen(o->hosts) - 1] == ',' ? "" : ",", value);
+    if (!rc)
+        rc = set_text(o, app, spec, adds ? both : value, why);
+    free(both);
+    if (!rc)
+        o->hosts_layer = o->layer;
+    return rc;
 }
 
 static int set_hostfile(struct options *o, struct app_options *app, const struct option *spec,
@@ -160,49 +175,96 @@ static int set_stdin(struct options *o, struct app_options *app, const struct op
     return set_text(o, app, spec, value, why);
 }
 
-/* Anything but the two words is a directory. A word that looks like one of them mistyped is
- * refused, as otherwise a directory of that name would be made. */
+/* The placeholders that output_dir.c fills in. */
+static int pattern_check(const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    for (const char *c = value; (c = strchr(c, '%')); c += 2)
+        if (!c[1] || !strchr("rthj%", c[1]))
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "'%s': %.*s is none of %%r and %%t (rank), %%h (host), %%j (job) and "
+                             "%%%%",
+                             text_show(shown, value), 1 + (c[1] > ' '), c);
+    return 0;
+}
+
+/* Anything but the two words is a directory or a pattern. A word that looks like one of them
+ * mistyped is refused, as otherwise a directory of that name would be made. */
 static int set_output(struct options *o, struct app_options *app, const struct option *spec,
                       const char *value, struct fault *why)
 {
     static const char *const words[] = {"label", "raw", NULL};
     const char *near = nearest_word(value, words);
 
-    if (*value && !strings_has((char *const *)words, value) && !strchr(value, '/') &&
-        nearest_is_slip(value, near))
+    if (near && strcmp(near, value) != 0 && !strchr(value, '/'))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "'%s': did you mean %s? For a directory of that name write ./%s", value,
                          near, value);
+    if (pattern_check(value, why))
+        return ML_ERR_ARGUMENT;
     return set_text(o, app, spec, value, why);
 }
 
-/* Seconds, with up to three decimals. */
+/* Seconds with up to three decimals, and a unit as timeout(1) has them: 5, 0.5, 90s, 15m, 2h. */
+static bool duration_parse(const char *value, int64_t *ms)
+{
+    static const char units[] = "smhd";
+    static const int seconds[] = {1, 60, 3600, 86400};
+    char text[24], *point, decimals[4] = "000";
+    size_t length = strlen(value);
+    const char *unit = length > 1 ? strchr(units, value[length - 1]) : NULL;
+    int64_t whole, rest = 0;
+
+    if (unit)
+        length--;
+    if (length >= sizeof(text))
+        return false;
+    memcpy(text, value, length);
+    text[length] = '\0';
+    point = strchr(text, '.');
+    if (point) {
+        size_t n = strlen(point + 1);
+
+        *point = '\0';
+        if (n < 1 || n > 3)
+            return false;
+        memcpy(decimals, point + 1, n);
+    }
+    if (!number_parse(text, 0, SECONDS_LIMIT, &whole) || !number_parse(decimals, 0, 999, &rest))
+        return false;
+    *ms = (whole * 1000 + rest) * (unit ? seconds[unit - units] : 1);
+    return true;
+}
+
+static int set_seconds(struct options *o, struct app_options *app, const struct option *spec,
+                       const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    int64_t ms;
+
+    if (!duration_parse(value, &ms) || ms % 1000 || ms < spec->min * 1000 || ms > spec->max * 1000)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is not a time from %" PRId64 " to %" PRId64
+                         " seconds, such as 90, 90s, 15m or 2h",
+                         text_show(shown, value), spec->min, spec->max);
+    *(int *)field_of(o, app, spec) = (int)(ms / 1000);
+    return 0;
+}
+
 static int set_grace(struct options *o, struct app_options *app, const struct option *spec,
                      const char *value, struct fault *why)
 {
-    char shown[TEXT_SHOWN], whole[16], decimals[4] = "000";
-    const char *point = strchr(value, '.');
-    size_t length = point ? (size_t)(point - value) : strlen(value);
-    int64_t s, ms = 0;
-    bool fits = length < sizeof(whole);
+    char shown[TEXT_SHOWN];
+    int64_t ms;
 
     (void)app;
     (void)spec;
-    if (fits) {
-        memcpy(whole, value, length);
-        whole[length] = '\0';
-        if (point) {
-            size_t n = strlen(point + 1);
-
-            fits = n >= 1 && n <= 3;
-            memcpy(decimals, point + 1, fits ? n : 0);
-        }
-    }
-    if (!fits || !number_parse(whole, 0, SECONDS_LIMIT - 1, &s) ||
-        !number_parse(decimals, 0, 999, &ms))
-        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a number of seconds, such as 5 or 0.5",
+    if (!duration_parse(value, &ms) || ms >= (int64_t)SECONDS_LIMIT * 1000)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is not a number of seconds, such as 5, 0.5 or 2m",
                          text_show(shown, value));
-    o->grace_ms = (int)(s * 1000 + ms);
+    o->grace_ms = (int)ms;
     return 0;
 }
 
@@ -254,7 +316,7 @@ static const struct option_choice queue_pairs[] = {
 static const struct option_choice failures[] = {
     {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
 static const struct option_choice maps[] = {
-    {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {NULL, 0}};
+    {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {"node", MAP_BY_HOST}, {NULL, 0}};
 static const struct option_choice launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 static const struct option_choice binds[] = {
@@ -271,7 +333,7 @@ const struct option option_table[] = {
      .set = set_number, .min = 1, .max = RANKS_LIMIT, OF_APP(np)},
     {"ppn", "repeat-hosts", 0, "N", "ranks a host",
      .set = set_number, .min = 1, .max = RANKS_LIMIT, OF(ppn)},
-    {"hosts", NULL, 'H', "LIST", "hosts, with slots: a,b:4",
+    {"hosts", NULL, 'H', "LIST", "hosts, with slots: a,b:4,n[1-8]; repeats",
      .set = set_hosts, OF(hosts)},
     {"hostfile", NULL, 0, "FILE", "hosts as JSON or text: hostfile(5)",
      .set = set_hostfile, OF(hostfile)},
@@ -310,7 +372,7 @@ const struct option option_table[] = {
     {"eager", NULL, 0, NULL, "connect the ranks before main()",
      .set = set_flag, OF(eager)},
     {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",
-     .set = set_number, .min = 1, .max = SECONDS_LIMIT, OF(init_timeout_s)},
+     .set = set_seconds, .min = 1, .max = SECONDS_LIMIT, OF(init_timeout_s)},
     {"port", NULL, 0, "N", "the coordinator's port",
      .set = set_number, .min = 0, .max = 65535, OF(port)},
     {"starting-port", NULL, 0, "N",
@@ -333,8 +395,9 @@ const struct option option_table[] = {
      .set = set_choice, .choices = queue_pairs, OF(rdma.qp)},
 
     {.help = "Output"},
-    {"output", NULL, 0, "label|raw|DIR",
-     "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
+    {"output", NULL, 0, "label|raw|DIR|PATTERN",
+     "[rank] before each line (default for several ranks), raw, or files here: DIR/rank.N.out and "
+     ".err, or one a rank, as 'log-%r': %r rank, %h host, %j job",
      .set = set_output, OF(output)},
     {"timestamp", NULL, 0, NULL, "the time before each line",
      .set = set_flag, OF(timestamp)},
@@ -346,8 +409,8 @@ const struct option option_table[] = {
      .set = set_quiet, OF(verbose)},
 
     {.help = "The end"},
-    {"timeout", NULL, 0, "SECS", "end the job after SECS, with status 124",
-     .set = set_number, .min = 0, .max = SECONDS_LIMIT, OF(timeout_s)},
+    {"timeout", NULL, 0, "SECS", "end the job after SECS (or 90s, 15m, 2h), with status 124",
+     .set = set_seconds, .min = 0, .max = SECONDS_LIMIT, OF(timeout_s)},
     {"grace", NULL, 0, "SECS", "time between SIGTERM and SIGKILL (5)",
      .set = set_grace, OF(grace_ms)},
     {"on-failure", NULL, 0, "stop|continue",
@@ -398,9 +461,6 @@ static const struct section_key {
     {"qp", "qp"}, {"rdma-device", "rdma-device"}, {"rdma-port", "rdma-port"}, {NULL, NULL},
 };
 
-/* Options of other versions that this one does not implement. */
-static const char *const future[] = {
-    "mpi", NULL};
 /* clang-format on */
 
 const struct option *option_table_find(const char *name)
@@ -437,41 +497,45 @@ const struct option *option_table_find_rdma(const char *key)
 
 int option_table_unknown(const char *name, const char *prefix, struct fault *why)
 {
+    const struct foreign *f = foreign_find(name, strlen(name));
     struct nearest n = {.typed = name};
     char shown[TEXT_SHOWN];
+    const char *near;
 
     text_show(shown, name);
-    if (strings_has((char *const *)future, name))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s%s is not implemented in this version", prefix,
-                         shown);
+    if (f && f->hint)
+        return foreign_refuse(f, shown, why);
+    if (f && f->option)
+        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; here it is called %s%s",
+                         prefix, shown, prefix, f->option);
     for (const struct option *s = option_table; s->help; s++) {
         if (s->name)
             nearest_offer(&n, s->name);
         if (s->alias)
             nearest_offer(&n, s->alias);
     }
+    near = nearest_slip(&n);
+    if (!near)
+        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; mlaunch --help lists all",
+                         prefix, shown);
     return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; did you mean %s%s?", prefix, shown,
-                     prefix, n.best);
+                     prefix, near);
 }
 
 int option_table_unknown_ssh(const char *key, struct fault *why)
 {
-    struct nearest n = {.typed = key};
     char shown[TEXT_SHOWN];
 
-    for (const struct option *s = ssh_table; s->name; s++)
-        nearest_offer(&n, s->name);
-    return fault_set(why, ML_ERR_ARGUMENT, "unknown key %s in [ssh]; did you mean %s?",
-                     text_show(shown, key), n.best);
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "unknown key %s in [ssh]; there are connect-timeout and config",
+                     text_show(shown, key));
 }
 
 int option_table_unknown_rdma(const char *key, struct fault *why)
 {
-    struct nearest n = {.typed = key};
     char shown[TEXT_SHOWN];
 
-    for (const struct section_key *k = rdma_keys; k->key; k++)
-        nearest_offer(&n, k->key);
-    return fault_set(why, ML_ERR_ARGUMENT, "unknown key %s in [rdma]; did you mean %s?",
-                     text_show(shown, key), n.best);
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "unknown key %s in [rdma]; there are device, port, gid-index, mtu and qp",
+                     text_show(shown, key));
 }

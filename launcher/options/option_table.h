@@ -51,8 +51,8 @@ const struct option *option_table_find_letter(char letter);
 const struct option *option_table_find_ssh(const char *key);
 const struct option *option_table_find_rdma(const char *key);
 
-/* Sets the message for an unknown option or key, which offers the nearest known one, and returns
- * ML_ERR_ARGUMENT. `prefix` is printed before names: "--" or "". */
+/* Sets the message for an unknown option or key, which names the one that is probably meant, if
+ * there is one, and returns ML_ERR_ARGUMENT. `prefix` is printed before names: "--" or "". */
 int option_table_unknown(const char *name, const char *prefix, struct fault *why);
 int option_table_unknown_ssh(const char *key, struct fault *why);
 int option_table_unknown_rdma(const char *key, struct fault *why);

@@ -52,7 +52,7 @@ struct options {
     enum map_mode map_by;
     enum failure_mode on_failure;
     char *stdin_to; /* "none", "all" or a rank */
-    char *output;   /* "label", "raw" or a directory */
+    char *output;   /* "label", "raw", a directory or a pattern */
     int timeout_s;  /* 0: none */
     int grace_ms, init_timeout_s, restarts;
     int port, starting_port; /* 0: any */

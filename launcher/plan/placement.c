@@ -195,6 +195,24 @@ static int rounds_place(int *host_of, int size, const struct host_list *l,
     return 0;
 }
 
+/* max_slots of a hostfile holds with --oversubscribe, too. */
+static int most_check(const int *host_of, int size, const struct host_list *l, struct fault *why)
+{
+    int *counts = calloc((size_t)l->count, sizeof(*counts)), rc = 0;
+
+    if (!counts)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int r = 0; r < size; r++)
+        counts[host_of[r]]++;
+    for (int i = 0; i < l->count && !rc; i++)
+        if (l->hosts[i].max_slots && counts[i] > l->hosts[i].max_slots)
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "host %s would get %d ranks, but its max_slots is %d", l->hosts[i].name,
+                           counts[i], l->hosts[i].max_slots);
+    free(counts);
+    return rc;
+}
+
 int placement_make(int **host_of, int *size, const struct host_list *l, const struct placement *p,
                    struct fault *why)
 {
@@ -208,6 +226,8 @@ int placement_make(int **host_of, int *size, const struct host_list *l, const st
         return fault_set(why, ML_ERR_MEMORY, "out of memory for %lld ranks", (long long)wanted);
     rc = p->by_host ? rounds_place(out, (int)wanted, l, p, why)
                     : blocks_place(out, (int)wanted, l, p, why);
+    if (!rc)
+        rc = most_check(out, (int)wanted, l, why);
     if (rc) {
         free(out);
         return rc;

@@ -48,7 +48,7 @@ struct plan {
     bool compat;          /* set the variables of other launchers too */
     char *cwd;            /* the caller's directory, the default on hosts that have it; or "" */
     enum output_mode output;
-    char *output_dir;
+    char *output_dir; /* or the pattern of output_dir.h */
     bool timestamp;
     enum stdin_mode stdin_mode;
     int stdin_rank;

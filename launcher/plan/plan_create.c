@@ -272,15 +272,6 @@ static int ports_settle(struct plan *p, const struct options *o, struct fault *w
     return 0;
 }
 
-static int ssh_config_settle(struct plan *p, const struct options *o, struct fault *why)
-{
-    if (!o->ssh_config)
-        return 0;
-    if (access(o->ssh_config, R_OK))
-        return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s", o->ssh_config);
-    return string_copy(&p->ssh_config, o->ssh_config, why);
-}
-
 static int bind_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     if (o->bind != BIND_NONE && !can_bind)
@@ -341,6 +332,16 @@ static int environment_settle(struct plan *p, char *const *environment, struct f
     return rc;
 }
 
+/* A configuration file may name it for jobs that need it; a job without SSH does not. */
+static int ssh_config_check(const struct plan *p, struct fault *why)
+{
+    for (int i = 0; p->ssh_config && i < p->host_count; i++)
+        if (plan_host(p, i)->way == HOST_BY_SSH && access(p->ssh_config, R_OK))
+            return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s",
+                            p->ssh_config);
+    return 0;
+}
+
 static int string_copy_if(char **out, const char *text, struct fault *why)
 {
     return text ? string_copy(out, text, why) : 0;
@@ -362,7 +363,8 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     p->dry_run = o->dry_run;
     p->verbose = o->verbose;
     if ((rc = string_copy_if(&p->agent, o->agent, why)) ||
-        (rc = string_copy_if(&p->events, o->events, why)) || (rc = ssh_config_settle(p, o, why)) ||
+        (rc = string_copy_if(&p->events, o->events, why)) ||
+        (rc = string_copy_if(&p->ssh_config, o->ssh_config, why)) ||
         (rc = bind_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
         (rc = output_settle(p, o->output, why)))
         return rc;
@@ -380,7 +382,8 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
     if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
         (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
         (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, environment, why)) ||
-        (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why))) {
+        (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why)) ||
+        (rc = ssh_config_check(p, why))) {
         plan_destroy(p);
         return rc;
     }

@@ -97,7 +97,7 @@ static json_t *clean_question(const struct query_command *c, struct fault *why)
 int clean_run(int argc, char **argv)
 {
     struct query_flag flags[] = {
-        {.name = "dry-run", .help = "only print what would be ended and removed"},
+        {.name = "dry-run", .letter = 'n', .help = "only print what would be ended and removed"},
         {.name = "json", .help = "the answer as JSON"},
         {.name = NULL}};
     struct query_command c = {

@@ -63,13 +63,20 @@ static int option_refuse(const struct query_command *c, const char *word, struct
 {
     struct nearest n = {.typed = word + strspn(word, "-")};
     char shown[TEXT_SHOWN];
+    const char *near;
 
     for (const char *const *name = shared; *name; name++)
         nearest_offer(&n, *name);
     for (const struct query_flag *f = c->flags; f->name; f++)
         nearest_offer(&n, f->name);
-    return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unknown option %s; did you mean --%s?",
-                     c->name, text_show(shown, word), n.best);
+    near = strlen(n.typed) > 1 ? nearest_slip(&n) : NULL;
+    text_show(shown, word);
+    if (near)
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unknown option %s; did you mean --%s?",
+                         c->name, shown, near);
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "mlaunch %s: unknown option %s; mlaunch %s --help lists all", c->name, shown,
+                     c->name);
 }
 
 /* An option of a job, together with the next word if that is its value. */

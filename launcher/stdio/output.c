@@ -204,7 +204,8 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
 {
     const struct writer_ops ops = {lane_on_chunk, lane_on_flush, lane_on_written, lane_on_silence,
                                    lane};
-    bool with_rank = p->output == OUTPUT_LABEL;
+    bool with_rank =
+        p->output == OUTPUT_LABEL || (for_ranks && o->dir && output_dir_is_shared(o->dir));
     int rc = 0;
 
     lane->output = o;
@@ -238,7 +239,7 @@ static bool is_same_file(int a, int b)
            x.st_rdev == y.st_rdev;
 }
 
-static int lanes_open(struct output *o, const struct plan *p, struct fault *why)
+static int lanes_open(struct output *o, const struct plan *p, const char *job, struct fault *why)
 {
     bool is_dir = p->output == OUTPUT_DIR;
     int rc;
@@ -255,7 +256,7 @@ static int lanes_open(struct output *o, const struct plan *p, struct fault *why)
         o->err_lane = &o->lanes[1];
     }
     if (is_dir) {
-        rc = output_dir_open(&o->dir, p->output_dir, p->size, why);
+        rc = output_dir_open(&o->dir, p, job, why);
         if (!rc)
             rc = lane_open(&o->lanes[2], o, p, true, why);
         if (rc)
@@ -363,7 +364,7 @@ static void on_log_line(enum log_level level, const char *text, void *arg)
         output_say(arg, "warning: more happens than is read here; some lines of -v are left out");
 }
 
-int output_open(struct output **out, struct event_base *base, const struct plan *p,
+int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,
                 const struct output_events *events, struct fault *why)
 {
     struct output *o = calloc(1, sizeof(*o));
@@ -384,7 +385,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
     }
-    rc = lanes_open(o, p, why);
+    rc = lanes_open(o, p, job, why);
     if (rc)
         goto fail;
     log_to(on_log_line, o);

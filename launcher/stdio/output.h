@@ -24,9 +24,9 @@ struct output_events {
     void *arg;
 };
 
-/* Makes the directory and its files for OUTPUT_DIR. Until output_close, mlaunch's log lines are
- * written through here, too. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
-int output_open(struct output **out, struct event_base *base, const struct plan *p,
+/* Makes the files for OUTPUT_DIR, in whose names `job` may stand. Until output_close, mlaunch's log
+ * lines are written through here, too. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,
                 const struct output_events *events, struct fault *why);
 
 /* Drops what has not been written (see output_is_idle). Takes NULL. */

@@ -10,71 +10,174 @@
 
 struct output_dir {
     int ranks;
-    struct output_file *files; /* out and err of rank 0, then of rank 1, … */
-    char **names;              /* of the files */
+    int count;                 /* of the files */
+    struct output_file *files; /* different ones */
+    char **names;              /* of out and err of rank 0, then of rank 1, … */
+    int *file_of;              /* the index in `files` of each name */
+    bool is_shared;
 };
 
-/* Like mkdir -p. */
-static int directory_make(const char *path, struct fault *why)
+/* A name, to be sorted, and its place among the names. */
+struct named {
+    const char *name;
+    int index;
+};
+
+/* Like mkdir -p, for the directories that the path of a file names. */
+static int directories_make(const char *path, struct fault *why)
 {
     char *part = strdup(path);
-    int err = 0;
+    struct stat st;
+    int rc = 0;
 
     if (!part)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (char *slash = part; !err && (slash = strchr(slash + 1, '/'));) {
+    for (char *slash = part; !rc && (slash = strchr(slash + 1, '/'));) {
         *slash = 0;
         if (mkdir(part, 0777) && errno != EEXIST)
-            err = errno;
+            rc = fault_os(why, ML_ERR_SYSTEM, errno, "--output: cannot make directory %s", part);
+        else if (stat(part, &st) == 0 && !S_ISDIR(st.st_mode))
+            rc = fault_set(why, ML_ERR_SYSTEM,
+                           "--output: %s is a file, not a directory; for a file a rank write "
+                           "--output '%s-%%r'",
+                           part, part);
         *slash = '/';
     }
-    if (!err && mkdir(part, 0777) && errno != EEXIST)
-        err = errno;
     free(part);
-    return err ? fault_os(why, ML_ERR_SYSTEM, err, "--output: cannot make directory %s", path) : 0;
+    return rc;
 }
 
-static int file_open(struct output_dir *d, int index, const char *path, struct fault *why)
+/* The name can be any that SSH takes, "..", too. */
+static void host_put(FILE *to, const char *name)
 {
-    struct output_file *f = &d->files[index];
+    for (const char *c = name; *c; c++)
+        fputc(*c == '/' || (*c == '.' && c == name) ? '_' : *c, to);
+}
 
-    if (asprintf(&d->names[index], "%s/rank.%d.%s", path, index / 2, index % 2 ? "err" : "out") <
-        0) {
-        d->names[index] = NULL;
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+static bool is_pattern(const char *path)
+{
+    for (; (path = strchr(path, '%')); path += 2)
+        if (path[1] != '%')
+            return true;
+    return false;
+}
+
+/* options.h has made sure that each '%' has one of these letters behind it. */
+static void pattern_put(FILE *to, const struct plan *p, const char *job, int rank)
+{
+    for (const char *c = p->output_dir; *c; c++) {
+        if (*c != '%') {
+            fputc(*c, to);
+            continue;
+        }
+        switch (*++c) {
+        case 'r':
+        case 't':
+            fprintf(to, "%d", rank);
+            break;
+        case 'h':
+            host_put(to, plan_host(p, p->ranks[rank].host)->name);
+            break;
+        case 'j':
+            fputs(job, to);
+            break;
+        default:
+            fputc('%', to);
+        }
     }
-    f->name = d->names[index];
-    f->fd = open(f->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
+/* The name of one of a rank's files; the caller frees it. NULL: out of memory. */
+static char *name_make(const struct plan *p, const char *job, int index)
+{
+    const char *path = p->output_dir;
+    bool is_dir = !is_pattern(path) || path[strlen(path) - 1] == '/';
+    int rank = index / 2;
+    char *name = NULL;
+    size_t size;
+    FILE *to = open_memstream(&name, &size);
+
+    if (!to)
+        return NULL;
+    pattern_put(to, p, job, rank);
+    if (is_dir)
+        fprintf(to, "/rank.%d.%s", rank, index % 2 ? "err" : "out");
+    if (fclose(to)) {
+        free(name);
+        return NULL;
+    }
+    return name;
+}
+
+static int named_compare(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int c = strcmp(x->name, y->name);
+
+    return c ? c : x->index - y->index;
+}
+
+static int file_open(struct output_dir *d, const char *name, struct fault *why)
+{
+    struct output_file *f = &d->files[d->count];
+    int rc = directories_make(name, why);
+
+    if (rc)
+        return rc;
+    f->name = name;
+    f->fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (f->fd < 0)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "--output: cannot write %s", f->name);
+        return fault_os(why, ML_ERR_SYSTEM, errno, "--output: cannot write %s", name);
+    d->count++;
     return 0;
 }
 
-int output_dir_open(struct output_dir **out, const char *path, int ranks, struct fault *why)
+/* Opens a file for each different name: two descriptors of one file would write over each other. */
+static int files_open(struct output_dir *d, struct named *sorted, struct fault *why)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 2 * d->ranks; i++)
+        sorted[i] = (struct named){d->names[i], i};
+    qsort(sorted, 2 * (size_t)d->ranks, sizeof(*sorted), named_compare);
+    for (int i = 0; i < 2 * d->ranks && !rc; i++) {
+        bool is_new = i == 0 || strcmp(sorted[i - 1].name, sorted[i].name) != 0;
+
+        if (is_new)
+            rc = file_open(d, sorted[i].name, why);
+        else if (sorted[i - 1].index / 2 != sorted[i].index / 2)
+            d->is_shared = true;
+        d->file_of[sorted[i].index] = d->count - 1;
+    }
+    return rc;
+}
+
+int output_dir_open(struct output_dir **out, const struct plan *p, const char *job,
+                    struct fault *why)
 {
     struct output_dir *d = calloc(1, sizeof(*d));
-    int rc;
+    size_t count = 2 * (size_t)p->size;
+    struct named *sorted = calloc(count, sizeof(*sorted));
+    int rc = 0;
 
-    if (!d)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    d->files = calloc((size_t)ranks * 2, sizeof(*d->files));
-    d->names = calloc((size_t)ranks * 2, sizeof(*d->names));
-    if (!d->files || !d->names) {
-        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-        goto fail;
+    if (d) {
+        d->ranks = p->size;
+        d->files = calloc(count, sizeof(*d->files));
+        d->names = calloc(count, sizeof(*d->names));
+        d->file_of = calloc(count, sizeof(*d->file_of));
     }
-    d->ranks = ranks;
-    for (int i = 0; i < 2 * ranks; i++)
-        d->files[i].fd = -1;
-    rc = directory_make(path, why);
-    for (int i = 0; i < 2 * ranks && !rc; i++)
-        rc = file_open(d, i, path, why);
+    if (!sorted || !d || !d->files || !d->names || !d->file_of)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < count && !rc; i++)
+        if (!(d->names[i] = name_make(p, job, (int)i)))
+            rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = files_open(d, sorted, why);
+    free(sorted);
     if (rc)
-        goto fail;
-    *out = d;
-    return 0;
-fail:
-    output_dir_close(d);
+        output_dir_close(d);
+    else
+        *out = d;
     return rc;
 }
 
@@ -82,17 +185,22 @@ void output_dir_close(struct output_dir *d)
 {
     if (!d)
         return;
-    for (int i = 0; i < 2 * d->ranks; i++) {
-        if (d->files[i].fd >= 0)
-            close(d->files[i].fd);
+    for (int i = 0; i < d->count; i++)
+        close(d->files[i].fd);
+    for (int i = 0; d->names && i < 2 * d->ranks; i++)
         free(d->names[i]);
-    }
     free(d->files);
     free(d->names);
+    free(d->file_of);
     free(d);
+}
+
+bool output_dir_is_shared(const struct output_dir *d)
+{
+    return d->is_shared;
 }
 
 struct output_file *output_dir_file(struct output_dir *d, int rank, int stream)
 {
-    return &d->files[2 * rank + stream - 1];
+    return &d->files[d->file_of[2 * rank + stream - 1]];
 }

@@ -69,8 +69,42 @@ int environment_check(const char *assignment, struct fault *why)
 
 int environment_check_argument(const char *argument, struct fault *why)
 {
-    return strchr(argument, '=') ? environment_check(argument, why)
-                                 : name_check(argument, strlen(argument), why);
+    size_t name = strcspn(argument, "=");
+    char shown[TEXT_SHOWN];
+
+    if (memchr(argument, ',', name)) /* no variable has such a name, but others have lists here */
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is a list, but this option takes one variable: write -x FOO -x "
+                         "BAR=3",
+                         text_show(shown, argument));
+    return argument[name] ? environment_check(argument, why) : name_check(argument, name, why);
+}
+
+/* "A=1,B=2", of which A would get "1,B=2": srun and Hydra have such lists. Only names as variables
+ * usually have them count, because values such as "a=1,b=2" are usual. */
+static const char *second_find(const char *assignment)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const char *comma = strchr(assignment, '=');
+
+    while (comma && (comma = strchr(comma, ','))) {
+        size_t name = strspn(++comma, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+        if (name && comma[name] == '=' && strchr(letters, *comma))
+            return comma;
+    }
+    return NULL;
+}
+
+static int given_add(struct string_list *l, const char *assignment, struct fault *why)
+{
+    const char *second = second_find(assignment);
+    char shown[TEXT_SHOWN];
+
+    if (second)
+        log_warn("-x %s is one variable; if %.*s is another, give it a -x of its own",
+                 text_show(shown, assignment), (int)strcspn(second, "="), second);
+    return string_list_add(l, assignment, why);
 }
 
 static int matching_add(struct string_list *l, const char *glob, char *const *caller,
@@ -119,7 +153,7 @@ int environment_add(struct string_list *l, const char *argument, char *const *ca
     if (rc)
         return rc;
     if (strchr(argument, '='))
-        return string_list_add(l, argument, why);
+        return given_add(l, argument, why);
     if (strpbrk(argument, "*?["))
         return matching_add(l, argument, caller, why);
     return caller_add(l, argument, caller, why);
@@ -138,7 +172,12 @@ int environment_read(struct string_list *l, const char *path, struct fault *why)
         line = text_trim(line);
         if (!*line || *line == '#')
             continue;
-        if ((rc = environment_check(line, why)))
+        if (strncmp(line, "export", 6) == 0 && text_is_blank(line[6]))
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "a line is NAME=VALUE, as no shell reads it: leave out 'export'");
+        else
+            rc = environment_check(line, why);
+        if (rc)
             fault_wrap(why, "%s line %d", path, number);
         else
             rc = string_list_add(l, line, why);

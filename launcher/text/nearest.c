@@ -2,6 +2,7 @@
 #include "launcher/text/nearest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 63 };
@@ -42,13 +43,6 @@ int nearest_distance(const char *a, const char *b)
     return row[lb];
 }
 
-bool nearest_is_slip(const char *typed, const char *known)
-{
-    size_t length = strlen(known);
-
-    return nearest_distance(typed, known) <= (length <= 3 ? 1 : 2);
-}
-
 void nearest_offer(struct nearest *n, const char *known)
 {
     int d = nearest_distance(n->typed, known);
@@ -59,11 +53,16 @@ void nearest_offer(struct nearest *n, const char *known)
     }
 }
 
+const char *nearest_slip(const struct nearest *n)
+{
+    return n->best && n->distance <= (strlen(n->best) <= 3 ? 1 : 2) ? n->best : NULL;
+}
+
 const char *nearest_word(const char *typed, const char *const *known)
 {
     struct nearest n = {.typed = typed};
 
     for (; *known; known++)
         nearest_offer(&n, *known);
-    return n.best;
+    return nearest_slip(&n);
 }

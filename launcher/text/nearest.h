@@ -3,15 +3,11 @@
 #ifndef LAUNCHER_TEXT_NEAREST_H
 #define LAUNCHER_TEXT_NEAREST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Returns the number of edits (insert, drop, replace, swap two neighbours) between two words. Case
  * is ignored, and so is everything after 63 bytes. */
 int nearest_distance(const char *a, const char *b);
-
-/* True if the distance is small enough for a typing mistake. */
-bool nearest_is_slip(const char *typed, const char *known);
 
 /* Keeps the nearest of the words offered to it. Start with best NULL. */
 struct nearest {
@@ -21,7 +17,11 @@ struct nearest {
 };
 void nearest_offer(struct nearest *n, const char *known);
 
-/* Returns the nearest word of a NULL-terminated array; NULL if the array is empty. */
+/* Returns the nearest of them, if it is near enough for a typing mistake; else NULL, because no
+ * suggestion is better than a far-fetched one. */
+const char *nearest_slip(const struct nearest *n);
+
+/* The same for a NULL-terminated array. */
 const char *nearest_word(const char *typed, const char *const *known);
 
 #endif

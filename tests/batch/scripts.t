@@ -112,6 +112,20 @@ refused "--partition: 'p.#PBS" pbs --partition $'p\n#PBS -e' -- true
 refused "--extra: '.*' contains a control character" slurm --extra $'a\nb' -- true
 refused "has a line that begins with '#'" sge -- sh -c $'true\n#$ -q all.q'
 refused 'unknown option --hostfil; did you mean --hostfile\?' slurm --hostfil x -- true
+refused 'unknown option --zzz; mlaunch --help lists all; mlaunch batch --help lists those of batch' \
+    slurm --zzz -- true
+refused "--mem is srun's: .* mlaunch batch with --extra" slurm --mem 4G -- true
+refused "-N is both srun's and mpirun's: --ppn" pbs -N 3 -- true
+check "sbatch's letters" sh -c '"$@" > "$0"' "$T/letters.sh" "$MLAUNCH" batch slurm -N 3 -t90 \
+    -J name -p debug -A me -- true
+check_output '#SBATCH --job-name=name
+#SBATCH --nodes=3
+#SBATCH --time=1:30:00
+#SBATCH --partition=debug
+#SBATCH --account=me
+#SBATCH --export=ALL' "are understood" grep '^#SBATCH' "$T/letters.sh"
+check "a value of an option that is srun's" batch slurm --nodes 2 -D /d -- true
+check_match 'mlaunch run -D /d -- true$' "$OUT" "is not taken for the program"
 refused "'x' is not a whole number" slurm -n x -- true
 refused "the parallel environment of SGE decides" sge --nodes 2 -- true
 refused "only SGE has parallel environments" slurm --pe mpi -- true

@@ -40,6 +40,12 @@ ends COMPLETED 0:0 "--submit prints the job's number"
 sort -k 2 "$out" > "$T/lines"
 check_output "$(printf '%s\n' "$N1 0 6" "$N1 1 6" "$N2 2 6" "$N2 3 6" "$N3 4 6" "$N3 5 6")" \
     "ranks are where Slurm gave slots, each a part of a step" cat "$T/lines"
+check_error 125 'srun: error: .*' "srun starts three of mlaunch" on_login srun -N 3 "$MLAUNCH" \
+    --output raw -- hostname
+check_match 'mlaunch is started once, not by srun, which starts 3 of it: write mlaunch -n 3' "$ERR" \
+    "which say so"
+check_no_match . "$OUT" "and start nothing"
+check_output x "mlaunch as the only task of a step" on_login srun -N 1 "$MLAUNCH" -n 1 -- echo x
 # salloc on the login host, which is none of the nodes.
 check "salloc and mlaunch" on_login salloc -Q -N 3 --ntasks-per-node=1 "$MLAUNCH" --output raw \
     -- sh -c 'hostname'

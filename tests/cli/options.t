@@ -34,7 +34,11 @@ check_error 125 'cannot write to stdout: Bad file descriptor' "a closed stdout, 
 refused 'no program given'
 refused 'no program given' run
 refused 'unknown option --hostfil; did you mean --hostfile\?' --hostfil x prog
-refused '--mpi is not implemented in this version' --mpi pmix prog
+refused "--mpi is srun's: mlaunch starts programs that use its own library" --mpi pmix prog
+refused "--mca is Open MPI's: mlaunch has no such settings" --mca btl tcp prog
+refused '-hostfil; did you mean -hostfile\?' -hostfil x prog
+refused 'unknown option --json; mlaunch --help lists all' --json prog
+refused 'is a list, but this option takes one variable: write -x FOO -x BAR=3' -x FOO,BAR=3 prog
 refused 'mlaunch metrics is not implemented in this version' metrics
 refused "'x' is not a whole number" -n x prog
 refused 'needs a value: --hosts LIST' --hosts
@@ -49,6 +53,12 @@ refused 'backend none is without it' --secure --backend none prog
 refused '/nonexistent: cannot be opened: No such file' --hostfile /nonexistent prog
 printf '[{"ssh": "a"}, {"ssh": "b", "slots": 0}]' > "$T/hosts"
 refused 'hosts: hosts\[1\] \(b\): slots: 0 is not from 1' --hostfile "$T/hosts" prog
+printf '\nexport A=1\n' > "$T/env"
+refused "--env-file: .*/env line 2: .* leave out 'export'" --env-file "$T/env" prog
+printf 't1 slots=2\nt2 slots=2 max_slots=4\nt3 slots=2\n' > "$T/hosts.txt"
+refused 'host t2 would get 5 ranks, but its max_slots is 4' --hostfile "$T/hosts.txt" -H t2 -n 5 \
+    --oversubscribe prog
+refused "host t5 is not in the hostfile .*/hosts.txt" --hostfile "$T/hosts.txt" -H t2,t5 prog
 printf '[defaults]\nnp = 2\ntimout = 3\n' > "$T/bad.ini"
 refused 'bad.ini line 3: unknown option timout; did you mean timeout\?' --config "$T/bad.ini" prog
 
@@ -66,6 +76,44 @@ check_output 4 "the environment wins over files" size --profile wide -- prog
 check_output 2 "the command line wins over all" size -n 2 -- prog
 unset MLAUNCH_OPT_NP
 rm "$XDG_CONFIG_HOME/mlaunch/mlaunch.ini"
+
+# help.
+check "mlaunch help" sh -c '"$1" help > "$2"' sh "$MLAUNCH" "$T/help2"
+check_output "" "is --help" diff "$T/help" "$T/help2"
+check "mlaunch help ps" "$MLAUNCH" help ps
+check_match '^usage: mlaunch ps' "$OUT" "is that of ps"
+refused 'there is no command prog' help prog
+
+# Options of other launchers.
+check_match '^job: 4 ranks on 2 hosts' <(plan -host a,b --ntasks-per-node=2 -wdir /d --label \
+    --allow-run-as-root -genv A 1 prog) "words of mpirun and srun"
+check_match '^program 0: 2 ranks: p x$' <(plan -n=2 --nproc_per_node 2 p x) "of torchrun"
+check_match 'timeout: 90 s$' <(plan --timeout 1.5m prog) "minutes"
+
+# Hosts.
+hosts_of() { plan "$@" | sed -n 's/^host [0-9]*: \([^ ]*\) .*: ranks \(.*\)/\1 \2/p' | paste -sd' ' -; }
+check_output "t1 0-1 t2 2-3" "-H repeats" hosts_of -H t1:2 -H t2:2, prog
+check_output "t1 0-1 t2 2-3 t3 4" "brackets" hosts_of -H 't[1-2]:2,t3' prog
+check_output "t1 0-1 t3 2" "-H chooses among a hostfile's" hosts_of --hostfile "$T/hosts.txt" -H \
+    t3:1,t1 prog
+check_error 0 "^mlaunch: warning: 'root@t1:22' means 22 slots; a port goes into ssh_config" \
+    "slots that look like a port" plan -H root@t1:22 prog
+check_error 0 '^mlaunch: warning: -x A=1,B=2 is one variable; if B is another' "a list of variables" \
+    plan -x A=1,B=2 prog
+check_output "" "a value with commas" stderr_of plan -x 'A=a=1,b=2,--c=d' prog
+
+# One mlaunch starts a job, and not each of several processes; a rank may start another.
+check_error 125 'mlaunch is started once, not by mpiexec, which starts 3 of it: write mlaunch -n 3' \
+    "by mpiexec" env PMI_SIZE=3 PMI_RANK=1 "$MLAUNCH" hostname
+check_error 125 'started once, not by mpirun' "by mpirun" env OMPI_COMM_WORLD_SIZE=2 \
+    "$MLAUNCH" hostname
+check_error 125 'started once, not by srun' "by srun" env SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 \
+    SLURM_PROCID=1 "$MLAUNCH" hostname
+check "inside srun -n 1" env SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1 "$MLAUNCH" true
+check "inside sbatch" env SLURM_NTASKS=4 SLURM_PROCID=0 "$MLAUNCH" true
+check "in the shell of srun -n 4 --pty" env SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 \
+    SLURM_PTY_PORT=1 "$MLAUNCH" true
+check_output $'x\nx' "by a rank" "$MLAUNCH" -n 2 --output raw -- "$MLAUNCH" -- echo x
 
 # The plan.
 check "--dry-run" plan -H a:2,b:2 -x A=1 --cwd /d -n 3 ./prog 'x y' : -n 1 -- other

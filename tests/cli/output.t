@@ -176,11 +176,30 @@ check_output "err 1" "--output DIR: rank.1.err" cat "$T/logs/rank.1.err"
 job_status 0 "--output DIR: made with its parents" -n 1 --output "$T/a/b" -- echo x
 check_output x "--output DIR: and written" cat "$T/a/b/rank.0.out"
 : > "$T/file"
-job_says 125 "cannot make directory $T/file/b: Not a directory" "--output DIR that can't be made" \
-    -n 1 --output "$T/file/b" -- true
+job_says 125 "$T/file is a file, not a directory; for a file a rank write --output '$T/file-%r'" \
+    "--output DIR that can't be made" -n 1 --output "$T/file/b" -- true
+job_says 125 "cannot make directory /proc/x: No such file" "nor there" -n 1 --output /proc/x -- true
 job_status 0 "raw bytes to a file" -n 1 -x "SUM=$T/sum" --output "$T/logs" -- python3 "$T/bytes.py"
 check_output "$(cat "$T/sum")" "--output DIR: 20 MB of bytes as they are" sh -c \
     "sha256sum < '$T/logs/rank.0.out' | cut -d' ' -f1"
+
+# --output PATTERN: a file a rank, for both streams.
+job_status 0 "--output PATTERN" -n 2 --output "$T/p/100%%-%t.log" -- \
+    sh -c 'echo out $MLAUNCH_RANK; echo err $MLAUNCH_RANK >&2'
+check_no_match . "$OUT" "--output PATTERN: nothing on stdout"
+check_output $'err 1\nout 1' "--output PATTERN: out and err" sort "$T/p/100%-1.log"
+check_output $'100%-0.log\n100%-1.log' "--output PATTERN: a file a rank" ls "$T/p"
+job_status 0 "--output with the host and the job" -n 1 --output "$T/p2/%h/%j/%r" -- sh -c \
+    'echo $MLAUNCH_JOB'
+check_output "1" "are in the name" sh -c 'cd "$1" && job=$(cat localhost/*/0) &&
+    ls "localhost/$job" | grep -c "^0$"' sh "$T/p2"
+job_status 0 "--output with a directory for each job" -n 1 --output "$T/p3/%j/" -- echo x
+check_output x "--output: rank.0.out is in it" sh -c 'cat "$1"/*/rank.0.out' sh "$T/p3"
+job_status 0 "--output with one file for all" -n 2 --output "$T/p4/all-%j" -- sh -c \
+    'echo $MLAUNCH_RANK'
+check_output $'[0] 0\n[1] 1' "--output: its lines have labels" sh -c 'sort "$1"/all-*' sh "$T/p4"
+job_says 125 "'x-%q': %q is none of %r and %t .rank., %h .host., %j .job. and %%" \
+    "--output with an unknown letter" --output x-%q -- true
 
 # Readers that go away, full disks.
 run bash -c '"$@" 2> '"$T"'/err | head -n 1; exit "${PIPESTATUS[0]}"' - "${JOB[@]}" -n 4 -- yes

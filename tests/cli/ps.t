@@ -42,7 +42,7 @@ wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]' 20
 wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20
 check "ps lists" "$MLAUNCH" ps
 check_match "^JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND" "$OUT" "ps has a head"
-check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c sleep 300 & exec sleep 301" "$OUT" \
+check_match "^$ID +$(id -un) .* 3/3 +live .* sh -c 'sleep 300 & exec sleep 301'" "$OUT" \
     "the job has its line"
 check "ps of one job" "$MLAUNCH" ps "$ID"
 check_match "^RANK +HOST +PID +STATE" "$OUT" "… has its ranks"
@@ -52,6 +52,9 @@ check_output True "the pids are the ranks'" ps_json \
     'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
 check_error 1 "no job 0nosuch-job" "ps of a job that isn't there" "$MLAUNCH" ps 0nosuch-job
 check_error 125 "needs a job's id" "--stacks of all" "$MLAUNCH" ps --stacks
+check_error 125 "mlaunch ps: unknown option -a; mlaunch ps --help lists all" "no far-fetched advice" \
+    "$MLAUNCH" ps -a
+check "clean -n" "$MLAUNCH" clean -n
 check_error 125 "unknown option --stakcs; did you mean --stacks\?" "a slip" "$MLAUNCH" ps --stakcs \
     "$ID"
 check_error 125 "unexpected argument" "two jobs" "$MLAUNCH" ps "$ID" "$ID"

@@ -117,7 +117,7 @@ assert first["status"] == 3 and first["pid"] > 0 and first["host"], first
 assert seen[-1]["status"] == 3, seen[-1]' "$EVENTS"
 for first in '' x; do
     job_status 0 "--events: a long command" -n 1 -- true $first"$(printf 'é%.0s' {1..200})"
-    check_match '"event":"launched".*"command":"true x?é{100}' "$EVENTS" "… is in it"
+    check_match '"event":"launched".*"command":"true .x?é{100}' "$EVENTS" "… is in it"
 done
 check_error 125 'cannot write /no-such-directory/e: No such file' "--events that can't be written" \
     "$MLAUNCH" --events /no-such-directory/e -- true

@@ -39,6 +39,13 @@ check_status 9 "another process's --eager is none of its business" env LD_LIBRAR
 if [ "$SANITIZE" = no ]; then
     check_output 1 "a process that was not launched is a group of one" env \
         LD_LIBRARY_PATH="${shim%/*}" "$T/prog"
+    check_error 0 '^mlaunch: warning: mpiexec has started 3 of this program, and each is a group of one' \
+        "mpiexec's process says that it is one" env LD_LIBRARY_PATH="${shim%/*}" PMI_SIZE=3 \
+        PMI_RANK=0 "$T/prog"
+    check_output "" "… once for all of them" sh -c '"$@" 2>&1 > /dev/null' sh env \
+        LD_LIBRARY_PATH="${shim%/*}" PMI_SIZE=3 PMI_RANK=1 "$T/prog"
+    check_output "" "… and a rank does not" sh -c '"$@" 2>&1 > /dev/null' sh "$MLAUNCH" -n 2 -- \
+        env PMI_SIZE=3 PMI_RANK=0 "$T/prog"
     # shellcheck disable=SC2016
     check_output 0 "who makes no call does not load the runtime" env LD_PRELOAD="$shim" \
         sh -c 'grep -c mlaunch-runtime /proc/self/maps; :'

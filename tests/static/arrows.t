@@ -39,7 +39,7 @@ room $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
-room $l/job $l/channel $l/plan $l/process $l/protocol $l/stdio $l/wiring
+room $l/job $l/channel $l/plan $l/process $l/protocol $l/stdio $l/text $l/wiring
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/options $l/process $l/text

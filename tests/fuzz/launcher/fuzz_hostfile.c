@@ -14,6 +14,8 @@ static void check_host(const struct host_list *l, const struct host *h)
 {
     if (!h->name || !*h->name || *h->name == '-' || h->slots < 0 || !h->ips || !h->env)
         abort();
+    if (h->max_slots < 0 || (h->max_slots && h->slots > h->max_slots))
+        abort();
     if (h->rdma && h->rdma_count != l->count)
         abort();
 }

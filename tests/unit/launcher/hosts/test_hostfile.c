@@ -184,7 +184,10 @@ static const struct {
     {"a\n\nb slots=2 slots=3", "f line 3: host 'b': the slots are given twice"},
     {"b:2 slots=2", "f line 1: host 'b:2': the slots are given twice"},
     {"b 4", "f line 1: host 'b': unexpected '4'"},
-    {"b max_slots=4", "unexpected 'max_slots=4'"},
+    {"b most_slots=4", "unexpected 'most_slots=4'"},
+    {"b max_slots=0", "f line 1: host 'b': max_slots is '0', not a whole number from 1"},
+    {"b max_slots=2 max-slots=2", "f line 1: host 'b': the max_slots are given twice"},
+    {"b slots=4 max-slots=2", "f line 1: host 'b': slots is 4, and max_slots less: 2"},
     {"a b c", "f line 1: host 'a': unexpected 'b'"},
     {"a,b", "the host's name 'a,b' must not contain ','"},
     {"b:", "f line 1: host 'b:': slots is ''"},
@@ -322,8 +325,8 @@ static void test_json_twice(void **state)
 static void test_text(void **state)
 {
     struct host_list *l =
-        parsed("# cluster\r\na\r\n  b:4  # four\n\nme@c slots=2\nd slots = 3\n[fd00::1]\n"
-               "[fd00::2]:8\ne#x\na slots=2\nlocalhost\n127.0.0.2\nme@localhost\n");
+        parsed("# cluster\r\na\r\n  b:4  # four\n\nme@c slots=2\nd slots = 3  max-slots=4\n"
+               "[fd00::1]\n[fd00::2]:8\ne#x\na slots=2\nlocalhost\n127.0.0.2\nme@localhost\n");
     static const struct {
         const char *name;
         int slots;
@@ -341,6 +344,8 @@ static void test_text(void **state)
         assert_int_equal(l->hosts[i].is_local, expected[i].is_local);
     }
     assert_string_equal(l->hosts[2].user, "me");
+    assert_int_equal(l->hosts[2].max_slots, 0);
+    assert_int_equal(l->hosts[3].max_slots, 4);
     host_list_destroy(l);
 }
 
