@@ -141,10 +141,11 @@ static struct lane *lane_of(struct output *o, int stream)
 }
 
 /* Writes what the streams of this lane hold back, where it is time; `end`: all of it, and ends the
- * lines. */
-static void lane_show_held(struct lane *lane, bool end)
+ * lines. Returns whether something is to be shown after some more silences. */
+static bool lane_show_held(struct lane *lane, bool end)
 {
     struct output *o = lane->output;
+    bool again = false;
 
     for (int i = 0; i < 2 * o->ranks; i++) {
         struct output_file *f = file_of(o, i / 2, i % 2 + 1);
@@ -153,9 +154,10 @@ static void lane_show_held(struct lane *lane, bool end)
             continue; /* the file belongs to another thread */
         if (end)
             output_label_end(lane->label, &lane->buffer, f, i, i / 2);
-        else if (output_label_is_due(lane->label, i))
+        else if (output_label_is_due(lane->label, f, i, &again))
             output_label_show(lane->label, &lane->buffer, f, i, i / 2);
     }
+    return again;
 }
 
 static void lane_on_chunk(const struct writer_chunk *c, void *arg)
@@ -188,10 +190,7 @@ static bool lane_on_silence(void *arg)
 {
     struct lane *lane = arg;
 
-    if (!lane->label || !output_label_holds_any(lane->label))
-        return false;
-    lane_show_held(lane, false);
-    return output_label_holds_any(lane->label);
+    return lane->label && output_label_holds_any(lane->label) && lane_show_held(lane, false);
 }
 
 static void lane_on_flush(void *arg)

@@ -21,32 +21,44 @@ check_match '^\[1\] err$' "$T/err" "labels: stderr goes to stderr"
 check_no_match 'err' "$T/out" "labels: and only there"
 check_no_match 'out' "$T/err" "labels: stdout does not"
 
-# A partial line is shown after a moment, so that prompts appear; what follows continues it.
-mkfifo "$T/go"
-"${JOB[@]}" -n 2 -- sh -c \
-    'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' \
-    > "$T/prompt" &
-mlaunch=$!
-if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else
-    fail "a prompt appears" "$(cat "$T/prompt")"
-fi
-echo bob > "$T/go"
-wait "$mlaunch"
-check_output "[0] name? hello bob" "and is continued" cat "$T/prompt"
+# On a terminal a partial line is shown after a moment, so that prompts appear; what follows
+# continues it, unless something else has come in between.
+terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
+until_file='until [ -e "$0" ]; do sleep 0.02; done'
+keep terminal "wait [0] name?
+touch $T/go" "${JOB[@]}" -n 2 -- sh -c \
+    '[ $MLAUNCH_RANK = 1 ] || { printf "name? "; '"$until_file"'; echo "hello bob"; }' "$T/go"
+job_judge 0 "a prompt appears on a terminal" "mlaunch on a terminal"
+check_output $'[0] name? hello bob\r' "and is continued" cat "$T/out"
+keep terminal "wait [0] name?
+touch $T/go-1
+wait [1] other
+touch $T/go-0" "${JOB[@]}" -n 2 -- sh -c '[ $MLAUNCH_RANK = 0 ] && printf "name? "
+    until [ -e "$0-$MLAUNCH_RANK" ]; do sleep 0.02; done
+    [ $MLAUNCH_RANK = 0 ] && echo "hello bob" || echo other' "$T/go"
+check_output $'[0] name? \r\n[1] other\r\n[0] hello bob\r' \
+    "a line that comes in between stands alone" cat "$T/out"
 
-# Emptied here: the job in the background may open it only after the first look.
-: > "$T/prompt"
-"${JOB[@]}" -n 2 -- sh -c \
-    'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
-    else while [ ! -e '"$T"'/other ]; do sleep 0.02; done; echo other; fi' > "$T/prompt" &
-mlaunch=$!
-wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10
-: > "$T/other"
-wait_for 'grep -q "other" "$T/prompt"' 10
-echo bob > "$T/go"
-wait "$mlaunch"
-check_output $'[0] name? \n[1] other\n[0] hello bob' "a line that comes in between stands alone" \
-    cat "$T/prompt"
+# In a file or a pipe a line comes whole, however long its writer pauses: nobody waits for a part.
+keep job -n 2 -- python3 -c '
+import os, sys, time
+if os.environ["MLAUNCH_RANK"] == "0":
+    os.write(1, b"loss=")
+    open(sys.argv[1], "w").close()
+    while not os.path.exists(sys.argv[2]):
+        time.sleep(0.02)
+    os.write(1, b"0.5 done\n")
+else:
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.02)
+    time.sleep(0.4)  # the silence after which a terminal shows parts
+    os.write(1, b"other\n")
+    open(sys.argv[2], "w").close()' "$T/begun" "$T/over"
+check_match '^\[0\] loss=0.5 done$' "$T/out" "in a file a line is whole"
+
+# A progress bar keeps its label behind each \r.
+job_prints $'[0] \r[0]  10%\r[0]  20%\n[0] end\r' "a progress bar keeps its label" -n 1 \
+    --output label -- printf '\r 10%%\r 20%%\nend\r\n'
 
 # Lines beyond 1 MiB are split, visibly.
 keep job -n 1 --output label -- python3 -c 'print("x" * 3000000)'
