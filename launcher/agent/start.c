@@ -124,29 +124,27 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
     struct rank_environment *e = a->environments[r->job->app];
-    char **env = rank_environment_of(e, r->job);
     const char *path = rank_environment_get(e, "PATH");
     struct spawn s = {.argv = a->job->apps[r->job->app].argv,
-                      .env = env,
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
                       .cwd = a->cwds[r->job->app],
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
                       .limits = &a->limits,
-                      .cgroup = a->cgroup_fd,
-                      .pid_text = rank_environment_pid_text(e)};
+                      .cgroup = a->cgroup_fd};
     struct pipes pipes;
     int rc;
 
     *status = STATUS_OURS;
-    if (!env)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = pipes_open(&pipes, r->in.kept != NULL, why);
     if (rc)
         return rc;
     s.in = pipes.in[0] >= 0 ? pipes.in[0] : STDIN_FILENO; /* the agent's is /dev/null */
     s.out = pipes.out[1];
     s.err = pipes.err[1];
-    rc = spawn_process(&r->pid, &s, status, why);
+    s.env = rank_environment_of(e, r->job, s.out);
+    s.pid_text = rank_environment_pid_text(e);
+    rc = s.env ? spawn_process(&r->pid, &s, status, why)
+               : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc) {
         r->state = RANK_RUNNING;
         rc = pipes_hand_over(r, &pipes, why);

@@ -164,6 +164,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
     static const char *const bind_names[] = {"none", "core", "numa"};
+    static const char *const buffer_names[] = {"line", "full", "none"};
     const struct host *h = plan_host(p, host);
     char command[256];
     json_t *root, *more;
@@ -187,6 +188,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                             json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
                                       p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
         json_object_set_new(root, "command", json_string(command)) ||
+        json_object_set_new(root, "buffer", json_string(buffer_names[p->buffer])) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
         (wiring && json_object_set(root, "wiring", wiring))) {

@@ -255,6 +255,8 @@ static const struct option_choice failures[] = {
     {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
 static const struct option_choice maps[] = {
     {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {NULL, 0}};
+static const struct option_choice buffers[] = {
+    {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
 static const struct option_choice launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 static const struct option_choice binds[] = {
@@ -336,6 +338,10 @@ const struct option option_table[] = {
     {"output", NULL, 0, "label|raw|DIR",
      "[rank] before each line (default for several ranks), raw, or files DIR/rank.N.out and .err",
      .set = set_output, OF(output)},
+    {"buffer", NULL, 0, "line|full|none",
+     "when the C library and Python write a rank's output: each line (default), full buffers, "
+     "or at once",
+     .set = set_choice, .choices = buffers, OF(buffer)},
     {"timestamp", NULL, 0, NULL, "the time before each line",
      .set = set_flag, OF(timestamp)},
     {"events", NULL, 0, "FILE", "write what happens, one JSON object a line",

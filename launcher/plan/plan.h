@@ -50,6 +50,7 @@ struct plan {
     enum output_mode output;
     char *output_dir;
     bool timestamp;
+    enum buffer_mode buffer; /* of the ranks' standard output */
     enum stdin_mode stdin_mode;
     int stdin_rank;
     int timeout_s; /* 0: none */

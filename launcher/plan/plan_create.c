@@ -352,6 +352,7 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
 
     p->compat = !o->no_compat;
     p->timestamp = o->timestamp;
+    p->buffer = o->buffer;
     p->timeout_s = o->timeout_s;
     p->grace_ms = o->grace_ms;
     p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;

@@ -314,15 +314,19 @@ static int words_read(struct job_message *m, struct fault *why)
     static const char *const backends[] = {"tcp", "shm", "rdma", "none", NULL};
     static const char *const binds[] = {"none", "core", "numa", NULL};
     static const char *const stdins[] = {"none", "all", "rank", NULL};
-    int backend, bind, mode;
+    static const char *const buffers[] = {"line", "full", "none", NULL};
+    int backend, bind, mode, buffer;
     int rc = word_read(m->root, "backend", backends, &backend, why);
 
     if (!rc)
         rc = word_read(m->root, "bind", binds, &bind, why);
     if (!rc)
         rc = word_read(m->root, "stdin", stdins, &mode, why);
+    if (!rc)
+        rc = word_read(m->root, "buffer", buffers, &buffer, why);
     if (rc)
         return rc;
+    m->buffer = (enum job_buffer)buffer;
     m->bind = (enum job_bind)bind;
     m->stdin_mode = (enum job_stdin)mode;
     return 0;

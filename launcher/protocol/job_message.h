@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 enum job_bind { JOB_BIND_NONE, JOB_BIND_CORE, JOB_BIND_NUMA };
+enum job_buffer { JOB_BUFFER_LINE, JOB_BUFFER_FULL, JOB_BUFFER_NONE };
 enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
 
 struct job_app {
@@ -46,6 +47,7 @@ struct job_message {
     int init_timeout_ms, stall_ms, grace_ms;
     enum job_bind bind;
     const char *command;
+    enum job_buffer buffer; /* of the ranks' standard output */
     enum job_stdin stdin_mode;
     int stdin_rank;
     const char **env;           /* NULL-terminated */

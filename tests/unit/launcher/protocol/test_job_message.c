@@ -21,8 +21,7 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"bind\": \"core\", \"command\": \"prog\", \"stdin\": "
-    "\"rank\","
+    "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\","
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
     "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
@@ -50,6 +49,7 @@ static void reads_all(void **state)
     assert_string_equal(m->apps[0].argv[1], "");
     assert_null(m->apps[0].argv[2]);
     assert_int_equal(m->bind, JOB_BIND_CORE);
+    assert_int_equal(m->buffer, JOB_BUFFER_NONE);
     assert_non_null(m->wiring);
     assert_true(job_message_has_stdin(m, 2));
     assert_false(job_message_has_stdin(m, 1));
@@ -99,6 +99,7 @@ static const struct malformed {
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
     {"bind", "\"socket\"", "\"bind\" is not one of"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
+    {"buffer", "\"some\"", "\"buffer\" is not one of"},
     {"env", "[\"A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[\"=A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[null]", "\"env\" holds something that is not NAME=VALUE"},
