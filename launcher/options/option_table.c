@@ -160,6 +160,23 @@ static int set_stdin(struct options *o, struct app_options *app, const struct op
     return set_text(o, app, spec, value, why);
 }
 
+/* "--pty", "--pty=RANK"; and the words of a flag, for configuration files. */
+static int set_pty(struct options *o, struct app_options *app, const struct option *spec,
+                   const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    int64_t rank = 0;
+
+    (void)app;
+    (void)spec;
+    if (value && number_parse(value, 0, RANKS_LIMIT, &rank))
+        o->pty = true;
+    else if (parse_flag(&o->pty, value, why))
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a rank", text_show(shown, value));
+    o->pty_rank = (int)rank;
+    return 0;
+}
+
 /* Anything but the two words is a directory. A word that looks like one of them mistyped is
  * refused, as otherwise a directory of that name would be made. */
 static int set_output(struct options *o, struct app_options *app, const struct option *spec,
@@ -298,6 +315,9 @@ const struct option option_table[] = {
     {"stdin", NULL, 0, "none|all|RANK",
      "the ranks that read stdin (default: rank 0; in the background none)",
      .set = set_stdin, OF(stdin_to)},
+    {"pty", NULL, 0, NULL,
+     "a terminal for rank 0, or with --pty=RANK for another: for shells, editors, debuggers",
+     .set = set_pty},
 
     {.help = "The data path"},
     {"backend", NULL, 0, "auto|rdma|tcp|shm|none",

@@ -54,8 +54,10 @@ struct options {
     enum failure_mode on_failure;
     enum buffer_mode buffer;
     char *stdin_to; /* "none", "all" or a rank */
-    char *output;   /* "label", "raw" or a directory */
-    int timeout_s;  /* 0: none */
+    bool pty;
+    int pty_rank;  /* the rank that gets a terminal, if `pty` */
+    char *output;  /* "label", "raw" or a directory */
+    int timeout_s; /* 0: none */
     int grace_ms, init_timeout_s, restarts;
     int port, starting_port; /* 0: any */
     char *rdma_device;

@@ -53,6 +53,8 @@ struct plan {
     enum buffer_mode buffer; /* of the ranks' standard output */
     enum stdin_mode stdin_mode;
     int stdin_rank;
+    bool pty;      /* a rank gets a terminal of its own: */
+    int pty_rank;  /* this one */
     int timeout_s; /* 0: none */
     int grace_ms;
     bool continue_on_failure;

@@ -394,6 +394,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
         if (strchr(*entry, '=') && !is_scrubbed(*entry))
             entry_append(e, strdup(*entry));
     }
+    if (job->pty.term && job->pty.term[0])
+        SET(e, "TERM=%s", job->pty.term); /* of the user's terminal, also on other hosts */
     users_add(e, job->env);
     users_add(e, c->app->env);
     SET(e, "PWD=%s", c->cwd);
