@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shim.c: the whole of libmlaunch.so.0. Programs link it, and the launcher preloads it into every
- * rank. So it needs libc alone, exports only ml_*, and does nothing until the first call: then it
+ * rank. So it needs libc alone, exports only ml_*, and does little until the first call: then it
  * opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
  */
 #include "common/mlaunch.h"
@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MODULE "mlaunch-runtime.so"
@@ -101,6 +102,25 @@ static inline const struct runtime_table *shim_runtime(void)
     const struct runtime_table *table = atomic_load_explicit(&runtime, memory_order_acquire);
 
     return __builtin_expect(table != NULL, 1) ? table : shim_open();
+}
+
+/* Sets the buffer of standard output, if that is the rank's own pipe: the C library would keep 4
+ * KiB of lines until it writes them, and lose them when the process is killed. MLAUNCH_STDOUT is
+ * "line:DEVICE:INODE" or "none:DEVICE:INODE". Children of the rank inherit it, but files and pipes
+ * within a rank are others. stdbuf(1) has set a buffer already, which the user wants. */
+static __attribute__((constructor)) void shim_set_buffer(void)
+{
+    const char *wanted = getenv("MLAUNCH_STDOUT");
+    const char *pipe = wanted ? strchr(wanted, ':') : NULL;
+    struct stat st;
+    char own[64];
+
+    if (!pipe || getenv("_STDBUF_O") || fstat(STDOUT_FILENO, &st))
+        return;
+    snprintf(own, sizeof(own), ":%llu:%llu", (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    if (strcmp(pipe, own) == 0)
+        setvbuf(stdout, NULL, wanted[0] == 'n' ? _IONBF : _IOLBF, 0);
 }
 
 /* --eager: connects to the other ranks before main(), but only in the process that the agent itself

@@ -13,6 +13,7 @@
 #include "launcher/agent/rank/binding_hwloc.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_pty.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/agent_protocol.h"
 
@@ -53,6 +54,7 @@ static int ranks_create(struct agent *a, struct fault *why)
 
         r->agent = a;
         r->job = &a->job->ranks[i];
+        r->pty = -1;
         if (job_message_has_stdin(a->job, r->job->rank)) {
             int rc = rank_input_create(r, why);
 
@@ -334,6 +336,7 @@ void accept_release(struct agent *a)
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {
         rank_input_close(&a->ranks[i]);
         rank_output_close(&a->ranks[i]);
+        rank_pty_close(&a->ranks[i]);
     }
     for (int i = 0; i < a->job->app_count; i++) {
         if (a->cwds)

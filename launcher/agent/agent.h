@@ -32,7 +32,8 @@ struct rank_input {
     struct evbuffer *kept; /* NULL: the rank gets no (more) stdin */
     struct event *event;   /* NULL: the rank has not been started */
     int fd;
-    bool at_end; /* the launcher has sent end of file */
+    bool at_end;      /* the launcher has sent end of file */
+    bool is_mid_line; /* the last byte was not a newline */
 };
 
 /* rank_output.h: one pipe */
@@ -76,6 +77,7 @@ struct agent_rank {
     char lost[512];    /* the runtime's sentence about that, or "" */
     struct rank_output out[2];
     struct rank_input in;
+    int pty; /* the rank's end of its terminal, or -1 */
 };
 
 enum agent_state { AGENT_HAS_SAID_HELLO, AGENT_IS_READY, AGENT_IS_RUNNING, AGENT_IS_DONE };

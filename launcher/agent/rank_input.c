@@ -2,6 +2,7 @@
 #include "launcher/agent/rank_input.h"
 
 #include "launcher/agent/agent.h"
+#include "launcher/agent/rank_pty.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
@@ -79,6 +80,16 @@ int rank_input_open(struct agent_rank *r, int fd, struct fault *why)
     return 0;
 }
 
+/* A terminal has no end of file, so it is typed. */
+static void input_end(struct agent_rank *r)
+{
+    uint8_t typed[RANK_PTY_END];
+
+    if (r->agent->job->pty.rank == r->job->rank && !r->in.at_end)
+        evbuffer_add(r->in.kept, typed, rank_pty_end_of_input(r, r->in.is_mid_line, typed));
+    r->in.at_end = true;
+}
+
 int rank_input_take(struct agent_rank *r, const void *bytes, size_t size)
 {
     struct rank_input *in = &r->in;
@@ -88,11 +99,13 @@ int rank_input_take(struct agent_rank *r, const void *bytes, size_t size)
         return 0;
     }
     if (size == 0)
-        in->at_end = true;
+        input_end(r);
     else if (in->at_end || evbuffer_get_length(in->kept) + size > AGENT_STDIN_WINDOW)
         return -1;
     else
         evbuffer_add(in->kept, bytes, size);
+    if (size > 0)
+        in->is_mid_line = ((const char *)bytes)[size - 1] != '\n';
     if (in->event)
         event_add(in->event, NULL);
     return 0;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -114,7 +115,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     n = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n < 0)
+    if (n < 0 && o->rank->pty < 0) /* a terminal that is hung up gives EIO */
         rank_output_is_broken(o, errno);
     if (n <= 0)
         rank_output_end(o);
@@ -149,10 +150,12 @@ int rank_output_open(struct agent_rank *r, int out, int err, struct fault *why)
     int rc = rank_output_open_one(r, &r->out[0], out, 1, why);
 
     if (rc) {
-        close(err);
+        if (err >= 0)
+            close(err);
         return rc;
     }
-    rc = rank_output_open_one(r, &r->out[1], err, 2, why);
+    if (err >= 0)
+        rc = rank_output_open_one(r, &r->out[1], err, 2, why);
     if (rc)
         rank_output_close(r);
     return rc;
@@ -166,10 +169,13 @@ void rank_output_close(struct agent_rank *r)
     }
 }
 
+/* Of a terminal, poll() first fetches what the kernel has not passed on yet. */
 static size_t pipe_bytes(const struct rank_output *o)
 {
     int n = 0;
 
+    if (o->event)
+        poll(&(struct pollfd){.fd = o->fd, .events = POLLIN}, 1, 0);
     return o->event && ioctl(o->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_pty.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/stop.h"
@@ -79,7 +80,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     return rc;
 }
 
-/* [0] is read from, [1] written to. */
+/* [0] is read from, [1] written to. Of a terminal there are in[1] and out[0], its master end. */
 struct pipes {
     int in[2], out[2], err[2];
 };
@@ -120,33 +121,48 @@ static int pipes_hand_over(struct agent_rank *r, struct pipes *p, struct fault *
     return rc ? rc : input_rc;
 }
 
+/* Opens the rank's pipes, or its terminal, and fills in its ends. */
+static int streams_open(struct agent_rank *r, struct pipes *p, struct spawn *s, struct fault *why)
+{
+    bool has_input = r->in.kept != NULL;
+    int rc;
+
+    if (r->agent->job->pty.rank == r->job->rank) {
+        *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
+        rc = rank_pty_open(r, &p->out[0], has_input ? &p->in[1] : NULL, why);
+        s->in = s->out = s->err = r->pty;
+        s->is_terminal = true;
+        return rc;
+    }
+    rc = pipes_open(p, has_input, why);
+    s->in = p->in[0] >= 0 ? p->in[0] : STDIN_FILENO; /* the agent's is /dev/null */
+    s->out = p->out[1];
+    s->err = p->err[1];
+    return rc;
+}
+
 static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
     struct rank_environment *e = a->environments[r->job->app];
-    char **env = rank_environment_of(e, r->job);
     const char *path = rank_environment_get(e, "PATH");
     struct spawn s = {.argv = a->job->apps[r->job->app].argv,
-                      .env = env,
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
                       .cwd = a->cwds[r->job->app],
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
                       .limits = &a->limits,
-                      .cgroup = a->cgroup_fd,
-                      .pid_text = rank_environment_pid_text(e)};
+                      .cgroup = a->cgroup_fd};
     struct pipes pipes;
     int rc;
 
     *status = STATUS_OURS;
-    if (!env)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = pipes_open(&pipes, r->in.kept != NULL, why);
+    rc = streams_open(r, &pipes, &s, why);
     if (rc)
         return rc;
-    s.in = pipes.in[0] >= 0 ? pipes.in[0] : STDIN_FILENO; /* the agent's is /dev/null */
-    s.out = pipes.out[1];
-    s.err = pipes.err[1];
-    rc = spawn_process(&r->pid, &s, status, why);
+    s.env = rank_environment_of(e, r->job, s.out);
+    s.pid_text = rank_environment_pid_text(e);
+    rc = s.env ? spawn_process(&r->pid, &s, status, why)
+               : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc) {
         r->state = RANK_RUNNING;
         rc = pipes_hand_over(r, &pipes, why);

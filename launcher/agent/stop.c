@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/rank_pty.h"
 #include "launcher/agent/reap.h"
 
 #include <event2/event.h>
@@ -66,6 +67,8 @@ static int everyone_signal(struct agent *a, int signal)
         a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
     if (signal == SIGKILL)
         cgroup_kill(a->cgroup);
+    else if (signal == SIGTERM)
+        rank_pty_hang_up(a);
     if (!descendants_exist())
         return 0;
     /* A stopped process handles no signal, hence SIGCONT. */

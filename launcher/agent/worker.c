@@ -13,6 +13,7 @@
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_pty.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/start.h"
@@ -192,6 +193,14 @@ static void on_kill(struct agent *a, const struct frame *f)
     stop_hurry(a);
 }
 
+static void on_resize(struct agent *a, const struct frame *f)
+{
+    uint32_t rows = u32_read(f->payload), columns = u32_read(f->payload + 4);
+
+    if (rows > 0 && rows <= UINT16_MAX && columns > 0 && columns <= UINT16_MAX)
+        rank_pty_resize(a, (uint16_t)rows, (uint16_t)columns);
+}
+
 static void on_drop(struct agent *a, const struct frame *f)
 {
     (void)f;
@@ -243,6 +252,7 @@ static const struct dispatch {
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
     {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},
+    {LAUNCH_RESIZE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_resize},
     {LAUNCH_PAUSE, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_pause},
     {LAUNCH_RESUME, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_resume},
     {LAUNCH_PING, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_ping},

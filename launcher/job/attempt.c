@@ -187,6 +187,15 @@ void attempt_on_stdin(struct attempt *a, int rank, const void *bytes, size_t siz
         agent_channel_send_tagged(m->channel, LAUNCH_STDIN, (uint32_t)rank, bytes, size);
 }
 
+void attempt_on_resize(struct attempt *a, struct terminal_size size)
+{
+    struct attempt_member *m = &a->members[a->plan->ranks[a->plan->pty_rank].host];
+    const uint32_t words[] = {size.rows, size.columns};
+
+    if (member_is_running(m))
+        agent_channel_send_words(m->channel, LAUNCH_RESIZE, words, 2);
+}
+
 void attempt_on_credit(struct attempt *a, int host, uint32_t bytes)
 {
     struct attempt_member *m = &a->members[host];

@@ -8,6 +8,7 @@
 
 #include "launcher/job/attempt_config.h"
 #include "launcher/job/job_identity.h"
+#include "launcher/stdio/terminal.h"
 
 struct attempt;
 
@@ -38,6 +39,8 @@ void attempt_signal(struct attempt *a, int signal); /* passes it on to the ranks
 
 /* Passes `size` bytes of standard input on to a rank; 0: end of file. */
 void attempt_on_stdin(struct attempt *a, int rank, const void *bytes, size_t size);
+/* The terminal of --pty has this size now. */
+void attempt_on_resize(struct attempt *a, struct terminal_size size);
 /* Allows the agent of `host`, an index of the plan, so many more bytes of OUTPUT. */
 void attempt_on_credit(struct attempt *a, int host, uint32_t bytes);
 

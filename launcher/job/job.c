@@ -15,6 +15,7 @@
 #include "launcher/protocol/frame_stream.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
+#include "launcher/stdio/terminal.h"
 
 #include <event2/event.h>
 #include <poll.h>
@@ -39,6 +40,7 @@ struct job {
     struct events_file *events;
     struct output *output;
     struct input *input;
+    struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
     struct event *timeout;
     struct event *look;      /* whether the output is read */
@@ -135,6 +137,7 @@ static void on_paused(void *arg)
 {
     struct job *j = arg;
 
+    terminal_leave(j->terminal);
     signals_stop_self();
     if (j->attempt)
         attempt_pulse_resume(j->attempt);
@@ -207,6 +210,14 @@ static void on_stdin(int rank, const void *bytes, size_t size, void *arg)
         output_on_typed_line(j->output);
     if (j->attempt)
         attempt_on_stdin(j->attempt, rank, bytes, size);
+}
+
+static void on_size(struct terminal_size size, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->attempt)
+        attempt_on_resize(j->attempt, size);
 }
 
 static void on_attempt_end(void *arg)
@@ -304,6 +315,12 @@ static int job_open(struct job *j, struct fault *why)
         rc = output_open(&j->output, j->base, j->plan, j->identity.id, &events, why);
     if (!rc)
         rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
+    if (!rc && j->plan->pty)
+        rc = terminal_open(&j->terminal, j->base, on_size, j, why);
+    if (!rc) {
+        output_use_terminal(j->output, j->terminal);
+        input_use_terminal(j->input, j->terminal);
+    }
     if (!rc)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)
@@ -337,6 +354,7 @@ static void job_close(struct job *j)
     signals_close(j->signals);
     input_close(j->input);
     output_close(j->output);
+    terminal_close(j->terminal);
     if (is_lost)
         loss_report(size);
     events_file_close(j->events);

@@ -3,6 +3,8 @@
 
 #include "common/address.h"
 #include "common/text/number.h"
+#include "launcher/protocol/job_message.h"
+#include "launcher/stdio/terminal.h"
 #include "launcher/text/command_words.h"
 
 #include <jansson.h>
@@ -160,6 +162,15 @@ void job_request_command_line(char *out, size_t size, const struct plan *p)
     out[at] = '\0';
 }
 
+static json_t *pty_json(const struct plan *p)
+{
+    struct terminal_size size = terminal_find_size();
+    const char *term = getenv("TERM");
+
+    return json_pack("{s:i, s:i, s:i, s:s}", "rank", p->pty_rank, "rows", size.rows, "columns",
+                     size.columns, "term", term && job_message_is_term(term) ? term : "");
+}
+
 /* Everything but the secret. */
 static json_t *request_json(const struct plan *p, const struct job_identity *identity, int host,
                             const char *const *addresses, json_t *wiring,
@@ -167,6 +178,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
     static const char *const bind_names[] = {"none", "core", "numa"};
+    static const char *const buffer_names[] = {"line", "full", "none"};
     const struct host *h = plan_host(p, host);
     char command[256];
     json_t *root, *more;
@@ -190,8 +202,10 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                             json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
                                       p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
         json_object_set_new(root, "command", json_string(command)) ||
+        json_object_set_new(root, "buffer", json_string(buffer_names[p->buffer])) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
+        (p->pty && json_object_set_new(root, "pty", pty_json(p))) ||
         (wiring && json_object_set(root, "wiring", wiring))) {
         json_decref(root);
         root = NULL;

@@ -175,6 +175,23 @@ static int set_stdin(struct options *o, struct app_options *app, const struct op
     return set_text(o, app, spec, value, why);
 }
 
+/* "--pty", "--pty=RANK"; and the words of a flag, for configuration files. */
+static int set_pty(struct options *o, struct app_options *app, const struct option *spec,
+                   const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    int64_t rank = 0;
+
+    (void)app;
+    (void)spec;
+    if (value && number_parse(value, 0, RANKS_LIMIT, &rank))
+        o->pty = true;
+    else if (parse_flag(&o->pty, value, why))
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a rank", text_show(shown, value));
+    o->pty_rank = (int)rank;
+    return 0;
+}
+
 /* The placeholders that output_dir.c fills in. */
 static int pattern_check(const char *value, struct fault *why)
 {
@@ -317,6 +334,8 @@ static const struct option_choice failures[] = {
     {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
 static const struct option_choice maps[] = {
     {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {"node", MAP_BY_HOST}, {NULL, 0}};
+static const struct option_choice buffers[] = {
+    {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
 static const struct option_choice launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 static const struct option_choice binds[] = {
@@ -358,6 +377,9 @@ const struct option option_table[] = {
     {"stdin", NULL, 0, "none|all|RANK",
      "the ranks that read stdin (default: rank 0; in the background none)",
      .set = set_stdin, OF(stdin_to)},
+    {"pty", NULL, 0, NULL,
+     "a terminal for rank 0, or with --pty=RANK for another: for shells, editors, debuggers",
+     .set = set_pty},
 
     {.help = "The data path"},
     {"backend", NULL, 0, "auto|rdma|tcp|shm|none",
@@ -399,6 +421,10 @@ const struct option option_table[] = {
      "[rank] before each line (default for several ranks), raw, or files here: DIR/rank.N.out and "
      ".err, or one a rank, as 'log-%r': %r rank, %h host, %j job",
      .set = set_output, OF(output)},
+    {"buffer", NULL, 0, "line|full|none",
+     "when the C library and Python write a rank's output: each line (default), full buffers, "
+     "or at once",
+     .set = set_choice, .choices = buffers, OF(buffer)},
     {"timestamp", NULL, 0, NULL, "the time before each line",
      .set = set_flag, OF(timestamp)},
     {"events", NULL, 0, "FILE", "write what happens, one JSON object a line",

@@ -27,6 +27,7 @@ enum bind_mode { BIND_NONE, BIND_CORE, BIND_NUMA };
 enum local_path { LOCAL_SHM, LOCAL_NET };
 enum map_mode { MAP_BY_SLOT, MAP_BY_HOST };
 enum failure_mode { FAILURE_STOP, FAILURE_CONTINUE };
+enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
 
 /* The options of one of the programs that ':' separates. */
 struct app_options {
@@ -51,9 +52,12 @@ struct options {
     enum local_path local;
     enum map_mode map_by;
     enum failure_mode on_failure;
+    enum buffer_mode buffer;
     char *stdin_to; /* "none", "all" or a rank */
-    char *output;   /* "label", "raw", a directory or a pattern */
-    int timeout_s;  /* 0: none */
+    bool pty;
+    int pty_rank;  /* the rank that gets a terminal, if `pty` */
+    char *output;  /* "label", "raw", a directory or a pattern */
+    int timeout_s; /* 0: none */
     int grace_ms, init_timeout_s, restarts;
     int port, starting_port; /* 0: any */
     char *rdma_device;

@@ -50,8 +50,11 @@ struct plan {
     enum output_mode output;
     char *output_dir; /* or the pattern of output_dir.h */
     bool timestamp;
+    enum buffer_mode buffer; /* of the ranks' standard output */
     enum stdin_mode stdin_mode;
     int stdin_rank;
+    bool pty;      /* a rank gets a terminal of its own: */
+    int pty_rank;  /* this one */
     int timeout_s; /* 0: none */
     int grace_ms;
     bool continue_on_failure;

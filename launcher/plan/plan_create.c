@@ -237,6 +237,26 @@ static int stdin_settle(struct plan *p, const char *to, struct fault *why)
     return 0;
 }
 
+/* The rank with the terminal gets the input, unless nobody does. */
+static int pty_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    p->pty = o->pty;
+    p->pty_rank = o->pty_rank;
+    if (!p->pty)
+        return 0;
+    if (p->pty_rank >= p->size)
+        return fault_set(why, ML_ERR_ARGUMENT, "--pty=%d: the job's ranks are 0 to %d", p->pty_rank,
+                         p->size - 1);
+    if (!o->stdin_to)
+        p->stdin_rank = p->pty_rank;
+    else if (p->stdin_mode == STDIN_ALL ||
+             (p->stdin_mode == STDIN_RANK && p->stdin_rank != p->pty_rank))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--pty gives standard input to rank %d: leave --stdin %s out", p->pty_rank,
+                         o->stdin_to);
+    return 0;
+}
+
 static int output_settle(struct plan *p, const char *output, struct fault *why)
 {
     p->output = p->size > 1 ? OUTPUT_LABEL : OUTPUT_RAW;
@@ -353,6 +373,7 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
 
     p->compat = !o->no_compat;
     p->timestamp = o->timestamp;
+    p->buffer = o->buffer;
     p->timeout_s = o->timeout_s;
     p->grace_ms = o->grace_ms;
     p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;
@@ -366,7 +387,7 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
         (rc = string_copy_if(&p->events, o->events, why)) ||
         (rc = string_copy_if(&p->ssh_config, o->ssh_config, why)) ||
         (rc = bind_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
-        (rc = output_settle(p, o->output, why)))
+        (rc = pty_settle(p, o, why)) || (rc = output_settle(p, o->output, why)))
         return rc;
     return ports_settle(p, o, why);
 }

@@ -155,6 +155,8 @@ static void print_job(const struct plan *p)
                                               : p->output_dir,
                     p->timestamp ? ", with the time" : "",
                     p->compat ? "" : "; no variables of other launchers");
+    if (p->pty)
+        printable_print("terminal: rank %d\n", p->pty_rank);
     printable_print("grace: %d.%03d s; init timeout: %d s; timeout: ", p->grace_ms / 1000,
                     p->grace_ms % 1000, p->init_timeout_s);
     printable_print(p->timeout_s ? "%d s\n" : "none\n", p->timeout_s);

@@ -40,6 +40,7 @@ enum agent_frame {
     LAUNCH_BYE,      /* empty: answers DONE; the agent exits 0 */
     LAUNCH_QUERY,    /* JSON, see protocol.md: instead of JOB: ps, kill, clean */
     LAUNCH_DROP,     /* empty: once the ranks have ended, drop what they have written */
+    LAUNCH_RESIZE,   /* raw: u32 rows, u32 columns: of the terminal of --pty */
 };
 
 enum {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE_MAX_RANKS = 1 << 20 };
+enum { SIZE_MAX_RANKS = 1 << 20, TERM_MAX = 64 };
 
 enum field_kind { FIELD_STRING, FIELD_INT, FIELD_BOOL };
 
@@ -300,6 +300,30 @@ static int rdma_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
+bool job_message_is_term(const char *text)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+.";
+
+    return strlen(text) < TERM_MAX && strspn(text, allowed) == strlen(text);
+}
+
+/* Reads which rank gets a terminal; without the member none does. */
+static int pty_read(struct job_message *m, struct fault *why)
+{
+    const json_t *pty = json_object_get(m->root, "pty");
+
+    m->pty = (struct job_pty){.rank = -1, .term = ""};
+    if (!pty)
+        return 0;
+    if (json_unpack((json_t *)(uintptr_t)pty, "{s:i, s:i, s:i, s:s}", "rank", &m->pty.rank, "rows",
+                    &m->pty.rows, "columns", &m->pty.columns, "term", &m->pty.term) ||
+        m->pty.rank < 0 || m->pty.rank >= m->size || m->pty.rows < 1 || m->pty.rows > UINT16_MAX ||
+        m->pty.columns < 1 || m->pty.columns > UINT16_MAX || !job_message_is_term(m->pty.term))
+        return member_refuse(why, "is invalid", "pty");
+    return 0;
+}
+
 /* The job's id becomes part of file names. */
 static bool job_id_is_valid(const char *id)
 {
@@ -314,15 +338,19 @@ static int words_read(struct job_message *m, struct fault *why)
     static const char *const backends[] = {"tcp", "shm", "rdma", "none", NULL};
     static const char *const binds[] = {"none", "core", "numa", NULL};
     static const char *const stdins[] = {"none", "all", "rank", NULL};
-    int backend, bind, mode;
+    static const char *const buffers[] = {"line", "full", "none", NULL};
+    int backend, bind, mode, buffer;
     int rc = word_read(m->root, "backend", backends, &backend, why);
 
     if (!rc)
         rc = word_read(m->root, "bind", binds, &bind, why);
     if (!rc)
         rc = word_read(m->root, "stdin", stdins, &mode, why);
+    if (!rc)
+        rc = word_read(m->root, "buffer", buffers, &buffer, why);
     if (rc)
         return rc;
+    m->buffer = (enum job_buffer)buffer;
     m->bind = (enum job_bind)bind;
     m->stdin_mode = (enum job_stdin)mode;
     return 0;
@@ -356,6 +384,8 @@ static int message_read(struct job_message *m, struct fault *why)
         rc = wiring_read(m, why);
     if (!rc)
         rc = rdma_read(m, why);
+    if (!rc)
+        rc = pty_read(m, why);
     return rc;
 }
 

@@ -16,7 +16,15 @@
 #include <stddef.h>
 
 enum job_bind { JOB_BIND_NONE, JOB_BIND_CORE, JOB_BIND_NUMA };
+enum job_buffer { JOB_BUFFER_LINE, JOB_BUFFER_FULL, JOB_BUFFER_NONE };
 enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
+
+/* The rank that gets a terminal. */
+struct job_pty {
+    int rank;          /* -1: none */
+    int rows, columns; /* 1 to 65535 */
+    const char *term;  /* TERM for the ranks, or "" */
+};
 
 struct job_app {
     const char **argv; /* NULL-terminated, at least the program */
@@ -46,8 +54,10 @@ struct job_message {
     int init_timeout_ms, stall_ms, grace_ms;
     enum job_bind bind;
     const char *command;
+    enum job_buffer buffer; /* of the ranks' standard output */
     enum job_stdin stdin_mode;
     int stdin_rank;
+    struct job_pty pty;
     const char **env;           /* NULL-terminated */
     const char *cwd, *host_cwd; /* or "" */
     json_t *wiring;             /* [host][host][device], or NULL */
@@ -61,6 +71,9 @@ struct job_message {
 /* Parses and checks. ML_ERR_REFUSED names the invalid member. */
 int job_message_parse(struct job_message **out, const char *text, size_t size, struct fault *why);
 void job_message_destroy(struct job_message *m); /* wipes the secret; takes NULL */
+
+/* Whether `text` may be the value of TERM, by which programs look for a file: a short name. */
+bool job_message_is_term(const char *text);
 
 /* Whether `rank` of this job gets stdin. */
 bool job_message_has_stdin(const struct job_message *m, int rank);

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "launcher/process/side_thread.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/terminal.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -38,6 +39,7 @@ struct input {
     void *arg;
     enum stdin_mode mode;
     int rank, ranks;
+    struct terminal *terminal; /* or NULL */
     struct taker *takers;
     int takers_left;
     bool running, at_end;
@@ -245,6 +247,20 @@ void input_close(struct input *in)
     free(in);
 }
 
+void input_use_terminal(struct input *in, struct terminal *t)
+{
+    in->terminal = t;
+}
+
+/* The rank that gets input is the one with the terminal. */
+static void terminal_update(struct input *in)
+{
+    if (in->running && in->takers_left > 0)
+        terminal_enter(in->terminal);
+    else
+        terminal_leave(in->terminal);
+}
+
 void input_start(struct input *in)
 {
     in->takers_left = 0;
@@ -255,6 +271,7 @@ void input_start(struct input *in)
         in->takers_left += takes;
     }
     in->running = true;
+    terminal_update(in);
     if (in->at_end)
         takers_send(in); /* an earlier run has got the end of file */
     input_deliver(in);
@@ -274,11 +291,13 @@ void input_rank_ended(struct input *in, int rank)
         return;
     in->takers[rank].takes = false;
     in->takers_left--;
+    terminal_update(in);
     input_deliver(in);
 }
 
 void input_wake(struct input *in)
 {
+    terminal_update(in);
     if (turn_is(in, TURN_ASLEEP))
         turn_set(in, TURN_WANTED);
 }

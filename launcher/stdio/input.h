@@ -11,6 +11,7 @@
 
 struct event_base;
 struct input;
+struct terminal;
 
 /* The plan's mode; STDIN_NONE if mlaunch is in the background of its terminal, as started by
  * `mlaunch … &`. */
@@ -23,6 +24,10 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
                void (*send)(int rank, const void *bytes, size_t size, void *arg), void *arg,
                struct fault *why);
 void input_close(struct input *in); /* ends a blocked read, too; takes NULL */
+
+/* The terminal of --pty, which must outlive the input: it is in raw mode while its rank runs and
+ * gets input. NULL: there is none. */
+void input_use_terminal(struct input *in, struct terminal *t);
 
 /* The ranks run now. After a restart they get what follows: an earlier run's input is gone. */
 void input_start(struct input *in);

@@ -36,6 +36,7 @@ struct lane {
 struct output {
     struct output_events events;
     int ranks, hosts;
+    int pty_rank; /* the rank that has a terminal, or -1 */
     struct output_file out, err;
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
@@ -108,6 +109,8 @@ static void lane_clear_progress(struct lane *lane, struct output_file *f)
 
 static struct output_file *file_of(struct output *o, int rank, int stream)
 {
+    if (rank == o->pty_rank)
+        return &o->out;
     if (o->dir)
         return output_dir_file(o->dir, rank, stream);
     return stream == 1 ? &o->out : o->err_file;
@@ -127,6 +130,25 @@ static void lane_put_own(struct lane *lane, const struct writer_chunk *c)
     f->shows_progress = c->stream == CHUNK_PROGRESS && c->size;
 }
 
+/* What the rank with the terminal writes. Anything else that comes behind a line that it has not
+ * ended, such as a prompt, begins a new one. */
+static void lane_put_verbatim(struct lane *lane, struct output_file *f,
+                              const struct writer_chunk *c)
+{
+    const void *mark = &lane->output->pty_rank;
+
+    if (c->size == 0)
+        return;
+    if (f->open_line && f->open_line != mark)
+        output_file_put(&lane->buffer, f, "\n", 1);
+    output_file_flush(&lane->buffer);
+    f->is_verbatim = true;
+    output_file_put(&lane->buffer, f, c->bytes, c->size);
+    output_file_flush(&lane->buffer);
+    f->is_verbatim = false;
+    f->open_line = f->mid_line ? mark : NULL;
+}
+
 static void lane_forget_open_line(struct lane *lane)
 {
     if (lane == &lane->output->lanes[0] && lane->output->out.is_terminal)
@@ -135,27 +157,31 @@ static void lane_forget_open_line(struct lane *lane)
         lane->output->err_file->open_line = NULL;
 }
 
-static struct lane *lane_of(struct output *o, int stream)
+static struct lane *lane_of(struct output *o, int rank, int stream)
 {
+    if (rank == o->pty_rank)
+        return &o->lanes[0];
     return o->dir ? &o->lanes[2] : stream == 1 ? &o->lanes[0] : o->err_lane;
 }
 
 /* Writes what the streams of this lane hold back, where it is time; `end`: all of it, and ends the
- * lines. */
-static void lane_show_held(struct lane *lane, bool end)
+ * lines. Returns whether something is to be shown after some more silences. */
+static bool lane_show_held(struct lane *lane, bool end)
 {
     struct output *o = lane->output;
+    bool again = false;
 
     for (int i = 0; i < 2 * o->ranks; i++) {
         struct output_file *f = file_of(o, i / 2, i % 2 + 1);
 
-        if (lane_of(o, i % 2 + 1) != lane)
+        if (lane_of(o, i / 2, i % 2 + 1) != lane)
             continue; /* the file belongs to another thread */
         if (end)
             output_label_end(lane->label, &lane->buffer, f, i, i / 2);
-        else if (output_label_is_due(lane->label, i))
+        else if (output_label_is_due(lane->label, f, i, &again))
             output_label_show(lane->label, &lane->buffer, f, i, i / 2);
     }
+    return again;
 }
 
 static void lane_on_chunk(const struct writer_chunk *c, void *arg)
@@ -174,6 +200,10 @@ static void lane_on_chunk(const struct writer_chunk *c, void *arg)
         return;
     f = file_of(lane->output, c->rank, c->stream);
     lane_clear_progress(lane, f);
+    if (c->rank == lane->output->pty_rank) {
+        lane_put_verbatim(lane, f, c);
+        return;
+    }
     stream = 2 * c->rank + c->stream - 1;
     if (!lane->label)
         output_file_put(&lane->buffer, f, c->bytes, c->size);
@@ -188,10 +218,7 @@ static bool lane_on_silence(void *arg)
 {
     struct lane *lane = arg;
 
-    if (!lane->label || !output_label_holds_any(lane->label))
-        return false;
-    lane_show_held(lane, false);
-    return output_label_holds_any(lane->label);
+    return lane->label && output_label_holds_any(lane->label) && lane_show_held(lane, false);
 }
 
 static void lane_on_flush(void *arg)
@@ -375,6 +402,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     o->events = *events;
     o->ranks = p->size;
     o->hosts = p->host_count;
+    o->pty_rank = p->pty ? p->pty_rank : -1;
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));
@@ -419,9 +447,15 @@ void output_close(struct output *o)
     free(o);
 }
 
+void output_use_terminal(struct output *o, const struct terminal *t)
+{
+    o->out.terminal = o->out.is_terminal ? t : NULL;
+    o->err.terminal = o->err.is_terminal ? t : NULL;
+}
+
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
 {
-    struct lane *lane = lane_of(o, stream);
+    struct lane *lane = lane_of(o, rank, stream);
 
     if (stream == 2)
         output_tail_note(o->tail, rank, bytes, size);

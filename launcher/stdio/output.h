@@ -12,6 +12,7 @@
 
 struct event_base;
 struct output;
+struct terminal;
 
 /* Called on the loop. */
 struct output_events {
@@ -31,6 +32,11 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
 
 /* Drops what has not been written (see output_is_idle). Takes NULL. */
 void output_close(struct output *o);
+
+/* The terminal of --pty, which must outlive the output: while it is in raw mode, lines that go to a
+ * terminal end with "\r\n", but what the rank with the terminal writes is not changed. NULL: there
+ * is none. To be called before the first output. */
+void output_use_terminal(struct output *o, const struct terminal *t);
 
 /* Bytes of a rank's stream 1 or 2; size 0: its end. on_credit reports them once they are
  * written. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/stdio/output_file.h"
 
+#include "launcher/stdio/terminal.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -28,6 +30,25 @@ static int descriptor_write(struct output_buffer *b, int fd, const char *bytes, 
     return 0;
 }
 
+/* Ends lines with "\r\n", as the terminal itself would if it were not in raw mode. */
+static int lines_write(struct output_buffer *b, int fd, const char *bytes, size_t size)
+{
+    int err = 0;
+
+    while (size > 0 && !err) {
+        const char *newline = memchr(bytes, '\n', size);
+        size_t take = newline ? (size_t)(newline - bytes) : size;
+
+        err = descriptor_write(b, fd, bytes, take);
+        if (newline && !err)
+            err = descriptor_write(b, fd, "\r\n", 2);
+        take += newline != NULL;
+        bytes += take;
+        size -= take;
+    }
+    return err;
+}
+
 static void file_write(struct output_buffer *b, struct output_file *f, const char *bytes,
                        size_t size)
 {
@@ -35,7 +56,10 @@ static void file_write(struct output_buffer *b, struct output_file *f, const cha
 
     if (size == 0 || f->failed)
         return;
-    err = descriptor_write(b, f->fd, bytes, size);
+    if (!f->is_verbatim && terminal_is_raw(f->terminal))
+        err = lines_write(b, f->fd, bytes, size);
+    else
+        err = descriptor_write(b, f->fd, bytes, size);
     f->mid_line = bytes[size - 1] != '\n';
     if (err) {
         f->failed = true;

@@ -21,6 +21,9 @@ struct line {
     size_t size, capacity;
     int64_t at_ns; /* when its first byte came */
     bool is_rest;  /* the line was too long; this is its continuation */
+    bool returned; /* its last byte so far is '\r' */
+    size_t again;  /* bytes of a label that was repeated behind '\r', if `held` begins with it */
+    size_t label;  /* bytes of the last one that was repeated */
     bool is_cut;   /* it came at the end of a full buffer */
     int silences;  /* since its last bytes came */
 };
@@ -93,9 +96,26 @@ static size_t prefix_format(struct output_label *l, char *out, size_t size, int 
     return (size_t)at;
 }
 
-/* Writes what comes before the next bytes of a line: its label, unless the line's beginning is at
- * the end of the file already, and the part that is held back. */
-static void line_begin(struct output_label *l, struct output_buffer *b, struct output_file *f,
+/* Takes away the first `size` of the bytes that are held. */
+static void held_drop(struct output_label *l, struct line *line, size_t size)
+{
+    if (size == 0)
+        return;
+    line->size -= size;
+    memmove(line->held, line->held + size, line->size);
+    l->holding -= line->size == 0;
+}
+
+static void held_put(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                     struct line *line, size_t size)
+{
+    if (size > 0)
+        output_file_put(b, f, line->held, size);
+    held_drop(l, line, size);
+}
+
+/* Writes a line's label, unless the line's beginning is at the end of the file already. */
+static void line_label(struct output_label *l, struct output_buffer *b, struct output_file *f,
                        struct line *line, int rank)
 {
     char prefix[PREFIX];
@@ -105,14 +125,19 @@ static void line_begin(struct output_label *l, struct output_buffer *b, struct o
             output_file_put(b, f, "\n", 1);
         output_file_put(b, f, prefix,
                         prefix_format(l, prefix, sizeof(prefix), rank, line->at_ns, line->is_rest));
+        held_drop(l, line, line->again);
     }
+    line->again = 0;
     f->open_line = NULL;
     line->is_rest = false;
-    if (line->size) {
-        output_file_put(b, f, line->held, line->size);
-        line->size = 0;
-        l->holding--;
-    }
+}
+
+/* Writes what comes before the next bytes of a line: its label, and the part that is held back. */
+static void line_begin(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                       struct line *line, int rank)
+{
+    line_label(l, b, f, line, rank);
+    held_put(l, b, f, line, line->size);
 }
 
 /* False: out of memory. */
@@ -161,17 +186,15 @@ static const char *whole_lines_put(struct output_buffer *b, const struct output_
     return bytes;
 }
 
-void output_label_write(struct output_label *l, struct output_buffer *b, struct output_file *f,
-                        int stream, int rank, int64_t at_ns, const char *bytes, size_t size)
+/* Bytes in which '\r' has no meaning. */
+static void bytes_write(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                        struct line *line, int rank, int64_t at_ns, const char *bytes, size_t size)
 {
-    struct line *line = &l->lines[stream];
     const char *end = bytes + size;
     char prefix[PREFIX] = "";
     size_t prefix_size = prefix_format(l, prefix, sizeof(prefix), rank, at_ns, false);
     bool fresh = line->size == 0 && f->open_line == NULL && !line->is_rest;
 
-    line->is_cut = size >= FULL_BUFFER;
-    line->silences = 0;
     while (bytes < end) {
         const char *newline;
         size_t left, take;
@@ -215,11 +238,66 @@ void output_label_write(struct output_label *l, struct output_buffer *b, struct 
     }
 }
 
-bool output_label_is_due(struct output_label *l, int stream)
+/* Puts the label again behind a '\r' that more of the line follows, because the cursor is at the
+ * beginning of the line: a progress bar keeps its label. Before "\n" it does not, and where the
+ * line has been interrupted it gets a label anyway. */
+static void returned_label(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                           struct line *line, int rank, int64_t at_ns, char next)
+{
+    char prefix[PREFIX];
+
+    line->returned = false;
+    if (next == '\n' || next == '\r' || (line->size == 0 && f->open_line != line))
+        return;
+    line->label = prefix_format(l, prefix, sizeof(prefix), rank, at_ns, false);
+    if (line->size == 0)
+        line->again = line->label;
+    bytes_write(l, b, f, line, rank, at_ns, prefix, line->label);
+}
+
+void output_label_write(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                        int stream, int rank, int64_t at_ns, const char *bytes, size_t size)
 {
     struct line *line = &l->lines[stream];
+    const char *end = bytes + size, *next;
 
-    return line->size > 0 && ++line->silences >= (line->is_cut ? SILENCES_IF_CUT : 1);
+    line->is_cut = size >= FULL_BUFFER;
+    line->silences = 0;
+    for (; bytes < end; bytes = next) {
+        const char *last = memchr(bytes, '\r', (size_t)(end - bytes));
+
+        if (line->returned)
+            returned_label(l, b, f, line, rank, at_ns, *bytes);
+        next = last ? last + 1 : end;
+        bytes_write(l, b, f, line, rank, at_ns, bytes, (size_t)(next - bytes));
+        line->returned = last != NULL;
+    }
+}
+
+/* How much of what is held may be shown before the line's end: all on a terminal, where it may be a
+ * prompt; elsewhere a progress bar's finished states, because nobody waits for the rest. */
+static size_t line_showable(const struct line *line, const struct output_file *f)
+{
+    const char *last = NULL;
+
+    if (f->is_terminal)
+        return line->size;
+    if (line->size > 0)
+        last = memrchr(line->held, '\r', line->size);
+    return last ? (size_t)(last - line->held) + 1 : 0;
+}
+
+bool output_label_is_due(struct output_label *l, const struct output_file *f, int stream,
+                         bool *again)
+{
+    struct line *line = &l->lines[stream];
+    bool is_due;
+
+    if (line->size == 0 || line_showable(line, f) == 0)
+        return false;
+    is_due = ++line->silences >= (line->is_cut ? SILENCES_IF_CUT : 1);
+    *again |= !is_due;
+    return is_due;
 }
 
 void output_label_show(struct output_label *l, struct output_buffer *b, struct output_file *f,
@@ -227,9 +305,11 @@ void output_label_show(struct output_label *l, struct output_buffer *b, struct o
 {
     struct line *line = &l->lines[stream];
 
-    if (line->size == 0)
+    if (line_showable(line, f) == 0)
         return;
-    line_begin(l, b, f, line, rank);
+    line_label(l, b, f, line, rank); /* may take a repeated label away */
+    held_put(l, b, f, line, line_showable(line, f));
+    line->again = line->size > 0 ? line->label : 0; /* what is left follows a '\r' */
     f->open_line = line;
 }
 
@@ -238,13 +318,13 @@ void output_label_end(struct output_label *l, struct output_buffer *b, struct ou
 {
     struct line *line = &l->lines[stream];
 
-    output_label_show(l, b, f, stream, rank);
-    if (f->open_line == line) {
+    if (line->size > 0 || f->open_line == line) {
+        line_begin(l, b, f, line, rank);
         output_file_put(b, f, "\n", 1);
-        f->open_line = NULL;
     }
     free(line->held); /* in a job of many ranks, most have ended long before the last */
     line->held = NULL;
     line->capacity = 0;
     line->is_rest = false;
+    line->returned = false;
 }

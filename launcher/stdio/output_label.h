@@ -2,10 +2,12 @@
 /*
  * output_label.h: cuts the ranks' streams into lines, and puts the time and the rank before each.
  *
- * A line is written whole. An unfinished line is held back until it is finished, until the output
- * has been silent for a moment (so that prompts appear), or until it is 1 MiB long. Once a part of
- * it has been written, the rest follows without a label if nothing else was written in between.
- * Otherwise the part is ended, and the rest gets a label of its own.
+ * A line is written whole. An unfinished line is held back until it is finished, or until it is 1
+ * MiB long; on a terminal only until the output has been silent for a moment, so that prompts
+ * appear. Once a part of it has been written, the rest follows without a label if nothing else was
+ * written in between. Otherwise the part is ended, and the rest gets a label of its own. Behind a
+ * '\r' within a line its label is repeated. What a '\r' ends (a progress bar's last state) is shown
+ * after a silence everywhere.
  */
 #ifndef LAUNCHER_STDIO_OUTPUT_LABEL_H
 #define LAUNCHER_STDIO_OUTPUT_LABEL_H
@@ -35,10 +37,11 @@ void output_label_end(struct output_label *l, struct output_buffer *b, struct ou
 
 /* To be called once at each silence: whether the stream holds a part of a line that should be
  * written now. After a large piece of output the rest of the line is surely on its way, so its part
- * waits for some more silences. */
-bool output_label_is_due(struct output_label *l, int stream);
+ * waits for some more silences: then *again becomes true. */
+bool output_label_is_due(struct output_label *l, const struct output_file *f, int stream,
+                         bool *again);
 
-/* Writes the unfinished line of a stream, and does not end it. */
+/* Writes what may be shown of the unfinished line of a stream, and does not end it. */
 void output_label_show(struct output_label *l, struct output_buffer *b, struct output_file *f,
                        int stream, int rank);
 

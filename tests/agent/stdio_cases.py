@@ -97,3 +97,36 @@ def grandchild():
     a.send(STOP, struct.pack(">II", signal.SIGTERM, 2000))
     a.finish()
     a.check_gone(0)
+
+
+def terminal():
+    """a rank with a terminal: its size, a size that there isn't, the typed end, one stream"""
+    a = Agent()
+    pty = {"rank": 0, "rows": 7, "columns": 65535, "term": "xterm"}
+    a.start(("python3", "-c", """
+import os, sys
+print(*os.get_terminal_size(), os.environ["TERM"], flush=True)
+sys.stdin.readline()
+print(*os.get_terminal_size(), file=sys.stderr, flush=True)
+print(repr(sys.stdin.read()))
+"""), stdin="rank", pty=pty)
+    a.until(lambda: b"65535 7 xterm\r\n" in a.output.get((0, 1), b""), "the first size")
+    for size in ((0, 80), (24, 0), (65536, 80), (24, 1 << 31), (33, 101), (34, 65536)):
+        a.send(RESIZE, struct.pack(">II", *size))
+    a.send(STDIN, struct.pack(">I", 0) + b"line\nrest")
+    a.until(lambda: b"101 33\r\n" in a.output[0, 1], "the last size that is one")
+    a.send(STDIN, struct.pack(">I", 0))
+    a.until(lambda: 0 in a.exited, "the rank has seen the end of its input")
+    expect(b"'rest'" in a.output[0, 1], f"{a.output}")
+    expect(not a.output.get((0, 2)), "standard error is a stream of its own")
+    a.finish()
+    a.check_gone(0)
+
+
+def resize_malformed():
+    """a RESIZE that is too short ends the channel"""
+    a = Agent()
+    a.start(SLEEPER, pty={"rank": 0, "rows": 24, "columns": 80, "term": ""})
+    a.send(RESIZE, struct.pack(">I", 24))
+    a.wait_exit(1, 20 * SLOW)
+    a.check_gone()

@@ -3,15 +3,19 @@
 """on_terminal.py SCRIPT COMMAND…: runs COMMAND on a terminal of its own and plays SCRIPT.
 
 Each line of SCRIPT is one of: `wait TEXT` (until it has appeared since the last wait), `type TEXT`
-(with \\n, \\x03 …), `signal NAME`, `stopped` (until the command has been stopped). What appears
-goes to stdout. The status is the command's (128 + N for signal N), or 99 if something did not
-happen within 20 seconds.
+(with \\n, \\x03 …), `signal NAME`, `stopped` (until the command has been stopped), `touch FILE`,
+`size ROWS COLUMNS`, `raw` (until the terminal is in raw mode), `modes` (until it has the modes
+again that it had at first). What appears goes to stdout. The status is the command's (128 + N for
+signal N), or 99 if something did not happen within 20 seconds.
 """
+import fcntl
 import os
 import pty
 import select
 import signal
+import struct
 import sys
+import termios
 import time
 
 LIMIT = 20
@@ -19,9 +23,14 @@ LIMIT = 20
 
 class Terminal:
     def __init__(self, command):
+        told, tell = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.read(told, 1)
             os.execvp(command[0], command)
+        self.modes = termios.tcgetattr(self.fd)
+        self.set_size("24 80")
+        os.write(tell, b"x")
         self.seen = b""
         self.closed = False
 
@@ -57,6 +66,18 @@ class Terminal:
             self.read(0.02)
         return False
 
+    def set_size(self, text):
+        rows, columns = map(int, text.split())
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def wait_modes(self, is_right):
+        end = time.monotonic() + LIMIT
+        while not is_right(termios.tcgetattr(self.fd)):
+            if time.monotonic() > end:
+                return False
+            self.read(0.02)
+        return True
+
     def play(self, line):
         verb, _, text = line.strip().partition(" ")
         text = text.encode().decode("unicode_escape").encode("latin-1")
@@ -68,6 +89,14 @@ class Terminal:
             os.kill(self.pid, signal.Signals[text.decode()])
         elif verb == "stopped":
             return self.wait_stopped()
+        elif verb == "touch":
+            open(text, "w").close()
+        elif verb == "size":
+            self.set_size(text.decode())
+        elif verb == "raw":
+            return self.wait_modes(lambda modes: not modes[3] & termios.ICANON)
+        elif verb == "modes":
+            return self.wait_modes(lambda modes: modes == self.modes)
         return True
 
     def end(self):

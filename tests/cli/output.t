@@ -5,6 +5,7 @@
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
+unset PYTHONUNBUFFERED # as a new user's
 
 # Labels.
 job_prints "[0] a b" "labels: parts of a line come together" -n 1 --output label -- sh -c \
@@ -21,32 +22,120 @@ check_match '^\[1\] err$' "$T/err" "labels: stderr goes to stderr"
 check_no_match 'err' "$T/out" "labels: and only there"
 check_no_match 'out' "$T/err" "labels: stdout does not"
 
-# A partial line is shown after a moment, so that prompts appear; what follows continues it.
-mkfifo "$T/go"
-"${JOB[@]}" -n 2 -- sh -c \
-    'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"; fi' \
-    > "$T/prompt" &
-mlaunch=$!
-if wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10; then pass "a prompt appears"; else
-    fail "a prompt appears" "$(cat "$T/prompt")"
-fi
-echo bob > "$T/go"
-wait "$mlaunch"
-check_output "[0] name? hello bob" "and is continued" cat "$T/prompt"
+# On a terminal a partial line is shown after a moment, so that prompts appear; what follows
+# continues it, unless something else has come in between.
+terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
+until_file='until [ -e "$0" ]; do sleep 0.02; done'
+keep terminal "wait [0] name?
+touch $T/go" "${JOB[@]}" -n 2 -- sh -c \
+    '[ $MLAUNCH_RANK = 1 ] || { printf "name? "; '"$until_file"'; echo "hello bob"; }' "$T/go"
+job_judge 0 "a prompt appears on a terminal" "mlaunch on a terminal"
+check_output $'[0] name? hello bob\r' "and is continued" cat "$T/out"
+keep terminal "wait [0] name?
+touch $T/go-1
+wait [1] other
+touch $T/go-0" "${JOB[@]}" -n 2 -- sh -c '[ $MLAUNCH_RANK = 0 ] && printf "name? "
+    until [ -e "$0-$MLAUNCH_RANK" ]; do sleep 0.02; done
+    [ $MLAUNCH_RANK = 0 ] && echo "hello bob" || echo other' "$T/go"
+check_output $'[0] name? \r\n[1] other\r\n[0] hello bob\r' \
+    "a line that comes in between stands alone" cat "$T/out"
 
-# Emptied here: the job in the background may open it only after the first look.
-: > "$T/prompt"
-"${JOB[@]}" -n 2 -- sh -c \
-    'if [ $MLAUNCH_RANK = 0 ]; then printf "name? "; read x < '"$T"'/go; echo "hello $x"
-    else while [ ! -e '"$T"'/other ]; do sleep 0.02; done; echo other; fi' > "$T/prompt" &
-mlaunch=$!
-wait_for 'grep -q "^\[0\] name? " "$T/prompt"' 10
-: > "$T/other"
-wait_for 'grep -q "other" "$T/prompt"' 10
-echo bob > "$T/go"
-wait "$mlaunch"
-check_output $'[0] name? \n[1] other\n[0] hello bob' "a line that comes in between stands alone" \
-    cat "$T/prompt"
+# In a file or a pipe a line comes whole, however long its writer pauses: nobody waits for a part.
+keep job -n 2 -- python3 -c '
+import os, sys, time
+if os.environ["MLAUNCH_RANK"] == "0":
+    os.write(1, b"loss=")
+    open(sys.argv[1], "w").close()
+    while not os.path.exists(sys.argv[2]):
+        time.sleep(0.02)
+    os.write(1, b"0.5 done\n")
+else:
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.02)
+    time.sleep(0.4)  # the silence after which a terminal shows parts
+    os.write(1, b"other\n")
+    open(sys.argv[2], "w").close()' "$T/begun" "$T/over"
+check_match '^\[0\] loss=0.5 done$' "$T/out" "in a file a line is whole"
+
+# A progress bar keeps its label behind each \r.
+job_prints $'[0] \r[0]  10%\r[0]  20%\n[0] end\r' "a progress bar keeps its label" -n 1 \
+    --output label -- printf '\r 10%%\r 20%%\nend\r\n'
+
+# A program's output comes line by line, though its standard output is no terminal.
+cat > "$T/stages.c" <<'C'
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    (void)argc;
+    puts("first");
+    while (access(argv[1], F_OK))
+        usleep(20000);
+    puts("second");
+    return 0;
+}
+C
+"$CC" -o "$T/stages" "$T/stages.c" || fail "the program in two stages compiles"
+cat > "$T/stages.py" <<'PY'
+import os, sys, time
+print("first")
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+print("second")
+PY
+# comes_at_once NAME ARGUMENT…: the first line is there before the program gets the file that it
+# waits for.
+comes_at_once() {
+    local name=$1
+    shift
+    rm -f "$T/on"
+    : > "$T/out" # the job in the background may open it only after the first look
+    "${JOB[@]}" "$@" "$T/on" > "$T/out" 2> "$T/err" &
+    mlaunch=$!
+    if wait_for 'grep -q first "$T/out"' 10; then pass "$name"; else
+        fail "$name" "$(cat "$T/out" "$T/err")"
+    fi
+    : > "$T/on"
+    wait "$mlaunch"
+}
+comes_at_once "a C program's line comes at once" -n 1 -- "$T/stages"
+comes_at_once "… also from a child of the rank" -n 2 -- sh -c '"$0" "$1"; :' "$T/stages"
+comes_at_once "a Python program's line comes at once" -n 2 -- python3 "$T/stages.py"
+comes_at_once "… without injection too" -n 2 --backend none -- python3 "$T/stages.py"
+# writes ARGUMENT…: how many times the rank calls write(), as the kernel counts.
+cat > "$T/writes.c" <<'C'
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    char text[512];
+    int fd = open("/proc/self/io", O_RDONLY);
+
+    for (int i = 0; i < 100; i++)
+        printf("%d %d\n", i, i);
+    fflush(stdout);
+    text[read(fd, text, sizeof(text) - 1)] = 0;
+    fputs(text, stderr);
+    return 0;
+}
+C
+"$CC" -o "$T/writer" "$T/writes.c" || fail "the writer of lines compiles"
+writes() { job "$@" 2>&1 > "$T/out" | sed -n 's/^syscw: //p'; }
+check_output 100 "by default each line is one write" writes -n 1 -- "$T/writer"
+check_output 100 "--buffer line" writes -n 1 --buffer line -- "$T/writer"
+check_output 1 "--buffer full: as in a pipe" writes -n 1 --buffer full -- "$T/writer"
+check_output 1 "a pipe within a rank keeps its buffer" \
+    writes -n 1 -- sh -c '"$0" | cat' "$T/writer"
+check_output 1 "stdbuf has the last word" writes -n 1 -- stdbuf -oK "$T/writer"
+check_output "" "--buffer full: nothing is set for Python" job -n 1 --buffer full -- \
+    sh -c 'echo $PYTHONUNBUFFERED'
+check_output "" "PYTHONUNBUFFERED= is the user's" job -n 1 -x PYTHONUNBUFFERED= -- \
+    sh -c 'echo $PYTHONUNBUFFERED'
+keep job -n 1 --buffer none -- python3 -c 'import os; print(os.environ["PYTHONUNBUFFERED"])'
+check_output 1 "--buffer none for Python" cat "$T/out"
+check_error 125 "'lines' is not line, full or none" "--buffer with another word" \
+    "$MLAUNCH" --buffer lines true
 
 # Lines beyond 1 MiB are split, visibly.
 keep job -n 1 --output label -- python3 -c 'print("x" * 3000000)'

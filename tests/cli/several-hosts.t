@@ -53,6 +53,13 @@ printf 'one\ntwo\n' > "$T/in"
 job_reads() { job "$@" < "$T/in"; }
 keep job_reads -H "$ALL" --stdin all -- sh -c 'wc -l'
 check_output "$(printf '[%d] 2\n' 0 1 2)" "stdin to ranks on all hosts" sort "$T/out"
+keep "$SOURCE/tests/cli/on_terminal.py" 'size 31 99
+wait big vt100
+type one\r
+wait got one
+modes' env TERM=vt100 "${JOB[@]}" -H "$H1,$H2" --pty=1 -- sh -c '[ $MLAUNCH_RANK = 1 ] || exit 0
+    until stty size | grep -q "31 99"; do sleep 0.02; done; echo "big $TERM"; read -r x; echo "got $x"'
+job_judge 0 "--pty on another host: its size, TERM, keys" "mlaunch on a terminal"
 
 # Signals.
 job_start -H "$ALL" -- sh -c \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     PORT_FIRST = 10000, /* announced ports: below Linux's ephemeral ones (32768 …) */
@@ -32,6 +33,7 @@ static const char *const scrubbed[] = {
     "MLAUNCH_BACKEND",
     "MLAUNCH_JOB_DIR",
     "MLAUNCH_EAGER",
+    "MLAUNCH_STDOUT",
     /* torchrun */
     "RANK",
     "WORLD_SIZE",
@@ -270,6 +272,7 @@ static bool is_identity(const char *entry, bool compat)
     static const char *const names[] = {"MLAUNCH_RANK",
                                         "MLAUNCH_LOCAL_RANK",
                                         "MLAUNCH_EAGER",
+                                        "MLAUNCH_STDOUT",
                                         "RANK",
                                         "LOCAL_RANK",
                                         "MLX_RANK",
@@ -277,7 +280,7 @@ static bool is_identity(const char *entry, bool compat)
                                         "OMPI_COMM_WORLD_RANK",
                                         "OMPI_COMM_WORLD_LOCAL_RANK",
                                         "OMPI_COMM_WORLD_NODE_RANK"};
-    const size_t ours = 3;
+    const size_t ours = 4;
 
     for (size_t i = 0; i < (compat ? sizeof(names) / sizeof(names[0]) : ours); i++) {
         if (name_equals(entry, names[i], strlen(names[i])))
@@ -391,6 +394,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
         if (strchr(*entry, '=') && !is_scrubbed(*entry))
             entry_append(e, strdup(*entry));
     }
+    if (job->pty.term && job->pty.term[0])
+        SET(e, "TERM=%s", job->pty.term); /* of the user's terminal, also on other hosts */
     users_add(e, job->env);
     users_add(e, c->app->env);
     SET(e, "PWD=%s", c->cwd);
@@ -402,6 +407,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     SET(e, "MLAUNCH_HOSTS=%d", job->hosts);
     SET(e, "MLAUNCH_COORDINATOR=%s", c->coordinator);
     SET(e, "MLAUNCH_BACKEND=%s", job->backend);
+    if (job->buffer != JOB_BUFFER_FULL)
+        SET_DEFAULT(e, "PYTHONUNBUFFERED", "1");
     if (job->compat)
         compat_add(e, c);
     if (c->shim)
@@ -447,11 +454,23 @@ void rank_environment_destroy(struct rank_environment *e)
     free(e);
 }
 
-char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank)
+/* By this the shim recognises the rank's own pipe. */
+static void stdout_describe(struct rank_environment *e, int out)
+{
+    struct stat st;
+
+    if (e->job->buffer == JOB_BUFFER_FULL || fstat(out, &st) || !S_ISFIFO(st.st_mode))
+        return;
+    APPEND(e, "MLAUNCH_STDOUT=%s:%llu:%llu", e->job->buffer == JOB_BUFFER_NONE ? "none" : "line",
+           (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+}
+
+char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out)
 {
     entries_drop(e, e->kept);
     APPEND(e, "MLAUNCH_RANK=%d", rank->rank);
     APPEND(e, "MLAUNCH_LOCAL_RANK=%d", rank->local_rank);
+    stdout_describe(e, out);
     if (e->job->compat) {
         APPEND(e, "RANK=%d", rank->rank);
         APPEND(e, "LOCAL_RANK=%d", rank->local_rank);

@@ -29,8 +29,9 @@ int rank_environment_create(struct rank_environment **out,
                             const struct rank_environment_config *config, struct fault *why);
 void rank_environment_destroy(struct rank_environment *e); /* takes NULL */
 
-/* The environment of one rank, NULL-terminated, valid until the next call. NULL: out of memory. */
-char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank);
+/* The environment of one rank whose standard output will be `out`, NULL-terminated, valid until the
+ * next call. NULL: out of memory. */
+char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out);
 
 /* With --eager: the place within the strings of rank_environment_of where the child writes its pid
  * (12 bytes); otherwise NULL. */

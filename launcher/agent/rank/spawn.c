@@ -12,11 +12,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum spawn_step { STEP_NONE, STEP_PARENT, STEP_DIRECTORY, STEP_DESCRIPTORS, STEP_BIND, STEP_EXEC };
+enum spawn_step {
+    STEP_NONE,
+    STEP_PARENT,
+    STEP_DIRECTORY,
+    STEP_DESCRIPTORS,
+    STEP_TERMINAL,
+    STEP_BIND,
+    STEP_EXEC
+};
 
 /* What the child writes to a pipe if it cannot execute the program; otherwise the pipe just
  * ends. */
@@ -101,7 +110,10 @@ static void child_run(const struct child *c)
 {
     const struct spawn *s = c->spawn;
 
-    setpgid(0, 0);
+    if (s->is_terminal)
+        setsid();
+    else
+        setpgid(0, 0);
     /* If the agent is killed, its ranks are killed at once. The kernel sends the signal only if the
      * parent ends after this call, so the parent is compared afterwards. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -113,6 +125,8 @@ static void child_run(const struct child *c)
         signal(*i, SIG_DFL);
     if (descriptors_place(s))
         child_fail(c, STEP_DESCRIPTORS, errno);
+    if (s->is_terminal && ioctl(0, TIOCSCTTY, 0))
+        child_fail(c, STEP_TERMINAL, errno);
     if (chdir(s->cwd))
         child_fail(c, STEP_DIRECTORY, errno);
     if (s->cpus && sched_setaffinity(0, sizeof(*s->cpus), s->cpus))
@@ -196,6 +210,8 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot bind to its CPUs");
     case STEP_DESCRIPTORS:
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot place its standard streams");
+    case STEP_TERMINAL:
+        return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot take its terminal");
     case STEP_EXEC:
         *status =
             f->error == ENOENT || f->error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;

@@ -28,15 +28,17 @@ struct spawn {
     const char *path;        /* where argv[0] is searched if it has no slash; relative to cwd */
     const char *cwd;
     int in, out, err;      /* become 0, 1, 2; the caller closes them */
+    bool is_terminal;      /* they are a terminal, which becomes the controlling one */
     const cpu_set_t *cpus; /* or NULL */
     const struct spawn_limits *limits;
     int cgroup;     /* an open control group to start it in, if this system can; or -1 */
     char *pid_text; /* or NULL: 12 bytes within `env` where the child writes its own pid */
 };
 
-/* Starts it in a process group of its own, and returns once it runs the program. On failure nothing
- * is left, and *status is what a shell would return: 126 not executable, 127 not found, 125
- * anything else (no such directory, no more processes). `why` names the program or directory. */
+/* Starts it in a process group of its own (with a terminal, in a session of its own), and returns
+ * once it runs the program. On failure nothing is left, and *status is what a shell would return:
+ * 126 not executable, 127 not found, 125 anything else (no such directory, no more processes).
+ * `why` names the program or directory. */
 int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *why);
 
 #endif

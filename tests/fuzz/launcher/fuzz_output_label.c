@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_output_label.c: whatever ranks write, in any pieces, no byte of it is lost or doubled. The
- * first byte of the input sets the labels. Then each step is a byte, whose low bits choose the
- * stream and whose high bits what happens to it:
+ * first byte of the input sets the labels and the kind of file. Then each step is a byte, whose low
+ * bits choose the stream and whose high bits what happens to it:
  *   0: it ends    1: it is shown if that is due    2: a long piece without a newline
  *   3 and more: so many of the bytes that follow are written
  */
@@ -77,7 +77,7 @@ static void run(struct scene *s, const uint8_t *at, const uint8_t *end)
         if (what == 0) {
             output_label_end(s->label, &s->buffer, &s->file, stream, stream / 2);
         } else if (what == 1) {
-            if (output_label_is_due(s->label, stream))
+            if (output_label_is_due(s->label, &s->file, stream, &(bool){false}))
                 output_label_show(s->label, &s->buffer, &s->file, stream, stream / 2);
         } else if (what == 2) {
             put_long(s, stream);
@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fd = memfd_create("output", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET))
         abort();
-    s.file = (struct output_file){.fd = fd, .name = "memory"};
+    s.file = (struct output_file){.fd = fd, .name = "memory", .is_terminal = size && data[0] & 4};
     if (size == 0 || output_label_create(&s.label, STREAMS, data[0] & 1, data[0] & 2, &why))
         return 0;
     run(&s, data + 1, data + size);

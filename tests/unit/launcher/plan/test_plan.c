@@ -131,6 +131,8 @@ static const struct {
     {"--secure --backend none p", "--secure and backend none exclude each other"},
     {"--backend shm --local net p", "backend shm and --local net exclude each other"},
     {"-n 4 --stdin 4 p", "--stdin 4: the job's ranks are 0 to 3"},
+    {"-n 4 --pty=4 p", "--pty=4: the job's ranks are 0 to 3"},
+    {"-n 4 --pty --stdin 1 p", "--pty gives standard input to rank 0: leave --stdin 1 out"},
     {"-n 4 --starting-port 65532 p", "4 ranks would listen up to port 65536"},
     {"-n 4 --starting-port 7000 --port 7002 p",
      "--port 7002 is among the ranks' ports, 7001 to 7004"},
@@ -428,6 +430,19 @@ static void test_rest(void **state)
     assert_int_equal(p->stdin_mode, STDIN_RANK);
     assert_int_equal(p->stdin_rank, 1);
     assert_false(p->compat);
+    assert_false(p->pty);
+    assert_int_equal(p->buffer, BUFFER_LINE);
+    plan_destroy(p);
+    p = made("-n 2 --pty=1 --buffer full p");
+    assert_true(p->pty);
+    assert_int_equal(p->pty_rank, 1);
+    assert_int_equal(p->stdin_rank, 1);
+    assert_int_equal(p->buffer, BUFFER_FULL);
+    plan_destroy(p);
+    p = made("-n 2 --stdin none --pty p");
+    assert_true(p->pty);
+    assert_int_equal(p->pty_rank, 0);
+    assert_int_equal(p->stdin_mode, STDIN_NONE);
     plan_destroy(p);
 }
 

@@ -21,9 +21,9 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"bind\": \"core\", \"command\": \"prog\", \"stdin\": "
-    "\"rank\","
+    "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\","
+    "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
     "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
     "\"ranks\": [{\"rank\": 1, \"local_rank\": 0, \"app\": 0}, {\"rank\": 2, \"local_rank\": 1, "
@@ -50,7 +50,12 @@ static void reads_all(void **state)
     assert_string_equal(m->apps[0].argv[1], "");
     assert_null(m->apps[0].argv[2]);
     assert_int_equal(m->bind, JOB_BIND_CORE);
+    assert_int_equal(m->buffer, JOB_BUFFER_NONE);
     assert_non_null(m->wiring);
+    assert_int_equal(m->pty.rank, 1);
+    assert_int_equal(m->pty.rows, 33);
+    assert_int_equal(m->pty.columns, 65535);
+    assert_string_equal(m->pty.term, "xterm-256color");
     assert_true(job_message_has_stdin(m, 2));
     assert_false(job_message_has_stdin(m, 1));
     job_message_destroy(m);
@@ -99,6 +104,7 @@ static const struct malformed {
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
     {"bind", "\"socket\"", "\"bind\" is not one of"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
+    {"buffer", "\"some\"", "\"buffer\" is not one of"},
     {"env", "[\"A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[\"=A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[null]", "\"env\" holds something that is not NAME=VALUE"},
@@ -107,6 +113,17 @@ static const struct malformed {
     {"wiring", "[[null], [null, null]]", "\"wiring\" has a row of another length"},
     {"wiring", "[[null, \"d\"], [null, null]]", "\"wiring\" holds something that is not a list"},
     {"wiring", "[[null, [1]], [null, null]]", "\"wiring\" holds something that is not a device"},
+    {"pty", "{\"rank\": 3, \"rows\": 24, \"columns\": 80, \"term\": \"x\"}", "\"pty\" is invalid"},
+    {"pty", "{\"rank\": -1, \"rows\": 24, \"columns\": 80, \"term\": \"x\"}", "\"pty\" is invalid"},
+    {"pty", "{\"rank\": 0, \"rows\": 0, \"columns\": 80, \"term\": \"x\"}", "\"pty\" is invalid"},
+    {"pty", "{\"rank\": 0, \"rows\": 24, \"columns\": 65536, \"term\": \"x\"}",
+     "\"pty\" is invalid"},
+    {"pty", "{\"rank\": 0, \"rows\": 24, \"columns\": 80, \"term\": \"/x\"}", "\"pty\" is invalid"},
+    {"pty",
+     "{\"rank\": 0, \"rows\": 24, \"columns\": 80, \"term\": "
+     "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}",
+     "\"pty\" is invalid"},
+    {"pty", "{\"rank\": 0}", "\"pty\" is invalid"},
     {"apps", "[]", "\"apps\" is not a list"},
     {"apps", "[{\"argv\": [], \"env\": [], \"cwd\": \"\"}]", "\"argv\" names no program"},
     {"apps", "[{\"argv\": [\"\"], \"env\": [], \"cwd\": \"\"}]", "\"argv\" names no program"},

@@ -41,6 +41,7 @@ static void scene_open(struct scene *s, bool with_rank, bool with_time)
     s->buffer.on_failed = on_failed;
     s->buffer.thread = &s->thread;
     s->file.name = "memory";
+    s->file.is_terminal = true;
     s->file.fd = memfd_create("output", 0);
     assert_true(s->file.fd >= 0);
 }
@@ -130,19 +131,76 @@ static void test_due(void **state)
 {
     static const char full[5000] = {[0 ... 4998] = 'x'};
     struct scene s;
+    bool again = false;
     int silences = 1;
 
     (void)state;
     scene_open(&s, true, false);
-    assert_false(output_label_is_due(s.label, 0));
+    assert_false(output_label_is_due(s.label, &s.file, 0, &again));
     say(&s, 0, "name? ");
-    assert_true(output_label_is_due(s.label, 0));
+    assert_true(output_label_is_due(s.label, &s.file, 0, &again));
+    assert_false(again);
     say(&s, 0, full);
-    while (!output_label_is_due(s.label, 0))
+    while (!output_label_is_due(s.label, &s.file, 0, &again))
         silences++;
     assert_int_equal(silences, 20);
+    assert_true(again);
     say(&s, 0, "y\n");
-    assert_false(output_label_is_due(s.label, 0));
+    assert_false(output_label_is_due(s.label, &s.file, 0, &again));
+    scene_close(&s);
+}
+
+/* Where nobody waits, only what a '\r' has ended is due. */
+static void test_due_in_file(void **state)
+{
+    struct scene s;
+    bool again = false;
+
+    (void)state;
+    scene_open(&s, true, false);
+    s.file.is_terminal = false;
+    say(&s, 0, "step 1: ");
+    assert_false(output_label_is_due(s.label, &s.file, 0, &again));
+    show(&s, 0);
+    say(&s, 1, "other\n");
+    say(&s, 0, "done\n");
+    say(&s, 0, "10%\r20%\r3");
+    assert_true(output_label_is_due(s.label, &s.file, 0, &again));
+    assert_false(again);
+    show(&s, 0);
+    assert_string_equal(written(&s), "[1] other\n[0] step 1: done\n[0] 10%\r[0] 20%\r");
+    say(&s, 0, "0%");
+    assert_false(output_label_is_due(s.label, &s.file, 0, &again));
+    say(&s, 1, "other\n");
+    say(&s, 0, "\n");
+    say(&s, 0, "last");
+    finish(&s, 0);
+    assert_string_equal(written(&s), "[1] other\n[0] step 1: done\n[0] 10%\r[0] 20%\r\n"
+                                     "[1] other\n[0] 30%\n[0] last\n");
+    scene_close(&s);
+}
+
+/* Behind a '\r' the label is put again, but once, and not before a newline. */
+static void test_return(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_open(&s, true, false);
+    say(&s, 0, "\r10%\r");
+    say(&s, 0, "\r20%");
+    say(&s, 0, "\r\nend\r");
+    say(&s, 0, "\n");
+    assert_string_equal(written(&s), "[0] \r[0] 10%\r\r[0] 20%\r\n[0] end\r\n");
+    say(&s, 0, "30%\r");
+    show(&s, 0);
+    say(&s, 0, "40%");
+    say(&s, 1, "x\n");
+    say(&s, 0, "\r50%");
+    show(&s, 0);
+    finish(&s, 0);
+    assert_string_equal(written(&s), "[0] \r[0] 10%\r\r[0] 20%\r\n[0] end\r\n[0] 30%\r\n"
+                                     "[1] x\n[0] 40%\r[0] 50%\n");
     scene_close(&s);
 }
 
@@ -286,7 +344,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_lines), cmocka_unit_test(test_shown_and_continued),
-        cmocka_unit_test(test_due),         cmocka_unit_test(test_two_shown),
+        cmocka_unit_test(test_due),         cmocka_unit_test(test_due_in_file),
+        cmocka_unit_test(test_return),      cmocka_unit_test(test_two_shown),
         cmocka_unit_test(test_end),         cmocka_unit_test(test_time),
         cmocka_unit_test(test_too_long),    cmocka_unit_test(test_random),
     };
