@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/tune.h"
 
+#include "launcher/bench/bench_report.h"
+#include "launcher/bench/bench_setup.h"
 #include "launcher/bench/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 10 /* the choice of the table, and the most algorithms of an operation */ };
+enum { COLUMNS = 10 /* the library's choice, and the most algorithms of an operation */ };
 
 /* A crossover is printed where another algorithm is this much faster; less is noise. */
 static const double gain = 1.05;
@@ -46,9 +48,10 @@ enum { ALGORITHMS = sizeof(algorithms) / sizeof(*algorithms) };
 
 struct tuning {
     const struct bench_options *options;
-    const char *names[COLUMNS]; /* the first: "table" */
+    const char *names[COLUMNS]; /* the first: "auto" */
     int count;
-    int ranks, rank;
+    struct bench_setup setup;
+    int rank;
     size_t *bytes;         /* per size */
     double (*us)[COLUMNS]; /* medians, per size */
 };
@@ -66,10 +69,9 @@ static int algorithm_set(const struct tuning *t, int column, struct fault *why)
 
 static int sizes_measure(struct tuning *t, int column, ml_group *world, struct fault *why)
 {
-    int rc = 0;
+    int rc = bench_setup_add_hosts(&t->setup, world, why);
 
     t->rank = ml_rank(world);
-    t->ranks = ml_size(world);
     for (int i = 0; i < t->options->size_count && !rc; i++) {
         struct bench_result r;
 
@@ -116,13 +118,13 @@ static int best_of(const struct tuning *t, int size)
 
 static void rows_print(const struct tuning *t)
 {
-    printf("# %s, %d ranks: median us by algorithm; table: what is taken unless MLAUNCH_ALGO says "
-           "otherwise\n"
-           "#%12s",
-           bench_options_kind_name(t->options->kind), t->ranks, "bytes");
+    bench_report_heading(t->options, &t->setup);
+    printf(": median us by algorithm\n# auto: what the library takes unless MLAUNCH_ALGO says "
+           "otherwise\n#%12s",
+           "bytes");
     for (int i = 0; i < t->count; i++)
         printf(" %12s", t->names[i]);
-    printf(" %12s %s\n", "fastest", "table / fastest");
+    printf(" %12s %s\n", "fastest", "auto / fastest");
     for (int size = 0; size < t->options->size_count; size++) {
         int best = best_of(t, size);
 
@@ -153,30 +155,31 @@ static void crossovers_print(const struct tuning *t)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static bool where_is_here(enum where where)
+/* The same on all ranks, so that all measure the same. */
+static bool where_is_here(const struct bench_setup *s, enum where where)
 {
-    const char *backend = getenv("MLAUNCH_BACKEND"), *hosts = getenv("MLAUNCH_HOSTS");
-    const char *local_size = getenv("MLAUNCH_LOCAL_SIZE");
-
     if (where == ONE_HOST)
-        return backend && strcmp(backend, "shm") == 0;
-    return where == ANYWHERE ||
-           (hosts && strcmp(hosts, "1") != 0 && local_size && strcmp(local_size, "1") != 0);
+        return s->host_count == 1 && !s->local_net;
+    return where == ANYWHERE || (s->host_count > 1 && s->ranks > s->host_count && !s->local_net);
 }
 
 static void columns_set(struct tuning *t)
 {
-    t->names[t->count++] = "table";
+    t->names[t->count++] = "auto";
     for (int i = 0; i < ALGORITHMS; i++)
-        if (algorithms[i].kind == t->options->kind && where_is_here(algorithms[i].where))
+        if (algorithms[i].kind == t->options->kind && where_is_here(&t->setup, algorithms[i].where))
             t->names[t->count++] = algorithms[i].algorithm;
 }
 
 int tune_run(const struct bench_options *o, struct fault *why)
 {
     struct tuning t = {.options = o};
-    int rc = 0;
+    int rc;
 
+    unsetenv("MLAUNCH_ALGO"); /* it is set anew for each algorithm, and first for none */
+    rc = bench_setup_open(&t.setup, o, why);
+    if (rc)
+        return rc;
     columns_set(&t);
     t.bytes = calloc((size_t)o->size_count, sizeof(*t.bytes));
     t.us = calloc((size_t)o->size_count, sizeof(*t.us));
@@ -188,6 +191,7 @@ int tune_run(const struct bench_options *o, struct fault *why)
         rows_print(&t);
         crossovers_print(&t);
     }
+    bench_setup_close(&t.setup);
     free(t.bytes);
     free(t.us);
     return rc;

@@ -17,6 +17,7 @@ ends() {
         diag_run bench; fi
 }
 header=op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,busbw_GBps,errors
+header+=,reduction,backend,local,secure,hosts,memory,algorithm,version,date
 
 # Errors, times and bandwidths of the CSV: FACTOR is bus by algorithm bandwidth.
 # csv_is_sound FACTOR
@@ -48,7 +49,7 @@ bw 1
 OPS
 bench barrier -n 3 --csv
 ends 0 "barrier runs"
-check_match '^barrier,0,0,,3,[0-9.]+,[0-9.]+,[0-9.]+,0.000000,0.000000,$' "$T/result" \
+check_match '^barrier,0,0,,3,[0-9.]+,[0-9.]+,[0-9.]+,,,,,shm,' "$T/result" \
     "it has times and no bandwidth, and nothing was checked"
 
 for type in bool int8 uint16 int64 float16 bfloat16 float64; do
@@ -66,7 +67,7 @@ check_output "" "right, with NCCL's bandwidths" csv_is_sound 1.3333333
 bench all_gather -n 3 --sizes 64,1M --memory=plain --check --csv
 ends 0 "--memory plain is what there is without"
 bench reduce_scatter --type int32 --op xor -n 3 --sizes 1200 --check --csv
-check_match '^reduce_scatter,1200,100,int32,3,.*,0$' "$T/result" "count is a share's, in elements"
+check_match '^reduce_scatter,1200,100,int32,3,.*,0,xor,' "$T/result" "count is a share's, in elements"
 bench -n 2 --op and --sizes 8
 ends 2 "an operator that makes no sense for the type is the library's error"
 check_match '^mlaunch-bench: .*float32' "$ERR" "in words"
@@ -81,11 +82,35 @@ bench -n 2 --sizes 64,4K
 check_match '^# all_reduce, 2 ranks, sum of float32' "$T/result" "the table tells what it is"
 check_match '^ +4096 +1024 .* -$' "$T/result" "a row"
 check_match '^# +4096 \|#' "$T/result" "and a bar"
+check_match '^# +bytes +bus bandwidth in GB/s$' "$T/result" "that has a unit"
+bench lat -n 2 --sizes 8,4K
+check_match '^# +bytes +median time in us$' "$T/result" "the bars of lat are times"
+bench barrier -n 2
+check_match '^ +0 +0 .* - +- +-$' "$T/result" "a barrier has no bandwidth"
+
+# With what it was measured, in all forms.
+here=$(uname -n)
+export MLAUNCH_ALGO=broadcast:binomial,all_reduce:ring
+bench -n 3 --backend tcp --local net --sizes 64 --memory alloc
+check_match "^# mlaunch [0-9.]+.*, 20[0-9-]{8}T[0-9:]{8}Z\$" "$T/result" "the table has version and date"
+check_match "^# hosts, with ranks: $here:3\$" "$T/result" "the hosts"
+check_match '^# backend tcp, local net, memory alloc, algorithm ring$' "$T/result" "and the way"
+bench -n 3 --backend tcp --local net --sizes 64 --memory alloc --csv
+check_match ",sum,tcp,net,0,$here:3,alloc,ring,.*,20[0-9-]{8}T[0-9:]{8}Z\$" "$T/result" "CSV too"
+bench broadcast -n 2 --backend tcp --sizes 64 --json
+check_output "shm shm False plain binomial $here 2 True True" "JSON too; what shares memory is shm" \
+    python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+print(r["backend"], r["local"], r["secure"], r["memory"], r["algorithm"],
+      *[x for h in r["hosts"] for x in (h["host"], h["ranks"])], r["reduction"] == "", "." in r["version"])' \
+    "$T/result"
+unset MLAUNCH_ALGO
 bench -n 2 --sizes 64 --stress 7
 check_output 7 "--stress prints every round" grep -c '^  round [1-7]: [0-9.]* us' "$T/result"
 bench -n 2 --sizes 8,64 --stress 5 --csv
 check_output 10 "as CSV a line a round" grep -cE \
-    '^all_reduce,(8|64),[0-9]+,float32,2,[1-5],[0-9.]+,[01]$' "$T/result"
+    '^all_reduce,(8|64),[0-9]+,float32,2,[1-5],[0-9.]+,[01],sum,shm,' "$T/result"
 bench -n 2 --sizes 64 --stress 5 --json
 check_output 5 "as JSON too" python3 -c '
 import json, sys
@@ -104,7 +129,7 @@ for op in all_reduce all_gather reduce_scatter reduce broadcast; do
         check_output "2 rows, as wide as the head" \
             "a row a size, times for every algorithm that can be used" awk -v backend="$backend" '
             backend == "tcp" && /shared/ { print "needs shared memory:", $0 }
-            /^# *bytes/ { head = NF - 4 } # without "#" and "table / fastest"
+            /^# *bytes/ { head = NF - 4 } # without "#" and "auto / fastest"
             /^ *[0-9]/ { n += NF - 1 == head && $2 > 0 && $3 > 0 && $NF > 0 }
             END { print n " rows, as wide as the head" }' "$T/result"
         check_match "^#   MLAUNCH_ALGO=$op:[a-z-]+   from 6[0-9]+ to " "$T/result" \
@@ -118,6 +143,9 @@ import sys, xml.etree.ElementTree as tree
 paths = {p.get("class"): p.get("d") for p in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}path")}
 print(*[len(paths[name].replace("L", "M").split("M")) - 1 for name in ("time", "bandwidth")])' \
     "$T/times.svg"
+check_output 6 "and marks it" grep -c '<circle class="[a-z]*" cx=' "$T/times.svg"
+check_match ">shm, $here:2, memory plain, algorithm auto, 20[0-9-]*</text>" "$T/times.svg" \
+    "the title has what it was measured with"
 bench -n 2 --sizes 64 --plot "$T/nowhere/times.svg"
 ends 2 "--plot into a directory that isn't there"
 check_match "cannot make a file in $T/nowhere: No such file or directory" "$ERR" "says so"
