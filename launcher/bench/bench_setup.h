@@ -29,8 +29,8 @@ struct bench_setup {
  * is set on success only; free it with bench_setup_close(). ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int bench_setup_open(struct bench_setup *out, const struct bench_options *o, struct fault *why);
 
-/* Adds the hosts' names, the system's instead of "localhost", and how many ranks each has, in the order of their first ranks. Does
- * nothing if they are there. ML_ERR_MEMORY. */
+/* Adds the hosts' names, the system's instead of "localhost", and how many ranks each has, in the
+ * order of their first ranks. Does nothing if they are there. ML_ERR_MEMORY. */
 int bench_setup_add_hosts(struct bench_setup *s, const ml_group *world, struct fault *why);
 
 void bench_setup_close(struct bench_setup *s); /* also of zeros */
