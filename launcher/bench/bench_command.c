@@ -112,6 +112,7 @@ void bench_command_print_help(void)
         "      --plot FILE.svg         a picture too, on rank 0's host\n"
         "      --tune                  every algorithm of the operation at every size, and where "
         "each is the fastest\n"
+        "      --save FILE             write it for mlaunch --tuning FILE\n"
         "\n"
         "And run's options: -n, -H, --hostfile, --backend and all others (mlaunch --help).");
 }

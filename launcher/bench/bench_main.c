@@ -3,6 +3,7 @@
 #include "launcher/bench/bench_report.h"
 #include "launcher/bench/measure.h"
 #include "launcher/bench/plot.h"
+#include "launcher/bench/result_file.h"
 #include "launcher/bench/tune.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@ static int sizes_measure(const struct bench_options *o, const struct bench_setup
     int rc = 0;
 
     if (prints && o->plot)
-        rc = plot_check(o->plot, why);
+        rc = result_file_check("--plot", o->plot, why);
     if (rc)
         ml_abort(STATUS_FAILED, why->text); /* the others have begun */
     if (prints)

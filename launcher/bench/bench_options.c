@@ -210,6 +210,14 @@ static int set_stress(struct reading *r, const char *name, const char *value, st
     return 0;
 }
 
+static int set_save(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    if (!*value)
+        return value_refuse(name, value, "a file's name", why);
+    r->out->save = value;
+    return 0;
+}
+
 static int set_plot(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     if (!*value)
@@ -227,7 +235,7 @@ static const struct bench_option {
     {"--sizes", true, set_sizes},   {"--type", true, set_type},  {"--op", true, set_op},
     {"--check", false, set_check},  {"--json", false, set_form}, {"--csv", false, set_form},
     {"--stress", true, set_stress}, {"--plot", true, set_plot},  {"--tune", false, set_tune},
-    {"--memory", true, set_memory}, {NULL, false, NULL},
+    {"--memory", true, set_memory}, {"--save", true, set_save},  {NULL, false, NULL},
 };
 
 static bool is_named(const struct bench_option *s, const char *word)
@@ -309,6 +317,9 @@ static int tune_check(const struct bench_options *o, struct fault *why)
                          "--tune: %s has one algorithm only; all_reduce, all_gather, "
                          "reduce_scatter, reduce and broadcast have several",
                          bench_options_kind_name(o->kind));
+    for (int i = 1; i < o->size_count; i++)
+        if (o->sizes[i] <= o->sizes[i - 1])
+            return fault_set(why, ML_ERR_ARGUMENT, "--tune needs sizes in ascending order");
     return 0;
 }
 
@@ -339,6 +350,8 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
         rc = sizes_list(&r, why);
     if (!rc && o.tune)
         rc = tune_check(&o, why);
+    if (!rc && o.save && !o.tune)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--save writes what --tune finds: give both");
     if (!rc && o.plot && o.kind == BENCH_BARRIER)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--plot draws by size, and a barrier has none");
     if (!rc)

@@ -37,7 +37,8 @@ struct bench_options {
     enum bench_form form;
     int stress;       /* rounds; 0: off */
     bool tune;        /* measure every algorithm of the operation */
-    const char *plot; /* a file's path, not owned: one of the words; or NULL */
+    const char *plot; /* files' paths, not owned: words; or NULL */
+    const char *save; /* with --tune */
 };
 
 /* True if `word` is an option of bench. *takes_value: its value is the next word, or follows

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/plot.h"
 
-#include <errno.h>
-#include <libgen.h>
-#include <limits.h>
+#include "launcher/bench/result_file.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { WIDTH = 760, HEIGHT = 460, LEFT = 70, RIGHT = 690, TOP = 80, BOTTOM = 400 };
 enum { LABELS = 9 /* along an axis, at most */, HOSTS_TEXT = 40 /* characters, about */ };
@@ -221,65 +218,19 @@ static void picture_draw(const struct plot *p, const struct bench_options *o,
     fputs("</svg>\n", p->file);
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
-
-int plot_check(const char *path, struct fault *why)
-{
-    char copy[PATH_MAX];
-    struct stat st;
-
-    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
-        return fault_set(why, ML_ERR_ARGUMENT, "--plot: the path is too long");
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return fault_set(why, ML_ERR_ARGUMENT, "--plot: %.200s is not a plain file", path);
-    if (access(dirname(copy), W_OK))
-        return fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot make a file in %.200s", copy);
-    return 0;
-}
-
-/* Opens a file beside it with a name of its own, so that nobody sees half a picture. */
-static int draft_open(char *draft, size_t size, const char *path, FILE **out, struct fault *why)
-{
-    mode_t mask = umask(0);
-    int fd;
-
-    umask(mask);
-    if (snprintf(draft, size, "%s.XXXXXX", path) >= (int)size)
-        return fault_set(why, ML_ERR_ARGUMENT, "--plot: the path is too long");
-    fd = mkstemp(draft);
-    if (fd < 0)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot make %.200s", draft);
-    *out = fdopen(fd, "w");
-    if (!*out || fchmod(fd, 0666 & ~mask)) {
-        fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot write %.200s", draft);
-        if (*out)
-            fclose(*out);
-        else
-            close(fd);
-        unlink(draft);
-        return ML_ERR_SYSTEM;
-    }
-    return 0;
-}
-
 int plot_write(const char *path, const struct bench_options *o, const struct bench_setup *s,
                const struct bench_result *all, int count, struct fault *why)
 {
-    char draft[PATH_MAX];
+    struct result_file f;
     struct plot p;
-    bool is_bad;
     int rc;
 
     if (!axes_set(&p, all, count))
         return fault_set(why, ML_ERR_ARGUMENT, "--plot: no size above 0 was measured");
-    rc = draft_open(draft, sizeof(draft), path, &p.file, why);
+    rc = result_file_open(&f, "--plot", path, why);
     if (rc)
         return rc;
+    p.file = f.file;
     picture_draw(&p, o, s, all, count);
-    is_bad = ferror(p.file) != 0;
-    if (fclose(p.file) || is_bad || rename(draft, path)) {
-        rc = fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot write %.200s", path);
-        unlink(draft);
-    }
-    return rc;
+    return result_file_close(&f, why);
 }

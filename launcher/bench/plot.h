@@ -7,10 +7,6 @@
 #include "launcher/bench/bench_setup.h"
 #include "launcher/bench/measure.h"
 
-/* Checks, before anything is measured, that a file can be made at `path`. ML_ERR_ARGUMENT,
- * ML_ERR_SYSTEM. */
-int plot_check(const char *path, struct fault *why);
-
 /* Writes the whole file or nothing; it replaces a file of that name. ML_ERR_ARGUMENT: no result can
  * be drawn. ML_ERR_SYSTEM. */
 int plot_write(const char *path, const struct bench_options *o, const struct bench_setup *s,
