@@ -16,6 +16,8 @@ enum bench_kind {
     BENCH_ALL_GATHER,
     BENCH_REDUCE_SCATTER,
     BENCH_REDUCE,
+    BENCH_GATHER,
+    BENCH_SCATTER,
     BENCH_ALL_TO_ALL,
     BENCH_BROADCAST,
     BENCH_BARRIER,
@@ -44,6 +46,9 @@ struct bench_options {
 /* True if `word` is an option of bench. *takes_value: its value is the next word, or follows
  * "=". */
 bool bench_options_has(const char *word, bool *takes_value);
+
+/* The option of bench whose name is nearest to `word`, a static string. */
+const char *bench_options_nearest(const char *word);
 
 /* Parses `words`, NULL-terminated, which must outlive *out. *out is set on success only.
  * ML_ERR_ARGUMENT. */

@@ -178,7 +178,9 @@ static int ranks_place(struct plan *p, const struct options *o, struct fault *wh
         .ppn = o->ppn, .oversubscribe = o->oversubscribe, .by_host = o->map_by == MAP_BY_HOST};
     int *host_of = NULL, rc = ranks_count(p, o, &how.np, why);
 
-    if (!rc && !how.np && !how.ppn && is_here(p, o) && !p->list->hosts[0].slots)
+    p->is_np_here =
+        !rc && o->np_here && !how.np && !how.ppn && is_here(p, o) && !p->list->hosts[0].slots;
+    if (p->is_np_here)
         how.np = p->apps[0].ranks = o->np_here;
     if (!rc)
         rc = placement_make(&host_of, &p->size, p->list, &how, why);

@@ -42,6 +42,8 @@ all_gather 0.6666667
 reduce_scatter 0.6666667
 all_to_all 0.6666667
 reduce 1
+gather 0.6666667
+scatter 0.6666667
 broadcast 1
 sendrecv 1
 lat 1
@@ -68,13 +70,9 @@ bench all_gather -n 3 --sizes 64,1M --memory=plain --check --csv
 ends 0 "--memory plain is what there is without"
 bench reduce_scatter --type int32 --op xor -n 3 --sizes 1200 --check --csv
 check_match '^reduce_scatter,1200,100,int32,3,.*,0,xor,' "$T/result" "count is a share's, in elements"
-bench -n 2 --op and --sizes 8
-ends 2 "an operator that makes no sense for the type is the library's error"
-check_match '^mlaunch-bench: .*float32' "$ERR" "in words"
-
 bench -n 2 -b 8 -e 1K -f 4 --local net --json --check
 ends 0 "a range, as JSON, over tcp"
-check_output "8 32 128 512 all_reduce 2 0" "JSON has it all" python3 -c '
+check_output "8 32 128 512 1024 all_reduce 2 0" "JSON has it all" python3 -c '
 import json, sys
 r = json.load(open(sys.argv[1]))
 print(*[x["bytes"] for x in r["results"]], r["op"], r["ranks"], sum(x["errors"] for x in r["results"]))' "$T/result"
@@ -156,10 +154,12 @@ bench broadcast -n 2 --sizes 64,1K --tune --save "$T/more"
 check_output "# ours  broadcast all_gather all_gather:ring" \
     "a line is replaced by its own kind only, and stands before older ones" sh -c \
     'sed "s/:.* ranks=2 .*//; s/ ranks=3//" "$1" | paste -sd " "' sh "$T/more"
+bench all_gather -n 2 --cwd "$T" --sizes 64 --tune --save nowhere/tuned
+ends 2 "--save into a directory that isn't there"
+check_output "" "is found before anything is measured" cat "$T/result"
 bench all_gather -n 2 --sizes 64 --tune --save "$T/nowhere/tuned"
 check_match "cannot make a file in $T/nowhere: No such file or directory" "$ERR" \
-    "--save into a directory that isn't there"
-check_output "" "is found before anything is measured" cat "$T/result"
+    "and here before anything starts"
 bench -n 2 --sizes 0,64,4K,1M --plot "$T/times.svg"
 ends 0 "--plot"
 check_output "3 3" "draws a point a size in each curve" python3 -c '
@@ -171,9 +171,12 @@ check_output 6 "and marks it" grep -c '<circle class="[a-z]*" cx=' "$T/times.svg
 check_match ">shm, $here:2, memory plain, algorithm auto, 20[0-9-]*</text>" "$T/times.svg" \
     "the title has what it was measured with"
 bench -n 2 --sizes 64 --plot "$T/nowhere/times.svg"
-ends 2 "--plot into a directory that isn't there"
+ends 125 "--plot into a directory that isn't there"
 check_match "cannot make a file in $T/nowhere: No such file or directory" "$ERR" "says so"
 check_output "" "before anything is measured" cat "$T/result"
+bench -n 2 --cwd "$T" --sizes 64 --plot nowhere/times.svg
+ends 2 "where mlaunch does not look, the rank does"
+check_match "cannot make a file in nowhere: No such file or directory" "$ERR" "and says so"
 bench -n 1 --sizes 8 --check
 ends 0 "one rank alone"
 
@@ -197,7 +200,19 @@ refused 'lat has one algorithm only' lat --tune
 refused 'sizes in ascending order' --tune --sizes 8,4
 refused '--save writes what --tune finds' --save "$T/tuned"
 refused 'a barrier has none' barrier --plot "$T/no.svg"
-refused 'error: unknown option --sise' --sise=4
+refused 'error: unknown option --sise; did you mean --sizes' --sise=4
+refused '--op and is not for float32, but for integers' --op and --sizes 8
+refused "--plot: 'x.png' is not a file's name that ends in .svg" --plot x.png
+refused 'unknown option -w; see mlaunch bench --help' -w 5
+refused 'not gathr; did you mean gather' gathr
+bench osu_latency --sizes 8
+ends 0 "spelled as OSU does, and without -n"
+check_match 'warning: measuring with 2 ranks on this machine' "$ERR" "which lat needs"
+bench -q barrier
+ends 0 "a barrier without -n"
+check_match "^# barrier, $(($(nproc) > 2 ? $(nproc) : 2)) ranks" "$T/result" "is one of a rank for each core"
+bench barrier -H localhost:3
+check_match '^# barrier, 3 ranks' "$T/result" "hosts say how many"
 bench lat -n 1
 ends 2 "lat alone"
 check_match 'lat needs at least two ranks' "$ERR" "and why"
