@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum { WIDTH = 760, HEIGHT = 460, LEFT = 70, RIGHT = 690, TOP = 80, BOTTOM = 400 };
-enum { LABELS = 9 /* along an axis, at most */, HOSTS_TEXT = 40 /* characters, about */ };
+enum { LABELS = 9 /* along an axis, at most */ };
+enum { HOSTS_TEXT = 30, ALGORITHM_TEXT = 20 /* characters of the title, about */ };
 
 /* The axes: log2 of sizes, log10 of times, and bandwidths from 0. */
 struct plot {
@@ -178,11 +179,12 @@ static void setup_draw(const struct plot *p, const struct bench_setup *s)
 {
     char *hosts = bench_setup_hosts_text(s, HOSTS_TEXT);
 
-    fprintf(p->file, "<text x=\"%d\" y=\"44\" text-anchor=\"middle\">%s%s%s, ", WIDTH / 2,
-            s->backend, s->local_net ? ", local net" : "", s->secure ? ", secure" : "");
+    fprintf(p->file,
+            "<text x=\"%d\" y=\"44\" text-anchor=\"middle\" style=\"font-size:11px\">%s%s%s, ",
+            WIDTH / 2, s->backend, s->local_net ? ", local net" : "", s->secure ? ", secure" : "");
     xml_write(p, hosts ? hosts : "");
     fprintf(p->file, ", memory %s, algorithm ", s->memory);
-    xml_write(p, strlen(s->algorithm) > HOSTS_TEXT ? "by MLAUNCH_ALGO" : s->algorithm);
+    xml_write(p, strlen(s->algorithm) > ALGORITHM_TEXT ? "by MLAUNCH_ALGO" : s->algorithm);
     fprintf(p->file, ", %.10s</text>\n", s->date);
     free(hosts);
 }
