@@ -50,23 +50,42 @@ static int outer_check(struct fault *why)
                      outer.name, outer.size, outer.size, outer.size_variable);
 }
 
-static int options_run(const struct options *o)
+/* Of a job of mlaunch-bench: what can be checked before it starts, and how many ranks it has if
+ * nobody said so. */
+static int bench_check(const struct plan *p, struct fault *why)
+{
+    const struct app *a = &p->apps[0];
+    int rc = 0;
+
+    if (plan_host(p, p->ranks[0].host)->is_local && !a->cwd)
+        rc = bench_command_check_files(a->argv + 1, why);
+    if (!rc && p->is_np_here)
+        log_warn("measuring with %d ranks on this machine; -n or hosts (-H, --hostfile) say "
+                 "otherwise",
+                 p->size);
+    return rc;
+}
+
+static int options_run(const struct options *o, bool is_bench)
 {
     struct plan *p = NULL;
     struct fault why;
-    int status;
+    int status, rc;
 
     log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
-    if (outer_check(&why) || plan_create(&p, o, environ, &why)) {
+    rc = outer_check(&why);
+    if (!rc)
+        rc = plan_create(&p, o, environ, &why);
+    if (!rc && is_bench)
+        rc = bench_check(p, &why);
+    if (rc)
         log_error("%s", why.text);
-        return STATUS_OURS;
-    }
-    status = plan_run(p);
+    status = rc ? STATUS_OURS : plan_run(p);
     plan_destroy(p);
     return status;
 }
 
-static int launch_main(int argc, char **argv)
+static int launch_main(int argc, char **argv, bool is_bench)
 {
     struct options *o = NULL;
     struct fault why;
@@ -76,12 +95,14 @@ static int launch_main(int argc, char **argv)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
+    if (is_bench && o->app_count == 1)
+        o->np_here = bench_command_ranks(o->apps[0].argv + 1);
     if (o->action == OPTIONS_HELP)
         usage_print_help();
     else if (o->action == OPTIONS_VERSION)
         usage_print_version();
     else
-        status = options_run(o);
+        status = options_run(o, is_bench);
     options_destroy(o);
     return status;
 }
@@ -103,7 +124,7 @@ static int bench_main(int argc, char **argv)
     }
     while (words[count])
         count++;
-    status = launch_main(count, words);
+    status = launch_main(count, words, true);
     strings_free(words);
     return status;
 }
@@ -163,6 +184,6 @@ int main(int argc, char **argv)
     else if (strcmp(word, "help") == 0)
         status = help_main(argc, argv);
     else
-        status = launch_main(argc, argv);
+        status = launch_main(argc, argv, false);
     return status ? status : output_flush();
 }

@@ -11,6 +11,7 @@
 #include "runtime/group/transfer.h"
 #include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
+#include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/transport/rdma_mesh.h"
 #include "runtime/transport/self_link.h"
@@ -168,6 +169,39 @@ static int open_tcp_links(struct bring_up *b, const struct exchange *x, struct f
     return rc ? rc : tcp_mesh_run(b->mesh, b->deadline_ms, why);
 }
 
+/* All members find the same one that differs from the first. */
+static int algorithms_compare(const struct group *g, const struct exchange *x, struct fault *why)
+{
+    struct blob first = exchange_blob(x, 0);
+    char who[GROUP_MEMBER_TEXT], whom[GROUP_MEMBER_TEXT];
+
+    for (int i = 1; i < g->size; i++) {
+        struct blob b = exchange_blob(x, i);
+
+        if (b.size != first.size || memcmp(b.bytes, first.bytes, b.size) != 0)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "MLAUNCH_ALGO of %s differs from that of %s: all ranks need the same",
+                             group_describe(g, i, who), group_describe(g, 0, whom));
+    }
+    return 0;
+}
+
+/* Waits until all members are connected. Those of the world also compare how they choose
+ * algorithms, which is a process's choice, and so the same in all of its groups. */
+static int members_meet(struct bring_up *b, struct fault *why)
+{
+    struct group *g = b->group;
+    struct blob mine = {algorithm_sum(), g->id == COORD_WORLD ? ALGORITHM_SUM : 0};
+    struct exchange *x;
+    int rc = exchange_run(&x, g, mine, b->deadline_ms + PATIENCE_MS, why);
+
+    if (rc)
+        return rc;
+    rc = mine.size ? algorithms_compare(g, x, why) : 0;
+    exchange_destroy(x);
+    return rc;
+}
+
 static int bring_up(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
@@ -196,10 +230,8 @@ static int bring_up(struct bring_up *b, struct fault *why)
     else
         rc = open_tcp_links(b, x, why);
     exchange_destroy(x);
-    x = NULL;
     if (!rc)
-        rc = exchange_run(&x, g, (struct blob){NULL, 0}, b->deadline_ms + PATIENCE_MS, why);
-    exchange_destroy(x);
+        rc = members_meet(b, why);
     shm_segment_unlink(g->segment);
     if (!rc && g->segment && g->id == COORD_WORLD)
         g->world->is_crowded = shm_segment_is_crowded(g->segment, b->local_index);

@@ -12,7 +12,8 @@ enum {
 
 static bool kind_has_shares(enum bench_kind kind)
 {
-    return kind == BENCH_ALL_GATHER || kind == BENCH_REDUCE_SCATTER || kind == BENCH_ALL_TO_ALL;
+    return kind == BENCH_ALL_GATHER || kind == BENCH_REDUCE_SCATTER || kind == BENCH_ALL_TO_ALL ||
+           kind == BENCH_GATHER || kind == BENCH_SCATTER;
 }
 
 static void sizes_set(struct bench_case *c, size_t size)
@@ -119,6 +120,10 @@ int bench_case_run(struct bench_case *c)
         return ml_reduce_scatter(c->world, c->in, c->out, c->count, o->type, o->op);
     case BENCH_REDUCE:
         return ml_reduce(c->world, c->in, c->out, c->count, o->type, o->op, 0);
+    case BENCH_GATHER:
+        return ml_gather(c->world, c->in, c->out, c->share, 0);
+    case BENCH_SCATTER:
+        return ml_scatter(c->world, c->in, c->out, c->share, 0);
     case BENCH_ALL_TO_ALL:
         return ml_all_to_all(c->world, c->in, c->out, c->share);
     case BENCH_BROADCAST:

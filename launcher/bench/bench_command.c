@@ -2,16 +2,47 @@
 #include "launcher/bench/bench_command.h"
 
 #include "launcher/bench/bench_options.h"
+#include "launcher/bench/result_file.h"
 #include "launcher/options/command_line.h"
+#include "launcher/options/option_table.h"
 #include "launcher/process/install_path.h"
 #include "launcher/text/string_list.h"
+#include "launcher/text/text_file.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Sorts the words into those of bench and those of run. */
+/* For an option that neither has: a slip of one of bench's is refused here, as run's reader would
+ * offer one of its own. */
+static int unknown_check(const char *word, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+    const char *near;
+
+    snprintf(shown, sizeof(shown), "%.*s", (int)strcspn(word, "="), word);
+    near = word[1] == '-' ? bench_options_nearest(shown) : NULL;
+    if (!near)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; did you mean %s?", shown, near);
+}
+
+/* Sets the message for an option that neither has. */
+static void unknown_refuse(const char *word, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (word[1] == '-')
+        option_table_unknown(word + 2, "--", why);
+    else
+        fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; see mlaunch bench --help",
+                  text_show(shown, word));
+}
+
+/* Sorts the words into those of bench and those of run. *unknown: the first option that neither
+ * has, or NULL. */
 static int words_sort(struct string_list *run, struct string_list *bench, char *const *words,
-                      struct fault *why)
+                      const char **unknown, struct fault *why)
 {
     int rc = 0;
 
@@ -23,7 +54,12 @@ static int words_sort(struct string_list *run, struct string_list *bench, char *
         int values =
             is_bench ? takes_value && !strchr(word, '=') : command_line_arguments(word, *words);
 
-        rc = string_list_add(to, word, why);
+        if (values < 0) {
+            rc = unknown_check(word, why);
+            *unknown = *unknown ? *unknown : word;
+        }
+        if (!rc)
+            rc = string_list_add(to, word, why);
         for (; !rc && values > 0 && *words; values--)
             rc = string_list_add(to, *words++, why);
     }
@@ -45,15 +81,19 @@ int bench_command_words(char ***out, int argc, char *const *argv, struct fault *
 {
     struct string_list run = {0}, bench = {0};
     struct bench_options checked;
+    const char *unknown = NULL;
     char **words = NULL;
     int rc = words_begin(&run, argv[0], why);
 
     if (!rc)
-        rc = words_sort(&run, &bench, argv + (argc < 2 ? argc : 2), why);
+        rc = words_sort(&run, &bench, argv + (argc < 2 ? argc : 2), &unknown, why);
     if (!rc)
         rc = string_list_release(&bench, &words, why); /* an array even if there are no words */
     if (!rc)
         rc = bench_options_parse(&checked, words, why);
+    /* The value of an unknown option is no operation. */
+    if (rc == ML_ERR_ARGUMENT && words && unknown)
+        unknown_refuse(unknown, why);
     if (!rc)
         rc = string_list_add(&run, "--", why);
     if (!rc)
@@ -68,28 +108,54 @@ int bench_command_words(char ***out, int argc, char *const *argv, struct fault *
     return rc;
 }
 
+int bench_command_ranks(char *const *words)
+{
+    struct bench_options o;
+    struct fault why;
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+
+    if (bench_options_parse(&o, words, &why) == 0 && (o.kind == BENCH_LAT || o.kind == BENCH_BW))
+        return 2;
+    return cores > 2 ? cores : 2;
+}
+
+int bench_command_check_files(char *const *words, struct fault *why)
+{
+    struct bench_options o;
+    int rc = bench_options_parse(&o, words, why);
+
+    if (!rc && o.plot)
+        rc = result_file_check("--plot", o.plot, why);
+    if (!rc && o.save)
+        rc = result_file_check("--save", o.save, why);
+    return rc;
+}
+
 void bench_command_print_help(void)
 {
-    puts(
-        "usage: mlaunch bench [OPERATION] [OPTIONS]\n"
-        "\n"
-        "Measures one operation over a range of sizes, as the tests of NCCL and OSU do. OPERATION: "
-        "all_reduce\n"
-        "(default), all_gather, reduce_scatter, reduce, all_to_all, broadcast, barrier, "
-        "sendrecv, lat,\nbw.\n"
-        "\n"
-        "  -b SIZE, -e SIZE, -f N      from -b (8) to -e (64M), each N (2) times the one before\n"
-        "      --sizes LIST            these sizes: 8,1024,64K\n"
-        "      --type TYPE             float32, float16, bfloat16, int32, ... (default: float32)\n"
-        "      --op OP                 sum, prod, min, max, and, or, xor (default: sum)\n"
-        "      --memory plain|alloc    buffers of malloc or of ml_alloc (default: plain)\n"
-        "      --check                 compare the results with the right ones; status 1 if they "
-        "differ\n"
-        "      --csv, --json           for programs\n"
-        "      --stress ROUNDS         ROUNDS iterations a size, each printed, outliers flagged\n"
-        "      --plot FILE.svg         a picture too, on rank 0's host\n"
-        "      --tune                  every algorithm of the operation at every size, and where "
-        "each is the fastest\n"
-        "\n"
-        "And run's options: -n, -H, --hostfile, --backend and all others (mlaunch --help).");
+    puts("usage: mlaunch bench [OPERATION] [OPTIONS]\n"
+         "\n"
+         "Measures one operation over a range of sizes, as the tests of NCCL and OSU do.\n"
+         "OPERATION: all_reduce (default), all_gather, reduce_scatter, reduce, gather,\n"
+         "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw.\n"
+         "\n"
+         "  -b SIZE, -e SIZE, -f N    from -b (8) to -e (64M), each N (2) times the one\n"
+         "                            before\n"
+         "      --sizes LIST          these sizes: 8,1024,64K\n"
+         "  -d, --type TYPE           float32 (default), float16, bfloat16, int32, ...\n"
+         "  -o, --op OP               sum (default), prod, min, max, and, or, xor\n"
+         "      --memory plain|alloc  buffers of malloc (default) or of ml_alloc\n"
+         "      --check               compare the results with the right ones; status 1 if\n"
+         "                            they differ\n"
+         "      --csv, --json         for programs\n"
+         "      --stress ROUNDS       ROUNDS iterations a size, each printed, outliers\n"
+         "                            flagged\n"
+         "      --plot FILE.svg       a picture too, on rank 0's host\n"
+         "      --tune                every algorithm of the operation at every size, and\n"
+         "                            where each is the fastest\n"
+         "      --save FILE           write that for mlaunch --tuning FILE\n"
+         "\n"
+         "And run's options: -n (default here: a rank for each core), -H, --hostfile,\n"
+         "--backend and all others (mlaunch --help).");
 }

@@ -3,6 +3,7 @@
 #include "launcher/bench/bench_report.h"
 #include "launcher/bench/measure.h"
 #include "launcher/bench/plot.h"
+#include "launcher/bench/result_file.h"
 #include "launcher/bench/tune.h"
 
 #include <stdio.h>
@@ -11,36 +12,38 @@
 enum { STATUS_ERRORS = 1, STATUS_FAILED = 2 };
 
 /* Measures all sizes. *errors is the number of wrong elements that --check found. */
-static int sizes_measure(const struct bench_options *o, ml_group *world, struct bench_result *all,
-                         uint64_t *errors, struct fault *why)
+static int sizes_measure(const struct bench_options *o, const struct bench_setup *s,
+                         ml_group *world, struct bench_result *all, uint64_t *errors,
+                         struct fault *why)
 {
-    int ranks = ml_size(world), rc = 0;
     bool prints = ml_rank(world) == 0;
+    int rc = 0;
 
     if (prints && o->plot)
-        rc = plot_check(o->plot, why);
+        rc = result_file_check("--plot", o->plot, why);
     if (rc)
         ml_abort(STATUS_FAILED, why->text); /* the others have begun */
     if (prints)
-        bench_report_begin(o, ranks);
+        bench_report_begin(o, s);
     for (int i = 0; i < o->size_count && !rc; i++) {
         rc = measure_size(&all[i], o, world, (size_t)o->sizes[i], why);
         if (rc)
             break;
         *errors += all[i].errors;
         if (prints)
-            bench_report_add(o, ranks, &all[i], i == 0);
+            bench_report_add(o, s, &all[i], i == 0);
     }
     if (prints && !rc)
         bench_report_end(o, all, o->size_count);
     if (prints && !rc && o->plot)
-        rc = plot_write(o->plot, o, ranks, all, o->size_count, why);
+        rc = plot_write(o->plot, o, s, all, o->size_count, why);
     return rc;
 }
 
 static int bench_run(const struct bench_options *o, ml_group *world, uint64_t *errors,
                      struct fault *why)
 {
+    struct bench_setup s = {0};
     struct bench_result *all;
     int rc;
 
@@ -50,7 +53,12 @@ static int bench_run(const struct bench_options *o, ml_group *world, uint64_t *e
     all = calloc((size_t)o->size_count, sizeof(*all));
     if (!all)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = sizes_measure(o, world, all, errors, why);
+    rc = bench_setup_open(&s, o, why);
+    if (!rc)
+        rc = bench_setup_add_hosts(&s, world, why);
+    if (!rc)
+        rc = sizes_measure(o, &s, world, all, errors, why);
+    bench_setup_close(&s);
     for (int i = 0; i < o->size_count; i++)
         measure_clear(&all[i]);
     free(all);

@@ -2,21 +2,37 @@
 #include "launcher/bench/bench_options.h"
 
 #include "common/text/number.h"
+#include "launcher/bench/bench_words.h"
+#include "launcher/text/nearest.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000 };
 static const int64_t size_most = (int64_t)1 << 40;
 
-static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                         "reduce",     "all_to_all", "broadcast",
-                                         "barrier",    "sendrecv",   "lat",
-                                         "bw",         NULL};
+/* clang-format off */
+static const char *const kind_names[] = {
+    [BENCH_ALL_REDUCE] = "all_reduce", [BENCH_ALL_GATHER] = "all_gather",
+    [BENCH_REDUCE_SCATTER] = "reduce_scatter", [BENCH_REDUCE] = "reduce",
+    [BENCH_GATHER] = "gather", [BENCH_SCATTER] = "scatter", [BENCH_ALL_TO_ALL] = "all_to_all",
+    [BENCH_BROADCAST] = "broadcast", [BENCH_BARRIER] = "barrier", [BENCH_SENDRECV] = "sendrecv",
+    [BENCH_LAT] = "lat", [BENCH_BW] = "bw", [BENCH_BW + 1] = NULL};
+static const struct bench_alias kind_aliases[] = {
+    {"bcast", BENCH_BROADCAST}, {"latency", BENCH_LAT}, {"bandwidth", BENCH_BW},
+    {"reduce_scatter_block", BENCH_REDUCE_SCATTER}, {NULL, 0}};
 static const char *const type_names[] = {"bool",     "int8",    "int16",   "int32",     "int64",
                                          "uint8",    "uint16",  "uint32",  "uint64",    "float16",
                                          "bfloat16", "float32", "float64", "complex64", NULL};
+static const struct bench_alias type_aliases[] = {
+    {"float", ML_FLOAT32}, {"single", ML_FLOAT32}, {"fp32", ML_FLOAT32}, {"f32", ML_FLOAT32},
+    {"double", ML_FLOAT64}, {"fp64", ML_FLOAT64}, {"f64", ML_FLOAT64},
+    {"half", ML_FLOAT16}, {"fp16", ML_FLOAT16}, {"f16", ML_FLOAT16}, {"bf16", ML_BFLOAT16},
+    {"int", ML_INT32}, {NULL, 0}};
 static const size_t type_sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8};
 static const char *const op_names[] = {"sum", "prod", "min", "max", "and", "or", "xor", NULL};
+static const struct bench_alias op_aliases[] = {{"product", ML_PROD}, {NULL, 0}};
+/* clang-format on */
 
 const char *bench_options_kind_name(enum bench_kind kind)
 {
@@ -43,52 +59,6 @@ bool bench_options_kind_reduces(enum bench_kind kind)
     return kind == BENCH_ALL_REDUCE || kind == BENCH_REDUCE_SCATTER || kind == BENCH_REDUCE;
 }
 
-/* The index of `word` in `words`; -1: it is not among them. */
-static int word_find(const char *const *words, const char *word)
-{
-    for (int i = 0; words[i]; i++) {
-        if (strcmp(words[i], word) == 0)
-            return i;
-    }
-    return -1;
-}
-
-/* The number of bits by which the last letter of a size shifts it; 0: the letter is no suffix. */
-static int suffix_shift(char letter)
-{
-    switch (letter) {
-    case 'k':
-    case 'K':
-        return 10;
-    case 'm':
-    case 'M':
-        return 20;
-    case 'g':
-    case 'G':
-        return 30;
-    default:
-        return 0;
-    }
-}
-
-/* Parses "64", "64K", "64M" or "64G": `length` characters of text. */
-static bool size_parse(const char *text, size_t length, int64_t *out)
-{
-    int shift = length ? suffix_shift(text[length - 1]) : 0;
-    int64_t value;
-    char digits[24];
-
-    length -= shift != 0;
-    if (!length || length >= sizeof(digits))
-        return false;
-    memcpy(digits, text, length);
-    digits[length] = '\0';
-    if (!number_parse(digits, 0, size_most >> shift, &value))
-        return false;
-    *out = value << shift;
-    return true;
-}
-
 /* The options read so far, before the sizes are listed. */
 struct reading {
     struct bench_options *out;
@@ -104,7 +74,7 @@ static int value_refuse(const char *name, const char *value, const char *want, s
 static int set_first(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     r->has_range = true;
-    return size_parse(value, strlen(value), &r->first)
+    return bench_words_size(value, strlen(value), size_most, &r->first)
                ? 0
                : value_refuse(name, value, "a size such as 8, 64K or 1M", why);
 }
@@ -112,7 +82,7 @@ static int set_first(struct reading *r, const char *name, const char *value, str
 static int set_last(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     r->has_range = true;
-    return size_parse(value, strlen(value), &r->last)
+    return bench_words_size(value, strlen(value), size_most, &r->last)
                ? 0
                : value_refuse(name, value, "a size such as 8, 64K or 1M", why);
 }
@@ -135,7 +105,7 @@ static int set_sizes(struct reading *r, const char *name, const char *value, str
 
         if (o->size_count == BENCH_SIZES)
             return fault_set(why, ML_ERR_ARGUMENT, "%s: more than %d sizes", name, BENCH_SIZES);
-        if (!size_parse(at, length, &o->sizes[o->size_count++]))
+        if (!bench_words_size(at, length, size_most, &o->sizes[o->size_count++]))
             return value_refuse(name, value, "a list of sizes such as 8,1024,64K", why);
         at += length;
         if (!*at)
@@ -145,7 +115,7 @@ static int set_sizes(struct reading *r, const char *name, const char *value, str
 
 static int set_type(struct reading *r, const char *name, const char *value, struct fault *why)
 {
-    int i = word_find(type_names, value);
+    int i = bench_words_find(type_names, type_aliases, value);
 
     if (i < 0)
         return value_refuse(name, value, "a type such as int32, float16, bfloat16 or float32", why);
@@ -155,7 +125,7 @@ static int set_type(struct reading *r, const char *name, const char *value, stru
 
 static int set_op(struct reading *r, const char *name, const char *value, struct fault *why)
 {
-    int i = word_find(op_names, value);
+    int i = bench_words_find(op_names, op_aliases, value);
 
     if (i < 0)
         return value_refuse(name, value, "sum, prod, min, max, and, or or xor", why);
@@ -210,10 +180,21 @@ static int set_stress(struct reading *r, const char *name, const char *value, st
     return 0;
 }
 
-static int set_plot(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_save(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     if (!*value)
         return value_refuse(name, value, "a file's name", why);
+    r->out->save = value;
+    return 0;
+}
+
+static int set_plot(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    size_t length = strlen(value);
+
+    if (length < 5 || strcasecmp(value + length - 4, ".svg") != 0)
+        return value_refuse(name, value, "a file's name that ends in .svg, the only form of a plot",
+                            why);
     r->out->plot = value;
     return 0;
 }
@@ -223,11 +204,12 @@ static const struct bench_option {
     bool takes_value;
     int (*set)(struct reading *r, const char *name, const char *value, struct fault *why);
 } option_table[] = {
-    {"-b", true, set_first},        {"-e", true, set_last},      {"-f", true, set_factor},
-    {"--sizes", true, set_sizes},   {"--type", true, set_type},  {"--op", true, set_op},
-    {"--check", false, set_check},  {"--json", false, set_form}, {"--csv", false, set_form},
-    {"--stress", true, set_stress}, {"--plot", true, set_plot},  {"--tune", false, set_tune},
-    {"--memory", true, set_memory}, {NULL, false, NULL},
+    {"-b", true, set_first},     {"-e", true, set_last},      {"-f", true, set_factor},
+    {"-d", true, set_type},      {"-o", true, set_op},        {"--sizes", true, set_sizes},
+    {"--type", true, set_type},  {"--op", true, set_op},      {"--check", false, set_check},
+    {"--json", false, set_form}, {"--csv", false, set_form},  {"--stress", true, set_stress},
+    {"--plot", true, set_plot},  {"--tune", false, set_tune}, {"--memory", true, set_memory},
+    {"--save", true, set_save},  {NULL, false, NULL},
 };
 
 static bool is_named(const struct bench_option *s, const char *word)
@@ -245,6 +227,15 @@ static const struct bench_option *option_of(const char *word)
             return s;
     }
     return NULL;
+}
+
+const char *bench_options_nearest(const char *word)
+{
+    struct nearest n = {.typed = word};
+
+    for (const struct bench_option *s = option_table; s->name; s++)
+        nearest_offer(&n, s->name);
+    return nearest_slip(&n);
 }
 
 bool bench_options_has(const char *word, bool *takes_value)
@@ -291,8 +282,10 @@ static int sizes_list(struct reading *r, struct fault *why)
     if (!r->first)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "-b must be greater than 0; for empty messages use --sizes 0");
-    for (int64_t size = r->first; size <= r->last && o->size_count < BENCH_SIZES; size *= r->factor)
+    for (int64_t size = r->first; size < r->last && o->size_count < BENCH_SIZES; size *= r->factor)
         o->sizes[o->size_count++] = size;
+    if (o->size_count < BENCH_SIZES)
+        o->sizes[o->size_count++] = r->last; /* also where no factor leads to it */
     return 0;
 }
 
@@ -309,36 +302,75 @@ static int tune_check(const struct bench_options *o, struct fault *why)
                          "--tune: %s has one algorithm only; all_reduce, all_gather, "
                          "reduce_scatter, reduce and broadcast have several",
                          bench_options_kind_name(o->kind));
+    for (int i = 1; i < o->size_count; i++)
+        if (o->sizes[i] <= o->sizes[i - 1])
+            return fault_set(why, ML_ERR_ARGUMENT, "--tune needs sizes in ascending order");
     return 0;
+}
+
+/* The library would refuse it in every rank. */
+static int reduction_check(const struct bench_options *o, struct fault *why)
+{
+    bool is_complex = o->type == ML_COMPLEX64;
+    bool is_float = is_complex || o->type == ML_FLOAT16 || o->type == ML_BFLOAT16 ||
+                    o->type == ML_FLOAT32 || o->type == ML_FLOAT64;
+    bool is_bits = o->op == ML_AND || o->op == ML_OR || o->op == ML_XOR;
+
+    if (!bench_options_kind_reduces(o->kind) || !(is_bits ? is_float : is_complex) ||
+        o->op == ML_SUM || o->op == ML_PROD)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "--op %s is not for %s%s", op_names[o->op],
+                     type_names[o->type],
+                     is_bits ? ", but for integers and bool: choose one with --type" : "");
+}
+
+static int kind_refuse(const char *word, bool is_second, struct fault *why)
+{
+    const char *near = is_second ? NULL : nearest_word(word, kind_names);
+
+    return fault_set(
+        why, ML_ERR_ARGUMENT,
+        "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, gather, "
+        "scatter, all_to_all, broadcast, barrier, sendrecv, lat and bw%s%.100s%s%s%s",
+        is_second ? ", not two: " : ", not ", word, near ? "; did you mean " : "", near ? near : "",
+        near ? "?" : "");
+}
+
+static int words_read(struct reading *r, char *const *words, struct fault *why)
+{
+    bool has_kind = false;
+    int rc = 0;
+
+    while (!rc && *words) {
+        int kind = bench_words_find_operation(kind_names, kind_aliases, *words);
+
+        if (**words == '-') {
+            rc = option_read(r, &words, why);
+        } else if (kind < 0 || has_kind) {
+            rc = kind_refuse(*words, has_kind && kind >= 0, why);
+        } else {
+            r->out->kind = (enum bench_kind)kind;
+            has_kind = true;
+            words++;
+        }
+    }
+    return rc;
 }
 
 int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why)
 {
     struct bench_options o = {.type = ML_FLOAT32, .op = ML_SUM};
     struct reading r = {&o, 8, 64 << 20, 2, false};
-    bool has_kind = false;
-    int rc = 0;
+    int rc = words_read(&r, words, why);
 
-    while (!rc && *words) {
-        int kind = word_find(kind_names, *words);
-
-        if (**words == '-') {
-            rc = option_read(&r, &words, why);
-        } else if (kind < 0 || has_kind) {
-            rc = fault_set(why, ML_ERR_ARGUMENT,
-                           "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, "
-                           "all_to_all, broadcast, barrier, sendrecv, lat and bw%s%.100s",
-                           has_kind ? ", not two: " : ", not ", *words);
-        } else {
-            o.kind = (enum bench_kind)kind;
-            has_kind = true;
-            words++;
-        }
-    }
     if (!rc)
         rc = sizes_list(&r, why);
+    if (!rc)
+        rc = reduction_check(&o, why);
     if (!rc && o.tune)
         rc = tune_check(&o, why);
+    if (!rc && o.save && !o.tune)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--save writes what --tune finds: give both");
     if (!rc && o.plot && o.kind == BENCH_BARRIER)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--plot draws by size, and a barrier has none");
     if (!rc)

@@ -16,6 +16,8 @@ enum bench_kind {
     BENCH_ALL_GATHER,
     BENCH_REDUCE_SCATTER,
     BENCH_REDUCE,
+    BENCH_GATHER,
+    BENCH_SCATTER,
     BENCH_ALL_TO_ALL,
     BENCH_BROADCAST,
     BENCH_BARRIER,
@@ -37,12 +39,16 @@ struct bench_options {
     enum bench_form form;
     int stress;       /* rounds; 0: off */
     bool tune;        /* measure every algorithm of the operation */
-    const char *plot; /* a file's path, not owned: one of the words; or NULL */
+    const char *plot; /* files' paths, not owned: words; or NULL */
+    const char *save; /* with --tune */
 };
 
 /* True if `word` is an option of bench. *takes_value: its value is the next word, or follows
  * "=". */
 bool bench_options_has(const char *word, bool *takes_value);
+
+/* The option of bench of which `word` may be a slip, a static string; or NULL. */
+const char *bench_options_nearest(const char *word);
 
 /* Parses `words`, NULL-terminated, which must outlive *out. *out is set on success only.
  * ML_ERR_ARGUMENT. */

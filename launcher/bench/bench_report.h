@@ -4,16 +4,21 @@
 #ifndef LAUNCHER_BENCH_BENCH_REPORT_H
 #define LAUNCHER_BENCH_BENCH_REPORT_H
 
+#include "launcher/bench/bench_setup.h"
 #include "launcher/bench/measure.h"
 
-/* Prints what comes before the results. `ranks` is the size of the job, here and below. */
-void bench_report_begin(const struct bench_options *o, int ranks);
+/* Prints lines of comment that say with what is measured, without the end of the last. Needs the
+ * hosts' names in `s`, as all below do. */
+void bench_report_heading(const struct bench_options *o, const struct bench_setup *s);
+
+/* Prints what comes before the results. */
+void bench_report_begin(const struct bench_options *o, const struct bench_setup *s);
 
 /* Prints the result for one size and flushes it. */
-void bench_report_add(const struct bench_options *o, int ranks, const struct bench_result *r,
-                      bool is_first);
+void bench_report_add(const struct bench_options *o, const struct bench_setup *s,
+                      const struct bench_result *r, bool is_first);
 
-/* Prints what comes after the results: in the table, a chart of all `count` bandwidths. */
+/* Prints what comes after the results: in the table, a chart of all `count` results. */
 void bench_report_end(const struct bench_options *o, const struct bench_result *all, int count);
 
 #endif

@@ -120,6 +120,8 @@ static double bus_factor(enum bench_kind kind, int ranks)
         return 2.0 * (ranks - 1) / ranks;
     case BENCH_ALL_GATHER:
     case BENCH_REDUCE_SCATTER:
+    case BENCH_GATHER:
+    case BENCH_SCATTER:
     case BENCH_ALL_TO_ALL:
         return (double)(ranks - 1) / ranks;
     default:

@@ -174,7 +174,7 @@ static uint64_t bytes_wrong(const unsigned char *bytes, size_t size, int from, i
 
 static void bytes_fill(struct bench_case *c)
 {
-    bool is_for_each = c->options->kind == BENCH_ALL_TO_ALL;
+    bool is_for_each = c->options->kind == BENCH_ALL_TO_ALL || c->options->kind == BENCH_SCATTER;
     size_t part = is_for_each ? c->share : c->bytes;
 
     for (size_t i = 0; part && i < c->bytes; i++)
@@ -210,6 +210,10 @@ static uint64_t errors_count(const struct bench_case *c)
         return elements_wrong(c);
     case BENCH_REDUCE:
         return c->rank == 0 ? elements_wrong(c) : 0;
+    case BENCH_GATHER:
+        return c->rank == 0 ? shares_wrong(c) : 0;
+    case BENCH_SCATTER:
+        return bytes_wrong(c->out, c->share, 0, c->rank);
     case BENCH_ALL_GATHER:
     case BENCH_ALL_TO_ALL:
         return shares_wrong(c);

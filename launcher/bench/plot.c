@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/plot.h"
 
-#include <errno.h>
-#include <libgen.h>
-#include <limits.h>
+#include "launcher/bench/result_file.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { WIDTH = 760, HEIGHT = 440, LEFT = 70, RIGHT = 690, TOP = 60, BOTTOM = 380 };
+enum { WIDTH = 760, HEIGHT = 460, LEFT = 70, RIGHT = 690, TOP = 80, BOTTOM = 400 };
 enum { LABELS = 9 /* along an axis, at most */ };
+enum { HOSTS_TEXT = 30, ALGORITHM_TEXT = 20 /* characters of the title, about */ };
 
 /* The axes: log2 of sizes, log10 of times, and bandwidths from 0. */
 struct plot {
@@ -156,27 +154,62 @@ static void curve_draw(const struct plot *p, const char *name, const struct benc
         fprintf(p->file, "%c%.1f %.1f", points++ ? 'L' : 'M', x_of(p, (double)all[i].bytes), y);
     }
     fputs("\"/>\n", p->file);
+    for (int i = 0; i < count; i++)
+        if (is_drawn(&all[i]))
+            fprintf(p->file, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>\n", name,
+                    x_of(p, (double)all[i].bytes),
+                    is_time ? y_of(p, all[i].median_us) : bandwidth_y_of(p, all[i].bus_gbps));
 }
 
-static void picture_draw(const struct plot *p, const struct bench_options *o, int ranks,
-                         const struct bench_result *all, int count)
+/* --- all -------------------------------------------------------------------------------------- */
+
+/* Writes text that came from elsewhere. */
+static void xml_write(const struct plot *p, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("<>&\"", *text))
+            fprintf(p->file, "&#%d;", *text);
+        else
+            fputc(*text, p->file);
+    }
+}
+
+/* The second line of the title: with what was measured. */
+static void setup_draw(const struct plot *p, const struct bench_setup *s)
+{
+    char *hosts = bench_setup_hosts_text(s, HOSTS_TEXT);
+
+    fprintf(p->file,
+            "<text x=\"%d\" y=\"44\" text-anchor=\"middle\" style=\"font-size:11px\">%s%s%s, ",
+            WIDTH / 2, s->backend, s->local_net ? ", local net" : "", s->secure ? ", secure" : "");
+    xml_write(p, hosts ? hosts : "");
+    fprintf(p->file, ", memory %s, algorithm ", s->memory);
+    xml_write(p, strlen(s->algorithm) > ALGORITHM_TEXT ? "by MLAUNCH_ALGO" : s->algorithm);
+    fprintf(p->file, ", %.10s</text>\n", s->date);
+    free(hosts);
+}
+
+static void picture_draw(const struct plot *p, const struct bench_options *o,
+                         const struct bench_setup *s, const struct bench_result *all, int count)
 {
     fprintf(p->file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
             "viewBox=\"0 0 %d %d\">\n"
             "<style>text{font:13px sans-serif;fill:#333}path{fill:none}.grid{stroke:#ddd}"
             ".span{fill:#1f77b4;opacity:.2}.time{stroke:#1f77b4;stroke-width:2}"
-            ".bandwidth{stroke:#d95f02;stroke-width:2}</style>\n"
+            ".bandwidth{stroke:#d95f02;stroke-width:2}circle.time{fill:#1f77b4}"
+            "circle.bandwidth{fill:#d95f02}</style>\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     fprintf(p->file, "<text x=\"%d\" y=\"24\" text-anchor=\"middle\">%s, %d %s", WIDTH / 2,
-            bench_options_kind_name(o->kind), ranks, ranks == 1 ? "rank" : "ranks");
+            bench_options_kind_name(o->kind), s->ranks, s->ranks == 1 ? "rank" : "ranks");
     if (bench_options_kind_reduces(o->kind))
         fprintf(p->file, ", %s of %s", bench_options_op_name(o->op),
                 bench_options_type_name(o->type));
     fprintf(p->file,
             ": <tspan fill=\"#1f77b4\">median time, least to 99th percentile</tspan>%s</text>\n",
             p->most > 0 ? "; <tspan fill=\"#d95f02\">bus bandwidth</tspan>" : "");
+    setup_draw(p, s);
     sizes_draw(p);
     times_draw(p);
     bandwidths_draw(p);
@@ -187,65 +220,19 @@ static void picture_draw(const struct plot *p, const struct bench_options *o, in
     fputs("</svg>\n", p->file);
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
-
-int plot_check(const char *path, struct fault *why)
-{
-    char copy[PATH_MAX];
-    struct stat st;
-
-    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
-        return fault_set(why, ML_ERR_ARGUMENT, "--plot: the path is too long");
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return fault_set(why, ML_ERR_ARGUMENT, "--plot: %.200s is not a plain file", path);
-    if (access(dirname(copy), W_OK))
-        return fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot make a file in %.200s", copy);
-    return 0;
-}
-
-/* Opens a file beside it with a name of its own, so that nobody sees half a picture. */
-static int draft_open(char *draft, size_t size, const char *path, FILE **out, struct fault *why)
-{
-    mode_t mask = umask(0);
-    int fd;
-
-    umask(mask);
-    if (snprintf(draft, size, "%s.XXXXXX", path) >= (int)size)
-        return fault_set(why, ML_ERR_ARGUMENT, "--plot: the path is too long");
-    fd = mkstemp(draft);
-    if (fd < 0)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot make %.200s", draft);
-    *out = fdopen(fd, "w");
-    if (!*out || fchmod(fd, 0666 & ~mask)) {
-        fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot write %.200s", draft);
-        if (*out)
-            fclose(*out);
-        else
-            close(fd);
-        unlink(draft);
-        return ML_ERR_SYSTEM;
-    }
-    return 0;
-}
-
-int plot_write(const char *path, const struct bench_options *o, int ranks,
+int plot_write(const char *path, const struct bench_options *o, const struct bench_setup *s,
                const struct bench_result *all, int count, struct fault *why)
 {
-    char draft[PATH_MAX];
+    struct result_file f;
     struct plot p;
-    bool is_bad;
     int rc;
 
     if (!axes_set(&p, all, count))
         return fault_set(why, ML_ERR_ARGUMENT, "--plot: no size above 0 was measured");
-    rc = draft_open(draft, sizeof(draft), path, &p.file, why);
+    rc = result_file_open(&f, "--plot", path, why);
     if (rc)
         return rc;
-    picture_draw(&p, o, ranks, all, count);
-    is_bad = ferror(p.file) != 0;
-    if (fclose(p.file) || is_bad || rename(draft, path)) {
-        rc = fault_os(why, ML_ERR_SYSTEM, errno, "--plot: cannot write %.200s", path);
-        unlink(draft);
-    }
-    return rc;
+    p.file = f.file;
+    picture_draw(&p, o, s, all, count);
+    return result_file_close(&f, why);
 }

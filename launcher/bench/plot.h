@@ -4,15 +4,12 @@
 #ifndef LAUNCHER_BENCH_PLOT_H
 #define LAUNCHER_BENCH_PLOT_H
 
+#include "launcher/bench/bench_setup.h"
 #include "launcher/bench/measure.h"
-
-/* Checks, before anything is measured, that a file can be made at `path`. ML_ERR_ARGUMENT,
- * ML_ERR_SYSTEM. */
-int plot_check(const char *path, struct fault *why);
 
 /* Writes the whole file or nothing; it replaces a file of that name. ML_ERR_ARGUMENT: no result can
  * be drawn. ML_ERR_SYSTEM. */
-int plot_write(const char *path, const struct bench_options *o, int ranks,
+int plot_write(const char *path, const struct bench_options *o, const struct bench_setup *s,
                const struct bench_result *all, int count, struct fault *why);
 
 #endif

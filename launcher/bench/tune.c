@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/tune.h"
 
+#include "launcher/bench/bench_report.h"
+#include "launcher/bench/bench_setup.h"
 #include "launcher/bench/measure.h"
+#include "launcher/bench/result_file.h"
+#include "launcher/bench/tune_save.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 10 /* the choice of the table, and the most algorithms of an operation */ };
+enum { COLUMNS = 10 /* the library's choice, and the most algorithms of an operation */ };
 
 /* A crossover is printed where another algorithm is this much faster; less is noise. */
 static const double gain = 1.05;
@@ -46,10 +50,11 @@ enum { ALGORITHMS = sizeof(algorithms) / sizeof(*algorithms) };
 
 struct tuning {
     const struct bench_options *options;
-    const char *names[COLUMNS]; /* the first: "table" */
+    const char *names[COLUMNS]; /* the first: "auto" */
     int count;
-    int ranks, rank;
-    size_t *bytes;         /* per size */
+    struct bench_setup setup;
+    int rank;
+    size_t *bytes, *named; /* per size: as reported, and as the call names it */
     double (*us)[COLUMNS]; /* medians, per size */
 };
 
@@ -66,10 +71,9 @@ static int algorithm_set(const struct tuning *t, int column, struct fault *why)
 
 static int sizes_measure(struct tuning *t, int column, ml_group *world, struct fault *why)
 {
-    int rc = 0;
+    int rc = bench_setup_add_hosts(&t->setup, world, why);
 
     t->rank = ml_rank(world);
-    t->ranks = ml_size(world);
     for (int i = 0; i < t->options->size_count && !rc; i++) {
         struct bench_result r;
 
@@ -77,6 +81,7 @@ static int sizes_measure(struct tuning *t, int column, ml_group *world, struct f
         if (rc)
             break;
         t->bytes[i] = r.bytes;
+        t->named[i] = r.count * bench_options_type_size(t->options->type);
         t->us[i][column] = r.median_us;
         measure_clear(&r);
     }
@@ -116,13 +121,13 @@ static int best_of(const struct tuning *t, int size)
 
 static void rows_print(const struct tuning *t)
 {
-    printf("# %s, %d ranks: median us by algorithm; table: what is taken unless MLAUNCH_ALGO says "
-           "otherwise\n"
-           "#%12s",
-           bench_options_kind_name(t->options->kind), t->ranks, "bytes");
+    bench_report_heading(t->options, &t->setup);
+    printf(": median us by algorithm\n# auto: what the library takes unless MLAUNCH_ALGO says "
+           "otherwise\n#%12s",
+           "bytes");
     for (int i = 0; i < t->count; i++)
         printf(" %12s", t->names[i]);
-    printf(" %12s %s\n", "fastest", "table / fastest");
+    printf(" %12s %s\n", "fastest", "auto / fastest");
     for (int size = 0; size < t->options->size_count; size++) {
         int best = best_of(t, size);
 
@@ -133,62 +138,98 @@ static void rows_print(const struct tuning *t)
     }
 }
 
-/* Prints ranges of sizes, each with an algorithm that is the fastest there, but for noise. */
-static void crossovers_print(const struct tuning *t)
+/* Writes "all_reduce:doubling@8..4096,ring@4097..65536": for ranges of sizes, each up to the next,
+ * an algorithm that is the fastest at all sizes in it, but for noise. Outside of what was measured
+ * the library chooses. */
+static void fastest_write(FILE *to, const struct tuning *t)
 {
     int last = t->options->size_count - 1;
+    const char *before = ":";
 
-    puts("# what would choose the fastest:");
-    for (int from = 0, to; from <= last; from = to + 1) {
+    fputs(bench_options_kind_name(t->options->kind), to);
+    for (int from = 0, end; from <= last; from = end + 1) {
         int best = best_of(t, from);
+        size_t first = from ? t->named[from - 1] + 1 : t->named[0];
 
-        for (to = from; to < last; to++)
-            if (t->us[to + 1][best] > gain * t->us[to + 1][best_of(t, to + 1)])
+        for (end = from; end < last; end++)
+            if (t->us[end + 1][best] > gain * t->us[end + 1][best_of(t, end + 1)])
                 break;
-        printf("#   MLAUNCH_ALGO=%s:%s   from %zu to %zu bytes\n",
-               bench_options_kind_name(t->options->kind), t->names[best], t->bytes[from],
-               t->bytes[to]);
+        if (first > t->named[end]) /* sizes that are one size when rounded to elements */
+            continue;
+        fprintf(to, "%s%s@%zu..%zu", before, t->names[best], first, t->named[end]);
+        before = ",";
     }
+}
+
+/* Prints what would choose the fastest, and saves it. */
+static int fastest_report(const struct tuning *t, struct fault *why)
+{
+    char *value = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&value, &size);
+    int rc = 0;
+
+    if (to)
+        fastest_write(to, t);
+    if (!to || fclose(to)) {
+        free(value);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    printf("# what would choose the fastest:\nMLAUNCH_ALGO=%s\n", value);
+    if (t->options->save)
+        rc = tune_save(t->options->save, t->options, &t->setup, value, why);
+    if (t->options->save && !rc)
+        printf("# saved: mlaunch --tuning %s ...\n", t->options->save);
+    free(value);
+    return rc;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static bool where_is_here(enum where where)
+/* The same on all ranks, so that all measure the same. */
+static bool where_is_here(const struct bench_setup *s, enum where where)
 {
-    const char *backend = getenv("MLAUNCH_BACKEND"), *hosts = getenv("MLAUNCH_HOSTS");
-    const char *local_size = getenv("MLAUNCH_LOCAL_SIZE");
-
     if (where == ONE_HOST)
-        return backend && strcmp(backend, "shm") == 0;
-    return where == ANYWHERE ||
-           (hosts && strcmp(hosts, "1") != 0 && local_size && strcmp(local_size, "1") != 0);
+        return s->host_count == 1 && !s->local_net;
+    return where == ANYWHERE || (s->host_count > 1 && s->ranks > s->host_count && !s->local_net);
 }
 
 static void columns_set(struct tuning *t)
 {
-    t->names[t->count++] = "table";
+    t->names[t->count++] = "auto";
     for (int i = 0; i < ALGORITHMS; i++)
-        if (algorithms[i].kind == t->options->kind && where_is_here(algorithms[i].where))
+        if (algorithms[i].kind == t->options->kind && where_is_here(&t->setup, algorithms[i].where))
             t->names[t->count++] = algorithms[i].algorithm;
 }
 
 int tune_run(const struct bench_options *o, struct fault *why)
 {
     struct tuning t = {.options = o};
+    const char *rank = getenv("MLAUNCH_RANK");
     int rc = 0;
 
+    if (o->save && (!rank || strcmp(rank, "0") == 0))
+        rc = result_file_check("--save", o->save, why);
+    unsetenv("MLAUNCH_ALGO"); /* it is set anew for each algorithm, and first for none */
+    if (!rc)
+        rc = bench_setup_open(&t.setup, o, why);
+    if (rc)
+        return rc;
     columns_set(&t);
     t.bytes = calloc((size_t)o->size_count, sizeof(*t.bytes));
+    t.named = calloc((size_t)o->size_count, sizeof(*t.named));
     t.us = calloc((size_t)o->size_count, sizeof(*t.us));
-    if (!t.bytes || !t.us)
+    if (!t.bytes || !t.named || !t.us)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < t.count && !rc; i++)
         rc = column_measure(&t, i, why);
     if (!rc && t.rank == 0) {
         rows_print(&t);
-        crossovers_print(&t);
+        rc = fastest_report(&t, why);
     }
+    bench_setup_close(&t.setup);
     free(t.bytes);
+    free(t.named);
     free(t.us);
     return rc;
 }

@@ -228,7 +228,9 @@ static int typed_arguments(const struct typed *t, const char *next)
 {
     if (t->option)
         return t->option->argument && !t->value;
-    switch (t->foreign ? t->foreign->argument : FOREIGN_NONE) {
+    if (!t->foreign)
+        return -1;
+    switch (t->foreign->argument) {
     case FOREIGN_ONE:
     case FOREIGN_LIST:
         return !t->value;

@@ -19,7 +19,8 @@ int command_line_read(struct command_line *out, int argc, char *const *argv, int
                       struct fault *why);
 
 /* Returns how many words behind `word` are its value, if it is an option of run, ours or one that
- * foreign.h has: 0, 1, or 2 for "-env NAME VALUE". `next` is the word behind it, or NULL. */
+ * foreign.h has: 0, 1, or 2 for "-env NAME VALUE"; -1: run has no such option. `next` is the word
+ * behind it, or NULL. */
 int command_line_arguments(const char *word, const char *next);
 void command_line_clear(struct command_line *c);
 

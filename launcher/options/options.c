@@ -35,6 +35,7 @@ void options_destroy(struct options *o)
     free(o->output);
     free(o->ssh_config);
     free(o->rdma_device);
+    free(o->tuning);
     free(o->agent);
     free(o->agent_command);
     free(o->events);

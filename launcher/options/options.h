@@ -60,7 +60,7 @@ struct options {
     int timeout_s; /* 0: none */
     int grace_ms, init_timeout_s, restarts;
     int port, starting_port; /* 0: any */
-    char *rdma_device;
+    char *rdma_device, *tuning;
     struct rdma_choice rdma;
     enum launcher_choice agent_launcher;
     char *agent_command;
@@ -68,6 +68,7 @@ struct options {
     int ssh_connect_timeout_s;
     int verbose; /* -1 quiet, 0, 1 (-v), 2 (-vv) */
     int layer;   /* of the setting that is being applied */
+    int np_here; /* ranks if nothing says how many, on this machine alone; no user sets it */
 };
 
 /* The defaults, without programs. NULL: out of memory. */

@@ -38,6 +38,7 @@ struct plan {
     int host_count;
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
+    bool is_np_here; /* it is the options' np_here: nothing said how many ranks */
     struct app *apps;
     int app_count;
 

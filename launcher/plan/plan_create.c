@@ -10,6 +10,7 @@
 #include "launcher/plan/backend.h"
 #include "launcher/plan/placement.h"
 #include "launcher/plan/plan_hosts.h"
+#include "launcher/plan/tuning_file.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
@@ -108,18 +109,23 @@ static int apps_create(struct plan *p, const struct options *o, char *const *env
     return rc;
 }
 
+/* True for this machine alone, because nothing names a host. */
+static bool is_here(const struct plan *p, const struct options *o)
+{
+    return !o->hosts && !o->hostfile && p->list->count == 1 && p->list->hosts[0].is_local;
+}
+
 /* With ':' each program needs its own -n, except on this machine alone, where the default is 1.
  * *np: the sum; 0 if the hosts decide. */
 static int ranks_count(struct plan *p, const struct options *o, int *np, struct fault *why)
 {
     int64_t sum = 0;
-    bool is_here = !o->hosts && !o->hostfile && p->list->count == 1 && p->list->hosts[0].is_local;
 
     for (int i = 0; i < p->app_count; i++) {
         struct app *a = &p->apps[i];
 
         if (!a->ranks && p->app_count > 1) {
-            if (!is_here)
+            if (!is_here(p, o))
                 return fault_set(why, ML_ERR_ARGUMENT,
                                  "program %d (%s) has no -n: with ':' each program needs its own",
                                  i + 1, o->apps[i].argv[0]);
@@ -172,6 +178,10 @@ static int ranks_place(struct plan *p, const struct options *o, struct fault *wh
         .ppn = o->ppn, .oversubscribe = o->oversubscribe, .by_host = o->map_by == MAP_BY_HOST};
     int *host_of = NULL, rc = ranks_count(p, o, &how.np, why);
 
+    p->is_np_here =
+        !rc && o->np_here && !how.np && !how.ppn && is_here(p, o) && !p->list->hosts[0].slots;
+    if (p->is_np_here)
+        how.np = p->apps[0].ranks = o->np_here;
     if (!rc)
         rc = placement_make(&host_of, &p->size, p->list, &how, why);
     if (rc)
@@ -320,8 +330,32 @@ static int stall_settle(struct plan *p, char *const *environment, struct fault *
     return 0;
 }
 
-/* Puts the caller's MLAUNCH_STALL and MLAUNCH_ALGO before the hostfile's variables, which win. */
-static int caller_variables_add(struct host *h, char *const *environment, struct fault *why)
+/* Stores in *out, for the caller to free, "MLAUNCH_ALGO=..." with the caller's value and behind it
+ * --tuning's: the first that fits a call decides. NULL: there is no --tuning, or no value in it. */
+static int tuning_settle(char **out, const struct plan *p, const struct options *o,
+                         char *const *environment, struct fault *why)
+{
+    bool shares = p->host_count == 1 && !p->local_net;
+    struct tuning_job job = {p->size, p->host_count, shares ? "shm" : p->backend};
+    const char *mine = environment_find(environment, "MLAUNCH_ALGO");
+    char *tuned = NULL;
+    int rc;
+
+    *out = NULL;
+    if (!o->tuning || strcmp(p->backend, "none") == 0)
+        return 0;
+    rc = tuning_file_read(&tuned, o->tuning, &job, why);
+    if (!rc && tuned)
+        rc = string_format(out, why, "MLAUNCH_ALGO=%s%s%s", mine ? mine : "",
+                           mine && *mine ? "," : "", tuned);
+    free(tuned);
+    return rc;
+}
+
+/* Puts the caller's MLAUNCH_STALL and MLAUNCH_ALGO before the hostfile's variables, which win.
+ * `algorithms`: what to put there instead of the caller's MLAUNCH_ALGO, or NULL. */
+static int caller_variables_add(struct host *h, char *const *environment, const char *algorithms,
+                                struct fault *why)
 {
     static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
     struct string_list env = {0};
@@ -330,6 +364,8 @@ static int caller_variables_add(struct host *h, char *const *environment, struct
     for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rc; i++)
         if (environment_find(environment, names[i]))
             rc = environment_add(&env, names[i], environment, why);
+    if (!rc && algorithms)
+        rc = string_list_add(&env, algorithms, why); /* the later one wins */
     if (!rc && env.count == 0)
         return 0;
     if (!rc)
@@ -343,12 +379,17 @@ static int caller_variables_add(struct host *h, char *const *environment, struct
     return rc;
 }
 
-static int environment_settle(struct plan *p, char *const *environment, struct fault *why)
+static int environment_settle(struct plan *p, const struct options *o, char *const *environment,
+                              struct fault *why)
 {
+    char *algorithms = NULL;
     int rc = stall_settle(p, environment, why);
 
+    if (!rc)
+        rc = tuning_settle(&algorithms, p, o, environment, why);
     for (int i = 0; i < p->host_count && !rc; i++)
-        rc = caller_variables_add(plan_host(p, i), environment, why);
+        rc = caller_variables_add(plan_host(p, i), environment, algorithms, why);
+    free(algorithms);
     return rc;
 }
 
@@ -402,7 +443,7 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
         (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
-        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, environment, why)) ||
+        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, o, environment, why)) ||
         (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why)) ||
         (rc = ssh_config_check(p, why))) {
         plan_destroy(p);

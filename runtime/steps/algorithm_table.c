@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/steps/algorithm_table.h"
 
+#include "common/text/number.h"
 #include "runtime/steps/hierarchy.h"
 
 #include <pthread.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #define KIB      ((size_t)1024)
 #define MIB      (1024 * KIB)
 
-enum { ANY_RANKS = 1 << 30 };
+enum { ANY_RANKS = 1 << 30, OVERRIDES_MOST = 128, SHOWN = 64 /* characters of a wrong item */ };
 
 /* What connects a group's ranks, as bits. A row names those it is for, and fits a group that has
  * one of them. */
@@ -130,8 +132,18 @@ static const struct {
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int overrides[CALL_SPLIT]; /* by call_kind: 1 + algorithm; 0: the table decides */
-static struct fault refusal;      /* code != 0: MLAUNCH_ALGO is not valid */
+
+/* MLAUNCH_ALGO. The first item that fits decides; if none does, the table. */
+static struct {
+    struct override {
+        enum call_kind kind;
+        int algorithm;
+        size_t from, to; /* bytes */
+    } items[OVERRIDES_MOST];
+    int count;
+    uint8_t sum[ALGORITHM_SUM];
+    struct fault refusal; /* code != 0: it is not valid */
+} overrides;
 
 static bool name_is(const char *name, const char *text, size_t length)
 {
@@ -147,7 +159,7 @@ static int table_row(enum call_kind kind, int algorithm)
     return -1;
 }
 
-static void override_refuse(const char *call, enum call_kind kind, const char *text, size_t length)
+static void algorithm_refuse(const char *call, enum call_kind kind, const char *text, size_t length)
 {
     char known[128] = "";
     size_t used = 0;
@@ -156,47 +168,95 @@ static void override_refuse(const char *call, enum call_kind kind, const char *t
         if (table_row(kind, a) >= 0)
             used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
                                      names[a]);
-    fault_set(&refusal, ML_ERR_ARGUMENT, "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s",
-              call, (int)length, text, known);
+    fault_set(&overrides.refusal, ML_ERR_ARGUMENT,
+              "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s", call,
+              (int)(length < SHOWN ? length : SHOWN), text, known);
 }
 
-/* Parses one "call:algorithm". */
-static void override_parse(const char *text, size_t length)
+/* Parses "4096", "4K", "4M" or "4G". */
+static bool size_parse(const char *text, size_t length, size_t *out)
 {
-    const char *colon = memchr(text, ':', length);
-    size_t before = colon ? (size_t)(colon - text) : length, after;
-    int call, a;
+    static const char units[] = "KMGkmg";
+    const char *unit = length ? memchr(units, text[length - 1], sizeof(units) - 1) : NULL;
+    int shift = unit ? 10 * (int)((unit - units) % 3 + 1) : 0;
+    char digits[24];
+    int64_t value;
 
-    for (call = 0; call < CALLS && !name_is(calls[call].name, text, before); call++)
-        ;
-    if (!colon || call == CALLS) {
-        fault_set(&refusal, ML_ERR_ARGUMENT,
-                  "MLAUNCH_ALGO: '%.*s' is not CALL:ALGORITHM[,…] with a call of all_reduce, "
-                  "reduce_scatter, reduce, all_gather, broadcast, barrier",
-                  (int)(length < 64 ? length : 64), text);
+    length -= unit != NULL;
+    if (!length || length >= sizeof(digits))
+        return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    if (!number_parse(digits, 0, INT64_MAX >> shift, &value))
+        return false;
+    *out = (size_t)value << shift;
+    return true;
+}
+
+/* Parses "FROM..TO", of which one may be missing. */
+static bool range_parse(struct override *out, const char *text, size_t length)
+{
+    const char *dots = memmem(text, length, "..", 2);
+    size_t before = dots ? (size_t)(dots - text) : 0, after = dots ? length - before - 2 : 0;
+
+    out->from = 0;
+    out->to = SIZE_MAX;
+    return dots && (before || after) && (!before || size_parse(text, before, &out->from)) &&
+           (!after || size_parse(dots + 2, after, &out->to)) && out->from <= out->to;
+}
+
+/* Parses one "[CALL:]ALGORITHM[@RANGE]". *call: an index into `calls`; that of the item before,
+ * or -1. */
+static void item_parse(const char *text, size_t length, int *call)
+{
+    const char *at = memchr(text, '@', length), *colon = memchr(text, ':', length);
+    const char *name = colon ? colon + 1 : text;
+    struct override o = {.to = SIZE_MAX};
+    size_t before = colon ? (size_t)(colon - text) : 0;
+    size_t size = (size_t)((at ? at : text + length) - name);
+
+    if (colon)
+        for (*call = 0; *call < CALLS && !name_is(calls[*call].name, text, before); ++*call)
+            ;
+    if (*call < 0 || *call == CALLS || length == 0 || (at && at < name)) {
+        fault_set(&overrides.refusal, ML_ERR_ARGUMENT,
+                  "MLAUNCH_ALGO: '%.*s' is not CALL:ALGORITHM[@FROM..TO][,…] with a call of "
+                  "all_reduce, reduce_scatter, reduce, all_gather, broadcast, barrier",
+                  (int)(length < SHOWN ? length : SHOWN), text);
         return;
     }
-    after = length - before - 1;
-    for (a = 0; a < ALGORITHMS && !name_is(names[a], colon + 1, after); a++)
-        ;
-    if (a == ALGORITHMS || table_row(calls[call].kind, a) < 0)
-        override_refuse(calls[call].name, calls[call].kind, colon + 1, after < 64 ? after : 64);
+    o.kind = calls[*call].kind;
+    while (o.algorithm < ALGORITHMS && !name_is(names[o.algorithm], name, size))
+        o.algorithm++;
+    if (o.algorithm == ALGORITHMS || table_row(o.kind, o.algorithm) < 0)
+        algorithm_refuse(calls[*call].name, o.kind, name, size);
+    else if (at && !range_parse(&o, at + 1, length - (size_t)(at + 1 - text)))
+        fault_set(
+            &overrides.refusal, ML_ERR_ARGUMENT,
+            "MLAUNCH_ALGO: '%.*s' does not end in a range of sizes in bytes, such as @..4096, "
+            "@8K..64K or @1M..",
+            (int)(length < SHOWN ? length : SHOWN), text);
+    else if (overrides.count == OVERRIDES_MOST)
+        fault_set(&overrides.refusal, ML_ERR_ARGUMENT, "MLAUNCH_ALGO has more than %d items",
+                  OVERRIDES_MOST);
     else
-        overrides[calls[call].kind] = 1 + a;
+        overrides.items[overrides.count++] = o;
 }
 
 static void overrides_read(void)
 {
     const char *text = getenv("MLAUNCH_ALGO");
+    int call = -1;
 
-    memset(overrides, 0, sizeof(overrides));
-    refusal.code = 0;
+    memset(&overrides, 0, sizeof(overrides));
     if (!text || !*text)
         return;
-    for (; !refusal.code; text++) {
+    crypto_generichash(overrides.sum, sizeof(overrides.sum), (const unsigned char *)text,
+                       strlen(text), NULL, 0);
+    for (; !overrides.refusal.code; text++) {
         size_t length = strcspn(text, ",");
 
-        override_parse(text, length);
+        item_parse(text, length, &call);
         text += length;
         if (!*text)
             return;
@@ -205,7 +265,9 @@ static void overrides_read(void)
 
 static int overrides_check(struct fault *why)
 {
-    return refusal.code ? fault_set(why, refusal.code, "%s", refusal.text) : 0;
+    return overrides.refusal.code
+               ? fault_set(why, overrides.refusal.code, "%s", overrides.refusal.text)
+               : 0;
 }
 
 int algorithm_read(struct fault *why)
@@ -213,6 +275,11 @@ int algorithm_read(struct fault *why)
     pthread_once(&once, overrides_read);
     overrides_read();
     return overrides_check(why);
+}
+
+const uint8_t *algorithm_sum(void)
+{
+    return overrides.sum;
 }
 
 static unsigned group_media(const struct group *g)
@@ -239,6 +306,13 @@ static bool row_fits(int row, enum call_kind kind, size_t bytes, int ranks, unsi
            table[row].media & media;
 }
 
+static bool override_fits(const struct override *o, enum call_kind kind, size_t bytes,
+                          unsigned media)
+{
+    return o->kind == kind && o->from <= bytes && bytes <= o->to &&
+           algorithm_is_possible(o->algorithm, media);
+}
+
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why)
 {
@@ -249,10 +323,11 @@ int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, e
     rc = overrides_check(why);
     if (rc)
         return rc;
-    if (overrides[kind] && algorithm_is_possible(overrides[kind] - 1, media)) {
-        *out = (enum algorithm)(overrides[kind] - 1);
-        return 0;
-    }
+    for (int i = 0; i < overrides.count; i++)
+        if (override_fits(&overrides.items[i], kind, bytes, media)) {
+            *out = (enum algorithm)overrides.items[i].algorithm;
+            return 0;
+        }
     while (!row_fits(row, kind, bytes, g->size, media))
         row++; /* the last row of each call fits every group */
     *out = table[row].algorithm;

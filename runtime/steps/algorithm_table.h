@@ -20,13 +20,15 @@ enum algorithm {
     ALGORITHM_SHARED_FLAT, /* shared memory: each rank reduces everything */
     ALGORITHMS,
 };
+enum { ALGORITHM_SUM = 16 };
 
 /* Chooses the algorithm of a call by `bytes` (of the whole vector; of a share for all_gather and
  * reduce_scatter) and by the group: how many ranks it has, what connects them, and how they are
  * spread over hosts. All of these are the same on every rank, so all choose alike.
  *
- * MLAUNCH_ALGO="all_reduce:ring,broadcast:binomial" overrides the choice where the group has what
- * the algorithm needs. A name in it that doesn't exist is ML_ERR_ARGUMENT with a sentence, here and
+ * MLAUNCH_ALGO="all_reduce:doubling@..4096,ring@64K..,broadcast:binomial" overrides the choice
+ * where the group has what the algorithm needs; an item without a call is for the call before, and
+ * the first item that fits decides. A mistake in it is ML_ERR_ARGUMENT with a sentence, here and
  * from algorithm_read. Any thread. */
 int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
                      struct fault *why);
@@ -34,5 +36,9 @@ int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, e
 /* Reads MLAUNCH_ALGO again. ml_init calls it, while there is no group: so a mistake is reported
  * early, and a program that leaves the job and joins it again may choose anew (bench --tune). */
 int algorithm_read(struct fault *why);
+
+/* A sum of ALGORITHM_SUM bytes of what algorithm_read found, all 0 without MLAUNCH_ALGO. Ranks that
+ * differ in it would choose different algorithms, and wait for each other for ever. */
+const uint8_t *algorithm_sum(void);
 
 #endif

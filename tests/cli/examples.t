@@ -52,6 +52,8 @@ check_error 1 'usage: heat' "more ranks than rows" job 3 -- "$EXAMPLES/heat" 2 1
 for local in shm net; do
     check "overlap over $local" job 3 --backend tcp --local $local -- "$EXAMPLES/overlap" 5 0.25
     check_match '^overlapped +[0-9.]+$' "$OUT" "its sums are right, and it says what it took"
+    check_match '^hidden: (([0-9]{1,2}|100) % of the shorter one|too noisy to tell)$' "$OUT" \
+        "and no share that cannot be"
 done
 check_error 2 'usage: overlap' "no buckets" job 1 -- "$EXAMPLES/overlap" 0
 

@@ -139,6 +139,32 @@ check_error 0 '^mlaunch: backend tcp: chosen by --backend$' "… and who chose t
     plan -vvv --backend tcp -H a,b -n 3 prog
 check_match '^    environment MLAUNCH_ALGO=ring$' <(MLAUNCH_ALGO=ring plan prog) \
     "MLAUNCH_ALGO is passed on"
+printf '%s\n' '# ours' 'all_reduce:ring@8..64 hosts=2 ranks=4 backend=tcp # measured' '' \
+    'broadcast:binomial ' 'reduce:direct ranks=5' > "$T/tuned"
+check_match '^    environment MLAUNCH_ALGO=all_reduce:flat,all_reduce:ring@8..64,broadcast:binomial$' \
+    <(MLAUNCH_ALGO=all_reduce:flat plan --tuning "$T/tuned" -H a,b -n 4 prog) \
+    "--tuning adds the lines that are for the job"
+check_match '^    environment MLAUNCH_ALGO=broadcast:binomial$' \
+    <(plan --tuning "$T/tuned" -n 4 prog) "and no others"
+echo 'reduce:direct backend=rdma' > "$T/tuned"
+check_error 0 "warning: --tuning: no line of $T/tuned is for 1 rank on 1 host over shm" \
+    "a job that fits no line is named" plan --tuning "$T/tuned" prog
+check_no_match MLAUNCH_ALGO "$OUT" "and gets none"
+: > "$T/tuned"
+check_output "" "a file without lines is no matter" stderr_of plan --tuning "$T/tuned" prog
+echo > "$T/tuned"
+for line in 'all_reduce' 'ring@8..' 'all_reduce:ring;x' ':ring' 'a:b=c' 'a,b:c'; do
+    printf '\n%s\n' "$line" > "$T/tuned"
+    check_error 125 "--tuning: $T/tuned:2: '$line' is not CALL:ALGORITHM" "refused: $line" plan \
+        --tuning "$T/tuned" prog
+done
+for word in ranks=0 hosts= backend=none backend ports=3 =4; do
+    echo "all_reduce:ring $word" > "$T/tuned"
+    check_error 125 "--tuning: $T/tuned:1: '$word' is not ranks=N" "refused: $word" plan \
+        --tuning "$T/tuned" prog
+done
+check_error 125 "--tuning: $T/none: cannot be opened: No such file" "a missing file is named" plan \
+    --tuning "$T/none" prog
 check "names with control characters are shown harmlessly" plan $'a\e[2Jb'
 check_no_match $'\e' "$OUT" "in the plan too"
 check "a hostfile from a pipe" plan --hostfile <(echo a) prog

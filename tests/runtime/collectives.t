@@ -58,6 +58,11 @@ export MLAUNCH_ALGO=all_reduce:rign
 check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, hierarchical, leaders, ring, shared, shared-flat" \
     "a slip in MLAUNCH_ALGO is said at ml_init" "$MLAUNCH" -n 2 -- "$PROGRAM"
 unset MLAUNCH_ALGO
+calls "3 ranks, an algorithm for each size" -n 3 --oversubscribe --output raw --backend tcp --local \
+    net -x MLAUNCH_ALGO=all_reduce:doubling@..512,ring@2K.. -- --program
+check_error 1 "MLAUNCH_ALGO of rank 1 on host localhost differs from that of rank 0 on host localhost: all ranks need the same" \
+    "ranks with different algorithms don't begin" "$MLAUNCH" -n 1 -- "$PROGRAM" : -n 1 -x \
+    MLAUNCH_ALGO=all_reduce:ring "$PROGRAM"
 
 for seed in 1 $((RANDOM * 32768 + RANDOM)); do
     calls "random calls, shm, 5 ranks, seed $seed" -n 5 --oversubscribe --output raw --backend shm \

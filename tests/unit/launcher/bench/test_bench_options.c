@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bench_options.c: operations, types and sizes in all spellings, and what is refused. */
+#include "launcher/bench/bench_options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WORDS = 16 };
+
+/* Words are separated by blanks. */
+static int parse(struct bench_options *o, const char *line, struct fault *why)
+{
+    static char copy[8192]; /* what is parsed points into it */
+    char *words[WORDS + 1], *rest = copy;
+    int count = 0;
+
+    snprintf(copy, sizeof(copy), "%s", line);
+    while (count < WORDS && (words[count] = strsep(&rest, " ")))
+        count++;
+    words[count] = NULL;
+    return bench_options_parse(o, words, why);
+}
+
+static struct bench_options parsed(const char *line)
+{
+    struct bench_options o = {0};
+    struct fault why = {0};
+
+    if (parse(&o, line, &why))
+        fail_msg("%s: %s", line, why.text);
+    return o;
+}
+
+static void refused(const char *line, const char *sentence)
+{
+    struct bench_options o;
+    struct fault why = {0};
+
+    assert_int_equal(parse(&o, line, &why), ML_ERR_ARGUMENT);
+    if (!strstr(why.text, sentence))
+        fail_msg("%s: %s", line, why.text);
+}
+
+static void test_operations(void **state)
+{
+    (void)state;
+    assert_int_equal(parsed("all_gather").kind, BENCH_ALL_GATHER);
+    assert_int_equal(parsed("allreduce").kind, BENCH_ALL_REDUCE);
+    assert_int_equal(parsed("AllReduce").kind, BENCH_ALL_REDUCE);
+    assert_int_equal(parsed("all-to-all").kind, BENCH_ALL_TO_ALL);
+    assert_int_equal(parsed("all_reduce_perf").kind, BENCH_ALL_REDUCE);
+    assert_int_equal(parsed("alltoall_perf").kind, BENCH_ALL_TO_ALL);
+    assert_int_equal(parsed("osu_allgather").kind, BENCH_ALL_GATHER);
+    assert_int_equal(parsed("osu_bcast").kind, BENCH_BROADCAST);
+    assert_int_equal(parsed("osu_latency").kind, BENCH_LAT);
+    assert_int_equal(parsed("bandwidth").kind, BENCH_BW);
+    assert_int_equal(parsed("osu_reduce_scatter").kind, BENCH_REDUCE_SCATTER);
+    assert_int_equal(parsed("scatter").kind, BENCH_SCATTER);
+    refused("gathr", "not gathr; did you mean gather?");
+    refused("osu_", "not osu_");
+    refused("_perf", "not _perf");
+    refused("", "bench measures one of");
+    refused("lat bw", "not two: bw");
+    refused("all_reduce_all_reduce_all_reduce_all_reduce", "bench measures one of");
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    assert_int_equal(parsed("--type float16").type, ML_FLOAT16);
+    assert_int_equal(parsed("--type fp32").type, ML_FLOAT32);
+    assert_int_equal(parsed("-d float").type, ML_FLOAT32);
+    assert_int_equal(parsed("-d double").type, ML_FLOAT64);
+    assert_int_equal(parsed("-d half").type, ML_FLOAT16);
+    assert_int_equal(parsed("-d bf16").type, ML_BFLOAT16);
+    assert_int_equal(parsed("-o MAX").op, ML_MAX);
+    refused("-d floats", "-d: 'floats' is not a type");
+    refused("--op xor", "--op xor is not for float32, but for integers and bool");
+    refused("reduce --op and -d bf16", "--op and is not for bfloat16");
+    refused("--op min --type complex64", "--op min is not for complex64");
+    parsed("--op prod --type complex64");
+    parsed("--op xor --type bool");
+    parsed("broadcast --op xor"); /* nothing is reduced */
+}
+
+static void test_sizes(void **state)
+{
+    struct bench_options o = parsed("--sizes 7,7B,1k,1K,1KB,1kb,1KiB,1kib,3MiB,1G,0");
+    const int64_t sizes[] = {7, 7, 1024, 1024, 1024, 1024, 1024, 1024, 3 << 20, 1 << 30, 0};
+
+    (void)state;
+    assert_int_equal(o.size_count, 11);
+    assert_memory_equal(o.sizes, sizes, sizeof(sizes));
+    for (const char *const *text =
+             (const char *const[]){"K", "B", "KiB", "iB", "7iB", "1Ki", "1KK", "-1", "2000G",
+                                   "99999999999999999999999999", "", NULL};
+         *text; text++) {
+        char line[64];
+
+        snprintf(line, sizeof(line), "--sizes=%s", *text);
+        refused(line, "is not a list of sizes");
+    }
+
+    o = parsed("-b 8 -e 1M -f 8"); /* 8 times a power of 8 does not meet it */
+    assert_int_equal(o.size_count, 7);
+    assert_int_equal(o.sizes[5], 262144);
+    assert_int_equal(o.sizes[6], 1 << 20);
+    o = parsed("-b 8 -e 64");
+    assert_int_equal(o.size_count, 4);
+    o = parsed("-b 8 -e 8");
+    assert_int_equal(o.size_count, 1);
+}
+
+static void test_files(void **state)
+{
+    struct bench_options o = parsed("--plot a/b.svg");
+
+    (void)state;
+    assert_string_equal(o.plot, "a/b.svg");
+    o = parsed("--tune --save x");
+    assert_string_equal(o.save, "x");
+    refused("--plot x.png", "--plot: 'x.png' is not a file's name that ends in .svg");
+    refused("--plot .svg", "ends in .svg");
+    refused("--save x", "--save writes what --tune finds");
+    refused("--tune --sizes 8,8", "ascending");
+    assert_string_equal(bench_options_nearest("--sise"), "--sizes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_files),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
