@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The Python module: it can be imported in ranks, every call (python_calls.py), errors, abort;
-# with numpy where there is one.
+# The Python module: it can be imported in ranks, every call (python_calls.py), slips
+# (python_slips.py), errors, abort; with numpy where there is one.
 . "${0%/*}/../lib/test.sh"
 
 command -v python3 > /dev/null || skip_all "no python3 here"
 PYTHON=$(command -v python3)
 export PYTHONDONTWRITEBYTECODE=1
 CALLS=$SOURCE/tests/runtime/python_calls.py
+SLIPS=$SOURCE/tests/runtime/python_slips.py
 
 for n in 1 3 4; do
     check "all calls, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw "${STRANGER[@]}" -- \
         "$PYTHON" "$CALLS"
     check_match '^all calls are right' "$OUT" "$n ranks: said so"
 done
+check "slips are sentences" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$SLIPS"
+check_match '^all slips are refused' "$OUT" "said so"
 numpy=
 for p in "$PYTHON" /usr/bin/python3; do
     if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi
@@ -21,6 +24,9 @@ done
 if [ -n "$numpy" ]; then
     check "numpy arrays" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" "$CALLS"
     check_match 'with numpy$' "$OUT" "numpy was there"
+    check "slips with numpy arrays" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" \
+        "$SLIPS"
+    check_match '^all slips are refused, with numpy$' "$OUT" "numpy was there, too"
 else
     skip "numpy arrays" "no numpy here"
 fi

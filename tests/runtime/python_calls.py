@@ -29,9 +29,9 @@ def reductions(w):
     for typecode in "bBhHiIlLqQfd":
         a = array.array(typecode, [w.rank, 1])
         assert w.all_reduce(a) is a and list(a) == [total, w.size], (typecode, a)
-    a, out = array.array("d", [w.rank]), array.array("d", [7, 8])
+    a, out = array.array("d", [w.rank]), array.array("d", [7])
     assert w.all_reduce(a, out, op=mlaunch.MAX) is out
-    assert list(out) == [w.size - 1, 8] and list(a) == [w.rank]
+    assert list(out) == [w.size - 1] and list(a) == [w.rank]
     b = bytearray([1 << w.rank])
     assert w.all_reduce(memoryview(b), op=mlaunch.OR) and b[0] == (1 << w.size) - 1
     out = bytearray(1)
@@ -133,7 +133,7 @@ def slips(w):
     refused(bad, "memoryview", w.all_reduce, memoryview(bytearray(8))[::2])
     refused(bad, "xor makes no sense for float64", w.all_reduce, a, op=mlaunch.XOR)
     refused(bad, "out: 8 bytes, 16 needed", w.all_reduce, a, array.array("d", [0]))
-    refused(bad, "no type 99", w.all_reduce, a, type=99)
+    refused(bad, "type is 99", w.all_reduce, a, type=99)
     refused(bad, "3 bytes are not a whole number of 2-byte elements", w.all_reduce, bytearray(3),
             type=mlaunch.FLOAT16)
     refused(bad, "out: 5 bytes", w.all_gather, b"ab", bytearray(5))
@@ -163,7 +163,7 @@ def arrays(w):
     assert w.all_gather(np.float64(w.rank), np.zeros(w.size)).tolist() == list(range(w.size))
     refused(mlaunch.ERR_ARGUMENT, "contiguous", w.all_reduce, np.zeros((3, 4))[:, ::2])
     refused(mlaunch.ERR_ARGUMENT, "byte order", w.all_reduce, np.zeros(3, ">f8"))
-    refused(mlaunch.ERR_ARGUMENT, "no type for elements of format 'Zd'", w.all_reduce,
+    refused(mlaunch.ERR_ARGUMENT, "no type for elements of complex128", w.all_reduce,
             np.zeros(3, "c16"))
 
 
