@@ -16,7 +16,8 @@ A buffer is any contiguous object with the buffer protocol: bytes (to send from)
 array.array, memoryview, ctypes arrays, numpy arrays; for torch tensors, t.numpy(). Two buffers of
 one call have elements of one type; nothing is converted. In a reduction type= overrides the
 buffers' own type, for instance for bfloat16 kept in 16-bit integers. Calls that only move data also
-take bytes (format 'B') together with any type.
+take bytes (format 'B') together with any type, and ranks that make such a call with data of
+different types get ERR_MISMATCH.
 
 A buffer belongs to the caller; a call holds it until it returns, and a started call until it is
 done. One thread at a time may use a group, different groups may be used at the same time, and calls
@@ -168,6 +169,7 @@ for _name, _result, _arguments in (
         ("send", _int, [_pointer, _pointer, _size, _int]),
         ("recv", _int, [_pointer, _pointer, _size, _int]),
         ("sendrecv", _int, [_pointer, _pointer, _size, _int, _pointer, _size, _int]),
+        ("next_type", _int, [_pointer, _int]),
         ("test", _int, [_pointer, ctypes.POINTER(_int)]),
         ("wait", _int, [_pointer]),
         ("barrier", _int, [_pointer]),
@@ -344,9 +346,9 @@ class _Buffer:
 
     def need_like(self, other, remedy):
         """Both have elements of one type."""
-        same = self.type == other.type and (self.type is not None or self.format == other.format)
-        _need(same, "%s has elements of %s, %s of %s: %s", self.what, self.elements(), other.what,
-              other.elements(), remedy)
+        if self.type is not other.type or self.type is None and self.format != other.format:
+            raise Error(ERR_ARGUMENT, "%s has elements of %s, %s of %s: %s" % (
+                self.what, self.elements(), other.what, other.elements(), remedy))
 
     kept = False  # True: a request releases it
 
@@ -459,10 +461,10 @@ class Group:
         writes = root is None or root == self.rank
         in_place = out is None and writes and call != "reduce_scatter"
         with _Buffer("data", data, in_place) as a, \
-                _Buffer("out", data if in_place else out, True, not writes) as b:
+                (a if in_place else _Buffer("out", out, True, not writes)) as b:
             if type is None:
                 kind = a.need_type()
-                if writes:
+                if writes and b is not a:
                     a.need_like(b, "both must be of one type; type= says how to read the bytes "
                                 "of both")
             else:
@@ -498,11 +500,21 @@ class Group:
 
     # movements: bytes
 
+    def _say(self, kind):
+        """The next call moves elements of this type; the other ranks must say the same, or none."""
+        if kind is not None and kind is not UINT8:
+            _check(_lib.ml_next_type(self._live(), kind))
+
     def _move(self, call, a, b, result, *arguments):
         """A call that moves the bytes of a to b, of which one may be unused."""
-        if a.held and b.held and UINT8 not in (a.type, b.type):
-            a.need_like(b, "both must be of one type; memoryview(out).cast('B') takes the bytes "
-                        "of any")
+        kind = a.type if a.held else b.type
+        if a.held and b.held and kind is not UINT8:
+            if b.type is UINT8:
+                kind = UINT8
+            else:
+                a.need_like(b, "both must be of one type; memoryview(out).cast('B') takes the "
+                            "bytes of any")
+        self._say(kind)
         return self._do(call, (a, b), result, *arguments)
 
     @_public
@@ -517,7 +529,7 @@ class Group:
     def all_to_all(self, data: Buffer, out: Buffer = None) -> Buffer:
         """Block j of data goes to rank j, into block `rank` of its out (or data, without out)."""
         with _Buffer("data", data, out is None) as a, \
-                _Buffer("out", data if out is None else out, True) as b:
+                (a if out is None else _Buffer("out", out, True)) as b:
             _need(a.size % self.size == 0, "data: %d bytes can't be shared by %d ranks", a.size,
                   self.size)
             _need(a.size == b.size, "data has %d bytes, out %d", a.size, b.size)
@@ -575,6 +587,11 @@ class Group:
         to, source = _integer("to", to), _integer("source", source)
         with _Buffer("data", data, False, to == NOBODY) as a, \
                 _Buffer("out", out, True, source == NOBODY) as b:
+            # What is sent may be of another type than what is received: then neither is said.
+            if a.type is b.type or not b.held:
+                self._say(a.type)
+            elif not a.held:
+                self._say(b.type)
             return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
                             source)
 

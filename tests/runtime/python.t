@@ -17,6 +17,12 @@ for n in 1 3 4; do
 done
 check "slips are sentences" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$SLIPS"
 check_match '^all slips are refused' "$OUT" "said so"
+for way in "-n 2" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --local net"; do
+    # shellcheck disable=SC2086
+    check "types that differ between ranks, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" \
+        -- "$PYTHON" "$SLIPS" types
+    check_match '^types that differ are noticed' "$OUT" "said so"
+done
 numpy=
 for p in "$PYTHON" /usr/bin/python3; do
     if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The slips of one rank's program, which the Python module refuses in words, and what an Error is:
 it can be copied, pickled and sent from a worker, and its traceback shows one frame of the module.
+
+python_slips.py types: ranks whose data has other types.
 """
 import array
 import copy
@@ -119,6 +121,46 @@ def arrays(w):
     assert w.all_gather(z, np.zeros(2 * w.size, "c16"))[0] == w.size * (1 + 2j)
 
 
+def moved(group, call, kind):
+    """Makes a call that only moves data, with buffers of `kind`."""
+    one, all_ = memoryview(bytearray(24)).cast(kind), memoryview(bytearray(24 * group.size)).cast(
+        kind)
+    right, left = (group.rank + 1) % group.size, (group.rank - 1) % group.size
+    if call in ("broadcast", "all_to_all"):
+        getattr(group, call)(all_)
+    elif call == "scatter":
+        group.scatter(all_, one)
+    elif call == "start_recv":
+        received = group.start_recv(one, left)
+        group.send(one, right)
+        received.wait()
+    elif call == "sendrecv":
+        group.sendrecv(one, right, memoryview(bytearray(24)).cast(kind), left)
+    else:
+        getattr(group, call)(one, all_)
+
+
+def types_that_differ(w):
+    """One rank's data has another type than the others': all ranks get the mismatch. Bytes fit."""
+    for i, call in enumerate(("broadcast", "all_gather", "all_to_all", "gather", "scatter",
+                              "sendrecv", "start_recv")):
+        odd = w.rank == i % w.size
+        group = w.split(0)
+        moved(group, call, "B" if odd else "d")
+        w.barrier()  # nobody is in a call on the group when it breaks
+        try:
+            moved(group, call, "q" if odd else "d")
+            group.barrier()  # for the ranks that only sent
+        except Error as e:
+            assert e.code == mlaunch.ERR_MISMATCH, (call, str(e))
+            assert "int64" in str(e) and "float64" in str(e), (call, str(e))
+        else:
+            raise AssertionError("no mismatch: " + call)
+        group.free()
+    if w.rank == 0:
+        print("types that differ are noticed")
+
+
 def fail_in_worker(w):
     w.barrier()  # a forked child can't
 
@@ -147,6 +189,9 @@ def fail_in_worker_of():
 
 
 world = mlaunch.init()
+if sys.argv[1:] == ["types"]:
+    types_that_differ(world)
+    sys.exit()
 formats(world)
 kinds(world)
 if np:
@@ -156,4 +201,3 @@ world.barrier()  # and nothing is broken by a slip
 mlaunch.finalize()
 if world.rank == 0:
     print("all slips are refused%s" % (", with numpy" if np else ""))
-    sys.stdout.flush()
