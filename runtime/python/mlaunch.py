@@ -30,18 +30,21 @@ is started otherwise is a group of one rank.
 
 from __future__ import annotations
 
+import array
 import ctypes
 import enum
 import functools
 import operator
 import os
+import pickle
 import reprlib
 import sys
 import typing
 import weakref
 
 __all__ = [
-    "init", "finalize", "abort", "alloc", "version", "Group", "Request", "Error", "NOBODY",
+    "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Error",
+    "Type", "Op", "ErrorCode", "NOBODY",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -345,10 +348,11 @@ class _Buffer:
             remedy))
 
     def need_like(self, other, remedy):
-        """Both have elements of one type."""
+        """Both have elements of one type. `remedy`: what else can be given."""
         if self.type is not other.type or self.type is None and self.format != other.format:
-            raise Error(ERR_ARGUMENT, "%s has elements of %s, %s of %s: %s" % (
-                self.what, self.elements(), other.what, other.elements(), remedy))
+            raise Error(ERR_ARGUMENT, "%s has elements of %s, %s of %s: give %s of %s, or %s" % (
+                self.what, self.elements(), other.what, other.elements(), other.what,
+                self.elements(), remedy))
 
     kept = False  # True: a request releases it
 
@@ -394,6 +398,8 @@ def _elements(buffer, kind):
 
 
 # ---- groups ----
+
+_OBJECT = int.from_bytes(b"mlobject", "little")  # what send_object() begins with
 
 _groups = weakref.WeakSet()  # all that are alive: finalize() clears their handles
 
@@ -465,8 +471,7 @@ class Group:
             if type is None:
                 kind = a.need_type()
                 if writes and b is not a:
-                    a.need_like(b, "both must be of one type; type= says how to read the bytes "
-                                "of both")
+                    a.need_like(b, "type=, which says how to read the bytes of both")
             else:
                 kind = _constant("type", type, Type, "a type such as mlaunch.FLOAT64")
             count = _elements(a, kind)
@@ -512,8 +517,7 @@ class Group:
             if b.type is UINT8:
                 kind = UINT8
             else:
-                a.need_like(b, "both must be of one type; memoryview(out).cast('B') takes the "
-                            "bytes of any")
+                a.need_like(b, "memoryview(out).cast('B'), which takes the bytes of any")
         self._say(kind)
         return self._do(call, (a, b), result, *arguments)
 
@@ -594,6 +598,58 @@ class Group:
                 self._say(b.type)
             return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
                             source)
+
+    # objects
+
+    def _recv_pickled(self, source):
+        head = array.array("q", [0, 0])
+        self.recv(head, source)
+        _need(head[0] == _OBJECT and head[1] >= 0, "rank %d sent no object: recv_object() takes "
+              "what send_object() sends", source)
+        return self.recv(bytearray(head[1]), source)
+
+    @_public
+    def send_object(self, obj: object, to: int) -> None:
+        """Sends a Python object to rank `to`, whose recv_object() returns a copy.
+
+        The objects of these calls are pickled. Whoever can send one can make the receiver run any
+        code, so use them only in a job whose every rank and network you trust. They are far slower
+        than the calls on buffers."""
+        data = pickle.dumps(obj)
+        self.send(array.array("q", [_OBJECT, len(data)]), to)
+        self.send(data, to)
+
+    @_public
+    def recv_object(self, source: int) -> typing.Any:
+        """Returns the object that rank `source` sends by send_object(), unpickled (see there)."""
+        if _integer("source", source) == NOBODY:
+            return None
+        return pickle.loads(self._recv_pickled(source))
+
+    @_public
+    def broadcast_object(self, obj: object = None, root: int = 0) -> typing.Any:
+        """Returns root's obj: on root itself, elsewhere a copy, unpickled (see send_object())."""
+        root = _integer("root", root)
+        data = pickle.dumps(obj) if root == self.rank else b""
+        size = self.broadcast(array.array("q", [len(data)]), root)[0]
+        data = self.broadcast(data if root == self.rank else bytearray(size), root)
+        return obj if root == self.rank else pickle.loads(data)
+
+    @_public
+    def gather_object(self, obj: object, root: int = 0) -> list | None:
+        """Returns, on root, the list of all ranks' obj, unpickled (see send_object()), with its own
+        as it is; None on the others."""
+        root = _integer("root", root)
+        sizes = array.array("q", [0] * self.size) if root == self.rank else None
+        data = pickle.dumps(obj)
+        self.gather(array.array("q", [len(data)]), sizes, root)
+        if sizes is None:
+            self.send(data, root)
+            return None
+        # All are received before any is unpickled, which may fail.
+        came = [None if rank == root else self.recv(bytearray(size), rank)
+                for rank, size in enumerate(sizes)]
+        return [obj if data is None else pickle.loads(data) for data in came]
 
     @_public
     def barrier(self) -> None:
@@ -806,6 +862,16 @@ def finalize() -> None:
         raise failed
 
 
+def rank() -> int:
+    """This process's rank in the job, also before init(); 0 if mlaunch did not start it."""
+    return int(os.environ.get("MLAUNCH_RANK", 0))
+
+
+def size() -> int:
+    """The number of ranks of the job, also before init(); 1 if mlaunch did not start it."""
+    return int(os.environ.get("MLAUNCH_SIZE", 1))
+
+
 @_public
 def abort(status: int = 1, why: object = None) -> typing.NoReturn:
     """Ends the whole job; the launcher reports this rank and why. Does not return.
@@ -820,3 +886,6 @@ def abort(status: int = 1, why: object = None) -> typing.NoReturn:
 def version() -> str:
     """Version and build of the library, for example "0.1.0 (3f9a…)"."""
     return _lib.ml_version().decode()
+
+
+__version__ = version().split()[0]
