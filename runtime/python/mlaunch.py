@@ -116,12 +116,12 @@ class Error(Exception):
 
 
 def _public(call: _Call) -> _Call:
-    """`call`, whose Errors show one frame of this module in their tracebacks, of the same name."""
+    """`call`, whose errors show one frame of this module in their tracebacks, of the same name."""
     @functools.wraps(call)
     def public(*arguments, **named):
         try:
             return call(*arguments, **named)
-        except Error as e:
+        except (Error, KeyboardInterrupt) as e:
             raise e.with_traceback(None)
     public.__code__ = public.__code__.replace(co_name=call.__name__)
     return typing.cast(_Call, public)

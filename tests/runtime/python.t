@@ -45,6 +45,14 @@ check_status 3 "a dead rank is ERR_PEER for the others; the status is the dead o
 check "finalize() that notices a mismatch has left the job" \
     "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" late-mismatch
 
+check "the names of all calls are known" "$MLAUNCH" -n 1 "${STRANGER[@]}" -- "$PYTHON" -c \
+    'import mlaunch
+print(*mlaunch.__all__, *(n for n in vars(mlaunch.Group) if n[0] != "_" and "start_" not in n))'
+tr ' ' '\n' < "$OUT" | while IFS= read -r name; do
+    grep -q "\b$name\b" "$SOURCE/doc/mlaunch-python.3" || echo "$name"
+done > "$T/unnamed"
+check_output "" "mlaunch-python(3) names them all" cat "$T/unnamed"
+
 # The caller's PYTHONPATH stays in front.
 mkdir "$T/mine"
 echo 'print("mine")' > "$T/mine/mlaunch.py"

@@ -177,11 +177,15 @@ def errors(w):
                 assert came.code == mlaunch.ERR_STATE and "forked child" in came.text, came
             else:
                 raise AssertionError("no error came from the worker")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+    check, mlaunch._integer = mlaunch._integer, interrupted
     try:
-        mlaunch.init().start_barrier().wait()
-        w.host(w.size)
-    except Error as e:
-        assert traceback.extract_tb(e.__traceback__)[-1].name == "host", e
+        w.host(0)
+    except KeyboardInterrupt as e:
+        assert [f.name for f in traceback.extract_tb(e.__traceback__)] == ["errors", "host"]
+    mlaunch._integer = check
 
 
 def fail_in_worker_of():
