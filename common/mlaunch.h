@@ -147,6 +147,12 @@ ML_EXPORT int ml_broadcast(ml_group *g, void *buf, size_t size, int root);
 ML_EXPORT int ml_gather(ml_group *g, const void *in, void *out, size_t size, int root);
 ML_EXPORT int ml_scatter(ml_group *g, const void *in, void *out, size_t size, int root);
 
+/* Says what the elements of the next call on g are, if that is a movement or a message: ranks that
+ * say different types get ML_ERR_MISMATCH. Bytes of which nothing is said, and ML_UINT8, fit every
+ * type. Not collective. It holds for one call, started or not, even if that fails.
+ * ML_ERR_ARGUMENT: there is no such type. */
+ML_EXPORT int ml_next_type(ml_group *g, ml_type type);
+
 /* Point to point. There are no tags: the calls between two ranks match in order, and their sizes
  * must be equal (otherwise ML_ERR_MISMATCH, whose sentence names both). A rank may send to itself.
  * With ML_NOBODY as `to` or `from`, nothing is sent or received. ml_send may return before the

@@ -129,6 +129,27 @@ static void api_group_free(ml_group *handle)
 /* --- calls on a group --------------------------------------------------------------------------
  */
 
+static int api_next_type(ml_group *handle, ml_type type)
+{
+    struct group *g = api_group(handle);
+    int rc = check_handle(g, &last);
+
+    if (!rc)
+        rc = check_type(type, &last);
+    if (rc)
+        return rc;
+    g->content = type == ML_UINT8 ? 0 : (uint8_t)(1 + (int)type);
+    return 0;
+}
+
+static void api_take_content(struct group *g, struct task *t)
+{
+    if (!g)
+        return;
+    t->content = g->content;
+    g->content = 0;
+}
+
 /* No other rank can send the message while this thread waits for it, so the call would never
  * end. */
 static int api_check_self_receive(const struct group *g, const struct task *t)
@@ -156,11 +177,13 @@ static int api_run_message(struct group *g, const struct task *t)
 }
 
 /* A collective call waits until all that was started before it is done. */
-static int api_run(ml_group *handle, const struct task *t)
+static int api_run(ml_group *handle, struct task *t)
 {
     struct group *g = api_group(handle);
-    int rc = task_check(g, t, &last);
+    int rc;
 
+    api_take_content(g, t);
+    rc = task_check(g, t, &last);
     if (rc)
         return rc;
     g->inside = t->name;
@@ -175,12 +198,13 @@ static int api_run(ml_group *handle, const struct task *t)
     return rc;
 }
 
-static int api_start(ml_group *handle, const struct task *t, ml_request **out)
+static int api_start(ml_group *handle, struct task *t, ml_request **out)
 {
     struct group *g = api_group(handle);
     struct request *made = NULL;
     int rc;
 
+    api_take_content(g, t);
     if (!out)
         return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     rc = task_check(g, t, &last);
@@ -234,6 +258,7 @@ const struct runtime_table api_table = {
     .abort = abort_job,
     .split = api_split,
     .group_free = api_group_free,
+    .next_type = api_next_type,
     .alloc = api_alloc,
     .free = alloc_give,
     .run = api_run,

@@ -22,12 +22,14 @@ struct runtime_table {
     __attribute__((noreturn)) void (*abort)(int status, const char *why);
     int (*split)(ml_group *g, int color, int key, ml_group **out);
     void (*group_free)(ml_group *g);
+    int (*next_type)(ml_group *g, ml_type type);
     int (*alloc)(size_t size, void **out);
     void (*free)(void *memory);
-    /* A call on a group, blocking or started. The module checks the task, and copies it if it needs
-     * it for longer than this call; the task's name must stay valid until the process ends. */
-    int (*run)(ml_group *g, const struct task *t);
-    int (*start)(ml_group *g, const struct task *t, ml_request **request);
+    /* A call on a group, blocking or started. The module fills in the task's content, checks the
+     * task, and copies it if it needs it for longer than this call; the task's name must stay valid
+     * until the process ends. */
+    int (*run)(ml_group *g, struct task *t);
+    int (*start)(ml_group *g, struct task *t, ml_request **request);
     int (*test)(ml_request *request, int *done);
     int (*wait)(ml_request *request);
 };

@@ -202,6 +202,7 @@ FORWARD(finalize, (void), ())
 FORWARD(rank, (const ml_group *g), (g))
 FORWARD(size, (const ml_group *g), (g))
 FORWARD(split, (ml_group * g, int color, int key, ml_group **out), (g, color, key, out))
+FORWARD(next_type, (ml_group * g, ml_type type), (g, type))
 FORWARD(alloc, (size_t size, void **out), (size, out))
 FORWARD(test, (ml_request * request, int *done), (request, done))
 FORWARD(wait, (ml_request * request), (request))
@@ -244,7 +245,7 @@ static inline struct task task_message(const char *name, const void *out, size_t
                          .out_size = in_size};
 }
 
-static int shim_run(ml_group *g, const struct task *t)
+static int shim_run(ml_group *g, struct task *t)
 {
     const struct runtime_table *table = shim_runtime();
 
@@ -252,7 +253,7 @@ static int shim_run(ml_group *g, const struct task *t)
 }
 
 /* In error there is no request, and ml_wait takes NULL for a request that is done. */
-static int shim_start(ml_group *g, const struct task *t, ml_request **request)
+static int shim_start(ml_group *g, struct task *t, ml_request **request)
 {
     const struct runtime_table *table = shim_runtime();
 
@@ -267,13 +268,13 @@ static int shim_start(ml_group *g, const struct task *t, ml_request **request)
 #define CALL(call, made, ...)                                                                      \
     int ml_##call(__VA_ARGS__)                                                                     \
     {                                                                                              \
-        const struct task t = made;                                                                \
+        struct task t = made;                                                                      \
                                                                                                    \
         return shim_run(g, &t);                                                                    \
     }                                                                                              \
     int ml_start_##call(__VA_ARGS__, ml_request **request)                                         \
     {                                                                                              \
-        const struct task t = made;                                                                \
+        struct task t = made;                                                                      \
                                                                                                    \
         return shim_start(g, &t, request);                                                         \
     }

@@ -18,12 +18,13 @@ static void call_break(struct group *g, const struct fault *why)
 /* Adds a call to the digest of the group's collective calls, and returns what messages carry of it.
  * In some calls a rank only sends, and its peer may expect nothing: when two ranks broadcast as
  * roots, for instance. Because the digest differs from then on, the next message notices it. Two
- * roots never have one digest: the factor is odd, so it maps the words one to one. */
+ * roots never have one digest: the factor is odd, so it maps the words one to one. The types of
+ * what is moved are left out, because bytes fit every type; some receiver compares them. */
 static uint32_t call_note(struct group *g, const struct call *c)
 {
     const uint64_t factor = 0x9e3779b97f4a7c15; /* 2^64 / golden ratio: its bits are mixed */
-    uint64_t what = c->kind | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
-                    (uint64_t)(uint32_t)c->root << 32;
+    uint64_t type = call_is_reduction(c->kind) ? c->type : 0;
+    uint64_t what = c->kind | type << 8 | (uint64_t)c->op << 16 | (uint64_t)(uint32_t)c->root << 32;
     uint64_t h = (((g->history ^ c->count) * factor) ^ what) * factor;
 
     g->history = h ^ h >> 32;

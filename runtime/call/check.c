@@ -57,14 +57,21 @@ int check_blocks(size_t blocks, size_t size, struct fault *why)
     return 0;
 }
 
+int check_type(ml_type type, struct fault *why)
+{
+    if (reduce_type_size((int)type))
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "there is no ml_type %d", (int)type);
+}
+
 int check_reduction(size_t count, ml_type type, ml_op op, size_t blocks, size_t *size,
                     struct fault *why)
 {
     size_t element = reduce_type_size((int)type);
-    int rc;
+    int rc = check_type(type, why);
 
-    if (!element)
-        return fault_set(why, ML_ERR_ARGUMENT, "there is no ml_type %d", (int)type);
+    if (rc)
+        return rc;
     if (!reduce_op_is_valid((int)type, (int)op))
         return fault_set(why, ML_ERR_ARGUMENT, "%s makes no sense for %s", reduce_op_name((int)op),
                          reduce_type_name((int)type));

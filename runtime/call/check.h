@@ -14,6 +14,8 @@ int check_handle(const struct group *g, struct fault *why);
 /* The same, and this process may use it (ML_ERR_STATE in a forked child). */
 int check_group(const struct group *g, struct fault *why);
 
+int check_type(ml_type type, struct fault *why);
+
 /* `type` exists, `op` makes sense for it, and `blocks` times `count` elements fit in memory. Stores
  * the bytes of `count` elements in *size. */
 int check_reduction(size_t count, ml_type type, ml_op op, size_t blocks, size_t *size,

@@ -122,11 +122,17 @@ int task_transfers(const struct task *t, const void *in, struct transfer *transf
     int n = 0;
 
     if (t->to != ML_NOBODY)
-        transfers[n++] = (struct transfer){
-            .what = TRANSFER_SEND, .peer = t->to, .buf = (void *)(uintptr_t)in, .size = t->count};
+        transfers[n++] = (struct transfer){.what = TRANSFER_SEND,
+                                           .peer = t->to,
+                                           .buf = (void *)(uintptr_t)in,
+                                           .size = t->count,
+                                           .content = t->content};
     if (t->from != ML_NOBODY)
-        transfers[n++] = (struct transfer){
-            .what = TRANSFER_RECV, .peer = t->from, .buf = t->out, .size = t->out_size};
+        transfers[n++] = (struct transfer){.what = TRANSFER_RECV,
+                                           .peer = t->from,
+                                           .buf = t->out,
+                                           .size = t->out_size,
+                                           .content = t->content};
     return n;
 }
 
@@ -173,8 +179,9 @@ static int task_carry_out(struct group *g, const struct task *t, struct fault *w
 
 int task_run(struct group *g, const struct task *t, struct fault *why)
 {
-    int rc = call_begin(g, t->kind, t->name, t->kind == CALL_SEND ? 0 : t->count, (int)t->type,
-                        (int)t->op, t->root, why);
+    int type = call_is_reduction(t->kind) ? (int)t->type : t->content;
+    int rc = call_begin(g, t->kind, t->name, t->kind == CALL_SEND ? 0 : t->count, type, (int)t->op,
+                        t->root, why);
 
     return rc ? rc : call_end(g, task_carry_out(g, t, why), why);
 }

@@ -17,6 +17,7 @@ struct task {
     const void *in;   /* what is read */
     void *out;        /* what is written; a broadcast's buffer */
     size_t count;     /* elements, or bytes of a share */
+    uint8_t content;  /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
     ml_type type;
     ml_op op;
     int root; /* or -1 */

@@ -33,11 +33,17 @@ struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes */
     uint32_t seq;   /* the group's number of collective calls so far; 0 for CALL_SEND */
     uint8_t kind;
-    uint8_t type;     /* ml_type, or 0 */
+    uint8_t type;     /* a reduction's ml_type, another call's content (struct task), or 0 */
     uint8_t op;       /* ml_op, or 0 */
     int32_t root;     /* or -1 */
     uint32_t history; /* a digest of all collective calls up to this one; 0 for CALL_SEND */
 };
+
+/* True if type and operation are part of the call. */
+static inline bool call_is_reduction(enum call_kind kind)
+{
+    return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE_SCATTER || kind == CALL_REDUCE;
+}
 
 /* What the coordinator has said of a rank. */
 enum peer_state { PEER_PRESENT, PEER_DEAD, PEER_LEFT };
@@ -105,6 +111,7 @@ struct group {
     struct progress *progress; /* NULL: nothing was started so far */
     _Atomic unsigned under_way;
     const char *inside; /* api.c: the blocking call that has not returned, or NULL */
+    uint8_t content;    /* api.c: that of the next task, as ml_next_type has set it */
     int sent_itself;    /* messages to this rank itself, less those received: of all calls so far */
 
     struct waiting_state waiting;

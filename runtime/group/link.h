@@ -37,6 +37,7 @@ struct transfer {
     const void *with;    /* TRANSFER_REDUCE: the other operand; may equal buf */
     bool incoming_first; /* TRANSFER_REDUCE: the incoming operand is the left one */
     size_t size;         /* bytes, the same on both sides */
+    uint8_t content;     /* a CALL_SEND's, as struct task has it */
     /* kept by the link: */
     size_t moved; /* bytes of payload so far, a multiple of the element size */
     bool header_moved;

@@ -25,6 +25,10 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
 {
     const char *name =
         m->kind < sizeof(call_names) / sizeof(call_names[0]) ? call_names[m->kind] : NULL;
+    char content[32] = "";
+
+    if (m->type && !call_is_reduction(m->kind))
+        snprintf(content, sizeof(content), " (%s)", reduce_type_name(m->type - 1));
 
     switch (name ? m->kind : 0) {
     case CALL_ALL_REDUCE:
@@ -38,17 +42,17 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
         break;
     case CALL_BROADCAST:
     case CALL_SCATTER:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes from rank %d", name, m->count,
-                 (int)m->root);
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s from rank %d", name, m->count,
+                 content, (int)m->root);
         break;
     case CALL_GATHER:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes to rank %d", name, m->count,
-                 (int)m->root);
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s to rank %d", name, m->count,
+                 content, (int)m->root);
         break;
     case CALL_ALL_GATHER:
     case CALL_ALL_TO_ALL:
     case CALL_SEND:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes", name, m->count);
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s", name, m->count, content);
         break;
     case CALL_BARRIER:
     case CALL_SPLIT:
@@ -90,13 +94,25 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
                      g->members[peer], theirs, g->members[g->rank], ours, hint);
 }
 
+/* True if the headers differ only in that one says no type of what it moves. */
+static bool message_has_any_content(const struct message *came, const struct message *want)
+{
+    struct message same = *came;
+
+    if (call_is_reduction(came->kind) || (came->type && want->type))
+        return false;
+    same.type = want->type;
+    return memcmp(&same, want, sizeof(same)) == 0;
+}
+
 int message_check(const struct group *g, const struct message *came, const struct transfer *t,
                   struct fault *why)
 {
     struct message want;
 
     message_fill(&want, &g->call, t);
-    if (__builtin_expect(memcmp(came, &want, sizeof(want)) == 0, 1))
+    if (__builtin_expect(memcmp(came, &want, sizeof(want)) == 0, 1) ||
+        message_has_any_content(came, &want))
         return 0;
     return message_mismatch(g, came, &want, t->peer, why);
 }

@@ -27,7 +27,7 @@ static inline void message_fill(struct message *m, const struct call *c, const s
     m->count = c->kind == CALL_SEND ? t->size : c->count;
     m->seq = c->seq;
     m->kind = c->kind;
-    m->type = c->type;
+    m->type = c->kind == CALL_SEND ? t->content : c->type;
     m->op = c->op;
     m->magic = MESSAGE_MAGIC;
     m->root = c->root;
@@ -35,8 +35,9 @@ static inline void message_fill(struct message *m, const struct call *c, const s
     m->size = t->size;
 }
 
-/* Compares the header that came from t->peer with what its receiver `t` expects. Returns 0,
- * ML_ERR_MISMATCH naming both calls, or ML_ERR_LINK if the bytes are no header at all. */
+/* Compares the header that came from t->peer with what its receiver `t` expects. Content whose type
+ * one side does not say fits every type. Returns 0, ML_ERR_MISMATCH naming both calls, or
+ * ML_ERR_LINK if the bytes are no header at all. */
 int message_check(const struct group *g, const struct message *came, const struct transfer *t,
                   struct fault *why);
 

@@ -13,9 +13,11 @@
     r.wait()
 
 A buffer is any contiguous object with the buffer protocol: bytes (to send from), bytearray,
-array.array, memoryview, ctypes arrays, numpy arrays; for torch tensors, t.numpy(). Reductions work
-on elements of the buffer's own type unless type= overrides it, for instance for bfloat16 kept in
-16-bit integers; other calls move bytes.
+array.array, memoryview, ctypes arrays, numpy arrays; for torch tensors, t.numpy(). Two buffers of
+one call have elements of one type; nothing is converted. In a reduction type= overrides the
+buffers' own type, for instance for bfloat16 kept in 16-bit integers. Calls that only move data also
+take bytes (format 'B') together with any type, and ranks that make such a call with data of
+different types get ERR_MISMATCH.
 
 A buffer belongs to the caller; a call holds it until it returns, and a started call until it is
 done. One thread at a time may use a group, different groups may be used at the same time, and calls
@@ -26,13 +28,23 @@ sentence of ml_error().
 is started otherwise is a group of one rank.
 """
 
+from __future__ import annotations
+
+import array
 import ctypes
+import enum
+import functools
+import operator
 import os
+import pickle
+import reprlib
 import sys
+import typing
 import weakref
 
 __all__ = [
-    "init", "finalize", "abort", "alloc", "version", "Group", "Request", "Error", "NOBODY",
+    "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Error",
+    "Type", "Op", "ErrorCode", "NOBODY",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -40,13 +52,53 @@ __all__ = [
     "ERR_TIMEOUT", "ERR_REFUSED", "ERR_SYSTEM",
 ]
 
+
+class _Constant(enum.IntEnum):
+    """An integer that help() shows by the name that the module gives it."""
+
+    __str__ = int.__repr__
+
+    def __repr__(self):
+        return "mlaunch." + self.name
+
+
+class Type(_Constant):
+    """Types of elements. BFLOAT16 is the upper half of a float32, COMPLEX64 two float32."""
+
+    BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64 = range(9)
+    FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64 = range(9, 14)
+
+
+class Op(_Constant):
+    """Operations of reductions."""
+
+    SUM, PROD, MIN, MAX, AND, OR, XOR = range(7)
+
+
+class ErrorCode(_Constant):
+    """What an Error's code tells."""
+
+    ERR_ARGUMENT = -1  # invalid arguments; the group is unharmed
+    ERR_STATE = -2  # the group is gone, the rank is held, or this is a forked child
+    ERR_MEMORY = -3
+    ERR_MISMATCH = -4  # the ranks' calls differ; the group is broken
+    ERR_PEER = -5  # a rank died or left; the group is broken
+    ERR_DEVICE = -6  # an RDMA device failed
+    ERR_LINK = -7  # a network link failed
+    ERR_TIMEOUT = -8  # a rank did not join in time
+    ERR_REFUSED = -9  # a peer is of another build, or not of this job
+    ERR_SYSTEM = -10  # the operating system refused something
+
+
 (BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, BFLOAT16, FLOAT32,
- FLOAT64, COMPLEX64) = range(14)
-SUM, PROD, MIN, MAX, AND, OR, XOR = range(7)
+ FLOAT64, COMPLEX64) = Type
+SUM, PROD, MIN, MAX, AND, OR, XOR = Op
+(ERR_ARGUMENT, ERR_STATE, ERR_MEMORY, ERR_MISMATCH, ERR_PEER, ERR_DEVICE, ERR_LINK, ERR_TIMEOUT,
+ ERR_REFUSED, ERR_SYSTEM) = ErrorCode
 NOBODY = -1
 
-(ERR_ARGUMENT, ERR_STATE, ERR_MEMORY, ERR_MISMATCH, ERR_PEER, ERR_DEVICE, ERR_LINK, ERR_TIMEOUT,
- ERR_REFUSED, ERR_SYSTEM) = range(-1, -11, -1)
+Buffer = typing.Any  # in signatures: bytes, bytearray, array.array, memoryview, numpy.ndarray …
+_Call = typing.TypeVar("_Call", bound=typing.Callable[..., typing.Any])
 
 _SIZES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8)
 
@@ -54,10 +106,25 @@ _SIZES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8)
 class Error(Exception):
     """Why a call of mlaunch failed: code (ERR_…) and text, a sentence."""
 
-    def __init__(self, code, text):
-        super().__init__(text)
+    def __init__(self, code: ErrorCode, text: str) -> None:
+        super().__init__(code, text)  # both, so that a copy can be made from them
         self.code = code
         self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _public(call: _Call) -> _Call:
+    """`call`, whose errors show one frame of this module in their tracebacks, of the same name."""
+    @functools.wraps(call)
+    def public(*arguments, **named):
+        try:
+            return call(*arguments, **named)
+        except (Error, KeyboardInterrupt) as e:
+            raise e.with_traceback(None)
+    public.__code__ = public.__code__.replace(co_name=call.__name__)
+    return typing.cast(_Call, public)
 
 
 # ---- the library ----
@@ -105,6 +172,7 @@ for _name, _result, _arguments in (
         ("send", _int, [_pointer, _pointer, _size, _int]),
         ("recv", _int, [_pointer, _pointer, _size, _int]),
         ("sendrecv", _int, [_pointer, _pointer, _size, _int, _pointer, _size, _int]),
+        ("next_type", _int, [_pointer, _int]),
         ("test", _int, [_pointer, ctypes.POINTER(_int)]),
         ("wait", _int, [_pointer]),
         ("barrier", _int, [_pointer]),
@@ -124,8 +192,52 @@ for _name in _STARTED:
 
 def _check(code):
     if code < 0:
-        raise Error(code, _lib.ml_error().decode(errors="replace"))
+        raise Error(ErrorCode(code), _lib.ml_error().decode(errors="replace"))
     return code
+
+
+# ---- arguments ----
+
+def _need(condition, text, *values):
+    if not condition:
+        raise Error(ERR_ARGUMENT, text % values)
+
+
+def _integer(what, value, least=-1 << 31, most=(1 << 31) - 1):
+    """`value` as an int, from least to most."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(ERR_ARGUMENT, "%s is %s: give an integer" % (what, reprlib.repr(value))
+                    ) from None
+    if not least <= number <= most:
+        _need(False, "%s is %d: give an integer from %d to %d", what, number, least, most)
+    return number
+
+
+_ALIASES = {
+    "add": SUM, "multiply": PROD, "minimum": MIN, "maximum": MAX, "bitwise_and": AND,
+    "bitwise_or": OR, "bitwise_xor": XOR, "logical_and": AND, "logical_or": OR,
+    "logical_xor": XOR, "bool_": BOOL, "int": INT64, "float": FLOAT64,
+}
+
+
+def _constant(what, value, kind, example):
+    """`value` as an Op or a Type, whichever `kind` is."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, int) and not isinstance(value, enum.Enum) and 0 <= value < len(kind):
+        return kind(value)
+    # What others call it: numpy.maximum, "sum", numpy.float32, numpy.dtype("float32").
+    name = value if isinstance(value, str) else getattr(value, "__name__", None) or getattr(
+        value, "name", None)
+    meant = _ALIASES.get(name) or kind.__members__.get(str(name).upper())
+    _need(False, "%s is %s: give %s", what, reprlib.repr(value),
+          repr(meant) if isinstance(meant, kind) else example)
+
+
+def _operation(op):
+    return _constant("op", op, Op, "mlaunch.SUM, PROD, MIN, MAX, AND, OR or XOR")
 
 
 # ---- buffers ----
@@ -146,6 +258,52 @@ _release_buffer.argtypes = [ctypes.POINTER(_PyBuffer)]
 _release_buffer.restype = None
 
 
+def _advice(what, obj, error):
+    """Why obj can't be used as the buffer `what`, and what to give instead."""
+    name, module = type(obj).__name__, type(obj).__module__.split(".")[0]
+    if isinstance(obj, _Constant):
+        kind = "op" if isinstance(obj, Op) else "type"
+        return "write %s=%r" % (kind, obj)
+    if hasattr(obj, "numpy"):
+        return "%s.%s has no buffer of its own: give %s.numpy()" % (module, name, what)
+    if name in ("list", "tuple", "range", "int", "float", "bool", "complex") or module == "numpy" \
+            and not hasattr(obj, "flags"):
+        return "give numpy.array(%s) or an array.array" % what
+    if isinstance(obj, str):
+        return "give %s.encode()" % what
+    if obj is None:
+        return "this rank's role needs one"
+    try:
+        view = memoryview(obj)
+    except (TypeError, ValueError, BufferError):
+        if hasattr(obj, "__array__"):
+            return "give numpy.array(%s)" % what
+        return "%s; broadcast_object() and send_object() take any Python object" % error
+    with view:
+        if not view.c_contiguous:
+            return "its elements don't lie one after the other: give numpy.ascontiguousarray(%s)" \
+                % what
+        if module == "numpy" and view.ndim == 0:
+            return "it is a read-only number: give numpy.array(%s)" % what
+        if view.readonly:
+            return "it is read-only: give a bytearray(%s), another array or, where the call has " \
+                "it, out=" % what
+    return error
+
+
+@functools.lru_cache(maxsize=256)
+def _type_of(form, itemsize):
+    """The type of elements of a buffer's format; None: there is none."""
+    order, kind = (form[:1], form[1:]) if form[:1] in "@=<>!" else ("@", form)
+    if itemsize > 1 and order in (">!" if sys.byteorder == "little" else "<"):
+        return None
+    if kind in ("b", "h", "i", "l", "q", "n") and itemsize in (1, 2, 4, 8):
+        return Type(INT8 + itemsize.bit_length() - 1)
+    if kind in ("c", "B", "H", "I", "L", "Q", "N") and itemsize in (1, 2, 4, 8):
+        return Type(UINT8 + itemsize.bit_length() - 1)
+    return {"?": BOOL, "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64}.get(kind)
+
+
 class _Buffer:
     """A caller's buffer. While it is held, its address stays and it can't be resized."""
 
@@ -154,37 +312,47 @@ class _Buffer:
         self.held = False
         self.what = what
         if obj is None and may_be_none:
-            self.address, self.size, self.itemsize = None, 0, 1
+            self.address, self.size, self.type = None, 0, None
             return
         try:
             _get_buffer(obj, ctypes.byref(self.view),
                         _C_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
         except (BufferError, ValueError, TypeError) as e:
             raise Error(ERR_ARGUMENT, "%s: %s can't be used as a contiguous%s buffer: %s" % (
-                what, type(obj).__name__, " writable" if writable else "", e)) from None
+                what, type(obj).__name__, " writable" if writable else "",
+                _advice(what, obj, e))) from None
         self.held = True
         self.address, self.size = self.view.buf, self.view.len
-        self.itemsize = self.view.itemsize
         self.format = (self.view.format or b"B").decode()
+        self.type = _type_of(self.format, self.view.itemsize)
 
-    def type(self):
-        """The ml_type of the elements."""
-        order, kind = self.format[:1], self.format
-        if order in "@=<>!":
-            kind = kind[1:]
-            swapped = ">!" if sys.byteorder == "little" else "<"
-            if order in swapped and self.itemsize > 1:
-                raise Error(ERR_ARGUMENT, "%s: elements are in another machine's byte order (%s)"
-                            % (self.what, self.format))
-        if kind in ("b", "h", "i", "l", "q", "n") and self.itemsize in (1, 2, 4, 8):
-            return INT8 + self.itemsize.bit_length() - 1
-        if kind in ("c", "B", "H", "I", "L", "Q", "N") and self.itemsize in (1, 2, 4, 8):
-            return UINT8 + self.itemsize.bit_length() - 1
-        found = {"?": BOOL, "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64}.get(kind)
-        if found is None:
-            raise Error(ERR_ARGUMENT, "%s: there is no type for elements of format '%s'; give type="
-                        % (self.what, self.format))
-        return found
+    def elements(self):
+        """The elements' type, for sentences."""
+        if self.type is not None:
+            return self.type.name.lower()
+        return "complex128" if self.format == "Zd" else "format '%s'" % self.format
+
+    def need_type(self):
+        """The elements' type, which a reduction can't do without."""
+        if self.type is not None:
+            return self.type
+        if self.format[:1] in ("<", ">", "!"):
+            remedy = "they are in another machine's byte order; convert them"
+        elif self.format == "Zd":
+            remedy = "%s.view('float64') can be added up" % self.what
+        else:
+            remedy = "convert them, for instance by %s.astype('float64'), or give type=, which " \
+                "says how to read their bytes" % self.what
+        raise Error(ERR_ARGUMENT, "%s: there is no type for elements of %s'%s': %s" % (
+            self.what, "complex128, format " if self.format == "Zd" else "format ", self.format,
+            remedy))
+
+    def need_like(self, other, remedy):
+        """Both have elements of one type. `remedy`: what else can be given."""
+        if self.type is not other.type or self.type is None and self.format != other.format:
+            raise Error(ERR_ARGUMENT, "%s has elements of %s, %s of %s: give %s of %s, or %s" % (
+                self.what, self.elements(), other.what, other.elements(), other.what,
+                self.elements(), remedy))
 
     kept = False  # True: a request releases it
 
@@ -201,7 +369,11 @@ class _Buffer:
             self.release()
 
 
-def alloc(size, format="B"):
+_NONE = _Buffer("nothing", None, False, True)
+
+
+@_public
+def alloc(size: int, format: str = "B") -> memoryview:
     """Returns a memoryview of `size` bytes of zeros, as elements of `format` (struct's letters).
 
     RDMA devices keep this memory registered, and ranks of one host read it in each other's memory:
@@ -209,17 +381,13 @@ def alloc(size, format="B"):
     uses it any more; numpy.frombuffer(mlaunch.alloc(8000), "f8") uses it, for instance. It may be
     called before init(), in any thread. Raises Error (ERR_MEMORY)."""
     address = _pointer()
+    size = _integer("size", size, 0, (1 << 62) - 1)
     _check(_lib.ml_alloc(size, ctypes.byref(address)))
     memory = (ctypes.c_ubyte * size).from_address(address.value)
     # Not at the interpreter's exit, when something may still use the memory.
     weakref.finalize(memory, _lib.ml_free, address.value).atexit = False
     view = memoryview(memory).cast("B")
     return view if format == "B" else view.cast(format)
-
-
-def _need(condition, text, *values):
-    if not condition:
-        raise Error(ERR_ARGUMENT, text % values)
 
 
 def _elements(buffer, kind):
@@ -231,6 +399,8 @@ def _elements(buffer, kind):
 
 # ---- groups ----
 
+_OBJECT = int.from_bytes(b"mlobject", "little")  # what send_object() begins with
+
 _groups = weakref.WeakSet()  # all that are alive: finalize() clears their handles
 
 
@@ -240,7 +410,7 @@ class Group:
     rank is this process's rank in the group, from 0, and size the number of ranks. All ranks make
     the same calls in the same order; only one thread at a time may use a group. Calls return the
     buffer that they filled. Where out may be omitted, the call works in place. op is SUM, PROD,
-    MIN, MAX, AND, OR or XOR.
+    MIN, MAX, AND, OR or XOR. out has the type of data and exactly the size that is needed.
 
     Calls raise Error. ERR_ARGUMENT and ERR_STATE leave the group unharmed. After ERR_MISMATCH,
     ERR_PEER, ERR_DEVICE or ERR_LINK it is broken, and every call on it fails.
@@ -248,6 +418,9 @@ class Group:
     As a context manager, a group of split() is freed at the end, and the group of init() calls
     finalize(); after an exception neither happens.
     """
+
+    rank: int
+    size: int
 
     def __init__(self, handle):
         self._handle = handle
@@ -274,8 +447,10 @@ class Group:
                         "the group is gone: it was freed, or mlaunch.finalize() was called")
         return self._handle
 
-    def host(self, rank):
-        """The name of the host that `rank` runs on, as the hostfile has it."""
+    @_public
+    def host(self, rank: int | None = None) -> str:
+        """The name of the host that `rank` (default: this one) runs on, as the hostfile has it."""
+        rank = self.rank if rank is None else _integer("rank", rank)
         name = _lib.ml_host(self._live(), rank)
         if name is None:
             raise Error(ERR_ARGUMENT, _lib.ml_error().decode(errors="replace"))
@@ -287,106 +462,271 @@ class Group:
 
     # reductions
 
-    def _reduce(self, call, data, out, type, op, root=None):
-        unused = root is not None and root != self.rank and out is None
-        with _Buffer("data", data, out is None and not unused) as a, \
-                _Buffer("out", None if unused else data if out is None else out, True,
-                        unused) as b:
-            kind = a.type() if type is None else type
-            _need(kind in range(len(_SIZES)), "there is no type %s", kind)
+    def _reduce(self, call, data, out, op, type, root=None):
+        op = _operation(op)
+        writes = root is None or root == self.rank
+        in_place = out is None and writes and call != "reduce_scatter"
+        with _Buffer("data", data, in_place) as a, \
+                (a if in_place else _Buffer("out", out, True, not writes)) as b:
+            if type is None:
+                kind = a.need_type()
+                if writes and b is not a:
+                    a.need_like(b, "type=, which says how to read the bytes of both")
+            else:
+                kind = _constant("type", type, Type, "a type such as mlaunch.FLOAT64")
             count = _elements(a, kind)
             if call == "reduce_scatter":
                 _need(count % self.size == 0, "data: %d elements can't be shared by %d ranks",
                       count, self.size)
                 count //= self.size
-            if not unused and (root is None or root == self.rank):
-                _need(b.size >= count * _SIZES[kind], "out: %d bytes, %d needed", b.size,
+            if writes:
+                _need(b.size == count * _SIZES[kind], "out: %d bytes, %d needed", b.size,
                       count * _SIZES[kind])
             return self._do(call, (a, b), data if out is None else out, a.address, b.address, count,
                             kind, op, *(() if root is None else (root,)))
 
-    def all_reduce(self, data, out=None, op=SUM, type=None):
+    @_public
+    def all_reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                   type: Type | None = None) -> Buffer:
         """Every rank gets the reduction of all ranks' data, in out or, without it, in data."""
-        return self._reduce("all_reduce", data, out, type, op)
+        return self._reduce("all_reduce", data, out, op, type)
 
-    def reduce(self, data, out=None, op=SUM, root=0, type=None):
+    @_public
+    def reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM, root: int = 0,
+               type: Type | None = None) -> Buffer:
         """As all_reduce, but only root's out (or data) is written; the others need no out."""
-        return self._reduce("reduce", data, out, type, op, root)
+        return self._reduce("reduce", data, out, op, type, _integer("root", root))
 
-    def reduce_scatter(self, data, out, op=SUM, type=None):
+    @_public
+    def reduce_scatter(self, data: Buffer, out: Buffer, op: Op = SUM,
+                       type: Type | None = None) -> Buffer:
         """Reduces data, which is one block for each rank; out, of one block, gets block `rank`."""
-        _need(out is not None, "out: NoneType can't be used as a contiguous writable buffer")
-        return self._reduce("reduce_scatter", data, out, type, op)
+        return self._reduce("reduce_scatter", data, out, op, type)
 
     # movements: bytes
 
-    def all_gather(self, data, out):
+    def _say(self, kind):
+        """The next call moves elements of this type; the other ranks must say the same, or none."""
+        if kind is not None and kind is not UINT8:
+            _check(_lib.ml_next_type(self._live(), kind))
+
+    def _move(self, call, a, b, result, *arguments):
+        """A call that moves the bytes of a to b, of which one may be unused."""
+        kind = a.type if a.held else b.type
+        if a.held and b.held and kind is not UINT8:
+            if b.type is UINT8:
+                kind = UINT8
+            else:
+                a.need_like(b, "memoryview(out).cast('B'), which takes the bytes of any")
+        self._say(kind)
+        return self._do(call, (a, b), result, *arguments)
+
+    @_public
+    def all_gather(self, data: Buffer, out: Buffer) -> Buffer:
         """out, as long as all ranks' data together, gets them in the order of ranks."""
         with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
             _need(b.size == a.size * self.size, "out: %d bytes, %d ranks have %d each", b.size,
                   self.size, a.size)
-            return self._do("all_gather", (a, b), out, a.address, b.address, a.size)
+            return self._move("all_gather", a, b, out, a.address, b.address, a.size)
 
-    def all_to_all(self, data, out=None):
+    @_public
+    def all_to_all(self, data: Buffer, out: Buffer = None) -> Buffer:
         """Block j of data goes to rank j, into block `rank` of its out (or data, without out)."""
         with _Buffer("data", data, out is None) as a, \
-                _Buffer("out", data if out is None else out, True) as b:
+                (a if out is None else _Buffer("out", out, True)) as b:
             _need(a.size % self.size == 0, "data: %d bytes can't be shared by %d ranks", a.size,
                   self.size)
             _need(a.size == b.size, "data has %d bytes, out %d", a.size, b.size)
-            return self._do("all_to_all", (a, b), data if out is None else out, a.address,
-                            b.address, a.size // self.size)
+            return self._move("all_to_all", a, b, data if out is None else out, a.address,
+                              b.address, a.size // self.size)
 
-    def broadcast(self, data, root=0):
+    @_public
+    def broadcast(self, data: Buffer, root: int = 0) -> Buffer:
         """Copies root's data into the data of all other ranks."""
+        root = _integer("root", root)
         with _Buffer("data", data, root != self.rank) as a:
-            return self._do("broadcast", (a,), data, a.address, a.size, root)
+            return self._move("broadcast", a, _NONE, data, a.address, a.size, root)
 
-    def gather(self, data, out=None, root=0):
+    @_public
+    def gather(self, data: Buffer, out: Buffer = None, root: int = 0) -> Buffer:
         """root's out gets every rank's data, in the order of ranks; the others need no out."""
+        root = _integer("root", root)
         with _Buffer("data", data, False) as a, \
-                _Buffer("out", out, True, root != self.rank) as b:
+                _Buffer("out", out if root == self.rank else None, True, root != self.rank) as b:
             _need(root != self.rank or b.size == a.size * self.size,
                   "out: %d bytes, %d ranks have %d each", b.size, self.size, a.size)
-            return self._do("gather", (a, b), out, a.address, b.address, a.size, root)
+            return self._move("gather", a, b, out, a.address, b.address, a.size, root)
 
-    def scatter(self, data, out, root=0):
+    @_public
+    def scatter(self, data: Buffer, out: Buffer, root: int = 0) -> Buffer:
         """out gets block `rank` of root's data; the others' data may be None."""
-        with _Buffer("data", data, False, root != self.rank) as a, \
+        root = _integer("root", root)
+        with _Buffer("data", data if root == self.rank else None, False, root != self.rank) as a, \
                 _Buffer("out", out, True) as b:
             _need(root != self.rank or a.size == b.size * self.size,
                   "data: %d bytes, %d ranks take %d each", a.size, self.size, b.size)
-            return self._do("scatter", (a, b), out, a.address, b.address, b.size, root)
+            return self._move("scatter", a, b, out, a.address, b.address, b.size, root)
 
     # point to point
 
-    def send(self, data, to):
+    @_public
+    def send(self, data: Buffer, to: int) -> None:
         """Sends data to rank `to`, whose recv() must have as many bytes.
 
         The calls between two ranks match in order. It may return before the receiver has called."""
+        to = _integer("to", to)
         with _Buffer("data", data, False) as a:
-            return self._do("send", (a,), None, a.address, a.size, to)
+            return self._move("send", a, _NONE, None, a.address, a.size, to)
 
-    def recv(self, out, source):
+    @_public
+    def recv(self, out: Buffer, source: int) -> Buffer:
         """Receives as many bytes as out has from rank `source`."""
+        source = _integer("source", source)
         with _Buffer("out", out, True) as b:
-            return self._do("recv", (b,), out, b.address, b.size, source)
+            return self._move("recv", _NONE, b, out, b.address, b.size, source)
 
-    def sendrecv(self, data, to, out, source):
+    @_public
+    def sendrecv(self, data: Buffer, to: int, out: Buffer, source: int) -> Buffer:
         """send() and recv() at once, which can't deadlock; NOBODY as to or source omits one."""
+        to, source = _integer("to", to), _integer("source", source)
         with _Buffer("data", data, False, to == NOBODY) as a, \
                 _Buffer("out", out, True, source == NOBODY) as b:
+            # What is sent may be of another type than what is received: then neither is said.
+            if a.type is b.type or not b.held:
+                self._say(a.type)
+            elif not a.held:
+                self._say(b.type)
             return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
                             source)
 
-    def barrier(self):
+    # objects
+
+    def _recv_pickled(self, source):
+        head = array.array("q", [0, 0])
+        self.recv(head, source)
+        _need(head[0] == _OBJECT and head[1] >= 0, "rank %d sent no object: recv_object() takes "
+              "what send_object() sends", source)
+        return self.recv(bytearray(head[1]), source)
+
+    @_public
+    def send_object(self, obj: object, to: int) -> None:
+        """Sends a Python object to rank `to`, whose recv_object() returns a copy.
+
+        The objects of these calls are pickled. Whoever can send one can make the receiver run any
+        code, so use them only in a job whose every rank and network you trust. They are far slower
+        than the calls on buffers."""
+        data = pickle.dumps(obj)
+        self.send(array.array("q", [_OBJECT, len(data)]), to)
+        self.send(data, to)
+
+    @_public
+    def recv_object(self, source: int) -> typing.Any:
+        """Returns the object that rank `source` sends by send_object(), unpickled (see there)."""
+        if _integer("source", source) == NOBODY:
+            return None
+        return pickle.loads(self._recv_pickled(source))
+
+    @_public
+    def broadcast_object(self, obj: object = None, root: int = 0) -> typing.Any:
+        """Returns root's obj: on root itself, elsewhere a copy, unpickled (see send_object())."""
+        root = _integer("root", root)
+        data = pickle.dumps(obj) if root == self.rank else b""
+        size = self.broadcast(array.array("q", [len(data)]), root)[0]
+        data = self.broadcast(data if root == self.rank else bytearray(size), root)
+        return obj if root == self.rank else pickle.loads(data)
+
+    @_public
+    def gather_object(self, obj: object, root: int = 0) -> list | None:
+        """Returns, on root, the list of all ranks' obj, unpickled (see send_object()), with its own
+        as it is; None on the others."""
+        root = _integer("root", root)
+        sizes = array.array("q", [0] * self.size) if root == self.rank else None
+        data = pickle.dumps(obj)
+        self.gather(array.array("q", [len(data)]), sizes, root)
+        if sizes is None:
+            self.send(data, root)
+            return None
+        # All are received before any is unpickled, which may fail.
+        came = [None if rank == root else self.recv(bytearray(size), rank)
+                for rank, size in enumerate(sizes)]
+        return [obj if data is None else pickle.loads(data) for data in came]
+
+    @_public
+    def barrier(self) -> None:
         """Returns once every rank has called it."""
         return self._do("barrier", (), None)
 
+    # calls that are started
+
+    @_public
+    def start_all_reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                         type: Type | None = None) -> Request:
+        """all_reduce(), but returns a Request at once."""
+        return _Starting(self).all_reduce(data, out, op, type)
+
+    @_public
+    def start_reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM, root: int = 0,
+                     type: Type | None = None) -> Request:
+        """reduce(), but returns a Request at once."""
+        return _Starting(self).reduce(data, out, op, root, type)
+
+    @_public
+    def start_reduce_scatter(self, data: Buffer, out: Buffer, op: Op = SUM,
+                             type: Type | None = None) -> Request:
+        """reduce_scatter(), but returns a Request at once."""
+        return _Starting(self).reduce_scatter(data, out, op, type)
+
+    @_public
+    def start_all_gather(self, data: Buffer, out: Buffer) -> Request:
+        """all_gather(), but returns a Request at once."""
+        return _Starting(self).all_gather(data, out)
+
+    @_public
+    def start_all_to_all(self, data: Buffer, out: Buffer = None) -> Request:
+        """all_to_all(), but returns a Request at once."""
+        return _Starting(self).all_to_all(data, out)
+
+    @_public
+    def start_broadcast(self, data: Buffer, root: int = 0) -> Request:
+        """broadcast(), but returns a Request at once."""
+        return _Starting(self).broadcast(data, root)
+
+    @_public
+    def start_gather(self, data: Buffer, out: Buffer = None, root: int = 0) -> Request:
+        """gather(), but returns a Request at once."""
+        return _Starting(self).gather(data, out, root)
+
+    @_public
+    def start_scatter(self, data: Buffer, out: Buffer, root: int = 0) -> Request:
+        """scatter(), but returns a Request at once."""
+        return _Starting(self).scatter(data, out, root)
+
+    @_public
+    def start_send(self, data: Buffer, to: int) -> Request:
+        """send(), but returns a Request at once."""
+        return _Starting(self).send(data, to)
+
+    @_public
+    def start_recv(self, out: Buffer, source: int) -> Request:
+        """recv(), but returns a Request at once."""
+        return _Starting(self).recv(out, source)
+
+    @_public
+    def start_sendrecv(self, data: Buffer, to: int, out: Buffer, source: int) -> Request:
+        """sendrecv(), but returns a Request at once."""
+        return _Starting(self).sendrecv(data, to, out, source)
+
+    @_public
+    def start_barrier(self) -> Request:
+        """barrier(), but returns a Request at once."""
+        return _Starting(self).barrier()
+
     # groups
 
-    def split(self, color, key=0):
+    @_public
+    def split(self, color: int, key: int = 0) -> Group | None:
         """Returns the group of the ranks with this color, in order of key; None if color < 0."""
+        color, key = _integer("color", color), _integer("key", key)
         handle = _pointer()
         _check(_lib.ml_split(self._live(), color, key, ctypes.byref(handle)))
         if not handle.value:
@@ -395,7 +735,7 @@ class Group:
         group._is_split = True
         return group
 
-    def free(self):
+    def free(self) -> None:
         """Frees a group made by split(); does nothing to the group of all ranks."""
         if self._is_split and self._handle is not None:
             handle, self._handle = self._handle, None
@@ -408,7 +748,7 @@ _requests = {}  # by handle: holds the buffers until the call is done, even if n
 
 
 class Request:
-    """A call that was started: Group.start_X has the arguments of X.
+    """A call that was started, by Group.start_X with the arguments of X.
 
     A thread of the library carries it out. Until it is done, don't change the buffers, and don't
     read those that it fills; it holds them, even if the Request is dropped. Any thread may call
@@ -421,7 +761,8 @@ class Request:
         _sweep()
         _requests[handle] = (weakref.ref(self), buffers)
 
-    def wait(self):
+    @_public
+    def wait(self) -> Buffer:
         """Waits until it is done. Returns the buffer that it filled, or raises the call's Error."""
         handle, self._handle = self._handle, None
         if handle is not None:
@@ -433,7 +774,8 @@ class Request:
             raise self._error
         return self._result
 
-    def test(self):
+    @_public
+    def test(self) -> bool:
         """True if it is done; never waits. Raises the call's Error."""
         if self._handle is None or _is_done(self._handle):
             self.wait()
@@ -453,7 +795,7 @@ def _end(handle):
     for buffer in _requests.pop(handle)[1]:
         buffer.release()
     if code < 0:
-        raise Error(code, error.decode(errors="replace"))
+        raise Error(ErrorCode(code), error.decode(errors="replace"))
 
 
 def _sweep():
@@ -478,21 +820,11 @@ class _Starting(Group):
         return Request(handle.value, buffers, result)
 
 
-def _starting(name):
-    def start(self, *arguments, **named):
-        return getattr(_Starting(self), name)(*arguments, **named)
-    start.__name__ = start.__qualname__ = "start_" + name
-    start.__doc__ = "%s(), but returns a Request at once." % name
-    return start
-
-
-for _name in _STARTED:
-    setattr(Group, "start_" + _name, _starting(_name))
-
 _inits = 0
 
 
-def init():
+@_public
+def init() -> Group:
     """Joins the job and returns the group of all its ranks; further calls return the same group.
 
     Each call needs a finalize() of its own. Raises Error: ERR_STATE (another process holds the
@@ -507,7 +839,8 @@ def init():
     return Group(handle.value)
 
 
-def finalize():
+@_public
+def finalize() -> None:
     """Leaves the job when it has been called as often as init(). Frees all groups. No barrier.
 
     ERR_MISMATCH if the ranks' last calls differed; the job has been left all the same."""
@@ -529,15 +862,30 @@ def finalize():
         raise failed
 
 
-def abort(status=1, why=None):
+def rank() -> int:
+    """This process's rank in the job, also before init(); 0 if mlaunch did not start it."""
+    return int(os.environ.get("MLAUNCH_RANK", 0))
+
+
+def size() -> int:
+    """The number of ranks of the job, also before init(); 1 if mlaunch did not start it."""
+    return int(os.environ.get("MLAUNCH_SIZE", 1))
+
+
+@_public
+def abort(status: int = 1, why: object = None) -> typing.NoReturn:
     """Ends the whole job; the launcher reports this rank and why. Does not return.
 
     This process exits with `status` (1 if it is 0), after flushing stdout and stderr."""
+    status = _integer("status", status)
     sys.stdout.flush()
     sys.stderr.flush()
     _lib.ml_abort(status, None if why is None else str(why).encode())
 
 
-def version():
+def version() -> str:
     """Version and build of the library, for example "0.1.0 (3f9a…)"."""
     return _lib.ml_version().decode()
+
+
+__version__ = version().split()[0]

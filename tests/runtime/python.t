@@ -1,18 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The Python module: it can be imported in ranks, every call (python_calls.py), errors, abort;
-# with numpy where there is one.
+# The Python module: it can be imported in ranks, every call (python_calls.py), slips
+# (python_slips.py), errors, abort; with numpy where there is one.
 . "${0%/*}/../lib/test.sh"
 
 command -v python3 > /dev/null || skip_all "no python3 here"
 PYTHON=$(command -v python3)
 export PYTHONDONTWRITEBYTECODE=1
 CALLS=$SOURCE/tests/runtime/python_calls.py
+SLIPS=$SOURCE/tests/runtime/python_slips.py
 
 for n in 1 3 4; do
     check "all calls, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw "${STRANGER[@]}" -- \
         "$PYTHON" "$CALLS"
     check_match '^all calls are right' "$OUT" "$n ranks: said so"
+done
+check "slips are sentences" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$SLIPS"
+check_match '^all slips are refused' "$OUT" "said so"
+for way in "-n 2" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --local net"; do
+    # shellcheck disable=SC2086
+    check "types that differ between ranks, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" \
+        -- "$PYTHON" "$SLIPS" types
+    check_match '^types that differ are noticed' "$OUT" "said so"
 done
 numpy=
 for p in "$PYTHON" /usr/bin/python3; do
@@ -21,6 +30,9 @@ done
 if [ -n "$numpy" ]; then
     check "numpy arrays" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" "$CALLS"
     check_match 'with numpy$' "$OUT" "numpy was there"
+    check "slips with numpy arrays" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" \
+        "$SLIPS"
+    check_match '^all slips are refused, with numpy$' "$OUT" "numpy was there, too"
 else
     skip "numpy arrays" "no numpy here"
 fi
@@ -32,6 +44,14 @@ check_status 3 "a dead rank is ERR_PEER for the others; the status is the dead o
 
 check "finalize() that notices a mismatch has left the job" \
     "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" late-mismatch
+
+check "the names of all calls are known" "$MLAUNCH" -n 1 "${STRANGER[@]}" -- "$PYTHON" -c \
+    'import mlaunch
+print(*mlaunch.__all__, *(n for n in vars(mlaunch.Group) if n[0] != "_" and "start_" not in n))'
+tr ' ' '\n' < "$OUT" | while IFS= read -r name; do
+    grep -q "\b$name\b" "$SOURCE/doc/mlaunch-python.3" || echo "$name"
+done > "$T/unnamed"
+check_output "" "mlaunch-python(3) names them all" cat "$T/unnamed"
 
 # The caller's PYTHONPATH stays in front.
 mkdir "$T/mine"

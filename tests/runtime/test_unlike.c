@@ -3,6 +3,7 @@
  * test_unlike.c: every pair of calls that differ in anything: kind, count, type, operation, root.
  * One rank makes one of them and the others make the other one, each pair in a new group. All ranks
  * must get the mismatch: from that call, or, where it had nothing to wait for, from the next one.
+ * The same where the calls move data and only its types differ, if ml_next_type has said them.
  */
 #include "tests/runtime/test_job.h"
 
@@ -222,6 +223,98 @@ static void test_mixed(void **state)
     job_do(&(struct job_config){.size = 4, .hosts = 2, .backend = "tcp"}, walk_all);
 }
 
+/* Rank `odd` says another type than the others of what the next call moves. */
+static void say_types(ml_group *g, int odd, ml_type its, ml_type others)
+{
+    REQUIRE(ml_next_type(g, ml_rank(g) == odd ? its : others) == 0);
+}
+
+static void require_types_differ(ml_group *g, int rc)
+{
+    if (!rc)
+        rc = ml_barrier(g); /* for the ranks that only sent */
+    REQUIRE(rc == ML_ERR_MISMATCH);
+    REQUIRE_TEXT(ml_error(), "(int64)");
+    REQUIRE_TEXT(ml_error(), "(float64)");
+    ml_group_free(g);
+}
+
+static void collectives_of_types(ml_group *w, void *in, void *out)
+{
+    for (int i = 0; i < CALLS; i++) {
+        int odd = i % ml_size(w);
+        ml_group *g;
+
+        if (calls[i].kind < ALL_GATHER)
+            continue;
+        REQUIRE(ml_split(w, 0, 0, &g) == 0);
+        say_types(g, odd, ML_UINT8, ML_FLOAT64); /* bytes, which fit */
+        REQUIRE(make_call(g, &calls[i], in, out) == 0);
+        if (ml_rank(g) == odd) /* it holds for one call, also if that moves nothing */
+            REQUIRE(ml_next_type(g, ML_INT64) == 0);
+        REQUIRE(ml_barrier(g) == 0);
+        if (ml_rank(g) != odd)
+            REQUIRE(ml_next_type(g, ML_FLOAT64) == 0);
+        REQUIRE(make_call(g, &calls[i], in, out) == 0);
+        REQUIRE(ml_barrier(w) == 0); /* nobody is in a call on g when it breaks */
+        say_types(g, odd, ML_INT64, ML_FLOAT64);
+        require_types_differ(g, make_call(g, &calls[i], in, out));
+    }
+}
+
+static void messages_of_types(ml_group *w, void *in, void *out)
+{
+    int rank = ml_rank(w), size = ml_size(w), right = (rank + 1) % size;
+    int left = (rank + size - 1) % size, rc;
+    ml_request *request;
+    ml_group *g;
+
+    REQUIRE(ml_split(w, 0, 0, &g) == 0);
+    say_types(g, 0, ML_UINT8, ML_FLOAT64);
+    REQUIRE(ml_sendrecv(g, in, LONG, right, out, LONG, left) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    say_types(g, 0, ML_INT64, ML_FLOAT64);
+    require_types_differ(g, ml_sendrecv(g, in, LONG, right, out, LONG, left));
+
+    REQUIRE(ml_split(w, 0, 0, &g) == 0);
+    say_types(g, 0, ML_INT64, ML_FLOAT64);
+    REQUIRE(ml_start_recv(g, out, SHORT, left, &request) == 0);
+    say_types(g, 0, ML_INT64, ML_FLOAT64);
+    rc = ml_send(g, in, SHORT, right);
+    REQUIRE(rc == 0 || rc == ML_ERR_MISMATCH);
+    require_types_differ(g, ml_wait(request));
+}
+
+static void walk_types(struct job *j, int rank)
+{
+    ml_group *w;
+    void *in, *out;
+
+    (void)j;
+    (void)rank;
+    REQUIRE(ml_init(&w) == 0);
+    in = calloc((size_t)ml_size(w), LONG);
+    out = calloc((size_t)ml_size(w), LONG);
+    REQUIRE(ml_next_type(w, (ml_type)99) == ML_ERR_ARGUMENT);
+    REQUIRE_TEXT(ml_error(), "there is no ml_type 99");
+    REQUIRE(ml_next_type(NULL, ML_INT8) == ML_ERR_ARGUMENT);
+    collectives_of_types(w, in, out);
+    messages_of_types(w, in, out);
+    REQUIRE(ml_finalize() == 0);
+    free(in);
+    free(out);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= 4; size++) {
+        job_do(&(struct job_config){.size = size}, walk_types);
+        job_do(&(struct job_config){.size = size, .backend = "tcp", .local_net = true}, walk_types);
+    }
+    job_do(&(struct job_config){.size = 4, .hosts = 2, .backend = "tcp"}, walk_types);
+}
+
 /* Every call differs, and none waits for what the other ranks send, until nothing more has room. */
 static void roots_for_ever(struct job *j, int rank)
 {
@@ -269,9 +362,10 @@ static void test_at_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shm),      cmocka_unit_test(test_tcp),
-        cmocka_unit_test(test_secure),   cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_for_ever), cmocka_unit_test(test_at_the_end),
+        cmocka_unit_test(test_shm),        cmocka_unit_test(test_tcp),
+        cmocka_unit_test(test_secure),     cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_types),      cmocka_unit_test(test_for_ever),
+        cmocka_unit_test(test_at_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

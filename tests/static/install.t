@@ -11,6 +11,7 @@ for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-be
     lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
     include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 \
     share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
+    share/man/man3/mlaunch-python.3 \
     share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
     check "$file is installed" test -e "$root/$file"
 done
