@@ -11,6 +11,7 @@
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
 #include "launcher/wiring/wiring_survey.h"
 
@@ -118,6 +119,28 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
         out->status = a->has_run ? a->failure.status : a->status;
     out->is_worth_a_restart = a->has_run && a->cause == STOP_NONE &&
                               a->failure.blame != BLAME_NONE && !a->failure.is_killed;
+}
+
+void attempt_report(const struct attempt *a)
+{
+    struct output *o = a->config.output;
+    char words[1024] = "";
+    const char *file = NULL;
+    bool are_above = false;
+
+    if (a->cause != STOP_NONE || a->failure.blame == BLAME_NONE)
+        return;
+    if (a->failure.rank >= 0) {
+        file = output_last_words(o, a->failure.rank, words, sizeof(words));
+        are_above = a->plan->size == 1 || output_ends_with(o, a->failure.rank) >= strlen(words);
+    }
+    output_say(o, "%s", a->failure.text);
+    if (file && !words[0])
+        output_say(o, "%s is empty", file);
+    else if (file)
+        output_say(o, "the end of %s:\n%s", file, words);
+    else if (words[0] && !are_above)
+        output_say(o, "its last words on standard error:\n%s", words);
 }
 
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)

@@ -26,6 +26,11 @@ void attempt_destroy(struct attempt *a); /* takes NULL */
 /* Valid after on_end. */
 void attempt_result(const struct attempt *a, struct attempt_result *out);
 
+/* To be called after on_end, and after output_finish(): says which failure ended the run, with the
+ * last words of the rank unless they stand just above; nothing if none did, or if the run was ended
+ * from outside. */
+void attempt_report(const struct attempt *a);
+
 /* Ends the job: the ranks get `signal` at once, SIGTERM after half of the plan's grace period and
  * SIGKILL at its end. Only the first call has an effect. */
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal);

@@ -86,7 +86,6 @@ struct attempt {
     int stop_signal, stop_grace_ms;
     bool stop_wanted;
     struct first_failure failure;
-    bool failure_reported;
     bool has_run; /* the ranks were started */
     int status;   /* mlaunch's exit status if they never were */
 

@@ -190,29 +190,8 @@ void attempt_steps_stop(struct attempt *a)
     attempt_steps_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
 }
 
-void attempt_steps_report_failure(struct attempt *a, bool is_certain)
-{
-    char words[1024] = "";
-    const char *file = NULL;
-
-    if (a->failure_reported || a->cause != STOP_NONE || a->failure.blame == BLAME_NONE ||
-        (a->failure.blame < BLAME_CAUSE && !is_certain))
-        return;
-    a->failure_reported = true;
-    if (a->failure.rank >= 0)
-        file = output_last_words(a->config.output, a->failure.rank, words, sizeof(words));
-    output_say(a->config.output, "%s", a->failure.text);
-    if (file && !words[0])
-        output_say(a->config.output, "%s is empty", file);
-    else if (file)
-        output_say(a->config.output, "the end of %s:\n%s", file, words);
-    else if (words[0] && a->plan->size > 1) /* a single rank's words are just above */
-        output_say(a->config.output, "its last words on standard error:\n%s", words);
-}
-
 void attempt_steps_bye(struct attempt *a)
 {
-    attempt_steps_report_failure(a, true);
     for (int i = 0; i < a->plan->host_count; i++)
         agent_channel_send(a->members[i].channel, LAUNCH_BYE, NULL, 0);
     attempt_steps_set_deadline(a, LEAVE_MS);
@@ -260,7 +239,6 @@ void attempt_steps_abandon(struct attempt *a)
 
 void attempt_steps_give_up(struct attempt *a)
 {
-    attempt_steps_report_failure(a, true);
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_DONE)
             log_error("host %s: its agent has not ended the ranks in time; processes of job %s "

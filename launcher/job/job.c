@@ -240,6 +240,7 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
     while (!j->attempt_ended)
         event_base_loop(j->base, EVLOOP_ONCE);
     job_drain(j);
+    attempt_report(j->attempt);
     attempt_result(j->attempt, result);
     events_file_write(j->events, "finished", result->job,
                       json_pack("{s:i}", "status", result->status));

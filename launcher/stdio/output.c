@@ -25,6 +25,8 @@ enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
 
 enum { OWN_WAITING_MAX = 1 << 20 };
 
+enum { SOURCE_OWN = -1 /* mlaunch's own lines; a rank's stream: see stream_index() */ };
+
 /* A writer, and what only its thread uses. */
 struct lane {
     struct output *output;
@@ -50,6 +52,9 @@ struct output {
     size_t own_waiting;   /* bytes of mlaunch's own lines */
     size_t rank_waiting;  /* bytes of the ranks */
     bool is_cut;          /* a line of -v was left out */
+    int end_source;       /* whose the last bytes for err_file are: a stream, or SOURCE_OWN */
+    size_t end_size;      /* how many of them have come without others between */
+    bool *is_unfinished;  /* by stream: its last byte for err_file was not a newline */
     struct fault failed;  /* the first failure; code 0: none yet */
     bool failed_reported;
 };
@@ -113,6 +118,11 @@ static struct output_file *file_of(struct output *o, int rank, int stream)
     return stream == 1 ? &o->out : o->err_file;
 }
 
+static int stream_index(int rank, int stream)
+{
+    return 2 * rank + stream - 1;
+}
+
 static void lane_put_own(struct lane *lane, const struct writer_chunk *c)
 {
     struct output_file *f = lane->output->err_file;
@@ -174,7 +184,7 @@ static void lane_on_chunk(const struct writer_chunk *c, void *arg)
         return;
     f = file_of(lane->output, c->rank, c->stream);
     lane_clear_progress(lane, f);
-    stream = 2 * c->rank + c->stream - 1;
+    stream = stream_index(c->rank, c->stream);
     if (!lane->label)
         output_file_put(&lane->buffer, f, c->bytes, c->size);
     else if (c->size)
@@ -305,6 +315,25 @@ static void waiting_change(struct output *o, bool is_own, size_t more, size_t le
     pthread_mutex_unlock(&o->lock);
 }
 
+/* Keeps account of what stands last in the file of standard error. */
+static void end_note(struct output *o, int rank, int stream, const char *bytes, size_t size)
+{
+    int source = rank < 0 ? SOURCE_OWN : stream_index(rank, stream);
+
+    if (rank < 0 && stream != CHUNK_TEXT)
+        return;
+    pthread_mutex_lock(&o->lock);
+    /* The end of a stream may write the line that it has left unfinished, below what came later. */
+    if (source != o->end_source && (size || o->is_unfinished[source])) {
+        o->end_source = source;
+        o->end_size = 0;
+    }
+    o->end_size += size;
+    if (rank >= 0)
+        o->is_unfinished[source] = size && bytes[size - 1] != '\n';
+    pthread_mutex_unlock(&o->lock);
+}
+
 /* False: there is no memory for it, or no thread could be started to write it, which the loop will
  * report. */
 static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
@@ -329,6 +358,8 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     c->size = size;
     if (size)
         memcpy(c->bytes, bytes, size);
+    if (lane == lane->output->err_lane)
+        end_note(lane->output, rank, stream, bytes, size);
     waiting_change(lane->output, host < 0, size, 0);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
@@ -378,9 +409,12 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));
     o->tail = output_tail_create(p->size);
+    o->is_unfinished = calloc(2 * (size_t)p->size, sizeof(*o->is_unfinished));
+    o->end_source = SOURCE_OWN;
     if (o->bell >= 0)
         o->on_bell = event_new(base, o->bell, EV_READ | EV_PERSIST, on_bell, o);
-    if (!o->written || !o->tail || !o->on_bell || event_add(o->on_bell, NULL)) {
+    if (!o->written || !o->tail || !o->is_unfinished || !o->on_bell ||
+        event_add(o->on_bell, NULL)) {
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
     }
@@ -415,6 +449,7 @@ void output_close(struct output *o)
         close(o->bell);
     pthread_mutex_destroy(&o->lock);
     free(o->written);
+    free(o->is_unfinished);
     free(o);
 }
 
@@ -509,6 +544,17 @@ bool output_is_idle(struct output *o)
             return false;
     }
     return true;
+}
+
+size_t output_ends_with(struct output *o, int rank)
+{
+    int source = rank < 0 ? SOURCE_OWN : stream_index(rank, 2);
+    size_t size;
+
+    pthread_mutex_lock(&o->lock);
+    size = o->end_source == source ? o->end_size : 0;
+    pthread_mutex_unlock(&o->lock);
+    return size;
 }
 
 const char *output_last_words(struct output *o, int rank, char *text, size_t size)

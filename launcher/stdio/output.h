@@ -63,6 +63,11 @@ size_t output_waiting(struct output *o);
 /* Everything has been written. The loop wakes up whenever this may have become true. */
 bool output_is_idle(struct output *o);
 
+/* How many of the bytes at the end of standard error (or of the one file that standard output and
+ * error are) the rank wrote to standard error, with nothing between; rank -1: mlaunch itself. Bytes
+ * that have yet to be written count as written. Any thread. */
+size_t output_ends_with(struct output *o, int rank);
+
 /* Stores the last lines that a rank wrote to standard error, at most size - 1 bytes and a NUL.
  * Returns the path of its file (valid until close) for OUTPUT_DIR, NULL in the other modes. */
 const char *output_last_words(struct output *o, int rank, char *text, size_t size);
