@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_frames.h"
+#include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/attempt_state.h"
@@ -51,8 +52,9 @@ static int attempt_prepare(struct attempt *a, struct fault *why)
     a->heartbeat = event_new(base, -1, EV_PERSIST, attempt_pulse_on_heartbeat, a);
     a->deadline = evtimer_new(base, attempt_phases_on_deadline, a);
     a->pause_limit = evtimer_new(base, attempt_pulse_on_pause_limit, a);
+    a->ladder = evtimer_new(base, attempt_ladder_on_step, a);
     if (!a->members || !a->ranks || !a->heartbeat || !a->deadline || !a->pause_limit ||
-        evtimer_add(a->heartbeat, &beat))
+        !a->ladder || evtimer_add(a->heartbeat, &beat))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return progress_line_start(&a->progress, base, a->config.output, a->plan->host_count, why);
 }
@@ -98,6 +100,8 @@ void attempt_destroy(struct attempt *a)
         event_free(a->deadline);
     if (a->pause_limit)
         event_free(a->pause_limit);
+    if (a->ladder)
+        event_free(a->ladder);
     job_identity_wipe(&a->identity);
     free(a->members);
     free(a->ranks);
@@ -130,6 +134,8 @@ void attempt_report(const struct attempt *a)
 
     if (a->cause != STOP_NONE || a->failure.blame == BLAME_NONE)
         return;
+    if (a->failure.is_killed && output_ends_with(o, -1) > 0)
+        return; /* said before, and still to be seen */
     if (a->failure.rank >= 0) {
         file = output_last_words(o, a->failure.rank, words, sizeof(words));
         are_above = a->plan->size == 1 || output_ends_with(o, a->failure.rank) >= strlen(words);

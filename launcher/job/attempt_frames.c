@@ -389,6 +389,8 @@ static void on_killed(struct attempt *a, struct attempt_member *m, const struct 
 
     if (!end_report_take(a, m, f, "killed", &killed))
         return;
+    if (!a->failure.is_killed)
+        output_say(a->config.output, "%s", killed.text);
     first_failure_killed(&a->failure, killed.text);
     attempt_phases_on_failure(a, false);
 }

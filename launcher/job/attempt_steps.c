@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
+#include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/events_file.h"
 #include "launcher/job/job_request.h"
@@ -177,7 +178,8 @@ void attempt_steps_start(struct attempt *a)
 
 void attempt_steps_stop(struct attempt *a)
 {
-    const uint32_t words[] = {(uint32_t)a->stop_signal, (uint32_t)a->stop_grace_ms};
+    const uint32_t words[] = {(uint32_t)a->stop_signal, (uint32_t)a->stop_grace_ms,
+                              a->cause == STOP_TIMEOUT};
 
     log_info("stopping the job: signal %d, SIGKILL after %d ms", a->stop_signal, a->stop_grace_ms);
     events_file_write(
@@ -185,8 +187,9 @@ void attempt_steps_stop(struct attempt *a)
         json_pack("{s:i, s:i}", "signal", a->stop_signal, "grace_ms", a->stop_grace_ms));
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_DONE)
-            agent_channel_send_words(a->members[i].channel, LAUNCH_STOP, words, 2);
+            agent_channel_send_words(a->members[i].channel, LAUNCH_STOP, words, 3);
     }
+    attempt_ladder_start(a);
     attempt_steps_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
 }
 
@@ -252,5 +255,6 @@ void attempt_steps_end(struct attempt *a)
 {
     evtimer_del(a->heartbeat);
     evtimer_del(a->pause_limit);
+    evtimer_del(a->ladder);
     a->config.on_end(a->config.arg);
 }

@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "launcher/channel/channel.h"
 #include "launcher/job/attempt.h"
+#include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/events_file.h"
 #include "launcher/job/signals.h"
@@ -18,6 +19,8 @@
 #include <event2/event.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -46,6 +49,7 @@ struct job {
     int end_signals;       /* how many times the user has asked for the end */
     int end_signal;        /* the signal of the last time */
     int64_t end_signal_ms; /* and its time, clock_ms() */
+    char ended_by[160];    /* who ended the job, if that must stand at the end of a log; or "" */
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */
     size_t written;        /* bytes of output at the last look */
@@ -106,8 +110,42 @@ static void job_stop(struct job *j, enum stop_cause cause, int signal)
         attempt_stop(j->attempt, cause, signal);
 }
 
-static void on_end_signal(struct job *j, int signal)
+/* "interrupted" (Ctrl-C), "ended by SIGTERM (from pid 4711, timeout)" */
+static void end_signal_name(char *out, size_t size, int signal, const struct signal_sender *from)
 {
+    char sender[64] = "";
+
+    if (from->is_kernel && signal == SIGHUP)
+        snprintf(sender, sizeof(sender), " (the terminal is gone)");
+    else if (from->pid > 0)
+        snprintf(sender, sizeof(sender), " (from pid %d%s%s)", from->pid, from->name[0] ? ", " : "",
+                 from->name);
+    if (from->is_kernel && signal == SIGINT)
+        snprintf(out, size, "interrupted");
+    else
+        snprintf(out, size, "ended by SIG%s%s", sigabbrev_np(signal), sender);
+}
+
+/* Says what happens to the job now. */
+static void end_say(struct job *j, const char *what, const char *advice)
+{
+    char ladder[128];
+
+    attempt_ladder_describe(j->attempt, ladder, sizeof(ladder));
+    output_say(j->output, "%s%s%s%s", what, ladder[0] ? ": " : "", ladder, ladder[0] ? advice : "");
+}
+
+static void kill_say(const struct job *j, const char *name)
+{
+    char ranks[ATTEMPT_LADDER_RANKS];
+    int left = attempt_ladder_ranks(j->attempt, ranks);
+
+    output_say(j->output, "%s, the second signal%s%s", name, left ? ": SIGKILL to " : "", ranks);
+}
+
+static void on_end_signal(struct job *j, int signal, const struct signal_sender *from)
+{
+    char name[sizeof(j->ended_by)];
     int64_t now = clock_ms();
 
     if (signal == j->end_signal && now - j->end_signal_ms < SAME_PRESS_MS)
@@ -115,14 +153,22 @@ static void on_end_signal(struct job *j, int signal)
     j->end_signal = signal;
     j->end_signal_ms = now;
     j->end_signals++;
+    end_signal_name(name, sizeof(name), signal, from);
     log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
-        if (signal == SIGINT && j->attempt && !j->attempt_ended)
-            output_say(j->output, "interrupted: ending the job; interrupt again to kill it");
+        bool has_job = j->attempt && !j->attempt_ended;
+
         job_stop(j, STOP_SIGNAL, signal);
+        if (!has_job)
+            return;
+        end_say(j, name, from->is_kernel && signal == SIGINT ? "; Ctrl-C again kills at once" : "");
+        if (!from->is_kernel)
+            memcpy(j->ended_by, name, sizeof(name));
         return;
     }
     j->is_in_a_hurry = true;
+    if (j->end_signals == 2 && j->attempt && !j->attempt_ended)
+        kill_say(j, name);
     if (j->end_signals == 2 && j->attempt)
         attempt_kill(j->attempt);
     else if (j->attempt)
@@ -139,7 +185,7 @@ static void on_paused(void *arg)
     input_wake(j->input);
 }
 
-static void on_signal(int signal, void *arg)
+static void on_signal(int signal, const struct signal_sender *from, void *arg)
 {
     struct job *j = arg;
 
@@ -161,20 +207,34 @@ static void on_signal(int signal, void *arg)
             attempt_signal(j->attempt, signal);
         break;
     default:
-        on_end_signal(j, signal);
+        on_end_signal(j, signal, from);
     }
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
+    char ranks[ATTEMPT_LADDER_RANKS], text[ATTEMPT_LADDER_RANKS + 200];
+    int left = 0;
 
     (void)fd;
     (void)what;
-    if (j->cause == STOP_NONE)
-        output_say(j->output, "the job has not ended within %d s (--timeout): ending it",
-                   j->plan->timeout_s);
+    if (j->cause != STOP_NONE) {
+        job_stop(j, STOP_TIMEOUT, SIGTERM);
+        return;
+    }
+    snprintf(j->ended_by, sizeof(j->ended_by), "the job has not ended within %d s (--timeout)",
+             j->plan->timeout_s);
+    if (j->attempt)
+        left = attempt_ladder_ranks(j->attempt, ranks);
+    if (left)
+        snprintf(text, sizeof(text), "%s; %s still %s", j->ended_by, ranks,
+                 left == 1 ? "runs" : "run");
+    else
+        snprintf(text, sizeof(text), "%s", j->ended_by);
     job_stop(j, STOP_TIMEOUT, SIGTERM);
+    if (j->attempt)
+        end_say(j, text, "");
 }
 
 static void on_output_failed(const struct fault *why, void *arg)
@@ -241,6 +301,9 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
         event_base_loop(j->base, EVLOOP_ONCE);
     job_drain(j);
     attempt_report(j->attempt);
+    /* What the ranks wrote since has hidden it. */
+    if (j->ended_by[0] && output_ends_with(j->output, -1) == 0)
+        output_say(j->output, "%s", j->ended_by);
     attempt_result(j->attempt, result);
     events_file_write(j->events, "finished", result->job,
                       json_pack("{s:i}", "status", result->status));

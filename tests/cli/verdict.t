@@ -61,13 +61,25 @@ ends_with "words above the end of another rank's line are repeated" \
 
 # With --on-failure continue the job may go on for long: each failure is said at once.
 run on_one_screen -n 3 --on-failure continue -- sh -c 'cd '"$T"'; case $MLAUNCH_RANK in
-    0) until grep -q "rank 1 .* status 5" screen && grep -q "rank 2 .* status 5" screen; do
-           sleep 0.02
-       done; echo done ;;
+    0) until [ "$(grep -c "rank [12] .* status 5" screen)" -eq 2 ]; do sleep 0.02; done
+       echo done ;;
     *) exit 5 ;;
     esac'
 job_judge 5 "--on-failure continue says at once which ranks have failed" "mlaunch"
 ends_with "… and at the end which was first" '^\[0\] done$' \
     '^mlaunch: rank [12] on host .* exited with status 5$'
+
+# A signal is reported at once, and once more below what the ranks have said since.
+: > "$T/screen"
+"${JOB[@]}" -n 2 -- sh -c 'trap "echo bye; exit" TERM; echo ready; while :; do sleep 0.02; done' \
+    > "$T/screen" 2>&1 &
+mlaunch=$!
+wait_for '[ "$(grep -c ready "$T/screen")" -eq 2 ]' 20
+kill -TERM "$mlaunch"
+run eval 'wait "$mlaunch"'
+job_judge 143 "SIGTERM" "mlaunch"
+check_match "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\): SIGKILL in 5 s" "$T/screen" \
+    "SIGTERM: it is said at once who sent it"
+ends_with "… and at the end" '^\[[01]\] bye' "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\)$"
 
 done_testing
