@@ -190,6 +190,8 @@ void attempt_steps_stop(struct attempt *a)
             agent_channel_send_words(a->members[i].channel, LAUNCH_STOP, words, 3);
     }
     attempt_ladder_start(a);
+    if (a->cause == STOP_NONE)
+        output_fold_others(a->config.output, a->failure.rank);
     attempt_steps_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
 }
 

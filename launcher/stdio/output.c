@@ -5,6 +5,7 @@
 #include "common/text/printable.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/stdio/output_dir.h"
+#include "launcher/stdio/output_fold.h"
 #include "launcher/stdio/output_label.h"
 #include "launcher/stdio/output_tail.h"
 #include "launcher/stdio/writer.h"
@@ -23,7 +24,16 @@
 /* The streams of chunks without a rank. */
 enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
 
-enum { OWN_WAITING_MAX = 1 << 20 };
+enum {
+    OWN_WAITING_MAX = 1 << 20,
+    FOLD_MS = 5000, /* how long output may be held back to see whether it is another rank's, too */
+};
+
+/* The hosts of chunks that are not to be acknowledged. */
+enum {
+    HOST_NONE = -1 /* of mlaunch itself */,
+    HOST_ANSWERED = -2 /* a rank's, acknowledged before */
+};
 
 enum { SOURCE_OWN = -1 /* mlaunch's own lines; a rank's stream: see stream_index() */ };
 
@@ -42,6 +52,8 @@ struct output {
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
     struct output_tail *tail;
+    struct output_fold *fold; /* NULL: every line is written */
+    struct event *fold_end;
     struct lane lanes[3];  /* standard output, standard error, directory */
     struct lane *err_lane; /* where standard error goes: its own lane or the first */
 
@@ -93,12 +105,12 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
 
     pthread_mutex_lock(&o->lock);
     for (; list; list = list->next) {
-        if (list->host >= 0) {
+        if (list->host >= 0)
             o->written[list->host] += agent_output_cost(list->size);
-            o->rank_waiting -= list->size;
-        } else {
+        if (list->host == HOST_NONE)
             o->own_waiting -= list->size;
-        }
+        else
+            o->rank_waiting -= list->size;
     }
     pthread_mutex_unlock(&o->lock);
     bell_ring(o);
@@ -360,10 +372,10 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
         memcpy(c->bytes, bytes, size);
     if (lane == lane->output->err_lane)
         end_note(lane->output, rank, stream, bytes, size);
-    waiting_change(lane->output, host < 0, size, 0);
+    waiting_change(lane->output, host == HOST_NONE, size, 0);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
-    waiting_change(lane->output, host < 0, 0, size);
+    waiting_change(lane->output, host == HOST_NONE, 0, size);
 fail:
     failure_note(lane->output, &why);
     bell_ring(lane->output);
@@ -394,6 +406,31 @@ static void on_log_line(enum log_level level, const char *text, void *arg)
         output_say(arg, "warning: more happens than is read here; some lines of -v are left out");
 }
 
+static void fold_write(int rank, const char *bytes, size_t size, void *arg)
+{
+    lane_push(((struct output *)arg)->err_lane, HOST_ANSWERED, rank, 2, bytes, size);
+}
+
+static void fold_say(const char *ranks, int same_as, void *arg)
+{
+    output_say(arg, "%s wrote the same to standard error as rank %d", ranks, same_as);
+}
+
+static void on_fold_end(evutil_socket_t fd, short what, void *arg)
+{
+    struct output *o = arg;
+
+    (void)fd, (void)what;
+    output_fold_release(o->fold);
+}
+
+static int fold_open(struct output *o, struct event_base *base, struct fault *why)
+{
+    o->fold = output_fold_create(o->ranks, fold_write, o);
+    o->fold_end = evtimer_new(base, on_fold_end, o);
+    return o->fold && o->fold_end ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
 int output_open(struct output **out, struct event_base *base, const struct plan *p,
                 const struct output_events *events, struct fault *why)
 {
@@ -419,6 +456,8 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         goto fail;
     }
     rc = lanes_open(o, p, why);
+    if (!rc && p->output == OUTPUT_LABEL && log_level() < LOG_INFO)
+        rc = fold_open(o, base, why);
     if (rc)
         goto fail;
     log_to(on_log_line, o);
@@ -443,6 +482,9 @@ void output_close(struct output *o)
         lane_close(&o->lanes[i]);
     output_dir_close(o->dir);
     output_tail_destroy(o->tail);
+    output_fold_destroy(o->fold);
+    if (o->fold_end)
+        event_free(o->fold_end);
     if (o->on_bell)
         event_free(o->on_bell);
     if (o->bell >= 0)
@@ -453,12 +495,35 @@ void output_close(struct output *o)
     free(o);
 }
 
+/* Held back or not, a rank's output must not use up the window of the others on its host. */
+static void acknowledge(struct output *o, int host, size_t size)
+{
+    pthread_mutex_lock(&o->lock);
+    o->written[host] += agent_output_cost(size);
+    pthread_mutex_unlock(&o->lock);
+    bell_ring(o);
+}
+
+void output_fold_others(struct output *o, int failed)
+{
+    const struct timeval limit = {FOLD_MS / 1000, FOLD_MS % 1000 * 1000};
+
+    if (!o->fold)
+        return;
+    output_fold_begin(o->fold, failed);
+    evtimer_add(o->fold_end, &limit);
+}
+
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
 {
     struct lane *lane = lane_of(o, stream);
 
     if (stream == 2)
         output_tail_note(o->tail, rank, bytes, size);
+    if (stream == 2 && o->fold && output_fold_hold(o->fold, rank, bytes, size)) {
+        acknowledge(o, host, size);
+        return;
+    }
     lane_push(lane, host, rank, stream, bytes, size);
 }
 
@@ -466,7 +531,7 @@ static void lanes_push(struct output *o, int what)
 {
     for (int i = 0; i < 3; i++) {
         if (o->lanes[i].writer)
-            lane_push(&o->lanes[i], -1, -1, what, NULL, 0);
+            lane_push(&o->lanes[i], HOST_NONE, -1, what, NULL, 0);
     }
 }
 
@@ -477,7 +542,13 @@ void output_on_typed_line(struct output *o)
 
 void output_finish(struct output *o)
 {
+    if (o->fold) {
+        evtimer_del(o->fold_end);
+        output_fold_release(o->fold);
+    }
     lanes_push(o, CHUNK_FINISH);
+    if (o->fold)
+        output_fold_end(o->fold, fold_say, o);
 }
 
 void output_say(struct output *o, const char *format, ...)
@@ -493,14 +564,14 @@ void output_say(struct output *o, const char *format, ...)
     printable_mend(text, "\n\t");
     at = strlen(text);
     text[at++] = '\n';
-    if (!lane_push(o->err_lane, -1, -1, CHUNK_TEXT, text, at))
+    if (!lane_push(o->err_lane, HOST_NONE, -1, CHUNK_TEXT, text, at))
         (void)!write(STDERR_FILENO, text, at);
 }
 
 void output_progress(struct output *o, const char *text)
 {
     if (o->err_file->is_terminal)
-        lane_push(o->err_lane, -1, -1, CHUNK_PROGRESS, text, text ? strlen(text) : 0);
+        lane_push(o->err_lane, HOST_NONE, -1, CHUNK_PROGRESS, text, text ? strlen(text) : 0);
 }
 
 bool output_has_terminal(const struct output *o)

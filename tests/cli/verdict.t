@@ -69,6 +69,45 @@ job_judge 5 "--on-failure continue says at once which ranks have failed" "mlaunc
 ends_with "… and at the end which was first" '^\[0\] done$' \
     '^mlaunch: rank [12] on host .* exited with status 5$'
 
+# What the others write alike is shown once. Rank 1 fails, 0 and 2 to 4 write the same but for their
+# numbers and addresses, 5 something else, 6 more than is held back.
+cat > "$T/alike" << 'EOF'
+cd "$0" || exit
+if [ "$MLAUNCH_RANK" = 1 ]; then
+    until [ "$(ls up.* 2> /dev/null | wc -l)" -eq 6 ]; do sleep 0.02; done
+    rm up.*
+    echo "bad data" >&2
+    exit 3
+fi
+speak() {
+    case $MLAUNCH_RANK in
+    5) printf 'Traceback:\n  rank 5 has its own reason\n' ;;
+    6) i=0; while [ $((i += 1)) -le 3000 ]; do echo "line $i"; done ;;
+    *) printf 'Traceback:\n  in all_reduce\nError in rank %d at 0x7f%d: lost rank 1\n' \
+        "$MLAUNCH_RANK" "$MLAUNCH_RANK" ;;
+    esac >&2
+    exit 1
+}
+trap speak TERM
+: > up.$MLAUNCH_RANK
+while :; do sleep 0.02; done
+EOF
+run on_one_screen -n 7 --grace 20 -- sh -c '. '"$T/alike" "$T"
+job_judge 3 "seven ranks, of which four write the same" "mlaunch"
+check_output 1 "what several ranks write alike is shown once" grep -c 'in all_reduce' "$T/screen"
+check_match '^mlaunch: ranks [0-4,-]+ wrote the same to standard error as rank [0-4]$' "$T/screen" \
+    "… and who wrote it is said"
+check_output 1 "… what only one writes is shown" grep -c 'its own reason' "$T/screen"
+check_output 3000 "… and what is long" grep -c '^\[6\] line' "$T/screen"
+ends_with "… and the verdict is last" \
+    '^mlaunch: rank 1 on host .* exited with status 3$' \
+    '^mlaunch: its last words on standard error:$' '^bad data$'
+run on_one_screen -n 7 --grace 20 -v -- sh -c '. '"$T/alike" "$T"
+check_output 4 "with -v all is shown" grep -c 'in all_reduce' "$T/screen"
+run job -n 7 --grace 20 --output "$T/files" -- sh -c '. '"$T/alike" "$T"
+check_output 4 "--output DIR has everything" \
+    sh -c 'cat "$1"/rank.?.err | grep -c "in all_reduce"' - "$T/files"
+
 # A signal is reported at once, and once more below what the ranks have said since.
 : > "$T/screen"
 "${JOB[@]}" -n 2 -- sh -c 'trap "echo bye; exit" TERM; echo ready; while :; do sleep 0.02; done' \
