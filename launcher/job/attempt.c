@@ -18,6 +18,7 @@
 
 #include <event2/event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,9 @@ static int attempt_prepare(struct attempt *a, struct fault *why)
 
     if (rc)
         return rc;
+    if (a->config.job)
+        snprintf(a->identity.id, sizeof(a->identity.id), "%s", a->config.job);
+    a->identity.restart = a->config.restart;
     a->members = calloc((size_t)a->plan->host_count, sizeof(*a->members));
     a->ranks = calloc((size_t)a->plan->size, sizeof(*a->ranks));
     a->heartbeat = event_new(base, -1, EV_PERSIST, attempt_pulse_on_heartbeat, a);
@@ -108,21 +112,27 @@ void attempt_destroy(struct attempt *a)
     free(a);
 }
 
-void attempt_result(const struct attempt *a, struct attempt_result *out)
+int attempt_stop_status(enum stop_cause cause, int signal)
 {
     static const int statuses[] = {[STOP_TIMEOUT] = STATUS_TIMEOUT,
                                    [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
                                    [STOP_OUTPUT_FAILED] = STATUS_OURS};
 
+    return cause == STOP_SIGNAL ? STATUS_SIGNAL + signal : statuses[cause];
+}
+
+void attempt_result(const struct attempt *a, struct attempt_result *out)
+{
     memcpy(out->job, a->identity.id, sizeof(out->job));
-    if (a->cause == STOP_SIGNAL)
-        out->status = STATUS_SIGNAL + a->stop_signal;
-    else if (a->cause != STOP_NONE)
-        out->status = statuses[a->cause];
+    if (a->cause != STOP_NONE)
+        out->status = attempt_stop_status(a->cause, a->stop_signal);
     else
         out->status = a->has_run ? a->failure.status : a->status;
-    out->is_worth_a_restart = a->has_run && a->cause == STOP_NONE &&
-                              a->failure.blame != BLAME_NONE && !a->failure.is_killed;
+    out->has_run = a->has_run;
+    out->ran_ms = a->has_run ? clock_ms() - a->start_ms : 0;
+    out->host_failed = !a->has_run || a->failure.rank < 0;
+    out->has_failed = a->cause == STOP_NONE && !a->failure.is_killed &&
+                      (!a->has_run || a->failure.blame != BLAME_NONE);
 }
 
 void attempt_report(const struct attempt *a)

@@ -13,8 +13,11 @@ struct attempt;
 
 /* How a run ended. */
 struct attempt_result {
-    bool is_worth_a_restart; /* after the start, a rank or a host failed by itself */
-    int status;              /* mlaunch's exit status */
+    bool has_failed;  /* by itself: neither well, nor ended from outside */
+    bool has_run;     /* the ranks were started */
+    bool host_failed; /* what failed was a host, not a rank */
+    int64_t ran_ms;   /* since the ranks were started; 0: they never were */
+    int status;       /* mlaunch's exit status */
     char job[JOB_ID_SIZE];
 };
 
@@ -22,6 +25,9 @@ struct attempt_result {
  * reported by the run's end, not here. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int attempt_start(struct attempt **out, const struct attempt_config *config, struct fault *why);
 void attempt_destroy(struct attempt *a); /* takes NULL */
+
+/* mlaunch's exit status after a run was ended for this cause; signal: for STOP_SIGNAL. */
+int attempt_stop_status(enum stop_cause cause, int signal);
 
 /* Valid after on_end. */
 void attempt_result(const struct attempt *a, struct attempt_result *out);

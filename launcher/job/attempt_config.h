@@ -20,6 +20,8 @@ struct attempt_config {
     struct input *input;
     enum stdin_mode stdin_mode;
     struct events_file *events;
+    const char *job; /* the job's id; NULL: this is its first run, which makes one */
+    int restart;     /* how many runs came before */
     /* Called once, on the loop: the run is over. It may be destroyed after the loop has
      * returned. */
     void (*on_end)(void *arg);

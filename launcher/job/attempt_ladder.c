@@ -74,7 +74,9 @@ void attempt_ladder_on_step(evutil_socket_t fd, short what, void *arg)
 /* In tenths. */
 static double seconds_until(const struct attempt *a, int after_ms)
 {
-    return (clock_left_ms(a->stop_ms + after_ms) + 50) / 100 / 10.0;
+    int tenths = (clock_left_ms(a->stop_ms + after_ms) + 50) / 100;
+
+    return tenths / 10.0;
 }
 
 void attempt_ladder_describe(const struct attempt *a, char *out, size_t size)

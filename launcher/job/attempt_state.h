@@ -89,8 +89,9 @@ struct attempt {
     bool is_past_term; /* the ranks have got a SIGTERM since, or get none before SIGKILL */
     bool stop_wanted;
     struct first_failure failure;
-    bool has_run; /* the ranks were started */
-    int status;   /* mlaunch's exit status if they never were */
+    bool has_run;     /* the ranks were started */
+    int64_t start_ms; /* then, clock_ms() */
+    int status;       /* mlaunch's exit status if they never were */
 
     bool is_advancing; /* inside attempt_phases_advance */
     bool is_hurried;   /* after attempt_kill or attempt_drop_output: output is not waited for */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/attempt_steps.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_state.h"
-#include "launcher/job/events_file.h"
 #include "launcher/job/job_request.h"
 #include "launcher/plan/wiring_stated.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
@@ -159,6 +160,7 @@ void attempt_steps_start(struct attempt *a)
     char command[256];
 
     a->has_run = true;
+    a->start_ms = clock_ms();
     job_request_command_line(command, sizeof(command), a->plan);
     log_info("job %s: %d rank%s on %d host%s: %s", a->identity.id, a->plan->size,
              a->plan->size == 1 ? "" : "s", a->plan->host_count,

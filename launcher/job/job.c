@@ -9,10 +9,11 @@
 #include "launcher/job/attempt.h"
 #include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_pulse.h"
-#include "launcher/job/events_file.h"
+#include "launcher/job/restarts.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/frame_stream.h"
+#include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 
@@ -42,7 +43,9 @@ struct job {
     struct input *input;
     struct signals *signals;
     struct event *timeout;
-    struct event *look;      /* whether the output is read */
+    struct event *look;  /* whether the output is read */
+    struct event *pause; /* before a restart */
+    bool is_pausing;
     struct attempt *attempt; /* the run under way, or NULL */
     bool attempt_ended;
 
@@ -129,9 +132,10 @@ static void end_signal_name(char *out, size_t size, int signal, const struct sig
 /* Says what happens to the job now. */
 static void end_say(struct job *j, const char *what, const char *advice)
 {
-    char ladder[128];
+    char ladder[128] = "";
 
-    attempt_ladder_describe(j->attempt, ladder, sizeof(ladder));
+    if (j->attempt)
+        attempt_ladder_describe(j->attempt, ladder, sizeof(ladder));
     output_say(j->output, "%s%s%s%s", what, ladder[0] ? ": " : "", ladder, ladder[0] ? advice : "");
 }
 
@@ -156,7 +160,7 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
     end_signal_name(name, sizeof(name), signal, from);
     log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
-        bool has_job = j->attempt && !j->attempt_ended;
+        bool has_job = j->is_pausing || (j->attempt && !j->attempt_ended);
 
         job_stop(j, STOP_SIGNAL, signal);
         if (!has_job)
@@ -233,8 +237,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
     else
         snprintf(text, sizeof(text), "%s", j->ended_by);
     job_stop(j, STOP_TIMEOUT, SIGTERM);
-    if (j->attempt)
-        end_say(j, text, "");
+    end_say(j, text, "");
 }
 
 static void on_output_failed(const struct fault *why, void *arg)
@@ -312,6 +315,45 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
     return 0;
 }
 
+static void on_pause_end(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    ((struct job *)arg)->is_pausing = false;
+}
+
+/* False: the end of the job was asked for meanwhile. */
+static bool job_pause(struct job *j, int ms)
+{
+    const struct timeval t = {ms / 1000, ms % 1000 * 1000};
+
+    j->is_pausing = true;
+    evtimer_add(j->pause, &t);
+    while (j->is_pausing && j->cause == STOP_NONE)
+        event_base_loop(j->base, EVLOOP_ONCE);
+    evtimer_del(j->pause);
+    j->is_pausing = false;
+    return j->cause == STOP_NONE;
+}
+
+/* A job that could not even be started for the first time would fail again. */
+static bool is_worth_a_restart(const struct job *j, const struct attempt_result *result,
+                               const struct restarts *restarts)
+{
+    return j->cause == STOP_NONE && result->has_failed && (result->has_run || restarts->count > 0);
+}
+
+static void restart_say(struct job *j, const char *job, const struct restarts *r, int pause_ms)
+{
+    char when[32] = "";
+
+    if (pause_ms)
+        snprintf(when, sizeof(when), " in %d s", pause_ms / 1000);
+    output_say(j->output, "starting the job again%s (restart %d of %d)", when, r->used, r->most);
+    events_file_write(j->events, "restarted", job,
+                      json_pack("{s:i, s:i}", "restart", r->count, "of", r->most));
+}
+
 static int job_run_all(struct job *j)
 {
     char agent[PATH_MAX];
@@ -331,19 +373,21 @@ static int job_run_all(struct job *j)
                                     .on_end = on_attempt_end,
                                     .arg = j};
     struct attempt_result result = {.status = STATUS_OURS};
+    struct restarts restarts = {.most = j->plan->restarts};
     struct fault why;
+    int pause_ms;
 
     if (install_path_find(agent, INSTALL_AGENT, &why)) {
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    for (int i = 0; job_run_once(j, &config, &result) == 0; i++) {
-        if (!result.is_worth_a_restart || i == j->plan->restarts || j->cause != STOP_NONE)
-            break;
-        output_say(j->output, "starting the job again (restart %d of %d)", i + 1,
-                   j->plan->restarts);
-        events_file_write(j->events, "restarted", result.job,
-                          json_pack("{s:i, s:i}", "restart", i + 1, "of", j->plan->restarts));
+    while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result, &restarts) &&
+           restarts_take(&restarts, result.ran_ms, result.host_failed, &pause_ms)) {
+        config.job = result.job;
+        config.restart = restarts.count;
+        restart_say(j, result.job, &restarts, pause_ms);
+        if (!job_pause(j, pause_ms))
+            return attempt_stop_status(j->cause, j->end_signal);
     }
     return result.status;
 }
@@ -367,7 +411,8 @@ static int job_open(struct job *j, struct fault *why)
     if (rc)
         return rc;
     j->look = event_new(j->base, -1, EV_PERSIST, on_look, j);
-    if (!j->look)
+    j->pause = evtimer_new(j->base, on_pause_end, j);
+    if (!j->look || !j->pause)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (j->plan->timeout_s == 0)
         return 0;
@@ -401,6 +446,8 @@ static void job_close(struct job *j)
         event_free(j->timeout);
     if (j->look)
         event_free(j->look);
+    if (j->pause)
+        event_free(j->pause);
     if (j->base)
         event_base_free(j->base);
 }

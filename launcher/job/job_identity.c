@@ -24,6 +24,7 @@ int job_identity_make(struct job_identity *out, struct fault *why)
     *at++ = '-';
     at = digits_put(at, randombytes_random(), 6);
     *at = 0;
+    out->restart = 0;
     randombytes_buf(out->secret, sizeof(out->secret));
     return 0;
 }

@@ -77,6 +77,8 @@ job_status 0 "--restarts: until it works" -n 2 --restarts 3 -- sh -c \
     '[ $MLAUNCH_RANK = 0 ] || exit 0; echo x >> '"$T"'/count; [ $(wc -l < '"$T"'/count) -ge 3 ]'
 check_match 'starting the job again \(restart 2 of 3\)' "$ERR" "--restarts: it says so"
 check_output 3 "--restarts: as often as needed" grep -c x "$T/count"
+check_output 1 "--restarts: the job keeps its id" sh -c \
+    'sed -n "s/.*\"job\":\"\([^\"]*\)\".*/\1/p" "$1" | sort -u | wc -l' - "$EVENTS"
 job_status 9 "--restarts: no more than N" -n 1 --restarts 2 -- sh -c \
     'echo y >> '"$T"'/count; exit 9'
 check_output 3 "--restarts: N + 1 runs" grep -c y "$T/count"
