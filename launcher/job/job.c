@@ -386,6 +386,7 @@ static int job_run_all(struct job *j)
         config.job = result.job;
         config.restart = restarts.count;
         restart_say(j, result.job, &restarts, pause_ms);
+        output_restart(j->output);
         if (!job_pause(j, pause_ms))
             return attempt_stop_status(j->cause, j->end_signal);
     }

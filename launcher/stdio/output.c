@@ -617,6 +617,11 @@ bool output_is_idle(struct output *o)
     return true;
 }
 
+void output_restart(struct output *o)
+{
+    output_tail_forget(o->tail);
+}
+
 size_t output_ends_with(struct output *o, int rank)
 {
     int source = rank < 0 ? SOURCE_OWN : stream_index(rank, 2);

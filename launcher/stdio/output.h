@@ -32,6 +32,9 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
 /* Drops what has not been written (see output_is_idle). Takes NULL. */
 void output_close(struct output *o);
 
+/* The ranks start again, after output_finish(): last words are those of the new run. */
+void output_restart(struct output *o);
+
 /* Bytes of a rank's stream 1 or 2; size 0: its end. on_credit reports them once they are
  * written. */
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size);

@@ -29,6 +29,7 @@ if [ "$MLAUNCH_RANK" = 1 ]; then
     until [ -e ready.0 ] && [ -e ready.2 ]; do sleep 0.02; done
     echo "bad data" >&2
     echo "in shard 7" >&2
+    rm ready.0 ready.2
     exit 3
 fi
 trap 'for i in 1 2 3 4 5; do echo "consequence $i"; done; exit 1' TERM
@@ -42,6 +43,11 @@ ends_with "the verdict is last, with the rank's last words" \
     '^mlaunch: its last words on standard error:$' '^bad data$' '^in shard 7$'
 check_output 1 "it is said once" grep -c 'exited with status 3' "$T/screen"
 check_output 10 "nothing is lost" grep -c 'consequence' "$T/screen"
+run on_one_screen -n 3 --restarts 1 -- sh -c '. '"$T/late" "$T"
+job_judge 3 "… in two runs" "mlaunch"
+ends_with "the last words are those of the last run" \
+    '^mlaunch: rank 1 on host .* exited with status 3$' \
+    '^mlaunch: its last words on standard error:$' '^bad data$' '^in shard 7$'
 
 run on_one_screen -n 3 -- sh -c '[ $MLAUNCH_RANK = 1 ] || exec sleep 60
     echo "bad data" >&2; echo "in shard 7" >&2; exit 3'
