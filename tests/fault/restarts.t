@@ -28,7 +28,7 @@ until [ -e "$T/said" ]; do sleep 0.02; done
 kill -KILL "\$PPID"
 exec sleep 60
 EOF
-hosts=(--agent-command "sh $T/connect {host}" -H a,b -n 2 --grace 1)
+hosts=(--agent-command "sh $T/connect {host}" -H "a,b" -n 2 --grace 1)
 run job "${hosts[@]}" --restarts 3 -- sh "$T/rank"
 cp "$OUT" "$T/out"
 cp "$ERR" "$T/err"
