@@ -38,4 +38,8 @@ void server_close(struct server *s); /* closes all connections; takes NULL */
  * (Killed) on host b (pid 4711)". */
 void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 
+/* Reports each call that ranks wait in now through on_stall, also those that were reported
+ * before. */
+void server_tell_waits(struct server *s);
+
 #endif

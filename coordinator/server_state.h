@@ -252,6 +252,7 @@ void server_group_clear_split(struct server_group *p);
 void server_group_clear_wait(struct server_wait *w);
 
 /* stall.c */
+void stall_tell(struct server *s); /* reports all calls that ranks wait in now */
 void stall_on_timer(evutil_socket_t fd, short what, void *arg);
 
 #endif

@@ -273,6 +273,28 @@ static void stall_check_group(struct server_group *p, int64_t now)
     }
 }
 
+static void waits_tell(struct server_group *p, int64_t now)
+{
+    for (int i = 0; i < p->count; i++)
+        p->seats[i].wait.is_reported = false;
+    for (int i = 0; i < p->count; i++) {
+        struct server_seat *seat = &p->seats[i];
+
+        if (seat->wait.is_waiting && !is_reported(p, &seat->wait))
+            stall_report(p, seat, now);
+    }
+}
+
+void stall_tell(struct server *s)
+{
+    int64_t now = clock_ms();
+
+    for (struct generation *g = s->generations; g; g = g->next) {
+        for (struct server_group *p = g->groups; p; p = p->next)
+            waits_tell(p, now);
+    }
+}
+
 void stall_on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct server *s = arg;

@@ -108,6 +108,12 @@ void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const
         agent_link_exited(c->link, rank, pid, text);
 }
 
+void coordination_tell_waits(struct coordination *c)
+{
+    if (c && c->server)
+        server_tell_waits(c->server);
+}
+
 void coordination_close(struct coordination *c)
 {
     if (!c)

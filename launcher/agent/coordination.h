@@ -23,6 +23,8 @@ int coordination_connect(struct coordination *c, const char *address, struct fau
 /* Reports that a rank's first process has ended or (pid 0) could not be started; `text` says
  * how. */
 void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text);
+/* Reports what ranks wait for, in NOTEs, if the coordinator is here. */
+void coordination_tell_waits(struct coordination *c);
 void coordination_close(struct coordination *c); /* takes NULL */
 
 #endif

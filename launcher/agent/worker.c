@@ -8,6 +8,7 @@
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/answer/answer.h"
+#include "launcher/agent/coordination.h"
 #include "launcher/agent/done.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/host/own_address.h"
@@ -182,6 +183,8 @@ static void on_stop(struct agent *a, const struct frame *f)
     uint32_t signal = u32_read(f->payload), grace_ms = u32_read(f->payload + 4);
 
     a->is_paused = false;
+    if (f->size >= 12 && u32_read(f->payload + 8)) /* before the ranks end */
+        coordination_tell_waits(a->coordination);
     stop_start(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM,
                grace_ms > INT32_MAX ? INT32_MAX : (int)grace_ms);
 }

@@ -6,16 +6,19 @@
 #include "common/status.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/job/attempt_frames.h"
+#include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
 #include "launcher/wiring/wiring_survey.h"
 
 #include <event2/event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,19 +44,18 @@ static int attempt_prepare(struct attempt *a, struct fault *why)
 {
     const struct timeval beat = {AGENT_HEARTBEAT_MS / 1000, AGENT_HEARTBEAT_MS % 1000 * 1000};
     struct event_base *base = a->config.base;
-    int rc = a->config.identity ? 0 : job_identity_make(&a->identity, why);
+    int rc = job_identity_make(&a->identity, a->config.job, a->config.restart, why);
 
     if (rc)
         return rc;
-    if (a->config.identity)
-        a->identity = *a->config.identity;
     a->members = calloc((size_t)a->plan->host_count, sizeof(*a->members));
     a->ranks = calloc((size_t)a->plan->size, sizeof(*a->ranks));
     a->heartbeat = event_new(base, -1, EV_PERSIST, attempt_pulse_on_heartbeat, a);
     a->deadline = evtimer_new(base, attempt_phases_on_deadline, a);
     a->pause_limit = evtimer_new(base, attempt_pulse_on_pause_limit, a);
+    a->ladder = evtimer_new(base, attempt_ladder_on_step, a);
     if (!a->members || !a->ranks || !a->heartbeat || !a->deadline || !a->pause_limit ||
-        evtimer_add(a->heartbeat, &beat))
+        !a->ladder || evtimer_add(a->heartbeat, &beat))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return progress_line_start(&a->progress, base, a->config.output, a->plan->host_count, why);
 }
@@ -99,27 +101,58 @@ void attempt_destroy(struct attempt *a)
         event_free(a->deadline);
     if (a->pause_limit)
         event_free(a->pause_limit);
+    if (a->ladder)
+        event_free(a->ladder);
     job_identity_wipe(&a->identity);
     free(a->members);
     free(a->ranks);
     free(a);
 }
 
-void attempt_result(const struct attempt *a, struct attempt_result *out)
+int attempt_stop_status(enum stop_cause cause, int signal)
 {
     static const int statuses[] = {[STOP_TIMEOUT] = STATUS_TIMEOUT,
                                    [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
                                    [STOP_OUTPUT_FAILED] = STATUS_OURS};
 
-    memcpy(out->job, a->identity.id, sizeof(out->job));
-    if (a->cause == STOP_SIGNAL)
-        out->status = STATUS_SIGNAL + a->stop_signal;
-    else if (a->cause != STOP_NONE)
-        out->status = statuses[a->cause];
+    return cause == STOP_SIGNAL ? STATUS_SIGNAL + signal : statuses[cause];
+}
+
+void attempt_result(const struct attempt *a, struct attempt_result *out)
+{
+    if (a->cause != STOP_NONE)
+        out->status = attempt_stop_status(a->cause, a->stop_signal);
     else
         out->status = a->has_run ? a->failure.status : a->status;
-    out->is_worth_a_restart = a->has_run && a->cause == STOP_NONE &&
-                              a->failure.blame != BLAME_NONE && !a->failure.is_killed;
+    out->has_run = a->has_run;
+    out->ran_ms = a->has_run ? clock_ms() - a->start_ms : 0;
+    out->host_failed = !a->has_run || a->failure.rank < 0;
+    out->has_failed = a->cause == STOP_NONE && !a->failure.is_killed &&
+                      (!a->has_run || a->failure.blame != BLAME_NONE);
+}
+
+void attempt_report(const struct attempt *a)
+{
+    struct output *o = a->config.output;
+    char words[1024] = "";
+    const char *file = NULL;
+    bool are_above = false;
+
+    if (a->cause != STOP_NONE || a->failure.blame == BLAME_NONE)
+        return;
+    if (a->failure.is_killed && output_ends_with(o, -1) > 0)
+        return; /* said before, and still to be seen */
+    if (a->failure.rank >= 0) {
+        file = output_last_words(o, a->failure.rank, words, sizeof(words));
+        are_above = a->plan->size == 1 || output_ends_with(o, a->failure.rank) >= strlen(words);
+    }
+    output_say(o, "%s", a->failure.text);
+    if (file && !words[0])
+        output_say(o, "%s is empty", file);
+    else if (file)
+        output_say(o, "the end of %s:\n%s", file, words);
+    else if (words[0] && !are_above)
+        output_say(o, "its last words on standard error:\n%s", words);
 }
 
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)

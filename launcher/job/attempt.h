@@ -7,16 +7,17 @@
 #define LAUNCHER_JOB_ATTEMPT_H
 
 #include "launcher/job/attempt_config.h"
-#include "launcher/job/job_identity.h"
 #include "launcher/stdio/terminal.h"
 
 struct attempt;
 
 /* How a run ended. */
 struct attempt_result {
-    bool is_worth_a_restart; /* after the start, a rank or a host failed by itself */
-    int status;              /* mlaunch's exit status */
-    char job[JOB_ID_SIZE];
+    bool has_failed;  /* by itself: neither well, nor ended from outside */
+    bool has_run;     /* the ranks were started */
+    bool host_failed; /* what failed was a host, not a rank */
+    int64_t ran_ms;   /* since the ranks were started; 0: they never were */
+    int status;       /* mlaunch's exit status */
 };
 
 /* Connects to all hosts of the plan; the rest happens on the loop. A host that cannot be reached is
@@ -24,8 +25,16 @@ struct attempt_result {
 int attempt_start(struct attempt **out, const struct attempt_config *config, struct fault *why);
 void attempt_destroy(struct attempt *a); /* takes NULL */
 
+/* mlaunch's exit status after a run was ended for this cause; signal: for STOP_SIGNAL. */
+int attempt_stop_status(enum stop_cause cause, int signal);
+
 /* Valid after on_end. */
 void attempt_result(const struct attempt *a, struct attempt_result *out);
+
+/* To be called after on_end, and after output_finish(): says which failure ended the run, with the
+ * last words of the rank unless they stand just above; nothing if none did, or if the run was ended
+ * from outside. */
+void attempt_report(const struct attempt *a);
 
 /* Ends the job: the ranks get `signal` at once, SIGTERM after half of the plan's grace period and
  * SIGKILL at its end. Only the first call has an effect. */

@@ -9,19 +9,19 @@ struct channel_config;
 struct event_base;
 struct events_file;
 struct input;
-struct job_identity;
 struct output;
 
 /* Borrowed: everything in it must outlive the run. */
 struct attempt_config {
     struct event_base *base;
     const struct plan *plan;
-    const struct job_identity *identity; /* NULL: a new one */
     const struct channel_config *channel;
     struct output *output;
     struct input *input;
     enum stdin_mode stdin_mode;
     struct events_file *events;
+    const char *job; /* the job's id */
+    int restart;     /* how many runs came before */
     /* Called once, on the loop: the run is over. It may be destroyed after the loop has
      * returned. */
     void (*on_end)(void *arg);

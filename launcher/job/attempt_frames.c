@@ -11,8 +11,8 @@
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
-#include "launcher/job/events_file.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
@@ -270,7 +270,6 @@ static void on_exited(struct attempt *a, struct attempt_member *m, const struct 
     struct fault why;
     char text[1024];
     enum blame blame;
-    bool was_reported = a->failure_reported;
 
     if (exited_report_parse(&e, f, a->plan->size, &why)) {
         member_distrust(m, why.text);
@@ -289,7 +288,8 @@ static void on_exited(struct attempt *a, struct attempt_member *m, const struct 
     rank_end(a, e.rank);
     if (blame != BLAME_NONE || a->ranks_left == 0)
         attempt_phases_on_failure(a, true);
-    if (was_reported && blame == BLAME_CAUSE && a->plan->continue_on_failure &&
+    /* The others may go on for long; what is said at their end comes too late. */
+    if (blame == BLAME_CAUSE && a->plan->continue_on_failure && a->ranks_left > 0 &&
         log_level() < LOG_INFO)
         log_warn("%s", text);
 }
@@ -299,7 +299,6 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
     struct aborted_report aborted;
     struct fault why;
     const char *host;
-    bool was_reported;
 
     if (aborted_report_parse(&aborted, f, a->plan->size, &why)) {
         member_distrust(m, why.text);
@@ -312,13 +311,10 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
         return;
     }
     host = a->members[a->plan->ranks[aborted.rank].host].host->name;
-    was_reported = a->failure_reported && a->failure.rank == aborted.rank;
     if (a->ranks[aborted.rank].aborted)
         return; /* said before */
     a->ranks[aborted.rank].aborted = true;
     first_failure_aborted(&a->failure, &aborted, host, a->ranks[aborted.rank].pid);
-    if (was_reported) /* the user has read how the rank exited, but not why */
-        output_say(a->config.output, "%s", a->failure.text);
     attempt_phases_on_failure(a, false);
 }
 
@@ -393,6 +389,8 @@ static void on_killed(struct attempt *a, struct attempt_member *m, const struct 
 
     if (!end_report_take(a, m, f, "killed", &killed))
         return;
+    if (!a->failure.is_killed)
+        output_say(a->config.output, "%s", killed.text);
     first_failure_killed(&a->failure, killed.text);
     attempt_phases_on_failure(a, false);
 }

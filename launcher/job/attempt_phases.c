@@ -202,5 +202,4 @@ void attempt_phases_on_failure(struct attempt *a, bool others_may_go_on)
 
     if (a->state == ATTEMPT_RUNNING && a->failure.blame != BLAME_NONE && !go_on && !a->stop_wanted)
         attempt_phases_want_stop(a, SIGTERM, a->plan->grace_ms);
-    attempt_steps_report_failure(a, a->ranks_left == 0);
 }

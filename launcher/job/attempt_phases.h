@@ -41,8 +41,7 @@ void attempt_phases_on_deadline(evutil_socket_t fd, short what, void *arg); /* a
 void attempt_phases_want_stop(struct attempt *a, int signal, int grace_ms);
 
 /* To be called after a failure was noted in a->failure. Asks for the stop of the run, unless the
- * user wants the other ranks to go on and `others_may_go_on`. Reports the failure as soon as it is
- * certain which one is to blame. */
+ * user wants the other ranks to go on and `others_may_go_on`. */
 void attempt_phases_on_failure(struct attempt *a, bool others_may_go_on);
 
 #endif

@@ -7,6 +7,7 @@
  *   attempt_frames.c   what the agents send
  *   attempt_phases.c   the life cycle: which event leads from which state to which
  *   attempt_steps.c    what is done on each of these transitions
+ *   attempt_ladder.c   the signals that end the ranks, as the user is told of them
  *   attempt_pulse.c    heartbeats and pauses
  */
 #ifndef LAUNCHER_JOB_ATTEMPT_STATE_H
@@ -79,16 +80,18 @@ struct attempt {
     struct wiring_survey *survey; /* NULL: the hosts are not asked about RDMA */
     const char **names;           /* of the hosts, for the survey */
     json_t *wiring;               /* the RDMA matrix, or NULL */
-    struct event *heartbeat, *deadline, *pause_limit;
+    struct event *heartbeat, *deadline, *pause_limit, *ladder;
     int64_t beat_ms; /* time of the last heartbeat, clock_ms() */
 
     enum stop_cause cause;
     int stop_signal, stop_grace_ms;
+    int64_t stop_ms;   /* when STOP was sent, clock_ms() */
+    bool is_past_term; /* the ranks have got a SIGTERM since, or get none before SIGKILL */
     bool stop_wanted;
     struct first_failure failure;
-    bool failure_reported;
-    bool has_run; /* the ranks were started */
-    int status;   /* mlaunch's exit status if they never were */
+    bool has_run;     /* the ranks were started */
+    int64_t start_ms; /* then, clock_ms() */
+    int status;       /* mlaunch's exit status if they never were */
 
     bool is_advancing; /* inside attempt_phases_advance */
     bool is_hurried;   /* after attempt_kill or attempt_drop_output: output is not waited for */

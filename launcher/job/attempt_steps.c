@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/job/attempt_steps.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
+#include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_state.h"
-#include "launcher/job/events_file.h"
 #include "launcher/job/job_request.h"
 #include "launcher/plan/wiring_stated.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
@@ -158,6 +160,7 @@ void attempt_steps_start(struct attempt *a)
     char command[256];
 
     a->has_run = true;
+    a->start_ms = clock_ms();
     job_request_command_line(command, sizeof(command), a->plan);
     log_info("job %s: %d rank%s on %d host%s: %s", a->identity.id, a->plan->size,
              a->plan->size == 1 ? "" : "s", a->plan->host_count,
@@ -177,7 +180,8 @@ void attempt_steps_start(struct attempt *a)
 
 void attempt_steps_stop(struct attempt *a)
 {
-    const uint32_t words[] = {(uint32_t)a->stop_signal, (uint32_t)a->stop_grace_ms};
+    const uint32_t words[] = {(uint32_t)a->stop_signal, (uint32_t)a->stop_grace_ms,
+                              a->cause == STOP_TIMEOUT};
 
     log_info("stopping the job: signal %d, SIGKILL after %d ms", a->stop_signal, a->stop_grace_ms);
     events_file_write(
@@ -185,34 +189,16 @@ void attempt_steps_stop(struct attempt *a)
         json_pack("{s:i, s:i}", "signal", a->stop_signal, "grace_ms", a->stop_grace_ms));
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_DONE)
-            agent_channel_send_words(a->members[i].channel, LAUNCH_STOP, words, 2);
+            agent_channel_send_words(a->members[i].channel, LAUNCH_STOP, words, 3);
     }
+    attempt_ladder_start(a);
+    if (a->cause == STOP_NONE)
+        output_fold_others(a->config.output, a->failure.rank);
     attempt_steps_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
-}
-
-void attempt_steps_report_failure(struct attempt *a, bool is_certain)
-{
-    char words[1024] = "";
-    const char *file = NULL;
-
-    if (a->failure_reported || a->cause != STOP_NONE || a->failure.blame == BLAME_NONE ||
-        (a->failure.blame < BLAME_CAUSE && !is_certain))
-        return;
-    a->failure_reported = true;
-    if (a->failure.rank >= 0)
-        file = output_last_words(a->config.output, a->failure.rank, words, sizeof(words));
-    output_say(a->config.output, "%s", a->failure.text);
-    if (file && !words[0])
-        output_say(a->config.output, "%s is empty", file);
-    else if (file)
-        output_say(a->config.output, "the end of %s:\n%s", file, words);
-    else if (words[0] && a->plan->size > 1) /* a single rank's words are just above */
-        output_say(a->config.output, "its last words on standard error:\n%s", words);
 }
 
 void attempt_steps_bye(struct attempt *a)
 {
-    attempt_steps_report_failure(a, true);
     for (int i = 0; i < a->plan->host_count; i++)
         agent_channel_send(a->members[i].channel, LAUNCH_BYE, NULL, 0);
     attempt_steps_set_deadline(a, LEAVE_MS);
@@ -260,7 +246,6 @@ void attempt_steps_abandon(struct attempt *a)
 
 void attempt_steps_give_up(struct attempt *a)
 {
-    attempt_steps_report_failure(a, true);
     for (int i = 0; i < a->plan->host_count; i++) {
         if (a->members[i].state < MEMBER_DONE)
             log_error("host %s: its agent has not ended the ranks in time; processes of job %s "
@@ -274,5 +259,6 @@ void attempt_steps_end(struct attempt *a)
 {
     evtimer_del(a->heartbeat);
     evtimer_del(a->pause_limit);
+    evtimer_del(a->ladder);
     a->config.on_end(a->config.arg);
 }

@@ -30,8 +30,4 @@ enum { ATTEMPT_STOP_MARGIN_MS = 10000 };
 /* Sets the current state's deadline. Entering another state clears it. */
 void attempt_steps_set_deadline(struct attempt *a, int ms);
 
-/* Prints the sentence about the failure that is to blame, once: when a cause has been found, or, if
- * `is_certain`, whatever has been found, because nothing else can come. */
-void attempt_steps_report_failure(struct attempt *a, bool is_certain);
-
 #endif

@@ -7,12 +7,14 @@
 #include "common/status.h"
 #include "launcher/channel/channel.h"
 #include "launcher/job/attempt.h"
+#include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_pulse.h"
-#include "launcher/job/events_file.h"
 #include "launcher/job/job_identity.h"
+#include "launcher/job/restarts.h"
 #include "launcher/job/signals.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/frame_stream.h"
+#include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 #include "launcher/stdio/terminal.h"
@@ -20,6 +22,8 @@
 #include <event2/event.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -35,7 +39,7 @@ enum {
 
 struct job {
     const struct plan *plan;
-    struct job_identity identity; /* of the first run */
+    char id[JOB_ID_SIZE];
     struct event_base *base;
     struct events_file *events;
     struct output *output;
@@ -43,13 +47,16 @@ struct job {
     struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
     struct event *timeout;
-    struct event *look;      /* whether the output is read */
+    struct event *look;  /* whether the output is read */
+    struct event *pause; /* before a restart */
+    bool is_pausing;
     struct attempt *attempt; /* the run under way, or NULL */
     bool attempt_ended;
 
     int end_signals;       /* how many times the user has asked for the end */
     int end_signal;        /* the signal of the last time */
     int64_t end_signal_ms; /* and its time, clock_ms() */
+    char ended_by[160];    /* who ended the job, if that must stand at the end of a log; or "" */
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */
     size_t written;        /* bytes of output at the last look */
@@ -110,8 +117,43 @@ static void job_stop(struct job *j, enum stop_cause cause, int signal)
         attempt_stop(j->attempt, cause, signal);
 }
 
-static void on_end_signal(struct job *j, int signal)
+/* "interrupted" (Ctrl-C), "ended by SIGTERM (from pid 4711, timeout)" */
+static void end_signal_name(char *out, size_t size, int signal, const struct signal_sender *from)
 {
+    char sender[64] = "";
+
+    if (from->is_kernel && signal == SIGHUP)
+        snprintf(sender, sizeof(sender), " (the terminal is gone)");
+    else if (from->pid > 0)
+        snprintf(sender, sizeof(sender), " (from pid %d%s%s)", from->pid, from->name[0] ? ", " : "",
+                 from->name);
+    if (from->is_kernel && signal == SIGINT)
+        snprintf(out, size, "interrupted");
+    else
+        snprintf(out, size, "ended by SIG%s%s", sigabbrev_np(signal), sender);
+}
+
+/* Says what happens to the job now. */
+static void end_say(struct job *j, const char *what, const char *advice)
+{
+    char ladder[128] = "";
+
+    if (j->attempt)
+        attempt_ladder_describe(j->attempt, ladder, sizeof(ladder));
+    output_say(j->output, "%s%s%s%s", what, ladder[0] ? ": " : "", ladder, ladder[0] ? advice : "");
+}
+
+static void kill_say(const struct job *j, const char *name)
+{
+    char ranks[ATTEMPT_LADDER_RANKS];
+    int left = attempt_ladder_ranks(j->attempt, ranks);
+
+    output_say(j->output, "%s, the second signal%s%s", name, left ? ": SIGKILL to " : "", ranks);
+}
+
+static void on_end_signal(struct job *j, int signal, const struct signal_sender *from)
+{
+    char name[sizeof(j->ended_by)];
     int64_t now = clock_ms();
 
     if (signal == j->end_signal && now - j->end_signal_ms < SAME_PRESS_MS)
@@ -119,14 +161,22 @@ static void on_end_signal(struct job *j, int signal)
     j->end_signal = signal;
     j->end_signal_ms = now;
     j->end_signals++;
+    end_signal_name(name, sizeof(name), signal, from);
     log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
-        if (signal == SIGINT && j->attempt && !j->attempt_ended)
-            output_say(j->output, "interrupted: ending the job; interrupt again to kill it");
+        bool has_job = j->is_pausing || (j->attempt && !j->attempt_ended);
+
         job_stop(j, STOP_SIGNAL, signal);
+        if (!has_job)
+            return;
+        end_say(j, name, from->is_kernel && signal == SIGINT ? "; Ctrl-C again kills at once" : "");
+        if (!from->is_kernel)
+            memcpy(j->ended_by, name, sizeof(name));
         return;
     }
     j->is_in_a_hurry = true;
+    if (j->end_signals == 2 && j->attempt && !j->attempt_ended)
+        kill_say(j, name);
     if (j->end_signals == 2 && j->attempt)
         attempt_kill(j->attempt);
     else if (j->attempt)
@@ -144,7 +194,7 @@ static void on_paused(void *arg)
     input_wake(j->input);
 }
 
-static void on_signal(int signal, void *arg)
+static void on_signal(int signal, const struct signal_sender *from, void *arg)
 {
     struct job *j = arg;
 
@@ -166,20 +216,33 @@ static void on_signal(int signal, void *arg)
             attempt_signal(j->attempt, signal);
         break;
     default:
-        on_end_signal(j, signal);
+        on_end_signal(j, signal, from);
     }
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
+    char ranks[ATTEMPT_LADDER_RANKS], text[ATTEMPT_LADDER_RANKS + 200];
+    int left = 0;
 
     (void)fd;
     (void)what;
-    if (j->cause == STOP_NONE)
-        output_say(j->output, "the job has not ended within %d s (--timeout): ending it",
-                   j->plan->timeout_s);
+    if (j->cause != STOP_NONE) {
+        job_stop(j, STOP_TIMEOUT, SIGTERM);
+        return;
+    }
+    snprintf(j->ended_by, sizeof(j->ended_by), "the job has not ended within %d s (--timeout)",
+             j->plan->timeout_s);
+    if (j->attempt)
+        left = attempt_ladder_ranks(j->attempt, ranks);
+    if (left)
+        snprintf(text, sizeof(text), "%s; %s still %s", j->ended_by, ranks,
+                 left == 1 ? "runs" : "run");
+    else
+        snprintf(text, sizeof(text), "%s", j->ended_by);
     job_stop(j, STOP_TIMEOUT, SIGTERM);
+    end_say(j, text, "");
 }
 
 static void on_output_failed(const struct fault *why, void *arg)
@@ -253,12 +316,54 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
     while (!j->attempt_ended)
         event_base_loop(j->base, EVLOOP_ONCE);
     job_drain(j);
+    attempt_report(j->attempt);
+    /* What the ranks wrote since has hidden it. */
+    if (j->ended_by[0] && output_ends_with(j->output, -1) == 0)
+        output_say(j->output, "%s", j->ended_by);
     attempt_result(j->attempt, result);
-    events_file_write(j->events, "finished", result->job,
-                      json_pack("{s:i}", "status", result->status));
+    events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
     attempt_destroy(j->attempt);
     j->attempt = NULL;
     return 0;
+}
+
+static void on_pause_end(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    ((struct job *)arg)->is_pausing = false;
+}
+
+/* False: the end of the job was asked for meanwhile. */
+static bool job_pause(struct job *j, int ms)
+{
+    const struct timeval t = {ms / 1000, ms % 1000 * 1000};
+
+    j->is_pausing = true;
+    evtimer_add(j->pause, &t);
+    while (j->is_pausing && j->cause == STOP_NONE)
+        event_base_loop(j->base, EVLOOP_ONCE);
+    evtimer_del(j->pause);
+    j->is_pausing = false;
+    return j->cause == STOP_NONE;
+}
+
+/* A job that could not even be started for the first time would fail again. */
+static bool is_worth_a_restart(const struct job *j, const struct attempt_result *result,
+                               const struct restarts *restarts)
+{
+    return j->cause == STOP_NONE && result->has_failed && (result->has_run || restarts->count > 0);
+}
+
+static void restart_say(struct job *j, const struct restarts *r, int pause_ms)
+{
+    char when[32] = "";
+
+    if (pause_ms)
+        snprintf(when, sizeof(when), " in %d s", pause_ms / 1000);
+    output_say(j->output, "starting the job again%s (restart %d of %d)", when, r->used, r->most);
+    events_file_write(j->events, "restarted", j->id,
+                      json_pack("{s:i, s:i}", "restart", r->count, "of", r->most));
 }
 
 static int job_run_all(struct job *j)
@@ -272,7 +377,7 @@ static int job_run_all(struct job *j)
                                      .command = j->plan->agent_command};
     struct attempt_config config = {.base = j->base,
                                     .plan = j->plan,
-                                    .identity = &j->identity,
+                                    .job = j->id,
                                     .channel = &channel,
                                     .output = j->output,
                                     .input = j->input,
@@ -281,20 +386,21 @@ static int job_run_all(struct job *j)
                                     .on_end = on_attempt_end,
                                     .arg = j};
     struct attempt_result result = {.status = STATUS_OURS};
+    struct restarts restarts = {.most = j->plan->restarts};
     struct fault why;
+    int pause_ms;
 
     if (install_path_find(agent, INSTALL_AGENT, &why)) {
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    for (int i = 0; job_run_once(j, &config, &result) == 0; i++) {
-        if (!result.is_worth_a_restart || i == j->plan->restarts || j->cause != STOP_NONE)
-            break;
-        config.identity = NULL;
-        output_say(j->output, "starting the job again (restart %d of %d)", i + 1,
-                   j->plan->restarts);
-        events_file_write(j->events, "restarted", result.job,
-                          json_pack("{s:i, s:i}", "restart", i + 1, "of", j->plan->restarts));
+    while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result, &restarts) &&
+           restarts_take(&restarts, result.ran_ms, result.host_failed, &pause_ms)) {
+        config.restart = restarts.count;
+        restart_say(j, &restarts, pause_ms);
+        output_restart(j->output);
+        if (!job_pause(j, pause_ms))
+            return attempt_stop_status(j->cause, j->end_signal);
     }
     return result.status;
 }
@@ -308,11 +414,11 @@ static int job_open(struct job *j, struct fault *why)
     j->base = event_base_new();
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
-    rc = job_identity_make(&j->identity, why);
+    rc = job_identity_name(j->id, why);
     if (!rc)
         rc = events_file_open(&j->events, j->plan->events, why);
     if (!rc)
-        rc = output_open(&j->output, j->base, j->plan, j->identity.id, &events, why);
+        rc = output_open(&j->output, j->base, j->plan, j->id, &events, why);
     if (!rc)
         rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
     if (!rc && j->plan->pty)
@@ -326,7 +432,8 @@ static int job_open(struct job *j, struct fault *why)
     if (rc)
         return rc;
     j->look = event_new(j->base, -1, EV_PERSIST, on_look, j);
-    if (!j->look)
+    j->pause = evtimer_new(j->base, on_pause_end, j);
+    if (!j->look || !j->pause)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (j->plan->timeout_s == 0)
         return 0;
@@ -350,7 +457,6 @@ static void job_close(struct job *j)
     bool is_lost = j->output && !output_is_idle(j->output);
     size_t size = is_lost ? output_waiting(j->output) : 0;
 
-    job_identity_wipe(&j->identity);
     signals_close(j->signals);
     input_close(j->input);
     output_close(j->output);
@@ -362,6 +468,8 @@ static void job_close(struct job *j)
         event_free(j->timeout);
     if (j->look)
         event_free(j->look);
+    if (j->pause)
+        event_free(j->pause);
     if (j->base)
         event_base_free(j->base);
 }

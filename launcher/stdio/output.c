@@ -5,6 +5,7 @@
 #include "common/text/printable.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/stdio/output_dir.h"
+#include "launcher/stdio/output_fold.h"
 #include "launcher/stdio/output_label.h"
 #include "launcher/stdio/output_tail.h"
 #include "launcher/stdio/writer.h"
@@ -23,7 +24,18 @@
 /* The streams of chunks without a rank. */
 enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
 
-enum { OWN_WAITING_MAX = 1 << 20 };
+enum {
+    OWN_WAITING_MAX = 1 << 20,
+    FOLD_MS = 5000, /* how long output may be held back to see whether it is another rank's, too */
+};
+
+/* The hosts of chunks that are not to be acknowledged. */
+enum {
+    HOST_NONE = -1 /* of mlaunch itself */,
+    HOST_ANSWERED = -2 /* a rank's, acknowledged before */
+};
+
+enum { SOURCE_OWN = -1 /* mlaunch's own lines; a rank's stream: see stream_index() */ };
 
 /* A writer, and what only its thread uses. */
 struct lane {
@@ -41,6 +53,8 @@ struct output {
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
     struct output_tail *tail;
+    struct output_fold *fold; /* NULL: every line is written */
+    struct event *fold_end;
     struct lane lanes[3];  /* standard output, standard error, directory */
     struct lane *err_lane; /* where standard error goes: its own lane or the first */
 
@@ -51,6 +65,9 @@ struct output {
     size_t own_waiting;   /* bytes of mlaunch's own lines */
     size_t rank_waiting;  /* bytes of the ranks */
     bool is_cut;          /* a line of -v was left out */
+    int end_source;       /* whose the last bytes for err_file are: a stream, or SOURCE_OWN */
+    size_t end_size;      /* how many of them have come without others between */
+    bool *is_unfinished;  /* by stream: its last byte for err_file was not a newline */
     struct fault failed;  /* the first failure; code 0: none yet */
     bool failed_reported;
 };
@@ -89,12 +106,12 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
 
     pthread_mutex_lock(&o->lock);
     for (; list; list = list->next) {
-        if (list->host >= 0) {
+        if (list->host >= 0)
             o->written[list->host] += agent_output_cost(list->size);
-            o->rank_waiting -= list->size;
-        } else {
+        if (list->host == HOST_NONE)
             o->own_waiting -= list->size;
-        }
+        else
+            o->rank_waiting -= list->size;
     }
     pthread_mutex_unlock(&o->lock);
     bell_ring(o);
@@ -114,6 +131,11 @@ static struct output_file *file_of(struct output *o, int rank, int stream)
     if (o->dir)
         return output_dir_file(o->dir, rank, stream);
     return stream == 1 ? &o->out : o->err_file;
+}
+
+static int stream_index(int rank, int stream)
+{
+    return 2 * rank + stream - 1;
 }
 
 static void lane_put_own(struct lane *lane, const struct writer_chunk *c)
@@ -204,7 +226,7 @@ static void lane_on_chunk(const struct writer_chunk *c, void *arg)
         lane_put_verbatim(lane, f, c);
         return;
     }
-    stream = 2 * c->rank + c->stream - 1;
+    stream = stream_index(c->rank, c->stream);
     if (!lane->label)
         output_file_put(&lane->buffer, f, c->bytes, c->size);
     else if (c->size)
@@ -333,6 +355,25 @@ static void waiting_change(struct output *o, bool is_own, size_t more, size_t le
     pthread_mutex_unlock(&o->lock);
 }
 
+/* Keeps account of what stands last in the file of standard error. */
+static void end_note(struct output *o, int rank, int stream, const char *bytes, size_t size)
+{
+    int source = rank < 0 ? SOURCE_OWN : stream_index(rank, stream);
+
+    if (rank < 0 && stream != CHUNK_TEXT)
+        return;
+    pthread_mutex_lock(&o->lock);
+    /* The end of a stream may write the line that it has left unfinished, below what came later. */
+    if (source != o->end_source && (size || o->is_unfinished[source])) {
+        o->end_source = source;
+        o->end_size = 0;
+    }
+    o->end_size += size;
+    if (rank >= 0)
+        o->is_unfinished[source] = size && bytes[size - 1] != '\n';
+    pthread_mutex_unlock(&o->lock);
+}
+
 /* False: there is no memory for it, or no thread could be started to write it, which the loop will
  * report. */
 static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
@@ -357,10 +398,12 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     c->size = size;
     if (size)
         memcpy(c->bytes, bytes, size);
-    waiting_change(lane->output, host < 0, size, 0);
+    if (lane == lane->output->err_lane)
+        end_note(lane->output, rank, stream, bytes, size);
+    waiting_change(lane->output, host == HOST_NONE, size, 0);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
-    waiting_change(lane->output, host < 0, 0, size);
+    waiting_change(lane->output, host == HOST_NONE, 0, size);
 fail:
     failure_note(lane->output, &why);
     bell_ring(lane->output);
@@ -391,6 +434,31 @@ static void on_log_line(enum log_level level, const char *text, void *arg)
         output_say(arg, "warning: more happens than is read here; some lines of -v are left out");
 }
 
+static void fold_write(int rank, const char *bytes, size_t size, void *arg)
+{
+    lane_push(lane_of(arg, rank, 2), HOST_ANSWERED, rank, 2, bytes, size);
+}
+
+static void fold_say(const char *ranks, int same_as, void *arg)
+{
+    output_say(arg, "%s wrote the same to standard error as rank %d", ranks, same_as);
+}
+
+static void on_fold_end(evutil_socket_t fd, short what, void *arg)
+{
+    struct output *o = arg;
+
+    (void)fd, (void)what;
+    output_fold_release(o->fold);
+}
+
+static int fold_open(struct output *o, struct event_base *base, struct fault *why)
+{
+    o->fold = output_fold_create(o->ranks, fold_write, o);
+    o->fold_end = evtimer_new(base, on_fold_end, o);
+    return o->fold && o->fold_end ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
 int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,
                 const struct output_events *events, struct fault *why)
 {
@@ -407,13 +475,18 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));
     o->tail = output_tail_create(p->size);
+    o->is_unfinished = calloc(2 * (size_t)p->size, sizeof(*o->is_unfinished));
+    o->end_source = SOURCE_OWN;
     if (o->bell >= 0)
         o->on_bell = event_new(base, o->bell, EV_READ | EV_PERSIST, on_bell, o);
-    if (!o->written || !o->tail || !o->on_bell || event_add(o->on_bell, NULL)) {
+    if (!o->written || !o->tail || !o->is_unfinished || !o->on_bell ||
+        event_add(o->on_bell, NULL)) {
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
     }
     rc = lanes_open(o, p, job, why);
+    if (!rc && p->output == OUTPUT_LABEL && log_level() < LOG_INFO)
+        rc = fold_open(o, base, why);
     if (rc)
         goto fail;
     log_to(on_log_line, o);
@@ -438,12 +511,16 @@ void output_close(struct output *o)
         lane_close(&o->lanes[i]);
     output_dir_close(o->dir);
     output_tail_destroy(o->tail);
+    output_fold_destroy(o->fold);
+    if (o->fold_end)
+        event_free(o->fold_end);
     if (o->on_bell)
         event_free(o->on_bell);
     if (o->bell >= 0)
         close(o->bell);
     pthread_mutex_destroy(&o->lock);
     free(o->written);
+    free(o->is_unfinished);
     free(o);
 }
 
@@ -453,12 +530,35 @@ void output_use_terminal(struct output *o, const struct terminal *t)
     o->err.terminal = o->err.is_terminal ? t : NULL;
 }
 
+/* Held back or not, a rank's output must not use up the window of the others on its host. */
+static void acknowledge(struct output *o, int host, size_t size)
+{
+    pthread_mutex_lock(&o->lock);
+    o->written[host] += agent_output_cost(size);
+    pthread_mutex_unlock(&o->lock);
+    bell_ring(o);
+}
+
+void output_fold_others(struct output *o, int failed)
+{
+    const struct timeval limit = {FOLD_MS / 1000, FOLD_MS % 1000 * 1000};
+
+    if (!o->fold)
+        return;
+    output_fold_begin(o->fold, failed);
+    evtimer_add(o->fold_end, &limit);
+}
+
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
 {
     struct lane *lane = lane_of(o, rank, stream);
 
     if (stream == 2)
         output_tail_note(o->tail, rank, bytes, size);
+    if (stream == 2 && o->fold && output_fold_hold(o->fold, rank, bytes, size)) {
+        acknowledge(o, host, size);
+        return;
+    }
     lane_push(lane, host, rank, stream, bytes, size);
 }
 
@@ -466,7 +566,7 @@ static void lanes_push(struct output *o, int what)
 {
     for (int i = 0; i < 3; i++) {
         if (o->lanes[i].writer)
-            lane_push(&o->lanes[i], -1, -1, what, NULL, 0);
+            lane_push(&o->lanes[i], HOST_NONE, -1, what, NULL, 0);
     }
 }
 
@@ -477,7 +577,13 @@ void output_on_typed_line(struct output *o)
 
 void output_finish(struct output *o)
 {
+    if (o->fold) {
+        evtimer_del(o->fold_end);
+        output_fold_release(o->fold);
+    }
     lanes_push(o, CHUNK_FINISH);
+    if (o->fold)
+        output_fold_end(o->fold, fold_say, o);
 }
 
 void output_say(struct output *o, const char *format, ...)
@@ -493,14 +599,14 @@ void output_say(struct output *o, const char *format, ...)
     printable_mend(text, "\n\t");
     at = strlen(text);
     text[at++] = '\n';
-    if (!lane_push(o->err_lane, -1, -1, CHUNK_TEXT, text, at))
+    if (!lane_push(o->err_lane, HOST_NONE, -1, CHUNK_TEXT, text, at))
         (void)!write(STDERR_FILENO, text, at);
 }
 
 void output_progress(struct output *o, const char *text)
 {
     if (o->err_file->is_terminal)
-        lane_push(o->err_lane, -1, -1, CHUNK_PROGRESS, text, text ? strlen(text) : 0);
+        lane_push(o->err_lane, HOST_NONE, -1, CHUNK_PROGRESS, text, text ? strlen(text) : 0);
 }
 
 bool output_has_terminal(const struct output *o)
@@ -544,6 +650,22 @@ bool output_is_idle(struct output *o)
             return false;
     }
     return true;
+}
+
+void output_restart(struct output *o)
+{
+    output_tail_forget(o->tail);
+}
+
+size_t output_ends_with(struct output *o, int rank)
+{
+    int source = rank < 0 ? SOURCE_OWN : stream_index(rank, 2);
+    size_t size;
+
+    pthread_mutex_lock(&o->lock);
+    size = o->end_source == source ? o->end_size : 0;
+    pthread_mutex_unlock(&o->lock);
+    return size;
 }
 
 const char *output_last_words(struct output *o, int rank, char *text, size_t size)

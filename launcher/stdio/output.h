@@ -38,15 +38,23 @@ void output_close(struct output *o);
  * is none. To be called before the first output. */
 void output_use_terminal(struct output *o, const struct terminal *t);
 
+/* The ranks start again, after output_finish(): last words are those of the new run. */
+void output_restart(struct output *o);
+
 /* Bytes of a rank's stream 1 or 2; size 0: its end. on_credit reports them once they are
  * written. */
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size);
+
+/* A rank (-1: a host) has failed, and the others are being ended. For OUTPUT_LABEL without -v: what
+ * several of them write alike to standard error is then shown once (output_fold.h). */
+void output_fold_others(struct output *o, int failed);
 
 /* To be called when the user has typed a line: the terminal's cursor is at the beginning of a line
  * again, whatever a rank had written before. */
 void output_on_typed_line(struct output *o);
 
-/* To be called when all ranks have ended: writes and ends the lines that some left unfinished. */
+/* To be called when all ranks have ended: writes and ends the lines that some left unfinished, and
+ * names the ranks whose output was left out. */
 void output_finish(struct output *o);
 
 /* Writes "mlaunch: ", a line without its newline, and a newline to standard error, in order with
@@ -68,6 +76,11 @@ size_t output_waiting(struct output *o);
 
 /* Everything has been written. The loop wakes up whenever this may have become true. */
 bool output_is_idle(struct output *o);
+
+/* How many of the bytes at the end of standard error (or of the one file that standard output and
+ * error are) the rank wrote to standard error, with nothing between; rank -1: mlaunch itself. Bytes
+ * that have yet to be written count as written. Any thread. */
+size_t output_ends_with(struct output *o, int rank);
 
 /* Stores the last lines that a rank wrote to standard error, at most size - 1 bytes and a NUL.
  * Returns the path of its file (valid until close) for OUTPUT_DIR, NULL in the other modes. */

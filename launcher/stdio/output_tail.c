@@ -28,12 +28,19 @@ struct output_tail *output_tail_create(int ranks)
     return NULL;
 }
 
+void output_tail_forget(struct output_tail *t)
+{
+    for (int i = 0; i < t->ranks; i++) {
+        free(t->tails[i]);
+        t->tails[i] = NULL;
+    }
+}
+
 void output_tail_destroy(struct output_tail *t)
 {
     if (!t)
         return;
-    for (int i = 0; i < t->ranks; i++)
-        free(t->tails[i]);
+    output_tail_forget(t);
     free(t->tails);
     free(t);
 }

@@ -17,6 +17,9 @@ void output_tail_destroy(struct output_tail *t); /* takes NULL */
 /* Bytes that the rank wrote. */
 void output_tail_note(struct output_tail *t, int rank, const char *bytes, size_t size);
 
+/* The ranks start again: what they wrote is forgotten. */
+void output_tail_forget(struct output_tail *t);
+
 /* Stores the last lines, whole ones if there are any, without the final newline, in at most size -
  * 1 bytes and a NUL. "": the rank has written nothing. */
 void output_tail_text(const struct output_tail *t, int rank, char *text, size_t size);

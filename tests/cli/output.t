@@ -237,7 +237,7 @@ exec 5< "$T/slow"
 head -c 4096 <&5 > "$T/out"
 wait_for 'grep -qs pipe_w /proc/'"$mlaunch"'/task/*/wchan || grep -qs "^1 " /proc/'"$mlaunch"'/task/*/syscall' 10
 : > "$T/stop"
-wait_for 'grep -q "exited with status 4" "$T/err"' 20
+wait_for 'grep -q "\"exited\".*\"status\":4" "$EVENTS"' 20
 read -r -t 4 <> <(:) # how long nobody reads is the subject
 cat <&5 >> "$T/out"
 exec 5<&-

@@ -45,7 +45,16 @@ check_match '^\[2\] done$' "$OUT" "… to their ends"
 job_status 0 "64 ranks" -n 64 -- true
 
 # Ends that the user asks for.
-job_says 124 'within 1 s \(--timeout\)' "--timeout" -n 2 --timeout 1 -- sleep 60
+job_says 124 'within 1 s \(--timeout\); ranks 0,1 still run: SIGKILL in 5 s; --grace changes that$' "--timeout" \
+    -n 2 --timeout 1 -- sleep 60
+job_says 124 'within 1 s \(--timeout\); rank 2 on host [^ ]+ still runs: ' "--timeout: who still runs" \
+    -n 3 --timeout 1 -- sh -c '[ $MLAUNCH_RANK -lt 2 ] || exec sleep 60'
+job_says 124 'rank 1 on host [^ ]+ has not come to barrier .*; rank 0 has waited [0-9]+ s for it' \
+    "--timeout: what ranks wait for" -n 2 --timeout 3 "${STRANGER[@]}" -- python3 -c '
+import mlaunch, time
+w = mlaunch.init()
+if w.rank == 1: time.sleep(60)
+w.barrier()'
 job_status 7 "--grace: who ignores SIGTERM is killed" -n 2 --grace 1 --events "$T/events" -- \
     sh -c '[ $MLAUNCH_RANK = 1 ] && { while [ ! -e '"$T"'/deaf ]; do sleep 0.02; done; exit 7; }
         trap "" TERM; : > '"$T"'/deaf; while :; do sleep 0.1; done'
@@ -68,6 +77,8 @@ job_status 0 "--restarts: until it works" -n 2 --restarts 3 -- sh -c \
     '[ $MLAUNCH_RANK = 0 ] || exit 0; echo x >> '"$T"'/count; [ $(wc -l < '"$T"'/count) -ge 3 ]'
 check_match 'starting the job again \(restart 2 of 3\)' "$ERR" "--restarts: it says so"
 check_output 3 "--restarts: as often as needed" grep -c x "$T/count"
+check_output 1 "--restarts: the job keeps its id" sh -c \
+    'sed -n "s/.*\"job\":\"\([^\"]*\)\".*/\1/p" "$1" | sort -u | wc -l' - "$EVENTS"
 job_status 9 "--restarts: no more than N" -n 1 --restarts 2 -- sh -c \
     'echo y >> '"$T"'/count; exit 9'
 check_output 3 "--restarts: N + 1 runs" grep -c y "$T/count"

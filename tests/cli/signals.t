@@ -46,20 +46,31 @@ job_signalled() {
 run job_signalled INT 2 -- python3 -c "$polite" SIGINT
 job_judge 130 "Ctrl-C: the ranks get SIGINT, the status is 130" "INT"
 check_output 2 "Ctrl-C: both have got it" grep -c 'got SIGINT' "$T/out"
+check_match "^mlaunch: ended by SIGINT \\(from pid $$, [^)]+\\): SIGTERM in 2.5 s, SIGKILL in 5 s; --grace changes that$" \
+    "$T/err" "SIGINT of a process: who sent it, and what comes next"
 run job_signalled INT 2 --grace 1 -- python3 -c "$polite" SIGTERM
 job_judge 130 "Ctrl-C ignored: SIGTERM at half the grace" "INT"
+check_match "^mlaunch: warning: ranks 0,1 have not ended 0.5 s after SIGINT: SIGTERM$" "$T/err" "… which a line says"
 check_output 2 "Ctrl-C ignored: both have got SIGTERM" grep -c 'got SIGTERM' "$T/out"
 run job_signalled INT 2 --grace 1 -- python3 -c "$polite"
 job_judge 130 "Ctrl-C and SIGTERM ignored: SIGKILL" "INT"
+check_match "^mlaunch: warning: ranks 0,1 have not ended 1 s after SIGINT: SIGKILL \\(--grace\\)$" "$T/err" "… which a line says"
 start=${EPOCHREALTIME/./}
 run job_signalled "INT 2 TERM" 2 --grace 60 -- python3 -c "$polite"
 job_judge 130 "a second signal kills at once" "INT, TERM"
+check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\), the second signal: SIGKILL to ranks 0,1$" "$T/err" "… which a line says"
 if [ $((${EPOCHREALTIME/./} - start)) -lt 20000000 ]; then pass \
     "without waiting for the grace"; else fail "without waiting for the grace"; fi
 run job_signalled TERM 2 -- python3 -c "$polite" SIGTERM
 job_judge 143 "SIGTERM" "TERM"
+check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\): SIGKILL in 5 s; --grace changes that$" \
+    "$T/err" "SIGTERM: who sent it"
+run timeout 1 "${JOB[@]}" -n 1 -- sleep 60
+job_judge 124 "timeout(1)" "timeout 1 mlaunch"
+check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$ERR" "… is named"
 run job_signalled HUP 2 -- python3 -c "$polite" SIGHUP
 job_judge 129 "SIGHUP" "HUP"
+check_match "^mlaunch: ended by SIGHUP \\(from pid $$, " "$T/err" "SIGHUP: who sent it"
 run job_signalled QUIT 2 -- sh -c 'ulimit -c 0; echo ready; sleep 60'
 job_judge 131 "SIGQUIT" "QUIT"
 run job_signalled "USR1 2 TERM" 2 -- python3 -c "$polite" SIGTERM
@@ -110,7 +121,7 @@ wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
 rank=$(sed -n 's/.*"event":"started".*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | tail -n 1)
 wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]' 20
 kill -INT "$mlaunch"
-has_said interrupted 1
+has_said 'ended by SIGINT' 1
 kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 exec 8>&-
@@ -164,7 +175,8 @@ unread_end 143 "… and then the job ends"
 keep terminal 'wait ready
 wait ready
 type \x03
-wait interrupted' "${JOB[@]}" -n 2 -- python3 -c "$polite" SIGINT
+wait interrupted: SIGTERM in 2.5 s, SIGKILL in 5 s; --grace changes that; Ctrl-C again kills at once' \
+    "${JOB[@]}" -n 2 -- python3 -c "$polite" SIGINT
 job_judge 130 "Ctrl-C on a terminal" "terminal"
 check_output 2 "Ctrl-C on a terminal: once for each rank" grep -c 'got SIGINT' "$T/out"
 

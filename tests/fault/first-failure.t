@@ -10,6 +10,19 @@ TEST_LIMIT=180
 hosts_up 2
 JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 2)
 
+# Rank 2 fails, and the others speak after it.
+cat > "$T/speak" << EOF
+cd "$T" || exit
+if [ "\$MLAUNCH_RANK" = 2 ]; then
+    until [ -e ready.0 ] && [ -e ready.1 ] && [ -e ready.3 ]; do sleep 0.02; done
+    rm ready.*
+    echo the reason >&2
+    exit 6
+fi
+trap 'echo a consequence >&2; exit 1' TERM
+: > "ready.\$MLAUNCH_RANK"
+while :; do sleep 0.02; done
+EOF
 for where in "localhost:4" "$H1:2,$H2:2"; do
     named=${where%%:*}
     [ "$named" = localhost ] || named=$H2
@@ -26,8 +39,7 @@ for where in "localhost:4" "$H1:2,$H2:2"; do
         -H "$where" -n 4 -- "$FAULTY" call 2 abort
     job_says 6 "^the reason$" \
         "$where: its last words on stderr, without a label, below the sentence" -H "$where" -n 4 \
-        -- \
-        sh -c '[ $MLAUNCH_RANK = 2 ] || exec sleep 60; echo the reason >&2; exit 6'
+        -- sh "$T/speak"
     check_match '^mlaunch: its last words on standard error:$' "$ERR" "$where: … and what they are"
     # Status 0 is no failure: the first consequence is named, with what it had lost.
     job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 after it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\)" \

@@ -29,6 +29,7 @@ static const char *const scrubbed[] = {
     "MLAUNCH_HOST_RANK",
     "MLAUNCH_HOSTS",
     "MLAUNCH_JOB",
+    "MLAUNCH_RESTART",
     "MLAUNCH_COORDINATOR",
     "MLAUNCH_BACKEND",
     "MLAUNCH_JOB_DIR",
@@ -327,6 +328,8 @@ int rank_environment_port(const struct job_message *job, int index)
     if (job->starting_port == 0 || first + PORTS_PER_JOB > PORT_LAST) {
         for (const char *c = job->job; *c; c++)
             hash = (hash ^ (unsigned char)*c) * 16777619U;
+        /* On a host that was lost, ranks of the run before may still have theirs. */
+        hash += (unsigned)job->restart;
         first = PORT_FIRST + (int)(hash % (PORT_COUNT / PORTS_PER_JOB)) * PORTS_PER_JOB;
     }
     if (job->port >= first && job->port < first + PORTS_PER_JOB)
@@ -366,6 +369,7 @@ static void compat_add(struct rank_environment *e, const struct rank_environment
     SET(e, "WORLD_SIZE=%d", job->size);
     SET(e, "LOCAL_WORLD_SIZE=%d", job->rank_count);
     SET(e, "GROUP_RANK=%d", job->host);
+    SET(e, "TORCHELASTIC_RESTART_COUNT=%d", job->restart);
     SET_DEFAULT(e, "MASTER_ADDR", "%s", master);
     SET_DEFAULT(e, "MASTER_PORT", "%d", rank_environment_port(job, 0));
     SET(e, "MLX_WORLD_SIZE=%d", job->size);
@@ -401,6 +405,7 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     SET(e, "PWD=%s", c->cwd);
     SET(e, "MLAUNCH_JOB_DIR=%s", c->job_dir);
     SET(e, "MLAUNCH_JOB=%s", job->job);
+    SET(e, "MLAUNCH_RESTART=%d", job->restart);
     SET(e, "MLAUNCH_SIZE=%d", job->size);
     SET(e, "MLAUNCH_LOCAL_SIZE=%d", job->rank_count);
     SET(e, "MLAUNCH_HOST_RANK=%d", job->host);

@@ -62,6 +62,19 @@ void output_progress(struct output *o, const char *text)
     (void)o, (void)text;
 }
 
+void output_fold_others(struct output *o, int failed)
+{
+    (void)o;
+    if (failed < -1 || failed >= RANKS)
+        abort();
+}
+
+size_t output_ends_with(struct output *o, int rank)
+{
+    (void)o, (void)rank;
+    return 0;
+}
+
 const char *output_last_words(struct output *o, int rank, char *text, size_t size)
 {
     (void)o, (void)rank, (void)size;
@@ -133,7 +146,7 @@ static void on_end(void *arg)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct plan *plans[2];
-    struct attempt_config config = {.on_end = on_end};
+    struct attempt_config config = {.job = "1ngk8fs-q4z7cd", .on_end = on_end};
     struct attempt_result result;
     struct event_base *base = event_base_new();
     struct attempt *a;
@@ -157,8 +170,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         event_base_loop(base, EVLOOP_ONCE);
     if (!has_ended)
         abort();
+    attempt_report(a);
     attempt_result(a, &result);
-    if (result.status < 0 || result.status > 255 || !result.job[0])
+    if (result.status < 0 || result.status > 255)
         abort();
     attempt_destroy(a);
     event_base_free(base);

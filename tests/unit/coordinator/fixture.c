@@ -74,6 +74,8 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         server_rank_exited(f->server, rank, pid, line + at);
     else if (strcmp(command, "tell") == 0)
         agent_link_exited(f->link, rank, pid, line + at);
+    else if (strcmp(command, "waits") == 0)
+        server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)
         assert_int_equal(agent_link_open(&f->link, f->base, f->address, "job", fixture_secret, rank,
                                          PATIENCE_MS, on_lost, f, &why),

@@ -235,6 +235,11 @@ static void test_stall(void **state)
         f, "stall rank 2 on host c has not come to broadcast (call 18 of the world group); rank 0 "
            "has waited 1 s for it; it is itself waiting in recv for rank 3");
     expect_no_report(f);
+    /* When the job is ended because it takes too long, all are told once more. */
+    fixture_tell(f, "waits");
+    expect_report(f, "stall rank 2 on host c has not come to broadcast (call 18 of the world");
+    expect_report(f, "stall rank 2 on host c has waited ");
+    expect_no_report(f);
     fixture_stop(f);
 }
 

@@ -26,7 +26,7 @@ enum { HOSTS = 3 };
 
 /* What the replaced steps note. */
 static char taken[256];
-static int deadline_ms, reported, reported_certain;
+static int deadline_ms;
 
 static void note(const char *step)
 {
@@ -108,13 +108,6 @@ void attempt_steps_set_deadline(struct attempt *a, int ms)
 {
     (void)a;
     deadline_ms = ms;
-}
-
-void attempt_steps_report_failure(struct attempt *a, bool is_certain)
-{
-    (void)a;
-    reported++;
-    reported_certain += is_certain;
 }
 
 /* The output, too: it is idle or not. */
@@ -232,7 +225,7 @@ static void scene_open(struct scene *s, enum attempt_state state, enum attempt_m
 {
     memset(s, 0, sizeof(*s));
     taken[0] = '\0';
-    deadline_ms = reported = reported_certain = 0;
+    deadline_ms = 0;
     is_idle = true;
     s->base = event_base_new();
     s->plan.host_count = HOSTS;
@@ -425,16 +418,10 @@ static void test_failures(void **state)
     assert_true(s.a.stop_wanted);
     assert_int_equal(s.a.stop_signal, SIGTERM);
     assert_int_equal(s.a.stop_grace_ms, 700);
-    assert_int_equal(reported, 2);
-    assert_int_equal(reported_certain, 0);
     /* A second failure does not change how the run is being stopped. */
     attempt_phases_want_stop(&s.a, SIGINT, 5);
     attempt_phases_on_failure(&s.a, true);
     assert_int_equal(s.a.stop_signal, SIGINT);
-    /* With the last rank it is certain who is to blame. */
-    s.a.ranks_left = 0;
-    attempt_phases_on_failure(&s.a, true);
-    assert_int_equal(reported_certain, 1);
     scene_close(&s);
 
     /* --continue-on-failure: only if the others can go on. */

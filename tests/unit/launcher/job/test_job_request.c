@@ -53,7 +53,7 @@ static void scene_set(struct scene *s)
                             .grace_ms = 5000};
     s->addresses[0] = "";
     s->addresses[1] = "10.0.0.2";
-    assert_int_equal(job_identity_make(&s->identity, &why), 0);
+    assert_int_equal(job_identity_make(&s->identity, "1ngk8fs-q4z7cd", 0, &why), 0);
 }
 
 static json_t *message_of(struct scene *s, int host)
@@ -157,14 +157,18 @@ static void test_long_command(void **state)
 static void test_identity(void **state)
 {
     struct job_identity a, b;
+    char id[JOB_ID_SIZE], other[JOB_ID_SIZE];
     struct fault why;
 
     (void)state;
-    assert_int_equal(job_identity_make(&a, &why), 0);
-    assert_int_equal(job_identity_make(&b, &why), 0);
-    assert_int_equal(strlen(a.id), 14);
-    assert_int_equal(strspn(a.id, "0123456789abcdefghijklmnopqrstuvwxyz-"), 14);
-    assert_string_not_equal(a.id, b.id);
+    assert_int_equal(job_identity_name(id, &why), 0);
+    assert_int_equal(job_identity_name(other, &why), 0);
+    assert_int_equal(strlen(id), 14);
+    assert_int_equal(strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz-"), 14);
+    assert_string_not_equal(id, other);
+    assert_int_equal(job_identity_make(&a, id, 0, &why), 0);
+    assert_int_equal(job_identity_make(&b, id, 1, &why), 0);
+    assert_string_equal(a.id, b.id);
     assert_memory_not_equal(a.secret, b.secret, sizeof(a.secret));
     job_identity_wipe(&a);
     memset(&b, 0, sizeof(b));

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 static const char good[] =
-    "{\"job\": \"j-1\", \"secret\": \"000102030405060708090a0b0c0d0e0f"
+    "{\"job\": \"j-1\", \"restart\": 2, \"secret\": \"000102030405060708090a0b0c0d0e0f"
     "101112131415161718191a1b1c1d1e1f\", \"size\": 3, \"hosts\": 2, \"host\": 1,"
     "\"host_name\": \"b\", \"host_names\": [\"a\", \"b\"], \"host_of\": [0, 1, 1],"
     "\"addresses\": [\"10.0.0.1\", \"\"], \"backend\": \"tcp\", \"local_net\": false, \"secure\": "
@@ -102,6 +102,7 @@ static const struct malformed {
     {"port", "65536", "\"port\" is out of range"},
     {"starting_port", "-1", "\"starting_port\" is out of range"},
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
+    {"restart", "-1", "\"restart\" is out of range"},
     {"bind", "\"socket\"", "\"bind\" is not one of"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"buffer", "\"some\"", "\"buffer\" is not one of"},

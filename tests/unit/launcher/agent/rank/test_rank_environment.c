@@ -37,6 +37,7 @@ struct fixture {
 static struct fixture plain(void)
 {
     struct fixture f = {.job = {.job = "j1",
+                                .restart = 4,
                                 .size = 3,
                                 .hosts = 2,
                                 .host = 0,
@@ -100,6 +101,8 @@ static void identity(void **state)
         {"MLAUNCH_HOST_RANK", "0"},
         {"MLAUNCH_HOSTS", "2"},
         {"MLAUNCH_JOB", "j1"},
+        {"MLAUNCH_RESTART", "4"},
+        {"TORCHELASTIC_RESTART_COUNT", "4"},
         {"MLAUNCH_COORDINATOR", "10.0.0.1:4000"},
         {"MLAUNCH_BACKEND", "tcp"},
         {"MLAUNCH_JOB_DIR", "/tmp/mlaunch-0/j1.0.x"},

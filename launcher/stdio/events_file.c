@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/job/events_file.h"
+#include "launcher/stdio/events_file.h"
 
 #include "common/log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* events_file.h: `--events FILE`: the events of a job for programs, one JSON object a line. */
-#ifndef LAUNCHER_JOB_EVENTS_FILE_H
-#define LAUNCHER_JOB_EVENTS_FILE_H
+#ifndef LAUNCHER_STDIO_EVENTS_FILE_H
+#define LAUNCHER_STDIO_EVENTS_FILE_H
 
 #include "common/fault.h"
 
