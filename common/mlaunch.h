@@ -30,7 +30,7 @@ extern "C" {
 
 /* With gcc and clang the header is valid from C90 and C++98 on. */
 #if defined(__GNUC__)
-#define ML_EXPORT __attribute__((visibility("default")))
+#define ML_EXPORT   __attribute__((visibility("default")))
 #define ML_NORETURN __attribute__((noreturn))
 #else
 #define ML_EXPORT
