@@ -26,15 +26,15 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define ML_NORETURN [[noreturn]]
-#else
-#define ML_NORETURN _Noreturn
 #endif
 
+/* With gcc and clang the header is valid from C90 and C++98 on. */
 #if defined(__GNUC__)
-#define ML_EXPORT __attribute__((visibility("default")))
+#define ML_EXPORT   __attribute__((visibility("default")))
+#define ML_NORETURN __attribute__((noreturn))
 #else
 #define ML_EXPORT
+#define ML_NORETURN
 #endif
 
 /* Element types. ML_BOOL is one byte, 0 or not 0; ML_COMPLEX64 is two float32 (real, imaginary).

@@ -339,7 +339,8 @@ static void on_note(struct attempt *a, struct attempt_member *m, const struct fr
     if (note_report_parse(&note, f, &why)) {
         member_distrust(m, why.text);
     } else if (!output_is_behind(a->config.output)) {
-        log_at(note.level, "host %s: %s", m->host->name, note.text);
+        log_at(note.level, "%s%s%s%s", note.names_host ? "" : "host ",
+               note.names_host ? "" : m->host->name, note.names_host ? "" : ": ", note.text);
     } else if (!m->is_cut) {
         m->is_cut = true;
         log_warn("host %s: its agent says more than is read here; some of it is left out",

@@ -239,6 +239,13 @@ void attempt_steps_report(struct attempt *a)
     channels_shut(a);
 }
 
+void attempt_steps_report_rdma(struct attempt *a)
+{
+    attempt_steps_report(a);
+    if (a->survey)
+        output_say(a->config.output, "--backend tcp runs the job without RDMA");
+}
+
 void attempt_steps_abandon(struct attempt *a)
 {
     channels_shut(a);

@@ -14,6 +14,7 @@ void attempt_steps_start(struct attempt *a);   /* starts the ranks */
 void attempt_steps_stop(struct attempt *a);    /* sends STOP to the agents that still have ranks */
 void attempt_steps_bye(struct attempt *a);     /* nothing runs any more: lets the agents go */
 void attempt_steps_report(struct attempt *a);  /* before the start: prints each failed host */
+void attempt_steps_report_rdma(struct attempt *a); /* the same, where RDMA is at fault */
 void attempt_steps_abandon(struct attempt *a); /* before the start: the job is no longer wanted */
 void attempt_steps_give_up(struct attempt *a); /* an agent has not ended its ranks in time */
 void attempt_steps_end(struct attempt *a);     /* calls on_end */

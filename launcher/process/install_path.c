@@ -60,14 +60,30 @@ static const char *const ssh_places[] = {"mlaunch-ssh.so", ".libs/mlaunch-ssh.so
                                          "../lib/mlaunch/mlaunch-ssh.so",
                                          PKGLIBDIR "/mlaunch-ssh.so", NULL};
 
+/* mlaunch-uninstalled.pc comes before mlaunch.pc, as in pkg-config: the latter is for the
+ * installation that the build is to become. */
+static const char *const mlaunch_places[] = {"mlaunch", BINDIR "/mlaunch", NULL};
+static const char *const man_places[] = {"../doc/man/man1", "../share/man/man1", MANDIR "/man1",
+                                         NULL};
+static const char *const pkg_config_places[] = {"../runtime/mlaunch-uninstalled.pc",
+                                                "../lib/pkgconfig/mlaunch.pc",
+                                                PKGCONFIGDIR "/mlaunch.pc", NULL};
+
 static const struct {
     const char *const *places;
     int mode;
 } parts[] = {
-    [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
-    [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
-    [INSTALL_RDMA] = {rdma_places, R_OK},       [INSTALL_PROBE] = {probe_places, X_OK},
-    [INSTALL_BENCH] = {bench_places, X_OK},     [INSTALL_SSH] = {ssh_places, R_OK},
+    [INSTALL_AGENT] = {agent_places, X_OK},
+    [INSTALL_SHIM] = {shim_places, R_OK},
+    [INSTALL_RUNTIME] = {runtime_places, R_OK},
+    [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_RDMA] = {rdma_places, R_OK},
+    [INSTALL_PROBE] = {probe_places, X_OK},
+    [INSTALL_BENCH] = {bench_places, X_OK},
+    [INSTALL_SSH] = {ssh_places, R_OK},
+    [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
+    [INSTALL_MAN] = {man_places, R_OK},
+    [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
 };
 
 static int program_directory(char out[PATH_MAX], struct fault *why)
@@ -81,18 +97,21 @@ static int program_directory(char out[PATH_MAX], struct fault *why)
     return 0;
 }
 
-static int file_find(char out[PATH_MAX], const char *dir, const char *const *places, int mode,
-                     struct fault *why)
+/* The first of the places at which there is such a file, as the place names it. */
+static int file_find(char path[PATH_MAX + 64], enum install_part part, struct fault *why)
 {
-    const char *const *place = places; /* at least one */
-    char path[PATH_MAX + 64];          /* room for the longest relative place */
+    const char *const *places = parts[part].places, *const *place = places; /* at least one */
+    char dir[PATH_MAX];
+    int rc = program_directory(dir, why);
 
+    if (rc)
+        return rc;
     do {
         if (**place == '/')
-            snprintf(path, sizeof(path), "%s", *place);
+            snprintf(path, PATH_MAX + 64, "%s", *place);
         else
-            snprintf(path, sizeof(path), "%s/%s", dir, *place);
-        if (access(path, mode) == 0 && realpath(path, out))
+            snprintf(path, PATH_MAX + 64, "%s/%s", dir, *place);
+        if (access(path, parts[part].mode) == 0)
             return 0;
     } while (*++place);
     return fault_set(why, ML_ERR_SYSTEM,
@@ -101,10 +120,26 @@ static int file_find(char out[PATH_MAX], const char *dir, const char *const *pla
                      strrchr(*places, '/') ? strrchr(*places, '/') + 1 : *places, dir);
 }
 
+static int path_resolve(char out[PATH_MAX], const char *path, struct fault *why)
+{
+    return realpath(path, out) ? 0 : fault_os(why, ML_ERR_SYSTEM, errno, "%s", path);
+}
+
 int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why)
 {
-    char dir[PATH_MAX];
-    int rc = program_directory(dir, why);
+    char path[PATH_MAX + 64];
+    int rc = file_find(path, part, why);
 
-    return rc ? rc : file_find(out, dir, parts[part].places, parts[part].mode, why);
+    return rc ? rc : path_resolve(out, path, why);
+}
+
+int install_path_find_directory(char out[PATH_MAX], enum install_part part, struct fault *why)
+{
+    char path[PATH_MAX + 64];
+    int rc = file_find(path, part, why);
+
+    if (rc)
+        return rc;
+    *strrchr(path, '/') = '\0'; /* each place has one */
+    return path_resolve(out, path, why);
 }

@@ -16,6 +16,9 @@ enum install_part {
     INSTALL_PROBE,   /* mlaunch-probe, likewise */
     INSTALL_BENCH,   /* the program of `mlaunch bench`, which jobs name without a path */
     INSTALL_SSH,     /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
+    INSTALL_MLAUNCH, /* the command mlaunch */
+    INSTALL_MAN,     /* the tree of man pages */
+    INSTALL_PKG_CONFIG, /* what pkg-config reads */
 };
 #define BENCH_PROGRAM "mlaunch-bench"
 
@@ -23,5 +26,8 @@ enum install_part {
  * the build tree, or in an installation (moved or not). The path is absolute and without links.
  * ML_ERR_SYSTEM names the file and where it was searched for. */
 int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why);
+
+/* Finds the directory that a search path names for it. The file itself may be a link there. */
+int install_path_find_directory(char out[PATH_MAX], enum install_part part, struct fault *why);
 
 #endif

@@ -172,14 +172,17 @@ int note_report_parse(struct note_report *out, const struct frame *f, struct fau
 {
     const char *text;
     json_t *root, *level = NULL;
+    int names_host = 0;
     int rc = report_load(&root, "NOTE", f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s}", "level", &level, "text", &text);
+    rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s, s?b}", "level", &level, "text", &text,
+                       "names_host", &names_host);
     if (!rc) {
         out->level = level_parse(level);
         text_copy(out->text, sizeof(out->text), text);
+        out->names_host = names_host;
     }
     json_decref(root);
     return rc;

@@ -43,6 +43,7 @@ struct aborted_report {
 struct note_report {
     enum log_level level;
     char text[512];
+    bool names_host; /* the text says which hosts it is about */
 };
 struct lost_report { /* LOST and KILLED */
     char text[512];

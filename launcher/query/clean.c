@@ -88,7 +88,7 @@ static int clean_conclude(const struct query_command *c)
     return unreached ? STATUS_OURS : left ? STATUS_LEFT : 0;
 }
 
-static json_t *clean_question(const struct query_command *c, struct fault *why)
+static json_t *clean_question(struct query_command *c, struct fault *why)
 {
     (void)why;
     return json_pack("{ss ss sb}", "what", "clean", "job", c->job, "dry_run", (int)is_dry_run(c));

@@ -72,7 +72,7 @@ static int kill_conclude(const struct query_command *c)
     return there && !failed ? 0 : STATUS_NOT_THERE;
 }
 
-static json_t *kill_question(const struct query_command *c, struct fault *why)
+static json_t *kill_question(struct query_command *c, struct fault *why)
 {
     (void)why;
     return json_pack("{ss ss}", "what", "kill", "job", c->job);

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/printable.h"
+#include "launcher/query/deadlock.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 #include "launcher/text/text_table.h"
@@ -86,13 +87,13 @@ static bool is_shown(const struct query_command *c, json_t *job)
 
 static void stacks_print(const char *host, json_t *rank)
 {
-    json_t *process, *line;
+    json_t *process, *line, *wait;
     size_t i, k;
 
-    json_array_foreach(json_object_get(rank, "waits"), i, line)
+    json_array_foreach(json_object_get(rank, "waits"), i, wait)
     {
         printable_print("\nrank %lld on host %s waits in %s\n", query_field_whole(rank, "rank"),
-                        host, json_string_value(line) ? json_string_value(line) : "");
+                        host, query_field_text(wait, "text"));
     }
     json_array_foreach(json_object_get(rank, "stacks"), i, process)
     {
@@ -173,6 +174,28 @@ static void ranks_gather(const struct query_command *c, struct found_ranks *f)
         qsort(f->list, f->count, sizeof(*f->list), compare_ranks);
 }
 
+/* "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" */
+static void deadlock_print(const struct found_rank *list, size_t count)
+{
+    enum { NAMED = 8 };
+    struct deadlock_rank *ranks = calloc(count + 1, sizeof(*ranks));
+    size_t *circle = calloc(count + 1, sizeof(*circle)), length = 0;
+
+    for (size_t i = 0; i < count && ranks; i++)
+        ranks[i] = (struct deadlock_rank){query_field_whole(list[i].rank, "rank"),
+                                          json_object_get(list[i].rank, "waits")};
+    if (ranks && circle)
+        length = deadlock_find(ranks, count, circle);
+    if (length > 0)
+        printf("\ndeadlock: rank %lld", ranks[circle[0]].rank);
+    for (size_t i = 1; i <= length && i <= NAMED; i++)
+        printf("%s waits for rank %lld", i > 1 ? ", which" : "", ranks[circle[i % length]].rank);
+    if (length > 0)
+        puts(length > NAMED ? ", and so on in a circle" : "");
+    free(circle);
+    free(ranks);
+}
+
 /* The ranks of one job. */
 static void ranks_print(const struct found_rank *list, size_t count, const char *title)
 {
@@ -186,6 +209,7 @@ static void ranks_print(const struct found_rank *list, size_t count, const char 
     }
     for (size_t i = 0; i < count; i++)
         stacks_print(list[i].host, list[i].rank);
+    deadlock_print(list, count);
     text_table_destroy(t);
 }
 
@@ -249,14 +273,30 @@ static int orphans_print(const struct query_command *c)
     return shown;
 }
 
+/* Prints the answers as JSON, without the jobs that are not shown. Returns how many jobs are. */
+static int json_print(const struct query_command *c)
+{
+    int shown = 0;
+
+    for (int i = 0; i < c->hosts->count; i++) {
+        json_t *jobs = json_object_get(c->answers[i].said, "jobs");
+
+        for (size_t k = json_array_size(jobs); k > 0; k--) {
+            if (!is_shown(c, json_array_get(jobs, k - 1)))
+                json_array_remove(jobs, k - 1);
+        }
+        shown += (int)json_array_size(jobs);
+    }
+    query_command_print_json(c);
+    return shown;
+}
+
 static int ps_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c), shown = 0;
 
     if (c->json) {
-        query_command_print_json(c);
-        for (int i = 0; i < c->hosts->count; i++)
-            shown += (int)json_array_size(json_object_get(c->answers[i].said, "jobs"));
+        shown = json_print(c);
     } else {
         shown = jobs_print(c);
         if (*c->job || c->verbose > 0)
@@ -274,14 +314,46 @@ static int ps_conclude(const struct query_command *c)
     return 0;
 }
 
-static json_t *ps_question(const struct query_command *c, struct fault *why)
+static bool is_live(const json_t *job)
+{
+    const char *state = json_string_value(json_object_get(job, "state"));
+
+    return state && (strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0);
+}
+
+/* Makes the only live job on the hosts the one that is asked about. */
+static int job_choose(struct query_command *c, struct fault *why)
+{
+    json_t *ids = json_object(), *job;
+    int rc =
+        query_command_ask(c, json_pack("{ss ss sb}", "what", "list", "job", "", "stacks", 0), why);
+    size_t k, count;
+
+    for (int i = 0; !rc && i < c->hosts->count; i++) {
+        json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
+        {
+            if (is_live(job))
+                json_object_set_new(ids, query_field_text(job, "job"), json_true());
+        }
+    }
+    count = json_object_size(ids);
+    if (!rc && count == 1)
+        rc = query_command_choose(c, json_object_iter_key(json_object_iter(ids)), why);
+    else if (!rc)
+        rc = fault_set(why, ML_ERR_ARGUMENT,
+                       "--stacks needs a job's id, because %zu jobs are live: mlaunch ps JOB "
+                       "--stacks",
+                       count);
+    json_decref(ids);
+    return rc;
+}
+
+static json_t *ps_question(struct query_command *c, struct fault *why)
 {
     bool stacks = query_command_flag(c, "stacks");
 
-    if (stacks && !*c->job) {
-        fault_set(why, ML_ERR_ARGUMENT, "--stacks needs a job's id: mlaunch ps JOB --stacks");
+    if (stacks && !*c->job && job_choose(c, why))
         return NULL;
-    }
     return json_pack("{ss ss sb}", "what", "list", "job", c->job, "stacks", (int)stacks);
 }
 
@@ -289,7 +361,8 @@ int ps_run(int argc, char **argv)
 {
     struct query_flag flags[] = {
         {.name = "stacks",
-         .help = "with JOB: which call each rank waits in, and where, from gdb or the kernel"},
+         .help = "which call each rank of JOB, or of the only live job, waits in, and where, from "
+                 "gdb or the kernel"},
         {.name = "json", .help = "the answer as JSON"},
         {.name = NULL}};
     struct query_command c = {

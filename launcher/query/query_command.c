@@ -227,6 +227,7 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
 void query_command_close(struct query_command *c)
 {
     query_free(c->answers, c->hosts ? c->hosts->count : 0);
+    free(c->chosen_job);
     plan_destroy(c->plan);
     options_destroy(c->options);
 }
@@ -245,6 +246,15 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
 
     if (!rc)
         rc = query_run(&c->answers, c->hosts, &channel, rounds, c->timeout_ms, why);
+    return rc;
+}
+
+int query_command_choose(struct query_command *c, const char *job, struct fault *why)
+{
+    int rc = string_copy(&c->chosen_job, job, why);
+
+    if (!rc)
+        c->job = c->chosen_job;
     return rc;
 }
 
@@ -292,19 +302,21 @@ static int answer_accept(void *arg, int host, int round, const json_t *said, str
     return 0;
 }
 
-/* Takes over `question`. */
-static int question_ask(struct query_command *c, json_t *question, struct fault *why)
+int query_command_ask(struct query_command *c, json_t *question, struct fault *why)
 {
     struct one_question one = {c, question};
     const struct query_rounds round = {1, question_copy, answer_accept, &one};
-    int rc = query_command_ask_rounds(c, &round, why);
+    int rc;
 
+    query_free(c->answers, c->hosts->count);
+    c->answers = NULL;
+    rc = query_command_ask_rounds(c, &round, why);
     json_decref(question);
     return rc;
 }
 
 int query_command_main(struct query_command *c, int argc, char *const *argv,
-                       json_t *(*question)(const struct query_command *c, struct fault *why),
+                       json_t *(*question)(struct query_command *c, struct fault *why),
                        int (*conclude)(const struct query_command *c))
 {
     int status = STATUS_OURS, rc;
@@ -319,7 +331,7 @@ int query_command_main(struct query_command *c, int argc, char *const *argv,
                        "out of memory"); /* of a question that gives no reason */
         asked = question(c, &why);
         if (asked)
-            rc = question_ask(c, asked, &why);
+            rc = query_command_ask(c, asked, &why);
         if (!rc)
             status = conclude(c);
     }

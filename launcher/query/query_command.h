@@ -30,8 +30,9 @@ struct query_command {
     const char *word;         /* a member that is a string, or NULL */
 
     /* Filled in by query_command_open. */
-    const char *job; /* or "" */
-    bool json;       /* --json was given */
+    const char *job;  /* or "" */
+    char *chosen_job; /* what query_command_choose() has stored, or NULL */
+    bool json;        /* --json was given */
     int verbose;
     bool is_done; /* --help: nothing more to do */
     struct options *options;
@@ -46,12 +47,17 @@ struct query_command {
  * the options do not go together, for a reason in `why`. `conclude` prints the answers and returns
  * the exit status. Returns mlaunch's exit status; what went wrong has been printed. */
 int query_command_main(struct query_command *c, int argc, char *const *argv,
-                       json_t *(*question)(const struct query_command *c, struct fault *why),
+                       json_t *(*question)(struct query_command *c, struct fault *why),
                        int (*conclude)(const struct query_command *c));
 
 /* The same step by step. argv[0] is the subcommand's own name. ML_ERR_ARGUMENT with a sentence for
  * the user. To be closed after a failure, too. */
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why);
+/* Makes `job` the JOB, as if it had been given. ML_ERR_MEMORY. */
+int query_command_choose(struct query_command *c, const char *job, struct fault *why);
+
+/* Asks all hosts one question, which it takes over, in place of what was asked before. */
+int query_command_ask(struct query_command *c, json_t *question, struct fault *why);
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why);
 void query_command_close(struct query_command *c);

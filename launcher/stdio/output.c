@@ -48,7 +48,8 @@ struct lane {
 struct output {
     struct output_events events;
     int ranks, hosts;
-    int pty_rank; /* the rank that has a terminal, or -1 */
+    int pty_rank;   /* the rank that has a terminal, or -1 */
+    bool with_time; /* before mlaunch's own lines, too */
     struct output_file out, err;
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
@@ -374,13 +375,20 @@ static void end_note(struct output *o, int rank, int stream, const char *bytes, 
     pthread_mutex_unlock(&o->lock);
 }
 
+static int64_t realtime_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 /* False: there is no memory for it, or no thread could be started to write it, which the loop will
  * report. */
 static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
                       size_t size)
 {
     struct writer_chunk *c;
-    struct timespec now;
     struct fault why;
 
     if (size == 0 && !writer_is_used(lane->writer))
@@ -390,8 +398,7 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
         fault_set(&why, ML_ERR_MEMORY, "out of memory for the ranks' output");
         goto fail;
     }
-    clock_gettime(CLOCK_REALTIME, &now);
-    c->at_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    c->at_ns = realtime_ns();
     c->host = host;
     c->rank = rank;
     c->stream = (uint8_t)stream;
@@ -471,6 +478,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     o->ranks = p->size;
     o->hosts = p->host_count;
     o->pty_rank = p->pty ? p->pty_rank : -1;
+    o->with_time = p->timestamp;
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));
@@ -588,11 +596,13 @@ void output_finish(struct output *o)
 
 void output_say(struct output *o, const char *format, ...)
 {
-    char text[8192];
+    char text[8192], time[LABEL_TIME] = "";
     va_list args;
     size_t at;
 
-    at = (size_t)snprintf(text, sizeof(text), "mlaunch: ");
+    if (o->with_time)
+        output_label_format_time(time, realtime_ns());
+    at = (size_t)snprintf(text, sizeof(text), "%smlaunch: ", time);
     va_start(args, format);
     vsnprintf(text + at, sizeof(text) - 1 - at, format, args);
     va_end(args);

@@ -71,6 +71,24 @@ bool output_label_holds_any(const struct output_label *l)
     return l->holding > 0;
 }
 
+/* "2026-11-21T01:08:23" */
+static void clock_format(char *out, size_t size, int64_t second)
+{
+    time_t t = (time_t)second;
+    struct tm tm;
+
+    localtime_r(&t, &tm);
+    strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+}
+
+void output_label_format_time(char out[LABEL_TIME], int64_t at_ns)
+{
+    char clock[32];
+
+    clock_format(clock, sizeof(clock), at_ns / 1000000000);
+    snprintf(out, LABEL_TIME, "%s.%03d ", clock, (int)(at_ns / 1000000 % 1000));
+}
+
 /* "2026-11-21T01:08:23.125 [3] " into out; returns its length. */
 static size_t prefix_format(struct output_label *l, char *out, size_t size, int rank, int64_t at_ns,
                             bool is_rest)
@@ -80,11 +98,7 @@ static size_t prefix_format(struct output_label *l, char *out, size_t size, int 
 
     if (l->with_time) {
         if (second != l->second) {
-            time_t t = (time_t)second;
-            struct tm tm;
-
-            localtime_r(&t, &tm);
-            strftime(l->clock, sizeof(l->clock), "%Y-%m-%dT%H:%M:%S", &tm);
+            clock_format(l->clock, sizeof(l->clock), second);
             l->second = second;
         }
         at = snprintf(out, size, "%s.%03d ", l->clock, (int)(at_ns / 1000000 % 1000));

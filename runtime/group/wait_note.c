@@ -6,47 +6,97 @@
 #include "runtime/group/world.h"
 
 #include <fcntl.h>
+#include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { NAMED = 16, TEXT = 512, PATH = PATH_MAX + 64 };
+enum { NAMED = 16, MESSAGES_NAMED = 3, TEXT = 384, PATH = PATH_MAX + 64 };
 
 static void wait_note_path(char path[PATH], const struct group *g)
 {
     snprintf(path, PATH, "%s/rank.%d.waiting.%u", g->world->dir, g->world->rank, (unsigned)g->id);
 }
 
-static size_t wait_note_append(char text[TEXT], size_t at, const char *more)
+static __attribute__((format(printf, 3, 4))) size_t wait_note_append(char text[TEXT], size_t at,
+                                                                     const char *format, ...)
 {
-    int n = snprintf(text + at, TEXT - at, "%s", more);
+    va_list arguments;
+    int n;
 
+    va_start(arguments, format);
+    n = vsnprintf(text + at, TEXT - at, format, arguments);
+    va_end(arguments);
     return n < 0 || (size_t)n >= TEXT - at ? TEXT - 1 : at + (size_t)n;
+}
+
+/* "all_reduce of 1000 float32 (sum), call 7, for rank 5" */
+static void wait_note_collective(char text[TEXT], const struct group *g, const char *signature)
+{
+    size_t at = wait_note_append(text, 0, "%s, call %u, for %s", signature, (unsigned)g->call.seq,
+                                 g->active_count == 1 ? "rank" : "ranks");
+
+    for (int i = 0; i < g->active_count && i < NAMED; i++)
+        at = wait_note_append(text, at, "%s %d", i ? "," : "", g->members[g->active[i]->peer]);
+    if (g->active_count > NAMED)
+        wait_note_append(text, at, " …");
+}
+
+/* "recv of 8 bytes from rank 5, send of 4 bytes to rank 2": what is under way. */
+static void wait_note_messages(char text[TEXT], const struct group *g)
+{
+    size_t at = 0;
+    int named = 0;
+
+    for (int i = 0; i < g->active_count; i++) {
+        const struct link *l = g->active[i];
+
+        for (const struct transfer *t = l->recvs; t && named < MESSAGES_NAMED; t = t->next)
+            at = wait_note_append(text, at, "%srecv of %zu bytes from rank %d", named++ ? ", " : "",
+                                  t->size, g->members[l->peer]);
+        for (const struct transfer *t = l->sends; t && named < MESSAGES_NAMED; t = t->next)
+            at = wait_note_append(text, at, "%ssend of %zu bytes to rank %d", named++ ? ", " : "",
+                                  t->size, g->members[l->peer]);
+    }
+}
+
+static json_t *wait_note_peers(const struct group *g, bool is_receiving)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < g->active_count && json_array_size(list) < NAMED; i++) {
+        const struct link *l = g->active[i];
+
+        if (is_receiving ? l->recvs : l->sends)
+            json_array_append_new(list, json_integer(g->members[l->peer]));
+    }
+    return list;
 }
 
 void wait_note_leave(const struct group *g, const char *signature)
 {
-    char path[PATH], text[TEXT], number[32];
-    size_t at = wait_note_append(text, 0, signature);
+    char path[PATH], text[TEXT] = "", *note;
+    json_t *said;
     int fd;
 
-    if (g->call.seq) {
-        snprintf(number, sizeof(number), ", call %u", (unsigned)g->call.seq);
-        at = wait_note_append(text, at, number);
-    }
-    at =
-        wait_note_append(text, at, g->active_count == 1 ? ", waits for rank" : ", waits for ranks");
-    for (int i = 0; i < g->active_count && i < NAMED; i++) {
-        snprintf(number, sizeof(number), "%s %d", i ? "," : "", g->members[g->active[i]->peer]);
-        at = wait_note_append(text, at, number);
-    }
-    if (g->active_count > NAMED)
-        at = wait_note_append(text, at, " …");
+    if (g->call.seq)
+        wait_note_collective(text, g, signature);
+    else
+        wait_note_messages(text, g);
+    said = json_pack("{s:s, s:I, s:I, s:o, s:o}", "text", text, "group", (json_int_t)g->id, "call",
+                     (json_int_t)g->call.seq, "receives_from", wait_note_peers(g, true), "sends_to",
+                     wait_note_peers(g, false));
+    note = json_dumps(said, JSON_COMPACT);
+    json_decref(said);
     wait_note_path(path, g);
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return;
-    (void)!write(fd, text, at);
-    close(fd);
+    fd = note ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd >= 0) {
+        (void)!write(fd, note, strlen(note));
+        close(fd);
+    }
+    free(note);
 }
 
 void wait_note_remove(const struct group *g)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * wait_note.h: the file JOB_DIR/rank.N.waiting.GROUP, which exists while a call of that group has
- * been waiting for more than a moment. It says which call, and for which ranks; `mlaunch ps JOB
- * --stacks` shows it. Errors are ignored: nothing depends on the file.
+ * been waiting for more than a moment. It is one JSON object, an element of "waits" in the ANSWER
+ * of doc/protocol.md, and says which call waits for which ranks; `mlaunch ps JOB --stacks` shows
+ * it. Errors are ignored: nothing depends on the file.
  */
 #ifndef RUNTIME_GROUP_WAIT_NOTE_H
 #define RUNTIME_GROUP_WAIT_NOTE_H

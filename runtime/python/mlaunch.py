@@ -134,10 +134,11 @@ def _library():
     preloaded = ctypes.CDLL(None)
     if hasattr(preloaded, "ml_init"):
         return preloaded
-    here = os.path.dirname(os.path.realpath(__file__))
     name = "libmlaunch.so.0"
-    places = [os.path.join(here, name), os.path.join(here, "../.libs", name),
-              os.path.join(here, "../../../lib", name), name]
+    # In a build folder this file is a link to the source.
+    places = [os.path.join(os.path.dirname(file), beside, name)
+              for file in (os.path.abspath(__file__), os.path.realpath(__file__))
+              for beside in ("", "../.libs", "../../../lib")] + [name]
     for place in places:
         if os.path.sep not in place or os.path.exists(place):
             try:

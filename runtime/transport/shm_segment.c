@@ -156,7 +156,9 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, st
         return rc;
     fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot make the shared memory %s", name);
+        rc = fault_set(
+            why, ML_ERR_SYSTEM, "cannot make the shared memory %s: %s%s", name, strerror(errno),
+            errno == ENOENT ? "; /dev/shm is missing: mount a tmpfs there, or --local net" : "");
         goto fail;
     }
     s->is_named = true;

@@ -76,6 +76,8 @@ check_error 125 "^mlaunch: error: --rdma-device: 'm:0' is not" "--rdma-device wi
 sed -i 's/"10.2.0.1"/null/' "$PROBE_FABRIC"
 refused "a port that is down" 'host h0: m port 2 is down: check its cable' '[null, "m:1", "m:2"]' \
     "$x" "$y"
+check_error 125 '^mlaunch: --backend tcp runs the job without RDMA$' "what works instead is named" \
+    job --hostfile "$T/bad.json"
 check_error 125 'host h0: no RDMA device reaches host h2: here m port 1 .10.1.0.1/24., m port 2 .down.; there x .10.2.0.3/24.' \
     "… also where nothing is stated" probe
 check "the other port, which is the only one that is up" probe -H h0,h1 -o "$T/one.json"

@@ -154,6 +154,9 @@ for line in open(sys.argv[1]):
     age = datetime.datetime.now() - datetime.datetime.fromisoformat(time)
     assert abs(age.total_seconds()) < 60, line
     assert rest in ("[0] hi\n", "[1] hi\n"), line' "$T/out"
+keep job -n 2 --timestamp -- sh -c 'exit 3'
+check_match '^[-0-9]+T[0-9:]+\.[0-9]{3} mlaunch: rank [01] on host' "$T/err" \
+    "--timestamp before mlaunch's own lines"
 keep job -n 1 --output raw --timestamp -- printf 'a\nb\n'
 check_match '^[-0-9]+T[0-9:]+\.[0-9]{3} b$' "$T/out" "--timestamp without labels"
 

@@ -51,7 +51,6 @@ check_output "[0, 1, 2]" "--json" ps_json '[r["rank"] for r in job["ranks"]]'
 check_output True "the pids are the ranks'" ps_json \
     'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
 check_error 1 "no job 0nosuch-job" "ps of a job that isn't there" "$MLAUNCH" ps 0nosuch-job
-check_error 125 "needs a job's id" "--stacks of all" "$MLAUNCH" ps --stacks
 check_error 125 "mlaunch ps: unknown option -a; mlaunch ps --help lists all" "no far-fetched advice" \
     "$MLAUNCH" ps -a
 check "clean -n" "$MLAUNCH" clean -n
@@ -151,16 +150,46 @@ job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
 says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
     [ "$(grep -c 'waits in barrier' "$T/waits")" = 2 ]; }
 wait_for says_who_waits 60
-check_match "^rank 0 on host .* waits in barrier.*, call 1, waits for ranks? .*2" "$T/waits" \
+check_match "^rank 0 on host .* waits in barrier, call 1, for ranks? .*2$" "$T/waits" \
     "--stacks: which call a rank waits in, and for whom"
 check_no_match "^rank 2 on host .* waits in" "$T/waits" "… and who waits in none"
+check_no_match "^deadlock" "$T/waits" "… which is no deadlock"
+kill -TERM "$PID"
+wait "$PID"
+
+# All wait for ever, each for the next rank's message.
+cat > "$T/wait.py" << 'PY'
+import mlaunch
+
+world = mlaunch.init()
+world.recv(bytearray(12345 + world.rank), (world.rank + 1) % 3)
+PY
+job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
+says_all_wait() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
+    [ "$(grep -c '^rank . on host .* waits in' "$T/waits")" = 3 ]; }
+wait_for says_all_wait 60
+check_match "^rank 0 on host .* waits in recv of 12345 bytes from rank 1$" "$T/waits" \
+    "a message's size and direction"
+check_match "^rank 1 on host .* waits in recv of 12346 bytes from rank 2$" "$T/waits" "of each rank"
+check_output "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" \
+    "a deadlock is named once" grep '^deadlock' "$T/waits"
+check_output "[12345] [1] []" "--json says the same" sh -c '"$MLAUNCH" ps "$1" --stacks --json |
+    python3 -c "
+import json, sys
+job = json.load(sys.stdin)[\"hosts\"][0][\"jobs\"][0]
+wait = job[\"ranks\"][0][\"waits\"][0]
+print([int(w) for w in wait[\"text\"].split() if len(w) > 3 and w.isdigit()],
+      wait[\"receives_from\"], wait[\"sends_to\"])"' sh "$ID"
+check_output "job user name host_rank host_count size command directory state started_at age_s \
+agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes ranks" \
+    "its members stand in the documented order" ps_json '" ".join(job)'
 kill -TERM "$PID"
 wait "$PID"
 
 # The time in which the others wait is the subject.
 keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/stall.py"
 job_judge 0 "a job that stalls for a while" "mlaunch"
-check_match "has not come to barrier" "$T/err" "the stall is reported"
+check_match "^mlaunch: warning: rank 2 on host [^ ]+ has not come to barrier" "$T/err" "the stall is reported"
 check_output 1 "… once, by name" grep -c \
     'rank 2 on host .* has not come to barrier (call 1 of .*); ranks 0, 1 have waited' "$T/err"
 

@@ -24,11 +24,25 @@ while IFS= read -r header; do
     check "$header compiles alone" "$CC" -fsyntax-only -Wall -Wextra -Werror -I"$SOURCE" -I"$BUILD" \
         -D_GNU_SOURCE -std=gnu11 "${flags[@]}" "$T/alone.c"
 done < <(find common coordinator launcher runtime rdma -name '*.h' | sort)
-echo '#include <mlaunch.h>' > "$T/alone.c"
-check "mlaunch.h is strict C11" "$CC" -fsyntax-only -Wall -Wextra -Werror -pedantic -std=c11 -Icommon "$T/alone.c"
-if command -v c++ > /dev/null; then
-    check "mlaunch.h is C++11" c++ -x c++ -fsyntax-only -Wall -Wextra -Werror -pedantic -std=c++11 -Icommon "$T/alone.c"
-else
-    skip "mlaunch.h is C++11" "no c++ here"
-fi
+# public COMPILER LANGUAGE STANDARD…: the public header in programs of these standards.
+public() {
+    local compiler=$1 language=$2 standard
+    shift 2
+    for standard; do
+        if ! command -v "$compiler" > /dev/null; then
+            skip "mlaunch.h with $compiler -std=$standard" "no $compiler here"
+            continue
+        fi
+        check "mlaunch.h with $compiler -std=$standard" "$compiler" -x "$language" -fsyntax-only \
+            -Wall -Wextra -Werror -pedantic -std="$standard" -Icommon "$T/public.c"
+    done
+}
+# In C++98 a comma at the end of an enumeration is an error, and so is // in strict C90.
+echo '#include <mlaunch.h>' > "$T/public.c"
+for compiler in gcc clang; do public $compiler c c90 c99 c11 gnu17; done
+for compiler in g++ clang++; do public $compiler c++ c++98 c++11 c++17 c++20; done
+# A function that calls ml_abort needs no value behind it.
+echo 'int f(void) { ml_abort(1, NULL); }' >> "$T/public.c"
+public gcc c c99 c11
+public g++ c++ c++98 c++17
 done_testing

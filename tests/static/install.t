@@ -11,7 +11,7 @@ for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-be
     lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
     include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 \
     share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
-    share/man/man3/mlaunch-python.3 \
+    share/man/man3/mlaunch-python.3 share/man/man3/ml_send.3 share/man/man5/mlaunch-json.5 \
     share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
     check "$file is installed" test -e "$root/$file"
 done
@@ -19,6 +19,11 @@ check_output "" "no static archives or libtool files of the runtime module" \
     find "$root/lib/mlaunch" -name '*.a'
 
 check "the installed mlaunch runs a job" env -u BUILD "$root/bin/mlaunch" -n 2 -- true
+check_output "$root/lib/pkgconfig $root/share/man: $root/share/mlaunch/python" \
+    "its env names the places" env -u PKG_CONFIG_PATH -u MANPATH -u PYTHONPATH sh -c \
+    'eval "$("$1" env)"; echo "$PKG_CONFIG_PATH $MANPATH $PYTHONPATH"' sh "$root/bin/mlaunch"
+check_match '^Libs: .*-Wl,-rpath,\$\{libdir\}' "$root/lib/pkgconfig/mlaunch.pc" \
+    "programs find the library where it is installed"
 check "and bench" env -u BUILD "$root/bin/mlaunch" bench -n 2 --sizes 8 --check
 [ "$SANITIZE" = no ] || { skip "a program through pkg-config" "a sanitized library"; done_testing; }
 cat > "$T/sum.c" << 'C'

@@ -16,6 +16,13 @@ else
     skip "the pages are clean" "no mandoc here"
 fi
 
+# A word of a heading that is the name of a macro would be one: "In a job" would include <a>.
+grep -nE "^\.S[hs] (.* )?($(echo Ac Ad An Ao Ap Aq Ar At Bc Bo Bq Brc Bro Brq Bsx Bx Cd Cm Dc Dl Do \
+    Dq Dv Dx Ec Em En Eo Er Es Ev Fa Fc Fl Fn Fo Fr Ft Fx Ic In Lb Li Lk Ms Mt Nm No Ns Nx Oc Oo \
+    Op Ot Ox Pa Pc Pf Po Pp Pq Qc Ql Qo Qq Sc Sm So Sq Sx Sy Tn Ud Ux Va Vt Xc Xo Xr |
+    tr ' ' '|'))( |\$)" "$SOURCE"/doc/*.[1-8] > "$T/headings"
+check_output "" "no heading is a macro by accident" cat "$T/headings"
+
 {
     "$MLAUNCH" --help
     for command in ps kill clean hosts; do "$MLAUNCH" "$command" --help; done

@@ -2,6 +2,7 @@
 #include "launcher/agent/answer/answer_list.h"
 
 #include "common/clock.h"
+#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/answer/job_survey.h"
 #include "launcher/agent/answer/stack_linux.h"
@@ -93,13 +94,18 @@ static json_t *rank_stacks(const struct job_survey *s, int job, int rank, int64_
     return list;
 }
 
+/* Adds what the rank has written, or nothing if that is not an object. */
 static void wait_add(const char *text, void *arg)
 {
-    json_array_append_new(arg, text_json(text));
+    json_t *wait = parsed_json(text, strlen(text), 0, NULL);
+
+    if (json_is_object(wait))
+        json_array_append(arg, wait);
+    json_decref(wait);
 }
 
 static json_t *rank_describe(const struct job_survey *s, int job, const struct job_survey_rank *r,
-                             const struct answer_question *q, int64_t deadline_ms)
+                             const struct answer_question *q)
 {
     const struct process *p = r->lives ? process_list_find(&s->processes, r->pid) : NULL;
     struct process_usage u = usage_of(s, job, r->rank);
@@ -111,17 +117,15 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
     one =
         json_pack("{si si ss}", "rank", r->rank, "pid", (int)r->pid, "state", p ? state : "ended");
 
-    usage_put(&u, one);
     if (p)
         json_object_set_new(one, "name", text_json(p->name));
+    usage_put(&u, one);
     if (q->stacks && p) {
         json_t *waits = json_array();
 
         job_directory_each_wait(s->jobs[job].dir, r->rank, wait_add, waits);
         json_object_set_new(one, "waits", waits);
     }
-    if (q->stacks)
-        json_object_set_new(one, "stacks", rank_stacks(s, job, r->rank, deadline_ms));
     return one;
 }
 
@@ -141,8 +145,12 @@ static json_t *ranks_describe(const struct job_survey *s, int job, const struct 
 
         *lives += ranks[i].lives;
         *stopped += ranks[i].lives && p && (p->state == 'T' || p->state == 't');
-        json_array_append_new(list, rank_describe(s, job, &ranks[i], q, deadline_ms));
+        json_array_append_new(list, rank_describe(s, job, &ranks[i], q));
     }
+    /* After the waits of all ranks, which belong together, because stacks take long. */
+    for (int i = 0; i < count && q->stacks; i++)
+        json_object_set_new(json_array_get(list, (size_t)i), "stacks",
+                            rank_stacks(s, job, ranks[i].rank, deadline_ms));
     free(ranks);
     return list;
 }
@@ -155,26 +163,32 @@ static json_t *job_describe(const struct job_survey *s, int job, const struct an
     struct process_usage u = usage_of(s, job, -1);
     const char *state = job_survey_state_word(j->state);
     time_t now = time(NULL);
+    int64_t age_s = f->started_at && now > f->started_at ? now - f->started_at : 0;
     int lives, stopped;
     json_t *ranks = ranks_describe(s, job, q, deadline_ms, &lives, &stopped);
-    json_t *one = json_pack(
-        "{si si si sI sI sI sI so}", "host_rank", f->host_rank, "hosts", f->hosts, "size", f->size,
-        "started_at", (json_int_t)f->started_at, "age_s",
-        (json_int_t)(f->started_at && now > f->started_at ? now - f->started_at : 0), "agent_pid",
-        (json_int_t)f->agent_pid, "guard_pid", (json_int_t)f->guard_pid, "ranks", ranks);
+    json_t *one = json_object();
 
     if (j->state == JOB_SURVEY_LIVE && lives && lives == stopped)
         state = "stopped";
+    /* In the order of doc/protocol.md. */
     json_object_set_new(one, "job", text_json(f->job));
     json_object_set_new(one, "user", user_name(j->user));
     json_object_set_new(one, "name", text_json(f->host));
+    json_object_set_new(one, "host_rank", json_integer(f->host_rank));
+    json_object_set_new(one, "host_count", json_integer(f->hosts));
+    json_object_set_new(one, "size", json_integer(f->size));
     json_object_set_new(one, "command", text_json(f->command));
     json_object_set_new(one, "directory", text_json(j->dir));
     json_object_set_new(one, "state", json_string(state));
-    json_object_set_new(one, "ranks_alive", json_integer(lives));
-    usage_put(&u, one);
     if (j->why[0])
         json_object_set_new(one, "why", text_json(j->why));
+    json_object_set_new(one, "started_at", json_integer((json_int_t)f->started_at));
+    json_object_set_new(one, "age_s", json_integer((json_int_t)age_s));
+    json_object_set_new(one, "agent_pid", json_integer((json_int_t)f->agent_pid));
+    json_object_set_new(one, "guard_pid", json_integer((json_int_t)f->guard_pid));
+    json_object_set_new(one, "ranks_alive", json_integer(lives));
+    usage_put(&u, one);
+    json_object_set_new(one, "ranks", ranks);
     return one;
 }
 

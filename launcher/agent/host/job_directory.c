@@ -172,7 +172,7 @@ void job_directory_each_wait(const char *path, int rank, void (*found)(const cha
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    char prefix[48], text[512];
+    char prefix[48], text[1024];
     struct dirent *entry;
 
     if (!dir && fd >= 0)

@@ -46,7 +46,7 @@ void job_directory_add_rank(const char *path, int rank, pid_t pid);
  * `text`, of `size` bytes, is then its sentence or "". */
 bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t size);
 
-/* Calls `found` with the sentence of each rank.N.waiting.GROUP, by which rank N's runtime says in
+/* Calls `found` with the JSON text of each rank.N.waiting.GROUP, by which rank N's runtime says in
  * which call it waits. */
 void job_directory_each_wait(const char *path, int rank, void (*found)(const char *text, void *arg),
                              void *arg);

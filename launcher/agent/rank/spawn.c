@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@ enum spawn_step {
     STEP_DESCRIPTORS,
     STEP_TERMINAL,
     STEP_BIND,
-    STEP_EXEC
+    STEP_EXEC,
+    STEP_PYTHON, /* argv[0] is a Python script, and there is no python3 */
 };
 
 /* What the child writes to a pipe if it cannot execute the program; otherwise the pipe just
@@ -39,7 +41,8 @@ struct failure {
 struct child {
     const struct spawn *spawn;
     char **candidates;   /* paths to try, NULL-terminated */
-    const char **script; /* argv for /bin/sh, if the file is a script without #! */
+    char **pythons;      /* paths of python3 to try, if argv[0] is named like a script for it */
+    const char **script; /* argv for /bin/sh or python3, if the file is a script without #! */
     sigset_t mask;       /* the ranks' signal mask */
     pid_t agent;
     int failure[2]; /* a pipe: [0] the agent reads, [1] the child writes */
@@ -73,6 +76,18 @@ static int descriptors_place(const struct spawn *s)
     return dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0 ? -1 : 0;
 }
 
+/* Runs a script without #! by the interpreter for its name. Returns if that fails. */
+static void script_execute(const struct child *c, const char *path)
+{
+    char *const shell[] = {(char *)(uintptr_t) "/bin/sh", NULL};
+
+    c->script[1] = path;
+    for (char *const *interpreter = c->pythons ? c->pythons : shell; *interpreter; interpreter++) {
+        c->script[0] = *interpreter;
+        execve(*interpreter, (char *const *)(uintptr_t)c->script, c->spawn->env);
+    }
+}
+
 /* Ignores a directory of PATH that may not be searched. Remembers a program that may not be
  * executed, and searches on. Returns an errno. */
 static int candidates_execute(const struct child *c)
@@ -83,10 +98,8 @@ static int candidates_execute(const struct child *c)
 
     for (char **path = c->candidates; *path; path++) {
         execve(*path, (char *const *)(uintptr_t)s->argv, s->env);
-        if (errno == ENOEXEC) {
-            c->script[1] = *path;
-            execve("/bin/sh", (char *const *)(uintptr_t)c->script, s->env);
-        }
+        if (errno == ENOEXEC)
+            script_execute(c, *path);
         if (errno == ENOENT || errno == ENOTDIR)
             continue;
         if (errno != EACCES)
@@ -103,6 +116,20 @@ static void child_fail(const struct child *c, enum spawn_step step, int error)
 
     (void)!write(c->failure[1], &f, sizeof(f));
     _exit(STATUS_OURS);
+}
+
+static void program_execute(const struct child *c)
+{
+    const char *program = c->spawn->argv[0];
+    int error = candidates_execute(c);
+    struct stat st;
+
+    /* As for torchrun and mlx.launch, a Python script need not be executable or in PATH. */
+    if (c->pythons && stat(program, &st) == 0 && S_ISREG(st.st_mode)) {
+        script_execute(c, program);
+        child_fail(c, STEP_PYTHON, errno);
+    }
+    child_fail(c, STEP_EXEC, error);
 }
 
 /* Runs in the child, in the agent's own memory: system calls only. */
@@ -133,7 +160,7 @@ static void child_run(const struct child *c)
         child_fail(c, STEP_BIND, errno);
     setrlimit(RLIMIT_NOFILE, &s->limits->files);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
-    child_fail(c, STEP_EXEC, candidates_execute(c));
+    program_execute(c);
 }
 
 /* The paths to try, NULL-terminated. An empty part of PATH is the current directory. */
@@ -171,7 +198,15 @@ static void candidates_destroy(char **list)
     free(list);
 }
 
-/* argv for /bin/sh: itself, the script (filled in later), the arguments. */
+static bool is_python_script(const char *program)
+{
+    size_t length = strlen(program);
+
+    /* python3 would take a name with a dash for its options. */
+    return program[0] != '-' && length > 3 && strcmp(program + length - 3, ".py") == 0;
+}
+
+/* argv for an interpreter: itself and the script (both filled in later), the arguments. */
 static const char **script_create(const char *const *argv)
 {
     size_t count = 0;
@@ -182,18 +217,42 @@ static const char **script_create(const char *const *argv)
     script = calloc(count + 3, sizeof(*script));
     if (!script)
         return NULL;
-    script[0] = "/bin/sh";
     memcpy(script + 2, argv + 1, count * sizeof(*script));
     return script;
 }
 
-static bool program_exists(const struct spawn *s)
+/* Looks at argv[0] as a path, from the directory of the rank; false: there is nothing. */
+static bool program_look(const struct spawn *s, struct stat *st)
 {
     char path[PATH_MAX];
 
     snprintf(path, sizeof(path), "%s%s%s", s->argv[0][0] == '/' ? "" : s->cwd,
              s->argv[0][0] == '/' ? "" : "/", s->argv[0]);
-    return access(path, F_OK) == 0;
+    return stat(path, st) == 0;
+}
+
+/* Why the program could not be executed, and what helps. */
+static int exec_fault(const struct spawn *s, int error, struct fault *why)
+{
+    const char *program = s->argv[0];
+    struct stat st = {0};
+    bool is_there = program_look(s, &st), is_file = is_there && S_ISREG(st.st_mode);
+
+    if (error == ENOENT && !strchr(program, '/') && is_file)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "%s: not found in PATH, but there is a ./%s: write ./%s", program, program,
+                         program);
+    if (error == ENOENT && !strchr(program, '/'))
+        return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
+    if (error == ENOENT && is_there)
+        return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is missing", program);
+    if (error == EACCES && strchr(program, '/') && is_there && S_ISDIR(st.st_mode))
+        return fault_set(why, ML_ERR_SYSTEM, "%s: it is a directory", program);
+    if (error == EACCES && strchr(program, '/') && is_file && !(st.st_mode & 0111))
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "%s: Permission denied; make it executable: chmod +x %s", program,
+                         program);
+    return fault_os(why, ML_ERR_SYSTEM, error, "%s", program);
 }
 
 static int child_fault(const struct child *c, const struct failure *f, int *status,
@@ -215,12 +274,13 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
     case STEP_EXEC:
         *status =
             f->error == ENOENT || f->error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
-        if (f->error == ENOENT && !strchr(program, '/'))
-            return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
-        if (f->error == ENOENT && program_exists(s))
-            return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is missing",
-                             program);
-        return fault_os(why, ML_ERR_SYSTEM, f->error, "%s", program);
+        return exec_fault(s, f->error, why);
+    case STEP_PYTHON:
+        *status = STATUS_NOT_FOUND;
+        if (f->error == ENOENT)
+            return fault_set(why, ML_ERR_SYSTEM, "%s: there is no python3 in PATH (%s)", program,
+                             s->path);
+        return fault_os(why, ML_ERR_SYSTEM, f->error, "%s: cannot execute python3", program);
     case STEP_PARENT:
     case STEP_NONE:
         break;
@@ -289,7 +349,9 @@ int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *
     *status = STATUS_OURS;
     c.candidates = candidates_create(s->argv[0], s->path);
     c.script = script_create(s->argv);
-    if (!c.candidates || !c.script)
+    if (is_python_script(s->argv[0]))
+        c.pythons = candidates_create("python3", s->path);
+    if (!c.candidates || !c.script || (is_python_script(s->argv[0]) && !c.pythons))
         rc = fault_set(why, ML_ERR_MEMORY, "%s: out of memory", s->argv[0]);
     else if (pipe2(c.failure, O_CLOEXEC))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "%s: cannot make its pipes", s->argv[0]);
@@ -300,6 +362,7 @@ int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *
             close(c.failure[i]);
     }
     candidates_destroy(c.candidates);
+    candidates_destroy(c.pythons);
     free(c.script);
     return rc;
 }

@@ -76,6 +76,12 @@ void attempt_steps_report(struct attempt *a)
     note("report");
 }
 
+void attempt_steps_report_rdma(struct attempt *a)
+{
+    (void)a;
+    note("report_rdma");
+}
+
 /* As a send may that finds its channel closed: it leads back to attempt_phases_advance(). */
 void attempt_steps_abandon(struct attempt *a)
 {
@@ -145,14 +151,14 @@ static const struct expected expected[ATTEMPT_STATES][ATTEMPT_EVENTS] = {
                             [ATTEMPT_LATE] = STAY},
     [ATTEMPT_LOOKING] = {[ATTEMPT_NOTHING] = STAY,
                          [ATTEMPT_WELL] = GO(TRYING, try),
-                         [ATTEMPT_BADLY] = GO(LEAVING, report),
+                         [ATTEMPT_BADLY] = GO(LEAVING, report_rdma),
                          [ATTEMPT_STOP] = GO(LEAVING, abandon),
                          [ATTEMPT_DONE] = STAY,
                          [ATTEMPT_GONE] = STAY,
                          [ATTEMPT_LATE] = STAY},
     [ATTEMPT_TRYING] = {[ATTEMPT_NOTHING] = STAY,
                         [ATTEMPT_WELL] = GO(PREPARING, prepare),
-                        [ATTEMPT_BADLY] = GO(LEAVING, report),
+                        [ATTEMPT_BADLY] = GO(LEAVING, report_rdma),
                         [ATTEMPT_STOP] = GO(LEAVING, abandon),
                         [ATTEMPT_DONE] = STAY,
                         [ATTEMPT_GONE] = STAY,
@@ -282,8 +288,9 @@ static const struct life lives[] = {
     /* One failed host ends the run before its start. */
     {ATTEMPT_CONNECTING, MEMBER_GONE, MEMBER_CONNECTED, -1, true, false, ATTEMPT_LEAVING, "report"},
     {ATTEMPT_LOOKING, MEMBER_CONNECTED, MEMBER_CONNECTED, 0, true, false, ATTEMPT_LEAVING,
-     "report"},
-    {ATTEMPT_TRYING, MEMBER_CONNECTED, MEMBER_CONNECTED, 1, true, false, ATTEMPT_LEAVING, "report"},
+     "report_rdma"},
+    {ATTEMPT_TRYING, MEMBER_CONNECTED, MEMBER_CONNECTED, 1, true, false, ATTEMPT_LEAVING,
+     "report_rdma"},
     {ATTEMPT_PREPARING, MEMBER_CONNECTED, MEMBER_PREPARED, -1, true, false, ATTEMPT_LEAVING,
      "report"},
     /* A stop ends it whatever the hosts have answered; a step may come back to the table. */

@@ -483,7 +483,8 @@ static void test_stall(void **state)
     assert_int_equal(json_array_size(json_object_get(news.last, "peers")), 1);
     assert_int_equal(json_integer_value(json_array_get(json_object_get(news.last, "peers"), 0)),
                      PEER);
-    assert_note("all_reduce of 1000 float32 (sum), call 7, waits for rank 5");
+    assert_note("{\"text\":\"all_reduce of 1000 float32 (sum), call 7, for rank 5\",\"group\":9,"
+                "\"call\":7,\"receives_from\":[5],\"sends_to\":[]}");
 
     wait_moved(f->group, &w);
     assert_int_equal(news.told_count, 2);

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Within a PID namespace of its own, as in a container that shares /tmp: ps --stacks without an id
+# takes the only live job there, and ps shows jobs elsewhere with -v alone, as JSON, too.
+. "${0%/*}/../lib/test.sh"
+contain() { unshare --pid --fork --kill-child --mount-proc -- "$@"; }
+contain true 2> /dev/null || skip_all "needs PID namespaces, and so root"
+
+"$MLAUNCH" -n 1 --output raw -- sh -c 'echo "$MLAUNCH_JOB"; exec sleep 600' > "$T/outside" &
+outside=$!
+outside_end() { kill $outside; }
+at_exit outside_end
+wait_for '[ -s "$T/outside" ]' 30
+
+cat > "$T/inside" << 'SH'
+job() {
+    "$MLAUNCH" -n 1 --output raw -- sh -c 'echo "$MLAUNCH_JOB"; exec sleep 600' > "$1" &
+    until [ -s "$1" ]; do sleep 0.05; done
+}
+job first
+"$MLAUNCH" ps --stacks > stacks
+echo $? >> stacks
+"$MLAUNCH" ps --json > json
+"$MLAUNCH" ps --json -v > json.all
+job second
+"$MLAUNCH" ps --stacks > stacks.two 2>&1
+kill %1 %2
+wait
+SH
+check "jobs in a container" env -C "$T" unshare --pid --fork --kill-child --mount-proc -- bash \
+    "$T/inside"
+check_match "^RANK +HOST" "$T/stacks" "--stacks takes the only job"
+check_match "$(cat "$T/first")" "$T/stacks" "… which is the one there"
+check_match "^0$" "$T/stacks" "… with status 0"
+check_match "2 jobs are live: mlaunch ps JOB --stacks" "$T/stacks.two" "of two jobs it takes none"
+check_match "$(cat "$T/first")" "$T/json" "--json has the job there"
+check_no_match "$(cat "$T/outside")" "$T/json" "… and none elsewhere"
+check_match "$(cat "$T/outside")" "$T/json.all" "… but with -v"
+check_match '"state": "elsewhere"' "$T/json.all" "… as elsewhere"
+done_testing

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Every command of README.md's blocks works as it is typed, in a shell that has evaluated what
+# `mlaunch env` prints, with nothing installed. The hosts a and b are network namespaces; kubectl
+# and sbatch are stand-ins. Commands that need RDMA are not run.
+TEST_LIMIT=180
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+[ "$SANITIZE" = no ] || skip_all "strangers' programs cannot open a sanitized library by themselves"
+
+# block LANGUAGE: README's first block of that language.
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$SOURCE/README.md" | sed '/^```/d'; }
+
+# README's folder, as it is for its reader.
+mkdir "$T/work" "$T/bin"
+cd "$T/work" || exit 1
+ln -s "$BUILD" build
+block c > sum.c
+block python > sum.py
+for name in prog master worker; do
+    printf '#!/bin/sh\necho "%s rank $MLAUNCH_RANK"\n' $name > $name
+    chmod +x $name
+done
+sed -n 's/^    \(\[{"ssh": "a"}, .*\)/\1/p' "$SOURCE/README.md" > hosts.json
+check "README has a hostfile" test -s hosts.json
+# kubectl exec -i POD -- COMMAND…
+printf '#!/bin/sh\nshift 4\nexec "$@"\n' > "$T/bin/kubectl"
+printf '#!/bin/sh\ncat > job.submitted\necho 7\n' > "$T/bin/sbatch"
+chmod +x "$T/bin/kubectl" "$T/bin/sbatch"
+
+has_hosts=
+if netns usable > /dev/null 2>&1; then
+    hosts_up 2
+    has_hosts=yes
+    {
+        printf 'Host a\n  HostName %s\n  HostKeyAlias %s\n' "$A1" "$H1"
+        printf 'Host b\n  HostName %s\n  HostKeyAlias %s\n' "$A2" "$H2"
+        cat "$NETNS_SSH_CONFIG"
+    } > "$T/ssh_config"
+    export MLAUNCH_OPT_SSH_CONFIG=$T/ssh_config
+fi
+
+# typed COMMAND: as a reader types it, after the line that README begins with.
+PATH=$T/bin:$PATH
+export PYTHONDONTWRITEBYTECODE=1 MANPAGER=cat MANWIDTH=80
+typed() { bash -c 'eval "$(build/launcher/mlaunch env)"; eval "$1"' bash "$1"; }
+
+check_match '^ {4}eval "\$\(build/launcher/mlaunch env\)"' "$SOURCE/README.md" \
+    "README says how a shell finds mlaunch"
+check "it needs no installation" typed 'mlaunch --version'
+mkdir "$T/it's here"
+cp "$BUILD/launcher/mlaunch" "$T/it's here/"
+check_output "$T/it's here/mlaunch" "and its directory's name may hold anything" bash -c \
+    'eval "$("$1" env)"; command -v mlaunch' bash "$T/it's here/mlaunch"
+check_error 125 'mlaunch run env' "the program of that name is started otherwise" \
+    "$MLAUNCH" env A=1 sh
+
+# For ps JOB and kill JOB.
+"$MLAUNCH" -n 2 --output raw -- sh -c 'echo $MLAUNCH_JOB; exec sleep 600' > "$T/job.out" 2>&1 &
+sleeper=$!
+sleeper_end() { kill $sleeper 2> /dev/null; }
+at_exit sleeper_end
+wait_for '[ -s "$T/job.out" ]' 30
+job=$(head -n 1 "$T/job.out")
+
+commands=0
+while IFS= read -r line; do
+    commands=$((commands + 1))
+    case $line in
+    "mlaunch clean "[!-]*) skip "$line" "would remove what other tests look at" && continue ;;
+    *--probe* | *"--backend rdma"*) skip "$line" "needs RDMA" && continue ;;
+    *"-H a"* | *hosts.json*) [ "$has_hosts" ] || { skip "$line" "needs root" && continue; } ;;
+    esac
+    check "${line%% \#*}" typed "${line/ JOB/ $job}" < /dev/null
+    case $line in
+    cc*) check_output "rank 0 of 1: 1" "… and the program runs alone" ./sum ;;
+    *./sum) check_match '^\[3\] rank 3 of 4: 4$' "$OUT" "… the sum is right" ;;
+    *sum.py) check_match "^\[3\] 3 array\('d', \[6.0, 4.0\]\)$" "$OUT" "… the sums are right" ;;
+    *"echo \$?") check_match '^139$' "$OUT" "… with the status of the table" ;;
+    *LEVEL=3*) check_match '^\[1\] rank 1: 3$' "$OUT" "… with its variable" ;;
+    *--stacks*) check_match '^rank 1 on host' "$OUT" "… and shows stacks" ;;
+    *"> job.sh") check_match '^#SBATCH --nodes=3' job.sh "… and writes the script" ;;
+    *--submit*) check_match '^#SBATCH --nodes=3' job.submitted "… and submits it" ;;
+    esac
+done < <(sed -n 's/^    \$ //p' "$SOURCE/README.md")
+check "README has many commands" test "$commands" -gt 20
+
+check_output "1" "python3 imports the module by itself" typed \
+    'python3 -c "import mlaunch; print(mlaunch.init().size)"'
+for page in mlaunch ml_send; do
+    check "man $page" typed "man $page"
+done
+check_match 'ml_recv' "$OUT" "man ml_send shows the page of all calls"
+check "the system's pages are still found" typed 'man -w man'
+cp "$SOURCE/examples/kmeans.c" "$SOURCE/examples/iris.csv" .
+while IFS= read -r line; do
+    check "$line" typed "$line"
+done < <(sed -n 's/^    \(cc \|mlaunch \)/\1/p' "$SOURCE/examples/README.md")
+done_testing
