@@ -16,7 +16,7 @@ export PROBE_FABRIC=$T/fabric.json
 # shellcheck disable=SC2016
 hosts=(--agent "$T/inst/mlaunch-agent" --agent-command \
     'sh -c '\''PROBE_HOST=${0#h} exec "$@"'\'' {host}')
-probe() { "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1,h2 "$@"; }
+probe() { "$MLAUNCH" hosts --probe "${hosts[@]}" "$@"; }
 # Each rank tells what the runtime will read, or what MLX would.
 # shellcheck disable=SC2016
 job() { "$MLAUNCH" "${hosts[@]}" --backend rdma --output raw "$@" -- sh -c \
@@ -32,7 +32,7 @@ cat > "$PROBE_FABRIC" << 'END'
  [1, "x", 1, "10.1.0.2", 1], [1, "y", 1, "10.3.0.2", 3], [1, "y", 2, "10.4.0.2", 4],
  [2, "x", 1, "10.2.0.3", 2], [2, "y", 1, "10.3.0.3", 3], [2, "y", 2, "10.4.0.3", 4]]
 END
-check "mlaunch hosts --probe" probe -o "$T/found.json"
+check "mlaunch hosts --probe" probe -H h0,h1,h2 -o "$T/found.json"
 check_match '^h0 +m +2 +active +Ethernet +4096 +10.2.0.1/24' "$OUT" "… shows each port"
 check_match '^h1 +x +- +y:1,y:2' "$OUT" "… and the matrix"
 check_output '[{"ssh": "h0", "rdma": [null, "m:1", "m:2"]},

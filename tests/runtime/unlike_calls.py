@@ -63,11 +63,16 @@ def unlike(world):
             what = "" if e.code == mlaunch.ERR_MISMATCH else str(e)
         if what:
             wrong += 1
-            print("rank %d: %s, and %s by rank %d: %s" % (world.rank, call, other, odd, what))
+            say("rank %d: %s, and %s by rank %d: %s" % (world.rank, call, other, odd, what))
     total = array.array("i", [wrong])
     world.all_reduce(total)
     if world.rank == 0:
         print("%d groups, %d wrong" % (len(pairs), total[0]))
+
+
+def say(line):
+    """In one piece, so that with --output raw no other rank's line comes in between."""
+    sys.stdout.write(line + "\n")
 
 
 def until_dead(world, call, victim):
@@ -76,11 +81,11 @@ def until_dead(world, call, victim):
             if i == 50 and world.rank == victim:
                 os.kill(os.getpid(), signal.SIGKILL)
             make(world, call, SHORT if i % 2 else LONG, i % world.size)
-        print("rank %d: no error" % world.rank)
+        say("rank %d: no error" % world.rank)
     except mlaunch.Error as e:
         told = "rank %d was killed by signal 9" % victim in str(e)
         heard = e.code == mlaunch.ERR_PEER and told
-        print("rank %d: %s" % (world.rank, "heard of it" if heard else e))
+        say("rank %d: %s" % (world.rank, "heard of it" if heard else e))
 
 
 w = mlaunch.init()

@@ -307,8 +307,8 @@ static void test_arguments(void **state)
         {"-v", "x", 0},          {"--np", "4", 1},    {"--np=4", "x", 0}, {"-np", "4", 1},
         {"-ppn", "4", 1},        {"--label", "x", 0}, {"-l", "x", 0},     {"-D", "d", 1},
         {"-Dd", "x", 0},         {"-env", "A", 2},    {"-env", "A=1", 1}, {"--env", "A", 1},
-        {"-N", "3", 1},          {"--zzz", "x", 0},   {"--", "x", 0},     {"prog", "x", 0},
-        {"--exclusive", "x", 0}, {"-mca", "a", 2},    {"-Z", "x", 0}};
+        {"-N", "3", 1},          {"--zzz", "x", -1},  {"--", "x", 0},     {"prog", "x", 0},
+        {"--exclusive", "x", 0}, {"-mca", "a", 2},    {"-Z", "x", -1}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
