@@ -79,7 +79,7 @@ refused "a port that is down" 'host h0: m port 2 is down: check its cable' '[nul
 check_error 125 '^mlaunch: --backend tcp runs the job without RDMA$' "what works instead is named" \
     job --hostfile "$T/bad.json"
 check_error 125 'host h0: no RDMA device reaches host h2: here m port 1 .10.1.0.1/24., m port 2 .down.; there x .10.2.0.3/24.' \
-    "… also where nothing is stated" probe
+    "… also where nothing is stated" probe -H h0,h1,h2
 check "the other port, which is the only one that is up" probe -H h0,h1 -o "$T/one.json"
 check_match '"rdma": \[null, "m"\]|"rdma": \[null, \["m"\]\]' "$T/one.json" "… needs no number"
 done_testing
