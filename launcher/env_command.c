@@ -51,9 +51,9 @@ int env_command_run(int argc, char **argv)
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         puts("usage: eval \"$(mlaunch env)\"\n\n"
-             "Prints commands for sh, bash or zsh that set PATH, MANPATH, PKG_CONFIG_PATH and "
-             "PYTHONPATH, so\nthat programs and man pages of this build or installation are "
-             "found. `mlaunch run env` starts the\nprogram env.");
+             "Prints commands for sh, bash or zsh that set PATH, MANPATH, PKG_CONFIG_PATH and\n"
+             "PYTHONPATH, so that programs and man pages of this build or installation are\n"
+             "found. `mlaunch run env` starts the program env.");
         return 0;
     }
     log_error("mlaunch env takes no arguments; the program env is started by mlaunch run env");

@@ -9,15 +9,12 @@
 
 void usage_print_help(void)
 {
-    puts("usage: mlaunch [run] [OPTIONS] [--] PROGRAM [ARG...] [ : [OPTIONS] [--] PROGRAM [ARG...] "
-         "]...\n"
-         "       mlaunch bench [OPERATION] ... (measures the collectives; mlaunch bench --help)\n"
+    puts("usage: mlaunch [run] [OPTIONS] [--] PROGRAM [ARG...] [ : ...]\n"
          "       mlaunch COMMAND [OPTIONS]\n"
          "\n"
-         "Starts PROGRAM as N ranks, here or on other hosts over SSH. Options end at the first "
-         "word that\n"
-         "is not one. ':' separates the programs of one job, each with its own -n, -x, --env-file "
-         "and\n--cwd.");
+         "Starts PROGRAM as N ranks, here or on other hosts over SSH. Options end at the\n"
+         "first word that is not one. ':' separates the programs of one job, each with\n"
+         "its own -n, -x, --env-file and --cwd.");
     for (const struct option *s = option_table; s->help; s++) {
         if (s->name)
             option_help_print(s);
@@ -25,16 +22,17 @@ void usage_print_help(void)
             printf("\n%s\n", s->help);
     }
     puts("\nCommands, each with a --help of its own");
+    option_help_print_command("run", "start a program; the word may be left out");
     for (const struct subcommand *c = subcommand_table; c->name; c++)
-        printf("  %-*s%s\n", OPTION_COLUMN - 2, c->name, c->help);
-    printf("  %-*s%s\n", OPTION_COLUMN - 2, "help", "print this, or the help of a command");
+        option_help_print_command(c->name, c->help);
+    option_help_print_command("bench", "measure the collective calls, and the links between ranks");
+    option_help_print_command("help", "print this, or the help of a command");
     puts("\n"
-         "Options also come from [defaults] in configuration files and from variables such as\n"
-         "MLAUNCH_OPT_TIMEOUT; the command line wins. The exit status is that of the first rank to "
-         "fail;\n"
-         "124: timeout, 125: mlaunch failed, 126, 127: no such program. Options of mpirun, srun, "
-         "torchrun and\n"
-         "mlx.launch that mean the same are understood, too. See mlaunch(1), hostfile(5).");
+         "Options also come from [defaults] in configuration files and from variables such\n"
+         "as MLAUNCH_OPT_TIMEOUT; the command line wins. Options of mpirun, srun, torchrun\n"
+         "and mlx.launch that mean the same are understood, too. The exit status is that\n"
+         "of the first rank to fail; 124: timeout, 125: mlaunch failed, 126, 127: no such\n"
+         "program. See mlaunch(1), hostfile(5).");
 }
 
 void usage_print_version(void)

@@ -118,7 +118,7 @@ static const struct batch_option table[] = {
     {"account", "A", "account or project", set_plain, OF(account), 'A'},
     {"job-name", "J", "the job's name (default: the program's)", set_plain, OF(job_name), 'J'},
     {"output", "F",
-     "the file for the job's output, named as the system allows", set_plain, OF(output), 0},
+     "the job's output file, named as the system allows", set_plain, OF(output), 0},
     {"pe", "NAME", "SGE's parallel environment (mpi)", set_plain, OF(pe), 0},
     {"extra", "'...'", "any other options of the system, as they stand; repeats", extra_add, 0, 0},
     {"submit", NULL, "submit the script, print the job's number", set_flag, OF(submit), 0},
@@ -327,15 +327,16 @@ void batch_options_clear(struct batch_options *b)
 
 void batch_options_print_help(void)
 {
-    puts("usage: mlaunch batch slurm|pbs|lsf|sge [OPTIONS] [run] [OPTIONS OF RUN] [--] PROGRAM "
-         "[ARG...]\n"
+    puts("usage: mlaunch batch slurm|pbs|lsf|sge [OPTIONS]\n"
+         "                     [run] [OPTIONS OF RUN] [--] PROGRAM [ARG...]\n"
          "\n"
-         "Writes a job script that starts PROGRAM with mlaunch on the hosts of the allocation.\n");
+         "Writes a job script that starts PROGRAM with mlaunch on the hosts of the\n"
+         "allocation.\n");
     for (size_t i = 0; i < TABLE; i++)
         printf("  --%s %-*s %s\n", table[i].name, 18 - (int)strlen(table[i].name),
                table[i].argument ? table[i].argument : "", table[i].help);
     printf("  -o %-18s %s\n", to_file.argument, to_file.help);
     puts("\n"
-         "For Slurm sbatch's -N, -t, -p, -A and -J are understood, too. After the word run all\n"
-         "options are those of run, --output too. See mlaunch-batch(1).");
+         "For Slurm sbatch's -N, -t, -p, -A and -J are understood, too. After the word\n"
+         "run all options are those of run, --output too. See mlaunch-batch(1).");
 }

@@ -28,7 +28,7 @@ void first_failure_describe(char *out, size_t size, const struct exited_report *
 {
     /* The cause of a consequence may be an exit with status 0, which is not reported as a failure:
      * then this sentence alone names it. */
-    const char *after = r->lost[0] ? " after it had lost a peer: " : "";
+    const char *after = r->lost[0] ? " because it had lost a peer: " : "";
     int at = snprintf(out, size, "rank %d on host %s", r->rank, host);
 
     if (at < 0 || (size_t)at >= size)

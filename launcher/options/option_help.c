@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 100 };
+enum { WIDTH = 80 };
 
 /* Prints `text` to the right of OPTION_COLUMN, wrapped at blanks. */
-static void description_print(const char *text)
+static void text_print(const char *text)
 {
     while (*text) {
         size_t n = strlen(text);
@@ -37,5 +37,11 @@ void option_help_print(const struct option *s)
         printf("\n%*s", OPTION_COLUMN, "");
     else
         printf("%*s", OPTION_COLUMN - n, "");
-    description_print(s->help);
+    text_print(s->help);
+}
+
+void option_help_print_command(const char *name, const char *help)
+{
+    printf("  %-*s", OPTION_COLUMN - 2, name);
+    text_print(help);
 }

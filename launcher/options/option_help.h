@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option_help.h: prints the lines of --help for an option. */
+/* option_help.h: prints the lines of --help for an option or a command. */
 #ifndef LAUNCHER_OPTIONS_OPTION_HELP_H
 #define LAUNCHER_OPTIONS_OPTION_HELP_H
 
@@ -7,7 +7,8 @@
 
 enum { OPTION_COLUMN = 30 /* at which the descriptions begin */ };
 
-/* Prints to stdout; the description is wrapped at column 100. */
+/* They print to stdout; the description is wrapped at column 80. */
 void option_help_print(const struct option *s);
+void option_help_print_command(const char *name, const char *help);
 
 #endif

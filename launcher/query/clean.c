@@ -103,9 +103,9 @@ int clean_run(int argc, char **argv)
     struct query_command c = {
         .name = "clean",
         .usage = "usage: mlaunch clean [OPTIONS] [JOB]\n\n"
-                 "Ends and removes on the given hosts what is left of your dead jobs, or of one of "
-                 "them: processes,\nshared memory, control groups, job directories, half copies of "
-                 "agents. Live jobs are never touched.",
+                 "Ends and removes on the given hosts what is left of your dead jobs, or of one\n"
+                 "of them: processes, shared memory, control groups, job directories, half\n"
+                 "copies of agents. Live jobs are never touched.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
         .timeout_ms = TIMEOUT_MS,

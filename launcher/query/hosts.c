@@ -255,9 +255,10 @@ int hosts_run(int argc, char **argv)
         {.name = NULL}};
     struct hosts h = {.c = {.name = "hosts",
                             .usage =
-                                "usage: mlaunch hosts [OPTIONS]\n\nShows the hosts that a job with "
-                                "these options would use. With --probe finds how their RDMA\n"
-                                "devices are wired, by traffic, and shows it.",
+                                "usage: mlaunch hosts [OPTIONS]\n\n"
+                                "Shows the hosts that a job with these options would use. With\n"
+                                "--probe finds how their RDMA devices are wired, by traffic, and\n"
+                                "shows it.",
                             .job_word = JOB_WORD_NONE,
                             .flags = flags,
                             .timeout_ms = TIMEOUT_MS}};

@@ -368,8 +368,8 @@ int ps_run(int argc, char **argv)
     struct query_command c = {
         .name = "ps",
         .usage = "usage: mlaunch ps [OPTIONS] [JOB]\n\n"
-                 "Lists the jobs on the given hosts, a line for each host of each job: yours, and "
-                 "for root\neverybody's. With JOB, or -v, its ranks too.",
+                 "Lists the jobs on the given hosts, a line for each host of each job: yours,\n"
+                 "and for root everybody's. With JOB, or -v, its ranks too.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
         .timeout_ms = TIMEOUT_MS,
