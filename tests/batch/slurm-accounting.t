@@ -4,7 +4,7 @@
 # their node, whose memory and CPU time sstat tells. Slurm knows a step's processes by descent here,
 # in slurm-cgroup.t by cgroups.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
-TEST_LIMIT=180
+TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"
@@ -17,7 +17,8 @@ fi
 slurm_up 2
 cd "$T" || exit 1
 
-# Four ranks print where they are and start a daemon; one on each node uses 64 MiB and a processor.
+# Four ranks print where they are and start a daemon; one on each node uses 64 MiB and, for
+# 3 seconds, a processor.
 # The user's settings for steps are not passed to an agent's step, which stands for two ranks: its
 # size would be wrong and its output labelled.
 fresh_mark
@@ -26,7 +27,12 @@ batch --nodes 2 --ntasks-per-node 2 --extra --cpus-per-task=2 -x "$mark" run --o
     'setsid sleep 1001 &
     echo "$SLURMD_NODENAME $$ $! $SLURM_CPUS_PER_TASK"
     [ "$MLAUNCH_LOCAL_RANK" = 0 ] || exec sleep 1002
-    exec dd if=/dev/zero of=/dev/null bs=64M 2> /dev/null'
+    exec python3 -c "
+import signal, time
+memory = bytearray(b\"x\") * (64 << 20)
+while time.process_time() < 3:
+    pass
+signal.pause()"'
 wait_for '[ "$(cat "$out" 2> /dev/null | wc -l)" = 4 ] && running "sleep 1002" 2' 30 ||
     fail "ranks start" "$(cat "$out")"
 

@@ -114,10 +114,11 @@ below() {
     done
 }
 # The srun of a node is killed; mlaunch is. The other node's ranks, deaf to SIGTERM, have their
-# --grace.
+# --grace. Slurm kills the step of a lost srun, both processes of the agent included, by descent: a
+# child that a shell starts meanwhile would escape it.
 fresh_mark
 on_login salloc -Q -N 2 "$MLAUNCH" -x "$mark" -- sh -c \
-    'trap "" TERM; while :; do sleep 1004; done' > "$T/srun.out" 2>&1 &
+    'trap "" TERM; exec sleep 1004' > "$T/srun.out" 2>&1 &
 pid=$!
 wait_for 'running "sleep 1004" 2' 30 || fail "ranks start" "$(survivors "$mark")"
 kill -KILL "$(below "$pid" "nodelist=$N2 ")"

@@ -25,7 +25,14 @@ cp "$OUT" "$T/help"
 check_match '--hostfile FILE' "$T/help" "--help lists options"
 check_no_match '--mpi' "$T/help" \
     "--help lists nothing that isn't there"
-check_no_match '.{101}' "$T/help" "no line of --help is wider than 100"
+check_no_match '.{81}' "$T/help" "no line of --help is wider than 80"
+for command in ps kill clean hosts batch bench env; do
+    check "$command --help" "$MLAUNCH" $command --help
+    check_no_match '.{81}' "$OUT" "… has no line that is wider than 80, either"
+done
+check_output "-n -H --hostfile -x --backend --output --timeout --restarts --dry-run -v" \
+    "the options that are needed most come first" sh -c \
+    'sed -n "/^Most used/,/^\$/s/^ *\(-[^ ,]*\).*/\1/p" "$1" | paste -sd" "' sh "$T/help"
 check_error 125 'cannot write to stdout: No space left' "a full disk is noticed" full_disk \
     "$MLAUNCH" --help
 check_error 125 'cannot write to stdout: Bad file descriptor' "a closed stdout, too" closed \

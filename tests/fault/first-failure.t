@@ -42,11 +42,11 @@ for where in "localhost:4" "$H1:2,$H2:2"; do
         -- sh "$T/speak"
     check_match '^mlaunch: its last words on standard error:$' "$ERR" "$where: … and what they are"
     # Status 0 is no failure: the first consequence is named, with what it had lost.
-    job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 after it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\)" \
+    job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 because it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\)" \
         "$where: status 0 in mid-collective" -H "$where" -n 4 -- "$FAULTY" call 2 exit:0
-    job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 after it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\) without calling ml_init" \
+    job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 because it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\) without calling ml_init" \
         "$where: status 0 without ml_init" -H "$where" -n 4 -- "$FAULTY" absent 2
-    job_says 3 "after it had lost a peer: .*rank 0 exited with status 0 on host [^ ]+ \(pid [0-9]+\) without calling ml_init" \
+    job_says 3 "because it had lost a peer: .*rank 0 exited with status 0 on host [^ ]+ \(pid [0-9]+\) without calling ml_init" \
         "$where: rank 0 without ml_init" -H "$where" -n 4 -- "$FAULTY" absent 0
     rm -f "$T/left"
     job_status 0 "$where: rank 0 leaves early, nobody needs it" --events "$T/left" -H "$where" \

@@ -44,7 +44,7 @@ static void test_sentences(void **state)
     snprintf(r.lost, sizeof(r.lost), "rank 2 exited with status 0");
     first_failure_describe(text, sizeof(text), &r, "b");
     assert_string_equal(
-        text, "rank 0 on host b (pid 4711) exited with status 3 after it had lost a peer: rank 2 "
+        text, "rank 0 on host b (pid 4711) exited with status 3 because it had lost a peer: rank 2 "
               "exited with status 0");
     r = ended(0, 127, 0);
     snprintf(r.error, sizeof(r.error), "prog: not found in PATH (/bin)");
