@@ -143,7 +143,7 @@ Host *
 E
 sed '/^Host \*/,$d' "$NETNS_SSH_CONFIG" > "$T/hosts.conf" # the hosts, without what goes for all
 echo "[$A2]:2222 $type $key" > "$T/port2222"
-printf '[ssh]\nconnect-timeout = 3\n' > "$T/ini"
+printf '[ssh]\nconnect-timeout = 30\n' > "$T/ini"
 
 unset SSH_AUTH_SOCK
 ml() { "$MLAUNCH" --config "$T/ini" --ssh-config "$T/config" "$@"; }
@@ -204,8 +204,10 @@ check_error 125 "/bad line 2: .*Match nonsense" "an ssh_config that can't be und
     "$MLAUNCH" --ssh-config "$T/bad" -H x -- true
 
 netns cut "$H3"
+sed -i 's/30/3/' "$T/ini"
 fails "$H3" "no answer from $A3 port 22 within 3 s|cannot connect to $A3" "a host without its cable"
 netns join "$H3"
+sed -i 's/= 3$/= 30/' "$T/ini"
 
 mark=$(new_mark several)
 check_status 125 "one host fails" ml -H "$H1,$H2,refused,new,unknown-name,stranger" -n 6 -x \
