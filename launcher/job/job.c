@@ -417,16 +417,14 @@ static int job_open(struct job *j, struct fault *why)
     rc = job_identity_name(j->id, why);
     if (!rc)
         rc = events_file_open(&j->events, j->plan->events, why);
-    if (!rc)
-        rc = output_open(&j->output, j->base, j->plan, j->id, &events, why);
-    if (!rc)
-        rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
     if (!rc && j->plan->pty)
         rc = terminal_open(&j->terminal, j->base, on_size, j, why);
-    if (!rc) {
-        output_use_terminal(j->output, j->terminal);
+    if (!rc)
+        rc = output_open(&j->output, j->base, j->plan, j->id, j->terminal, &events, why);
+    if (!rc)
+        rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
+    if (!rc)
         input_use_terminal(j->input, j->terminal);
-    }
     if (!rc)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)

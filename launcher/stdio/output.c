@@ -289,7 +289,8 @@ static bool is_same_file(int a, int b)
            x.st_rdev == y.st_rdev;
 }
 
-static int lanes_open(struct output *o, const struct plan *p, const char *job, struct fault *why)
+static int lanes_open(struct output *o, const struct plan *p, const char *job,
+                      const struct terminal *t, struct fault *why)
 {
     bool is_dir = p->output == OUTPUT_DIR;
     int rc;
@@ -298,6 +299,8 @@ static int lanes_open(struct output *o, const struct plan *p, const char *job, s
     o->err = (struct output_file){.fd = STDERR_FILENO, .name = "standard error"};
     o->out.is_terminal = isatty(STDOUT_FILENO);
     o->err.is_terminal = isatty(STDERR_FILENO);
+    o->out.terminal = o->out.is_terminal ? t : NULL;
+    o->err.terminal = o->err.is_terminal ? t : NULL;
     if (is_same_file(STDOUT_FILENO, STDERR_FILENO)) {
         o->err_file = &o->out;
         o->err_lane = &o->lanes[0];
@@ -467,7 +470,8 @@ static int fold_open(struct output *o, struct event_base *base, struct fault *wh
 }
 
 int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,
-                const struct output_events *events, struct fault *why)
+                const struct terminal *terminal, const struct output_events *events,
+                struct fault *why)
 {
     struct output *o = calloc(1, sizeof(*o));
     int rc;
@@ -492,7 +496,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
     }
-    rc = lanes_open(o, p, job, why);
+    rc = lanes_open(o, p, job, terminal, why);
     if (!rc && p->output == OUTPUT_LABEL && log_level() < LOG_INFO)
         rc = fold_open(o, base, why);
     if (rc)
@@ -530,12 +534,6 @@ void output_close(struct output *o)
     free(o->written);
     free(o->is_unfinished);
     free(o);
-}
-
-void output_use_terminal(struct output *o, const struct terminal *t)
-{
-    o->out.terminal = o->out.is_terminal ? t : NULL;
-    o->err.terminal = o->err.is_terminal ? t : NULL;
 }
 
 /* Held back or not, a rank's output must not use up the window of the others on its host. */

@@ -26,17 +26,15 @@ struct output_events {
 };
 
 /* Makes the files for OUTPUT_DIR, in whose names `job` may stand. Until output_close, mlaunch's log
- * lines are written through here, too. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+ * lines are written through here, too. `terminal` is that of --pty, which must outlive the output:
+ * while it is in raw mode, lines that go to a terminal end with "\r\n", but what the rank with the
+ * terminal writes is not changed. NULL: there is none. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,
-                const struct output_events *events, struct fault *why);
+                const struct terminal *terminal, const struct output_events *events,
+                struct fault *why);
 
 /* Drops what has not been written (see output_is_idle). Takes NULL. */
 void output_close(struct output *o);
-
-/* The terminal of --pty, which must outlive the output: while it is in raw mode, lines that go to a
- * terminal end with "\r\n", but what the rank with the terminal writes is not changed. NULL: there
- * is none. To be called before the first output. */
-void output_use_terminal(struct output *o, const struct terminal *t);
 
 /* The ranks start again, after output_finish(): last words are those of the new run. */
 void output_restart(struct output *o);
