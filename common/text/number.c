@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool number_parse(const char *text, int64_t min, int64_t max, int64_t *out)
 {
@@ -20,6 +21,25 @@ bool number_parse(const char *text, int64_t min, int64_t max, int64_t *out)
     if (errno || *end || value < min || value > max)
         return false;
     *out = value;
+    return true;
+}
+
+bool number_parse_size(const char *text, size_t length, int64_t max, int64_t *out)
+{
+    static const char units[] = "KMGkmg";
+    const char *unit = length ? memchr(units, text[length - 1], sizeof(units) - 1) : NULL;
+    int shift = unit ? 10 * (int)((unit - units) % 3 + 1) : 0;
+    char digits[24];
+    int64_t value;
+
+    length -= unit != NULL;
+    if (!length || length >= sizeof(digits))
+        return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    if (!number_parse(digits, 0, max >> shift, &value))
+        return false;
+    *out = value << shift;
     return true;
 }
 

@@ -11,6 +11,10 @@
  * [min, max]. False: it is not, and *out is unchanged. */
 bool number_parse(const char *text, int64_t min, int64_t max, int64_t *out);
 
+/* Parses the first `length` bytes: "4096", or "4K", "4M", "4G" with powers of 1024, in either case.
+ * False: they are no such number, or beyond max, and *out is unchanged. */
+bool number_parse_size(const char *text, size_t length, int64_t max, int64_t *out);
+
 /* hex_write writes `size` bytes as lower-case hexadecimal into out (2 * size + 1 bytes,
  * terminated). hex_parse reads them back; false: `text` is not exactly 2 * size hexadecimal digits,
  * and `out` is unchanged. */

@@ -79,22 +79,5 @@ static size_t bytes_drop(const char *text, size_t length)
 
 bool bench_words_size(const char *text, size_t length, int64_t most, int64_t *out)
 {
-    static const char units[] = "kmg";
-    const char *unit;
-    char digits[24];
-    int64_t value;
-    int shift;
-
-    length = bytes_drop(text, length);
-    unit = length ? strchr(units, tolower((unsigned char)text[length - 1])) : NULL;
-    shift = unit ? 10 * (int)(unit - units + 1) : 0;
-    length -= unit != NULL;
-    if (!length || length >= sizeof(digits))
-        return false;
-    memcpy(digits, text, length);
-    digits[length] = '\0';
-    if (!number_parse(digits, 0, most >> shift, &value))
-        return false;
-    *out = value << shift;
-    return true;
+    return number_parse_size(text, bytes_drop(text, length), most, out);
 }

@@ -173,23 +173,13 @@ static void algorithm_refuse(const char *call, enum call_kind kind, const char *
               (int)(length < SHOWN ? length : SHOWN), text, known);
 }
 
-/* Parses "4096", "4K", "4M" or "4G". */
 static bool size_parse(const char *text, size_t length, size_t *out)
 {
-    static const char units[] = "KMGkmg";
-    const char *unit = length ? memchr(units, text[length - 1], sizeof(units) - 1) : NULL;
-    int shift = unit ? 10 * (int)((unit - units) % 3 + 1) : 0;
-    char digits[24];
     int64_t value;
 
-    length -= unit != NULL;
-    if (!length || length >= sizeof(digits))
+    if (!number_parse_size(text, length, INT64_MAX, &value))
         return false;
-    memcpy(digits, text, length);
-    digits[length] = '\0';
-    if (!number_parse(digits, 0, INT64_MAX >> shift, &value))
-        return false;
-    *out = (size_t)value << shift;
+    *out = (size_t)value;
     return true;
 }
 

@@ -70,10 +70,44 @@ static void test_hex(void **state)
     assert_true(hex_parse("", back, 0));
 }
 
+static void test_parse_size(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t max, value; /* -1: none */
+    } cases[] = {
+        {"0", 10, 0},
+        {"4096", 4096, 4096},
+        {"4096", 4095, -1},
+        {"4K", 4096, 4096},
+        {"4k", 4095, -1},
+        {"3m", INT64_MAX, 3 << 20},
+        {"1G", 1 << 30, 1 << 30},
+        {"", 10, -1},
+        {"K", 10, -1},
+        {"-1K", 9999, -1},
+        {"1KB", 9999, -1},
+        {"1.5K", 9999, -1},
+        {"9223372036854775807", INT64_MAX, INT64_MAX},
+        {"9223372036854775807K", INT64_MAX, -1},
+        {"000000000000000000000000001", INT64_MAX, -1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        int64_t value = -1;
+
+        number_parse_size(cases[i].text, strlen(cases[i].text), cases[i].max, &value);
+        if (value != cases[i].value)
+            fail_msg("%s: %lld", cases[i].text, (long long)value);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_size),
         cmocka_unit_test(test_hex),
     };
 
