@@ -4,7 +4,7 @@
 #include "launcher/options/command_line.h"
 #include "launcher/options/foreign.h"
 #include "launcher/options/option_table.h"
-#include "launcher/options/options_load.h"
+#include "tests/unit/launcher/options/parse_line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,24 +14,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-enum { WORDS = 24 };
-
-/* Splits at '|', so that words may be empty or hold blanks. */
-static int parse(struct options **o, const char *line, struct fault *why)
-{
-    static char copy[1024];
-    char *argv[WORDS], *rest = copy;
-    struct options_source from = {1, argv, NULL, NULL, NULL};
-
-    snprintf(copy, sizeof(copy), "%s", line);
-    argv[0] = (char *)"mlaunch";
-    while (from.argc < WORDS - 1 && (argv[from.argc] = strsep(&rest, "|")))
-        from.argc++;
-    argv[from.argc] = NULL;
-    *o = NULL;
-    return options_load_from(o, &from, why);
-}
 
 static void text_print(FILE *to, const char *name, const char *text)
 {
@@ -56,7 +38,7 @@ static void options_describe(char *out, size_t size, const char *line)
     struct fault why = {0};
 
     assert_non_null(to);
-    if (parse(&o, line, &why))
+    if (parse_line(&o, line, NULL, &why))
         fail_msg("%s: %s", line, why.text);
     for (int i = 0; i < o->app_count; i++)
         app_print(to, &o->apps[i]);
@@ -271,7 +253,7 @@ static void test_refused(void **state)
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         struct options *o;
         struct fault why = {0};
-        int rc = parse(&o, refused[i].line, &why);
+        int rc = parse_line(&o, refused[i].line, NULL, &why);
 
         if (rc != ML_ERR_ARGUMENT || !strstr(why.text, refused[i].sentence))
             fail_msg("%s\n  gave %d: %s\n  expected: %s", refused[i].line, rc, why.text,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_options.c: the command line and the environment. test_config_file.c tests files. */
 #include "launcher/options/option_table.h"
-#include "launcher/options/options_load.h"
+#include "tests/unit/launcher/options/parse_line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,30 +12,12 @@
 
 #include <cmocka.h>
 
-enum { WORDS = 24 };
-
-/* Splits at '|', so that words may be empty or hold blanks. */
-static int parse(struct options **o, const char *line, char *const *environment, struct fault *why)
-{
-    static char copy[1024];
-    char *argv[WORDS], *rest = copy;
-    struct options_source from = {1, argv, environment, NULL, NULL};
-
-    snprintf(copy, sizeof(copy), "%s", line);
-    argv[0] = (char *)"mlaunch";
-    while (from.argc < WORDS - 1 && (argv[from.argc] = strsep(&rest, "|")))
-        from.argc++;
-    argv[from.argc] = NULL;
-    *o = NULL;
-    return options_load_from(o, &from, why);
-}
-
 static struct options *parsed(const char *line)
 {
     struct options *o;
     struct fault why = {0};
 
-    if (parse(&o, line, NULL, &why))
+    if (parse_line(&o, line, NULL, &why))
         fail_msg("%s: %s", line, why.text);
     return o;
 }
@@ -116,7 +98,7 @@ static void test_refused(void **state)
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         struct options *o;
         struct fault why = {0};
-        int rc = parse(&o, refused[i].line, NULL, &why);
+        int rc = parse_line(&o, refused[i].line, NULL, &why);
 
         if (rc != ML_ERR_ARGUMENT || !strstr(why.text, refused[i].sentence))
             fail_msg("%s\n  gave %d: %s\n  expected: %s", refused[i].line, rc, why.text,
@@ -316,7 +298,7 @@ static void test_environment(void **state)
     struct fault why;
 
     (void)state;
-    assert_int_equal(parse(&o, "--grace|1|a|:|-n|5|b", environment, &why), 0);
+    assert_int_equal(parse_line(&o, "--grace|1|a|:|-n|5|b", environment, &why), 0);
     assert_int_equal(o->init_timeout_s, 7);
     assert_int_equal(o->apps[0].np, 3);
     assert_int_equal(o->apps[1].np, 5);
@@ -324,10 +306,10 @@ static void test_environment(void **state)
     assert_int_equal(o->timeout_s, 0);
     assert_int_equal(o->grace_ms, 1000);
     options_destroy(o);
-    assert_int_equal(parse(&o, "a", unknown, &why), ML_ERR_ARGUMENT);
+    assert_int_equal(parse_line(&o, "a", unknown, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text,
                         "MLAUNCH_OPT_TIMOUT: unknown option timout; did you mean timeout?");
-    assert_int_equal(parse(&o, "a", wrong, &why), ML_ERR_ARGUMENT);
+    assert_int_equal(parse_line(&o, "a", wrong, &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "MLAUNCH_OPT_TIMEOUT: 'x' is not a time from 0"));
 }
 
