@@ -2,7 +2,8 @@
 /*
  * flooder PORT FILE SECONDS: a stranger that only connects to 127.0.0.1:PORT, as fast as it can,
  * and sends nothing. It keeps its last HOLD connections open, creates FILE when the system has
- * accepted ENOUGH of them, and ends after SECONDS, or with its parent.
+ * accepted ENOUGH of them, and ends after SECONDS, or with its parent. Without FILE (an empty word)
+ * it stops connecting when it has HOLD connections, and keeps these.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -36,6 +37,8 @@ int main(int argc, char **argv)
         struct sockaddr_in peer;
         socklen_t size = sizeof(peer);
 
+        if (held[i] >= 0 && *argv[2] == '\0')
+            pause(); /* ended by a signal */
         if (held[i] >= 0 && getpeername(held[i], (struct sockaddr *)&peer, &size) == 0 &&
             ++accepted == ENOUGH)
             close(open(argv[2], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
