@@ -227,7 +227,10 @@ static int bindings_choose(struct agent *a, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
     if (!rc && shared)
-        warning_add(a, "it has fewer cores than ranks: some ranks are bound to the same core");
+        warning_add(a,
+                    a->job->bind == JOB_BIND_HWTHREAD
+                        ? "it has fewer hardware threads than ranks: some ranks share one"
+                        : "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
 }
 
