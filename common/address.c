@@ -216,19 +216,29 @@ static void socket_tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
+static int connect_refuse(const struct address *to, int err, struct fault *why)
+{
+    char text[ADDRESS_TEXT], ip[ADDRESS_TEXT];
+
+    address_format(to, text);
+    address_format_ip(to, ip);
+    /* Not a peer's fault: a new network namespace begins like this. */
+    if (address_is_loopback(ip) && (err == ENETUNREACH || err == EINVAL))
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "cannot connect to %s: the loopback interface is down (ip link set lo up)",
+                         text);
+    return fault_os(why, ML_ERR_PEER, err, "cannot connect to %s", text);
+}
+
 int address_connect_start(const struct address *to, int *fd, struct fault *why)
 {
-    char text[ADDRESS_TEXT];
     int rc, s = socket(to->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     if (s < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket");
     socket_tune(s);
     if (connect(s, (const struct sockaddr *)&to->storage, to->length) && errno != EINPROGRESS) {
-        int err = errno;
-
-        address_format(to, text);
-        rc = fault_os(why, ML_ERR_PEER, err, "cannot connect to %s", text);
+        rc = connect_refuse(to, errno, why);
         close(s);
         return rc;
     }
@@ -256,11 +266,12 @@ int address_connect(const struct address *to, int64_t deadline_ms, int *fd, stru
         *fd = p.fd;
         return 0;
     }
-    address_format(to, text);
-    if (n == 0)
+    if (n == 0) {
+        address_format(to, text);
         rc = fault_set(why, ML_ERR_TIMEOUT, "cannot connect to %s: no answer in time", text);
-    else
-        rc = fault_os(why, ML_ERR_PEER, err, "cannot connect to %s", text);
+    } else {
+        rc = connect_refuse(to, err, why);
+    }
     close(p.fd);
     return rc;
 }

@@ -38,7 +38,8 @@ int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct a
 
 /* address_connect_start begins a non-blocking connect. *fd is close-on-exec with TCP_NODELAY and
  * keep-alives; it is connected once it is writable and its SO_ERROR is 0. address_connect waits for
- * that until deadline_ms (clock_ms). ML_ERR_PEER or ML_ERR_TIMEOUT. */
+ * that until deadline_ms (clock_ms). ML_ERR_PEER, ML_ERR_TIMEOUT, or ML_ERR_SYSTEM: this host's
+ * loopback interface is down. */
 int address_connect_start(const struct address *to, int *fd, struct fault *why);
 int address_connect(const struct address *to, int64_t deadline_ms, int *fd, struct fault *why);
 

@@ -9,6 +9,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/own_address.h"
 #include "launcher/agent/host/place_linux.h"
 #include "launcher/agent/rank/binding_hwloc.h"
 #include "launcher/agent/rank_input.h"
@@ -82,16 +83,30 @@ static int descriptors_check(struct agent *a, struct fault *why)
                      (unsigned long long)limit.rlim_cur);
 }
 
+/* Checked here, because only rank 0's host listens before the ranks do: otherwise the others' wrong
+ * addresses are found one after the other. An address that is not the hostfile's is a right one. */
+static int address_check(const char *ip, struct fault *why)
+{
+    char own[256];
+
+    if (own_address_is_here(ip))
+        return 0;
+    own_address_list(own, sizeof(own));
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "\"ips\" in the hostfile: %s is none of this host's addresses (it has %s)", ip,
+                     own[0] ? own : "none but loopback");
+}
+
 static int address_choose(struct agent *a, struct fault *why)
 {
     const struct job_message *job = a->job;
 
+    snprintf(a->bind_ip, sizeof(a->bind_ip), "%s", job->bind_ip);
     if (job->bind_ip[0])
-        snprintf(a->bind_ip, sizeof(a->bind_ip), "%s", job->bind_ip);
-    else if (job->peers[0])
+        return address_check(a->bind_ip, why);
+    if (job->peers[0])
         return address_towards(job->peers[0], a->bind_ip, why);
-    else
-        snprintf(a->bind_ip, sizeof(a->bind_ip), "127.0.0.1");
+    snprintf(a->bind_ip, sizeof(a->bind_ip), "127.0.0.1");
     return 0;
 }
 
@@ -212,7 +227,10 @@ static int bindings_choose(struct agent *a, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
     if (!rc && shared)
-        warning_add(a, "it has fewer cores than ranks: some ranks are bound to the same core");
+        warning_add(a,
+                    a->job->bind == JOB_BIND_HWTHREAD
+                        ? "it has fewer hardware threads than ranks: some ranks share one"
+                        : "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #include "common/text/number.h"
 #include "launcher/batch/batch_time.h"
 #include "launcher/options/command_line.h"
+#include "launcher/options/option_table.h"
 #include "launcher/options/options_load.h"
 #include "launcher/text/text_file.h"
 
@@ -168,6 +169,21 @@ static int own_read(struct batch_reader *r, const struct batch_option *spec, str
     return rc ? fault_wrap(why, "%s%s", spec == &to_file ? "-" : "--", spec->name) : 0;
 }
 
+/* An unknown word that is nearer to an option of batch than to any of run's. */
+static int slip_refuse(const char *word, struct fault *why)
+{
+    char name[TEXT_SHOWN];
+    struct nearest n = {.typed = name}, run = {.typed = name};
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    for (size_t i = 0; i < TABLE; i++)
+        nearest_offer(&n, table[i].name);
+    option_table_offer(&run);
+    if (!nearest_slip(&n) || run.distance < n.distance)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown option --%s; did you mean --%s?", name, n.best);
+}
+
 /* Takes an option of run and its value. run_check() finds mistakes in them. */
 static int run_read(struct batch_reader *r, struct fault *why)
 {
@@ -175,6 +191,8 @@ static int run_read(struct batch_reader *r, struct fault *why)
     int values = command_line_arguments(word, r->at < r->argc ? r->argv[r->at] : NULL);
     int rc = string_list_add(&r->out->words, word, why);
 
+    if (!rc && values < 0 && word[1] == '-')
+        rc = slip_refuse(word, why);
     for (; !rc && values > 0 && r->at < r->argc; values--)
         rc = string_list_add(&r->out->words, r->argv[r->at++], why);
     return rc;
@@ -244,7 +262,9 @@ static void unknown_explain(struct fault *why)
 {
     struct fault was = *why;
 
-    fault_set(why, was.code, "%s; mlaunch batch --help lists those of batch", was.text);
+    fault_set(why, was.code,
+              "%s; mlaunch batch --help lists those of batch, and --extra passes others on",
+              was.text);
 }
 
 /* Checks the words of run as mlaunch will check them inside the job. */

@@ -18,11 +18,15 @@
 static int unknown_check(const char *word, struct fault *why)
 {
     char shown[TEXT_SHOWN];
+    struct nearest run = {.typed = shown + 2};
     const char *near;
 
     snprintf(shown, sizeof(shown), "%.*s", (int)strcspn(word, "="), word);
     near = word[1] == '-' ? bench_options_nearest(shown) : NULL;
     if (!near)
+        return 0;
+    option_table_offer(&run);
+    if (run.distance < nearest_distance(near, shown))
         return 0;
     return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; did you mean %s?", shown, near);
 }

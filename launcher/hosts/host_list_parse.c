@@ -33,7 +33,7 @@ int host_list_parse_host(struct host *out, const char *text, struct fault *why)
     return 0;
 }
 
-static int entry_add(struct host_list *l, const char *text, struct fault *why)
+static int name_add(struct host_list *l, const char *text, struct fault *why)
 {
     struct host h = {0};
     int rc = host_list_parse_host(&h, text, why);
@@ -52,13 +52,19 @@ static bool entry_is_range(const char *entry)
     return strchr(name, '[') && *name != '[';
 }
 
-static int range_add(struct host_list *l, const char *entry, struct fault *why)
+int host_list_parse_range(struct string_list *out, const char *entry, struct fault *why)
+{
+    return entry_is_range(entry) ? node_list_expand(out, entry, HOSTS_LIMIT, why)
+                                 : string_list_add(out, entry, why);
+}
+
+static int entry_add(struct host_list *l, const char *entry, struct fault *why)
 {
     struct string_list names = {0};
-    int rc = node_list_expand(&names, entry, HOSTS_LIMIT, why);
+    int rc = host_list_parse_range(&names, entry, why);
 
     for (size_t i = 0; i < names.count && !rc; i++)
-        rc = entry_add(l, names.items[i], why);
+        rc = name_add(l, names.items[i], why);
     string_list_clear(&names);
     return rc;
 }
@@ -75,7 +81,7 @@ static int entries_add(struct host_list *l, char *text, struct fault *why)
         text = *end ? end + 1 : end;
         *end = '\0';
         entry = text_trim(entry);
-        rc = entry_is_range(entry) ? range_add(l, entry, why) : entry_add(l, entry, why);
+        rc = entry_add(l, entry, why);
         if (rc)
             fault_wrap(why, "--hosts: entry %d ('%s')", i, text_show(shown, entry));
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* hostfile_text.c: hostfiles as MPI users write them, one host a line: "host", "host:2" or "host
- * slots=2 max_slots=4". */
+/* hostfile_text.c: hostfiles as MPI users write them, one host a line: "host", "host:2",
+ * "n[1-4]" or "host slots=2 max_slots=4". */
 #include "common/text/number.h"
 #include "launcher/hosts/host_list_finish.h"
 #include "launcher/hosts/host_list_parse.h"
 #include "launcher/hosts/hostfile.h"
+#include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
 #include <stdlib.h>
@@ -61,12 +62,13 @@ static char *word_next(char **rest)
     return word;
 }
 
-static int host_read(struct host *h, char *line, struct fault *why)
+/* `rest`: the line behind the name. */
+static int host_read(struct host *h, const char *name, char *rest, struct fault *why)
 {
-    char *word = word_next(&line), *name = word, shown[TEXT_SHOWN];
+    char *word, shown[TEXT_SHOWN];
     int rc = host_list_parse_host(h, name, why);
 
-    while (!rc && (word = word_next(&line)))
+    while (!rc && (word = word_next(&rest)))
         rc = word_read(h, word, why);
     if (!rc && h->max_slots && h->slots > h->max_slots)
         rc = fault_set(why, ML_ERR_ARGUMENT, "slots is %d, and max_slots less: %d", h->slots,
@@ -74,19 +76,36 @@ static int host_read(struct host *h, char *line, struct fault *why)
     return rc ? fault_wrap(why, "host '%s'", text_show(shown, name)) : 0;
 }
 
-static int line_read(struct host_list *l, char *line, struct fault *why)
+static int host_add(struct host_list *l, const char *name, const char *rest, struct fault *why)
 {
     struct host h = {0};
+    char *copy = NULL;
+    int rc = string_copy(&copy, rest, why);
+
+    if (!rc)
+        rc = host_read(&h, name, copy, why);
+    if (!rc)
+        rc = host_list_add(l, &h, why);
+    host_list_clear_host(&h);
+    free(copy);
+    return rc;
+}
+
+static int line_read(struct host_list *l, char *line, struct fault *why)
+{
+    struct string_list names = {0};
+    const char *name;
     int rc;
 
     line[strcspn(line, "#")] = '\0';
     if (!line[strspn(line, " \t\v\f\r")])
         return 0;
     equals_close_up(line);
-    rc = host_read(&h, line, why);
-    if (!rc)
-        rc = host_list_add(l, &h, why);
-    host_list_clear_host(&h);
+    name = word_next(&line);
+    rc = host_list_parse_range(&names, name, why);
+    for (size_t i = 0; i < names.count && !rc; i++)
+        rc = host_add(l, names.items[i], line ? line : "", why);
+    string_list_clear(&names);
     return rc;
 }
 

@@ -177,7 +177,8 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                             enum stdin_mode stdin_mode)
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
-    static const char *const bind_names[] = {"none", "core", "numa"};
+    static const char *const bind_names[] = {"none",    "hwthread", "core",
+                                             "l3cache", "socket",   "numa"};
     static const char *const buffer_names[] = {"line", "full", "none"};
     const struct host *h = plan_host(p, host);
     char command[256];

@@ -20,7 +20,7 @@
 
 #define TO_SCHEDULER                                                                               \
     "mlaunch reserves no hosts; give it to salloc or sbatch, or to mlaunch batch with --extra"
-#define TO_PLACEMENT "--map-by slot|host and --bind-to none|core|numa place the ranks"
+#define TO_PLACEMENT "--map-by slot|host and --bind-to place the ranks"
 #define TO_RENDEZVOUS                                                                              \
     "mlaunch brings the ranks together itself; --port and --starting-port choose ports"
 #define TO_PLAN "--dry-run prints hosts and ranks, and starts nothing"
@@ -87,16 +87,16 @@ const struct foreign foreign_table[] = {
     {"nooversubscribe", OPEN_MPI, MEANS("oversubscribe", "no")},
     {"bind-to-core", OPEN_MPI, MEANS("bind-to", "core")},
     {"bind-to-none", OPEN_MPI, MEANS("bind-to", "none")},
-    {"bind-to-socket", OPEN_MPI, HINT(FOREIGN_NONE, "--bind-to numa is the nearest")},
-    {"cpu-bind", SRUN, HINT(FOREIGN_ONE, "--bind-to none, core or numa binds ranks")},
+    {"bind-to-socket", OPEN_MPI, MEANS("bind-to", "socket")},
+    {"cpu-bind", SRUN, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
     {"mem-bind", SRUN, HINT(FOREIGN_ONE, "--bind-to numa; a rank's memory is then its node's")},
     {"membind", HYDRA, HINT(FOREIGN_ONE, "--bind-to numa; a rank's memory is then its node's")},
-    {"hint", SRUN, HINT(FOREIGN_ONE, "--bind-to none, core or numa binds ranks")},
-    {"cpus-per-proc", OPEN_MPI, HINT(FOREIGN_ONE, "--bind-to none, core or numa binds ranks")},
-    {"cpus-per-rank", OPEN_MPI, HINT(FOREIGN_ONE, "--bind-to none, core or numa binds ranks")},
+    {"hint", SRUN, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
+    {"cpus-per-proc", OPEN_MPI, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
+    {"cpus-per-rank", OPEN_MPI, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
     {"cpu-set", OPEN_MPI, HINT(FOREIGN_ONE, "taskset and --bind-to choose cores")},
     {"cpu-list", OPEN_MPI, HINT(FOREIGN_ONE, "taskset and --bind-to choose cores")},
-    {"use-hwthread-cpus", OPEN_MPI, HINT(FOREIGN_NONE, "--bind-to none, core or numa binds ranks")},
+    {"use-hwthread-cpus", OPEN_MPI, HINT(FOREIGN_NONE, "--bind-to hwthread binds ranks to them")},
     {"report-bindings", OPEN_MPI, HINT(FOREIGN_NONE,
         "--bind-to core puts local rank i on core i; in a rank, taskset -cp $$ shows it")},
 
@@ -303,4 +303,38 @@ int foreign_refuse(const struct foreign *f, const char *word, struct fault *why)
 
     return fault_set(why, ML_ERR_ARGUMENT, "%s is %s's: %s", text_show(shown, word), f->of,
                      f->hint);
+}
+
+int foreign_refuse_output(const char *value, struct fault *why)
+{
+    static const char label[] = "--output label puts [rank] before each line";
+    static const char files[] = "--output DIR writes DIR/rank.N.out, --output 'FILE-%r' one file "
+                                "a rank";
+    static const struct {
+        const char *word, *of, *hint;
+    } words[] = {{"tag", MPIRUN, label},
+                 {"tag-detailed", MPIRUN, label},
+                 {"tag-fullname", MPIRUN, label},
+                 {"rank", MPIRUN, label},
+                 {"timestamp", MPIRUN, "--timestamp puts the time before each line"},
+                 {"xml", MPIRUN, "--events FILE writes what happens as JSON"},
+                 {"merge-stderr-to-stdout", MPIRUN, "write 2>&1"},
+                 {"merge", MPIRUN, "write 2>&1"},
+                 {"dir=", MPIRUN, files},
+                 {"directory=", MPIRUN, files},
+                 {"file=", MPIRUN, files},
+                 {"filename=", MPIRUN, files},
+                 {"none", SRUN, "write > /dev/null"},
+                 {"all", SRUN, "all ranks write to standard output without --output, too"},
+                 {NULL, NULL, NULL}};
+    size_t length = strcspn(value, ",=");
+    char shown[TEXT_SHOWN];
+
+    length += value[length] == '=';
+    for (int i = 0; words[i].word; i++)
+        if (strlen(words[i].word) == length && strncmp(words[i].word, value, length) == 0)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "'%s' is %s's: %s; for a directory of that name write ./%s",
+                             text_show(shown, value), words[i].of, words[i].hint, value);
+    return 0;
 }

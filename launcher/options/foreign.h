@@ -35,6 +35,9 @@ extern const struct foreign foreign_table[];
 /* Finds a name that is `length` bytes long, '_' being '-'. NULL: there is none. */
 const struct foreign *foreign_find(const char *name, size_t length);
 
+/* Refuses a value of --output that means something to mpirun or srun: 0 for all others. */
+int foreign_refuse_output(const char *value, struct fault *why);
+
 /* Sets the message for a word (with its dashes) that is refused; returns ML_ERR_ARGUMENT. */
 int foreign_refuse(const struct foreign *f, const char *word, struct fault *why);
 

@@ -218,7 +218,7 @@ static int set_output(struct options *o, struct app_options *app, const struct o
         return fault_set(why, ML_ERR_ARGUMENT,
                          "'%s': did you mean %s? For a directory of that name write ./%s", value,
                          near, value);
-    if (pattern_check(value, why))
+    if (foreign_refuse_output(value, why) || pattern_check(value, why))
         return ML_ERR_ARGUMENT;
     return set_text(o, app, spec, value, why);
 }
@@ -338,8 +338,13 @@ static const struct option_choice buffers[] = {
     {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
 static const struct option_choice launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
-static const struct option_choice binds[] = {
-    {"none", BIND_NONE}, {"core", BIND_CORE}, {"numa", BIND_NUMA}, {NULL, 0}};
+static const struct option_choice binds[] = {{"none", BIND_NONE},
+                                             {"hwthread", BIND_HWTHREAD},
+                                             {"core", BIND_CORE},
+                                             {"l3cache", BIND_L3CACHE},
+                                             {"socket", BIND_SOCKET},
+                                             {"numa", BIND_NUMA},
+                                             {NULL, 0}};
 
 #define OF(member)     .field = offsetof(struct options, member)
 #define OF_APP(member) .scope = OPTION_APP, .field = offsetof(struct app_options, member)
@@ -382,7 +387,8 @@ const struct option option_table[] = {
     {"map-by", NULL, 0, "slot|host",
      "fill each host before the next (slot), or deal ranks out (host)",
      .set = set_choice, .choices = maps, OF(map_by)},
-    {"bind-to", NULL, 0, "none|core|numa", "bind each rank to its share of a host's cores",
+    {"bind-to", NULL, 0, "none|hwthread|core|l3cache|socket|numa",
+     "bind each rank to its share of a host's cores",
      .set = set_choice, .choices = binds, OF(bind)},
 
     {.help = "What a rank gets"},
@@ -527,6 +533,16 @@ const struct option *option_table_find_rdma(const char *key)
     return NULL;
 }
 
+void option_table_offer(struct nearest *n)
+{
+    for (const struct option *s = option_table; s->help; s++) {
+        if (s->name)
+            nearest_offer(n, s->name);
+        if (s->alias)
+            nearest_offer(n, s->alias);
+    }
+}
+
 int option_table_unknown(const char *name, const char *prefix, struct fault *why)
 {
     const struct foreign *f = foreign_find(name, strlen(name));
@@ -540,12 +556,7 @@ int option_table_unknown(const char *name, const char *prefix, struct fault *why
     if (f && f->option)
         return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; here it is called %s%s",
                          prefix, shown, prefix, f->option);
-    for (const struct option *s = option_table; s->help; s++) {
-        if (s->name)
-            nearest_offer(&n, s->name);
-        if (s->alias)
-            nearest_offer(&n, s->alias);
-    }
+    option_table_offer(&n);
     near = nearest_slip(&n);
     if (!near)
         return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; mlaunch --help lists all",

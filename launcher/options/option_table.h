@@ -5,6 +5,7 @@
 
 #include "common/fault.h"
 #include "launcher/options/options.h"
+#include "launcher/text/nearest.h"
 
 #include <stdint.h>
 
@@ -50,6 +51,9 @@ const struct option *option_table_find_letter(char letter);
 /* Finds a key of section [ssh] or [rdma] of configuration files. NULL: there is none. */
 const struct option *option_table_find_ssh(const char *key);
 const struct option *option_table_find_rdma(const char *key);
+
+/* Offers all names of run's options, without dashes. */
+void option_table_offer(struct nearest *n);
 
 /* Sets the message for an unknown option or key, which names the one that is probably meant, if
  * there is one, and returns ML_ERR_ARGUMENT. `prefix` is printed before names: "--" or "". */

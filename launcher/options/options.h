@@ -23,7 +23,7 @@ enum backend_choice {
 };
 enum options_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION };
 enum launcher_choice { LAUNCHER_AUTO, LAUNCHER_SSH, LAUNCHER_SRUN, LAUNCHER_COMMAND };
-enum bind_mode { BIND_NONE, BIND_CORE, BIND_NUMA };
+enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET, BIND_NUMA };
 enum local_path { LOCAL_SHM, LOCAL_NET };
 enum map_mode { MAP_BY_SLOT, MAP_BY_HOST };
 enum failure_mode { FAILURE_STOP, FAILURE_CONTINUE };

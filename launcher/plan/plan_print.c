@@ -138,7 +138,8 @@ static void print_rdma(const struct plan *p)
 static void print_job(const struct plan *p)
 {
     static const char *const binds[] = {
-        [BIND_NONE] = "none", [BIND_CORE] = "core", [BIND_NUMA] = "numa"};
+        [BIND_NONE] = "none",       [BIND_HWTHREAD] = "hwthread", [BIND_CORE] = "core",
+        [BIND_L3CACHE] = "l3cache", [BIND_SOCKET] = "socket",     [BIND_NUMA] = "numa"};
     char text[32];
 
     printable_print("job: %d rank%s on %d host%s (%s)\n", p->size, p->size == 1 ? "" : "s",

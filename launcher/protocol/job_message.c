@@ -339,7 +339,8 @@ static bool job_id_is_valid(const char *id)
 static int words_read(struct job_message *m, struct fault *why)
 {
     static const char *const backends[] = {"tcp", "shm", "rdma", "none", NULL};
-    static const char *const binds[] = {"none", "core", "numa", NULL};
+    static const char *const binds[] = {"none",   "hwthread", "core", "l3cache",
+                                        "socket", "numa",     NULL};
     static const char *const stdins[] = {"none", "all", "rank", NULL};
     static const char *const buffers[] = {"line", "full", "none", NULL};
     int backend, bind, mode, buffer;

@@ -15,7 +15,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum job_bind { JOB_BIND_NONE, JOB_BIND_CORE, JOB_BIND_NUMA };
+enum job_bind {
+    JOB_BIND_NONE,
+    JOB_BIND_HWTHREAD,
+    JOB_BIND_CORE,
+    JOB_BIND_L3CACHE,
+    JOB_BIND_SOCKET,
+    JOB_BIND_NUMA
+};
 enum job_buffer { JOB_BUFFER_LINE, JOB_BUFFER_FULL, JOB_BUFFER_NONE };
 enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
 

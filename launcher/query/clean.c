@@ -96,6 +96,9 @@ static json_t *clean_question(struct query_command *c, struct fault *why)
 
 int clean_run(int argc, char **argv)
 {
+    static const char asks[] = "nothing is asked; --dry-run shows what would be removed";
+    static const struct query_hint hints[] = {
+        {"-f", asks}, {"--force", asks}, {"-y", asks}, {"--yes", asks}, {NULL, NULL}};
     struct query_flag flags[] = {
         {.name = "dry-run", .letter = 'n', .help = "only print what would be ended and removed"},
         {.name = "json", .help = "the answer as JSON"},
@@ -108,6 +111,7 @@ int clean_run(int argc, char **argv)
                  "copies of agents. Live jobs are never touched.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
+        .hints = hints,
         .timeout_ms = TIMEOUT_MS,
         .lists = {"removed", "left"}};
 

@@ -80,6 +80,10 @@ static json_t *kill_question(struct query_command *c, struct fault *why)
 
 int kill_run(int argc, char **argv)
 {
+    static const char ends[] = "the ranks get SIGTERM, and SIGKILL after the job's --grace";
+    static const struct query_hint hints[] = {
+        {"-9", ends}, {"-KILL", ends},    {"-15", ends}, {"-TERM", ends},   {"-s", ends},
+        {"-f", ends}, {"--signal", ends}, {"-2", ends},  {"--force", ends}, {NULL, NULL}};
     struct query_flag flags[] = {{.name = "json", .help = "the answer as JSON"}, {.name = NULL}};
     struct query_command c = {
         .name = "kill",
@@ -89,6 +93,7 @@ int kill_run(int argc, char **argv)
                  "with status 143.",
         .job_word = JOB_WORD_NEEDED,
         .flags = flags,
+        .hints = hints,
         .timeout_ms = TIMEOUT_MS,
         .word = "found"};
 

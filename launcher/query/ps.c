@@ -359,6 +359,10 @@ static json_t *ps_question(struct query_command *c, struct fault *why)
 
 int ps_run(int argc, char **argv)
 {
+    static const char all[] = "it lists all your jobs, and for root everybody's; -v adds the ranks";
+    static const struct query_hint hints[] = {{"-a", all},     {"-A", all},    {"-e", all},
+                                              {"-l", all},     {"--all", all}, {"-u", all},
+                                              {"--user", all}, {NULL, NULL}};
     struct query_flag flags[] = {
         {.name = "stacks",
          .help = "which call each rank of JOB, or of the only live job, waits in, and where, from "
@@ -372,6 +376,7 @@ int ps_run(int argc, char **argv)
                  "and for root everybody's. With JOB, or -v, its ranks too.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
+        .hints = hints,
         .timeout_ms = TIMEOUT_MS,
         .lists = {"jobs", "orphans"}};
 

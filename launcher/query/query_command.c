@@ -7,6 +7,7 @@
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
 #include "common/text/utf8.h"
+#include "launcher/options/foreign.h"
 #include "launcher/options/option_help.h"
 #include "launcher/options/option_table.h"
 #include "launcher/options/options_load.h"
@@ -59,14 +60,39 @@ static int flag_read_text(struct command_reader *r, struct query_flag *flag, str
     return 0;
 }
 
+/* What the option is called here, where it is one of another program or of a job; or NULL. */
+static const char *option_here(const char *name)
+{
+    const struct foreign *f = foreign_find(name, strlen(name));
+
+    return f && f->option && strings_has((char *const *)shared, f->option) ? f->option : NULL;
+}
+
 static int option_refuse(const struct query_command *c, const char *word, struct fault *why)
 {
-    struct nearest n = {.typed = word + strspn(word, "-")};
-    char shown[TEXT_SHOWN];
+    char shown[TEXT_SHOWN], name[TEXT_SHOWN];
+    struct nearest n = {.typed = name};
+    const struct option *of_job;
     const char *near;
 
-    for (const char *const *name = shared; *name; name++)
-        nearest_offer(&n, *name);
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+             word + strspn(word, "-"));
+    for (const struct query_hint *h = c->hints; h && h->word; h++)
+        if (strcmp(h->word, word) == 0)
+            return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s has no %s: %s", c->name, word,
+                             h->text);
+    if (option_here(name))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch %s: unknown option %s; here it is called --%s", c->name,
+                         text_show(shown, word), option_here(name));
+    of_job = word[1] == '-' ? option_table_find(name) : option_table_find_letter(name[0]);
+    if (of_job)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch %s: %s is an option of a job, and has no meaning here; mlaunch "
+                         "%s --help lists all",
+                         c->name, text_show(shown, word), c->name);
+    for (const char *const *known = shared; *known; known++)
+        nearest_offer(&n, *known);
     for (const struct query_flag *f = c->flags; f->name; f++)
         nearest_offer(&n, f->name);
     near = strlen(n.typed) > 1 ? nearest_slip(&n) : NULL;

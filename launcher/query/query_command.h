@@ -20,14 +20,21 @@ struct query_flag {
     const char *value;    /* filled in: NULL: not given; "": given, without an argument */
 };
 
+/* An option that people know from programs like this one: a sentence that says what to do here. */
+struct query_hint {
+    const char *word; /* with its dashes */
+    const char *text;
+};
+
 struct query_command {
     const char *name;
-    const char *usage;        /* the first lines of --help */
-    enum job_word job_word;   /* whether the subcommand takes a JOB */
-    struct query_flag *flags; /* in the order of --help; ends with a NULL name */
-    int timeout_ms;           /* for one host's answer */
-    const char *lists[3];     /* the answer's members that are lists of objects; ends with NULL */
-    const char *word;         /* a member that is a string, or NULL */
+    const char *usage;              /* the first lines of --help */
+    enum job_word job_word;         /* whether the subcommand takes a JOB */
+    struct query_flag *flags;       /* in the order of --help; ends with a NULL name */
+    const struct query_hint *hints; /* ends with a NULL word; or NULL */
+    int timeout_ms;                 /* for one host's answer */
+    const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
+    const char *word;     /* a member that is a string, or NULL */
 
     /* Filled in by query_command_open. */
     const char *job;  /* or "" */

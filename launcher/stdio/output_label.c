@@ -28,13 +28,18 @@ struct line {
     int silences;  /* since its last bytes came */
 };
 
+struct label_clock {
+    char second[32]; /* "2026-11-21T01:08:23" */
+    char zone[16];   /* "+01:00" */
+};
+
 struct output_label {
     struct line *lines;
     int count;
     bool with_rank, with_time;
     int holding;    /* lines with held bytes */
-    int64_t second; /* whose text `clock` holds */
-    char clock[32];
+    int64_t second; /* that `clock` holds */
+    struct label_clock clock;
 };
 
 int output_label_create(struct output_label **out, int streams, bool with_rank, bool with_time,
@@ -71,25 +76,32 @@ bool output_label_holds_any(const struct output_label *l)
     return l->holding > 0;
 }
 
-/* "2026-11-21T01:08:23" */
-static void clock_format(char *out, size_t size, int64_t second)
+static void clock_read(struct label_clock *c, int64_t second)
 {
     time_t t = (time_t)second;
     struct tm tm;
+    char zone[8] = ""; /* "+0100" */
 
     localtime_r(&t, &tm);
-    strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+    strftime(c->second, sizeof(c->second), "%Y-%m-%dT%H:%M:%S", &tm);
+    strftime(zone, sizeof(zone), "%z", &tm);
+    snprintf(c->zone, sizeof(c->zone), "%.3s:%.2s", zone, zone[0] ? zone + 3 : "");
+}
+
+static int clock_format(const struct label_clock *c, int64_t at_ns, char *out, size_t size)
+{
+    return snprintf(out, size, "%s.%03d%s ", c->second, (int)(at_ns / 1000000 % 1000), c->zone);
 }
 
 void output_label_format_time(char out[LABEL_TIME], int64_t at_ns)
 {
-    char clock[32];
+    struct label_clock clock;
 
-    clock_format(clock, sizeof(clock), at_ns / 1000000000);
-    snprintf(out, LABEL_TIME, "%s.%03d ", clock, (int)(at_ns / 1000000 % 1000));
+    clock_read(&clock, at_ns / 1000000000);
+    clock_format(&clock, at_ns, out, LABEL_TIME);
 }
 
-/* "2026-11-21T01:08:23.125 [3] " into out; returns its length. */
+/* "2026-11-21T01:08:23.125+01:00 [3] " into out; returns its length. */
 static size_t prefix_format(struct output_label *l, char *out, size_t size, int rank, int64_t at_ns,
                             bool is_rest)
 {
@@ -98,10 +110,10 @@ static size_t prefix_format(struct output_label *l, char *out, size_t size, int 
 
     if (l->with_time) {
         if (second != l->second) {
-            clock_format(l->clock, sizeof(l->clock), second);
+            clock_read(&l->clock, second);
             l->second = second;
         }
-        at = snprintf(out, size, "%s.%03d ", l->clock, (int)(at_ns / 1000000 % 1000));
+        at = clock_format(&l->clock, at_ns, out, size);
     }
     if (l->with_rank)
         at += snprintf(out + at, size - (size_t)at, "[%d] ", rank);

@@ -45,7 +45,7 @@ bool output_label_is_due(struct output_label *l, const struct output_file *f, in
 void output_label_show(struct output_label *l, struct output_buffer *b, struct output_file *f,
                        int stream, int rank);
 
-/* Writes "2026-11-21T01:08:23.125 ", the local time as in labels. */
+/* Writes "2026-11-21T01:08:23.125+01:00 ", the local time as in labels. */
 enum { LABEL_TIME = 64 };
 void output_label_format_time(char out[LABEL_TIME], int64_t at_ns);
 

@@ -166,7 +166,7 @@ int wiring_sentence_astray(const struct wiring_facts *f, struct wiring_end e, in
 /* --- hosts without a link -----------------------------------------------------------------------
  */
 
-enum { LIST_TEXT = 280 };
+enum { LIST_TEXT = 280, NAMES = 7 };
 
 static __attribute__((format(printf, 3, 4))) void list_append(char text[LIST_TEXT], size_t *used,
                                                               const char *format, ...)
@@ -256,6 +256,28 @@ static bool hopeful_try(const struct wiring_facts *f, int i, int j, struct wirin
     return false;
 }
 
+/* All hosts without devices are named, because they have the same remedy. */
+static int bare_refuse(const struct wiring_facts *f, int *host, struct fault *why)
+{
+    char others[LIST_TEXT] = "";
+    size_t used = 0;
+    int count = 0;
+
+    for (int i = f->config.count - 1; i >= 0; i--)
+        if (!f->hosts[i].device_count)
+            *host = i;
+    for (int i = *host + 1; i < f->config.count; i++)
+        if (!f->hosts[i].device_count && ++count <= NAMES)
+            list_append(others, &used, "%s%.32s", count > 1 ? ", " : ", nor on ",
+                        f->config.names[i]);
+    if (count > NAMES)
+        list_append(others, &used, " and %d more", count - NAMES);
+    return fault_set(why, ML_ERR_DEVICE,
+                     "there are no RDMA devices here%s: are the drivers loaded, and is "
+                     "/dev/infiniband in the container?",
+                     others);
+}
+
 int wiring_sentence_no_wire(const struct wiring_facts *f, int i, int j, int *host,
                             struct fault *why)
 {
@@ -265,6 +287,8 @@ int wiring_sentence_no_wire(const struct wiring_facts *f, int i, int j, int *hos
     *host = i;
     if (hopeful_try(f, i, j, &a, &b))
         return silent_refuse(f, a, b, why);
+    if (!f->hosts[i].device_count || !f->hosts[j].device_count)
+        return bare_refuse(f, host, why);
     for (int end = 0; end < 2; end++) {
         const char *failing = first_error(f, end ? j : i);
 

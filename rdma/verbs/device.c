@@ -29,6 +29,19 @@ static int device_unknown(const char *name, struct ibv_device **list, struct fau
                      name, names);
 }
 
+static int list_refuse(const char *name, int err, struct fault *why)
+{
+    if (err == ENOSYS)
+        return fault_set(why, ML_ERR_DEVICE,
+                         "there is no RDMA device %.64s here: the kernel has no RDMA (%s): load "
+                         "ib_uverbs (modprobe ib_uverbs)",
+                         name, strerror(err));
+    return fault_set(why, ML_ERR_DEVICE,
+                     "cannot look for the RDMA device %.64s: %s; is ib_uverbs loaded, and "
+                     "/dev/infiniband in this container?",
+                     name, strerror(err));
+}
+
 /* The errno to report. libibverbs says ENOENT even if the device's file exists and only this user
  * may not open it. */
 static int open_error(struct ibv_device *device, int err)
@@ -53,7 +66,7 @@ int device_open(struct ibv_context **out, const char *name, struct fault *why)
         ibv_fork_init();
     list = ibv_get_device_list(NULL);
     if (!list)
-        return explain(why, EXPLAIN_LIST, errno, &at);
+        return list_refuse(name, errno, why);
     while (list[i] && strcmp(ibv_get_device_name(list[i]), name) != 0)
         i++;
     if (!list[i]) {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 static const char *const steps[EXPLAIN_STEPS] = {
-    [EXPLAIN_LIST] = "cannot list the RDMA devices",
     [EXPLAIN_OPEN] = "cannot open the RDMA device",
     [EXPLAIN_PORT] = "cannot query the port",
     [EXPLAIN_GIDS] = "cannot read the GID table",
@@ -27,8 +26,6 @@ static const struct cause {
     int step, err;
     const char *text;
 } causes[] = {
-    {EXPLAIN_LIST, ENOSYS, "the kernel has no RDMA: load ib_uverbs (modprobe ib_uverbs)"},
-    {EXPLAIN_LIST, -1, "is ib_uverbs loaded, and /dev/infiniband in this container?"},
     {EXPLAIN_OPEN, EACCES,
      "/dev/infiniband/uverbs* is not open to this user: see its mode, or add the user to its "
      "group"},

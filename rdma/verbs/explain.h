@@ -8,7 +8,6 @@
 #include "rdma/verbs/gid.h"
 
 enum explain_step {
-    EXPLAIN_LIST,    /* ibv_get_device_list */
     EXPLAIN_OPEN,    /* ibv_open_device */
     EXPLAIN_PORT,    /* ibv_query_port */
     EXPLAIN_GIDS,    /* ibv_query_gid_table */

@@ -161,15 +161,16 @@ def many():
 
 
 def bind():
-    """--bind-to core binds each rank to one core's CPUs"""
-    a = Agent()
-    a.send(JOB, a.job(*[sh("grep Cpus_allowed_list /proc/self/status")] * 2, bind="core"))
-    a.until(lambda: READY in a.kinds() or REFUSED in a.kinds(), "an answer")
-    if REFUSED in a.kinds():
-        expect("hwloc" in a.wait(REFUSED)["text"], f"{a.frames}")
-        return
-    a.send(START, {"coordinator": ""})
-    a.finish()
-    cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) > 1:
-        expect(a.output[0, 1] != a.output[1, 1], f"{a.output}")
+    """--bind-to core and hwthread bind each rank to CPUs of its own, socket and numa to several"""
+    for to in ("core", "hwthread", "socket", "numa", "l3cache"):
+        a = Agent()
+        a.send(JOB, a.job(*[sh("grep Cpus_allowed_list /proc/self/status")] * 2, bind=to))
+        a.until(lambda: READY in a.kinds() or REFUSED in a.kinds(), "an answer")
+        if REFUSED in a.kinds():
+            expect("hwloc" in a.wait(REFUSED)["text"], f"{a.frames}")
+            continue
+        a.send(START, {"coordinator": ""})
+        a.finish()
+        cpus = len(os.sched_getaffinity(0))
+        if cpus > 1 and (to == "hwthread" or to == "core"):
+            expect(a.output[0, 1] != a.output[1, 1], f"{to}: {a.output}")

@@ -112,7 +112,8 @@ refused "--partition: 'p.#PBS" pbs --partition $'p\n#PBS -e' -- true
 refused "--extra: '.*' contains a control character" slurm --extra $'a\nb' -- true
 refused "has a line that begins with '#'" sge -- sh -c $'true\n#$ -q all.q'
 refused 'unknown option --hostfil; did you mean --hostfile\?' slurm --hostfil x -- true
-refused 'unknown option --zzz; mlaunch --help lists all; mlaunch batch --help lists those of batch' \
+refused 'unknown option --nodez; did you mean --nodes\?' slurm --nodez 3 -- x
+refused 'unknown option --zzz; mlaunch --help lists all; mlaunch batch --help lists those of batch, and --extra passes others on' \
     slurm --zzz -- true
 refused "--mem is srun's: .* mlaunch batch with --extra" slurm --mem 4G -- true
 refused "-N is both srun's and mpirun's: --ppn" pbs -N 3 -- true

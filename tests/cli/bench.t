@@ -201,6 +201,7 @@ refused 'sizes in ascending order' --tune --sizes 8,4
 refused '--save writes what --tune finds' --save "$T/tuned"
 refused 'a barrier has none' barrier --plot "$T/no.svg"
 refused 'error: unknown option --sise; did you mean --sizes' --sise=4
+refused 'unknown option --npp; did you mean --np\?' --npp 2
 refused '--op and is not for float32, but for integers' --op and --sizes 8
 refused "--plot: 'x.png' is not a file's name that ends in .svg" --plot x.png
 refused 'unknown option -w; see mlaunch bench --help' -w 5

@@ -151,14 +151,16 @@ check "--timestamp: the time, then the label" python3 -c '
 import datetime, sys
 for line in open(sys.argv[1]):
     time, rest = line.split(" ", 1)
-    age = datetime.datetime.now() - datetime.datetime.fromisoformat(time)
+    age = datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.fromisoformat(time)
     assert abs(age.total_seconds()) < 60, line
     assert rest in ("[0] hi\n", "[1] hi\n"), line' "$T/out"
 keep job -n 2 --timestamp -- sh -c 'exit 3'
-check_match '^[-0-9]+T[0-9:]+\.[0-9]{3} mlaunch: rank [01] on host' "$T/err" \
+check_match '^[-0-9]+T[0-9:]+\.[0-9]{3}[-+][0-9]{2}:[0-9]{2} mlaunch: rank [01] on host' "$T/err" \
     "--timestamp before mlaunch's own lines"
 keep job -n 1 --output raw --timestamp -- printf 'a\nb\n'
-check_match '^[-0-9]+T[0-9:]+\.[0-9]{3} b$' "$T/out" "--timestamp without labels"
+check_match '^[-0-9]+T[0-9:]+\.[0-9]{3}[-+][0-9]{2}:[0-9]{2} b$' "$T/out" "--timestamp without labels"
+keep env TZ=IST-5:30 "$MLAUNCH" -n 1 --timestamp -- echo east
+check_match '[+]05:30 east$' "$T/out" "--timestamp: the zone is the user's"
 
 # Raw: byte for byte.
 cat > "$T/bytes.py" <<'PY'

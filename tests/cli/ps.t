@@ -51,8 +51,21 @@ check_output "[0, 1, 2]" "--json" ps_json '[r["rank"] for r in job["ranks"]]'
 check_output True "the pids are the ranks'" ps_json \
     'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
 check_error 1 "no job 0nosuch-job" "ps of a job that isn't there" "$MLAUNCH" ps 0nosuch-job
-check_error 125 "mlaunch ps: unknown option -a; mlaunch ps --help lists all" "no far-fetched advice" \
-    "$MLAUNCH" ps -a
+check_error 125 "mlaunch ps: unknown option -z; mlaunch ps --help lists all" "no far-fetched advice" \
+    "$MLAUNCH" ps -z
+for word in -a --all -u; do
+    check_error 125 "mlaunch ps has no $word: it lists all your jobs" "ps $word" "$MLAUNCH" ps $word
+done
+for word in -9 -TERM --signal; do
+    check_error 125 "mlaunch kill has no $word: the ranks get SIGTERM" "kill $word" \
+        "$MLAUNCH" kill $word "$ID"
+done
+check_error 125 "mlaunch clean has no --force: nothing is asked" "clean --force" "$MLAUNCH" clean \
+    --force
+check_error 125 "mlaunch hosts: unknown option --nodelist; here it is called --hosts" "srun's word" \
+    "$MLAUNCH" hosts --nodelist a
+check_error 125 "mlaunch ps: -n is an option of a job, and has no meaning here" "an option of a job" \
+    "$MLAUNCH" ps -n 4
 check "clean -n" "$MLAUNCH" clean -n
 check_error 125 "unknown option --stakcs; did you mean --stacks\?" "a slip" "$MLAUNCH" ps --stakcs \
     "$ID"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_here(const char *ip)
+bool own_address_is_here(const char *ip)
 {
     struct address a;
     bool is_bound;
@@ -29,25 +29,49 @@ void own_address_of_ssh(char out[ADDRESS_TEXT])
     const char *connection = getenv("SSH_CONNECTION");
 
     out[0] = '\0'; /* the third word: %63s is ADDRESS_TEXT - 1 */
-    if (!connection || sscanf(connection, "%*s %*s %63s", out) != 1 || !is_here(out))
+    if (!connection || sscanf(connection, "%*s %*s %63s", out) != 1 || !own_address_is_here(out))
         out[0] = '\0';
+}
+
+/* False: it has none of this family, is down, or is a loopback interface. */
+static bool interface_address(const struct ifaddrs *i, int family, char out[ADDRESS_TEXT])
+{
+    struct address a = {.length = sizeof(struct sockaddr_in)};
+
+    if (!i->ifa_addr || i->ifa_addr->sa_family != family || !(i->ifa_flags & IFF_UP) ||
+        (i->ifa_flags & IFF_LOOPBACK))
+        return false;
+    if (family == AF_INET6)
+        a.length = sizeof(struct sockaddr_in6);
+    memcpy(&a.storage, i->ifa_addr, a.length);
+    address_format_ip(&a, out);
+    return true;
 }
 
 static bool first_of(int family, const struct ifaddrs *list, char out[ADDRESS_TEXT])
 {
-    for (; list; list = list->ifa_next) {
-        struct address a = {.length = sizeof(struct sockaddr_in)};
+    while (list && !interface_address(list, family, out))
+        list = list->ifa_next;
+    return list != NULL;
+}
 
-        if (!list->ifa_addr || list->ifa_addr->sa_family != family || !(list->ifa_flags & IFF_UP) ||
-            (list->ifa_flags & IFF_LOOPBACK))
-            continue;
-        if (family == AF_INET6)
-            a.length = sizeof(struct sockaddr_in6);
-        memcpy(&a.storage, list->ifa_addr, a.length);
-        address_format_ip(&a, out);
-        return true;
+void own_address_list(char *out, size_t size)
+{
+    struct ifaddrs *list = NULL;
+    size_t used = 0;
+
+    out[0] = '\0';
+    if (getifaddrs(&list))
+        list = NULL;
+    for (const struct ifaddrs *i = list; i && used < size; i = i->ifa_next) {
+        char text[ADDRESS_TEXT];
+
+        /* Link-local addresses are left out: every interface has one. */
+        if (interface_address(i, AF_INET, text) ||
+            (interface_address(i, AF_INET6, text) && !strchr(text, '%')))
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", text);
     }
-    return false;
+    freeifaddrs(list);
 }
 
 void own_address_guess(char out[ADDRESS_TEXT])

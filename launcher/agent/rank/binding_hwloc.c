@@ -82,7 +82,15 @@ static int places_find(const struct library *l, hwloc_topology_t topology, hwloc
 int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, struct fault *why)
 {
     static cpu_set_t places[CPU_SETSIZE];
-    hwloc_obj_type_t type = bind == JOB_BIND_CORE ? HWLOC_OBJ_CORE : HWLOC_OBJ_NUMANODE;
+    static const struct {
+        const char *word;
+        hwloc_obj_type_t type;
+    } kinds[] = {[JOB_BIND_HWTHREAD] = {"hwthread", HWLOC_OBJ_PU},
+                 [JOB_BIND_CORE] = {"core", HWLOC_OBJ_CORE},
+                 [JOB_BIND_L3CACHE] = {"l3cache", HWLOC_OBJ_L3CACHE},
+                 [JOB_BIND_SOCKET] = {"socket", HWLOC_OBJ_PACKAGE},
+                 [JOB_BIND_NUMA] = {"numa", HWLOC_OBJ_NUMANODE}};
+    bool one_each = bind == JOB_BIND_CORE || bind == JOB_BIND_HWTHREAD;
     hwloc_topology_t topology;
     struct library l = {0};
     int found = 0;
@@ -92,20 +100,20 @@ int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, s
         return rc;
     if (l.hwloc_topology_init(&topology) == 0) {
         if (l.hwloc_topology_load(topology) == 0)
-            found = places_find(&l, topology, type, places, CPU_SETSIZE);
+            found = places_find(&l, topology, kinds[bind].type, places, CPU_SETSIZE);
         l.hwloc_topology_destroy(topology);
     }
     dlclose(l.handle);
     if (found == 0)
         return fault_set(why, ML_ERR_SYSTEM, "--bind-to %s: hwloc finds none that this job may use",
-                         bind == JOB_BIND_CORE ? "core" : "numa");
+                         kinds[bind].word);
     for (int i = 0; i < count; i++) {
-        if (bind == JOB_BIND_CORE)
+        if (one_each)
             sets[i] = places[i % found];
         else
             sets[i] = places[(long)i * found / (count > found ? count : found)];
     }
-    *shared = bind == JOB_BIND_CORE && count > found;
+    *shared = one_each && count > found;
     return 0;
 }
 

@@ -427,11 +427,10 @@ static void test_devices(void **state)
     assert_not_opened("m", "cannot open the RDMA device on m: No such device; the device has gone "
                            "away, or this container does not have it");
     mock_verbs_refuse(ENOSYS, 0, 0);
-    assert_not_opened("m",
-                      "cannot list the RDMA devices on m: Function not implemented; the kernel "
-                      "has no RDMA: load ib_uverbs (modprobe ib_uverbs)");
+    assert_not_opened("m", "there is no RDMA device m here: the kernel has no RDMA (Function not "
+                           "implemented): load ib_uverbs (modprobe ib_uverbs)");
     mock_verbs_refuse(EPERM, 0, 0);
-    assert_not_opened("m", "cannot list the RDMA devices on m: Operation not permitted; is "
+    assert_not_opened("m", "cannot look for the RDMA device m: Operation not permitted; is "
                            "ib_uverbs loaded, and /dev/infiniband in this container?");
     mock_verbs_end(state);
     mock_verbs_begin(none);

@@ -190,6 +190,8 @@ static const struct {
     {"b slots=4 max-slots=2", "f line 1: host 'b': slots is 4, and max_slots less: 2"},
     {"a b c", "f line 1: host 'a': unexpected 'b'"},
     {"a,b", "the host's name 'a,b' must not contain ','"},
+    {"a\nb[1-", "f line 2: "},
+    {"b[1-2]:2 slots=2", "f line 1: host 'b1:2': the slots are given twice"},
     {"b:", "f line 1: host 'b:': slots is ''"},
     {"b:x", "slots is 'x'"},
     {"b:2:3", "f line 1: host 'b:2:3': 'b:2:3' has two colons; an IPv6 address goes in brackets"},
@@ -326,18 +328,20 @@ static void test_text(void **state)
 {
     struct host_list *l =
         parsed("# cluster\r\na\r\n  b:4  # four\n\nme@c slots=2\nd slots = 3  max-slots=4\n"
-               "[fd00::1]\n[fd00::2]:8\ne#x\na slots=2\nlocalhost\n127.0.0.2\nme@localhost\n");
+               "[fd00::1]\n[fd00::2]:8\ne#x\na slots=2\nlocalhost\n127.0.0.2\nme@localhost\n"
+               "me@n[09-10,x]-i slots=2 max_slots=4\nm[1-2]:5 # five each\n");
     static const struct {
         const char *name;
         int slots;
         bool is_local;
-    } expected[] = {{"a", 3, false},        {"b", 4, false},        {"c", 2, false},
-                    {"d", 3, false},        {"fd00::1", 0, false},  {"fd00::2", 8, false},
-                    {"e", 0, false},        {"localhost", 0, true}, {"127.0.0.2", 0, true},
-                    {"localhost", 0, false}};
+    } expected[] = {{"a", 3, false},         {"b", 4, false},        {"c", 2, false},
+                    {"d", 3, false},         {"fd00::1", 0, false},  {"fd00::2", 8, false},
+                    {"e", 0, false},         {"localhost", 0, true}, {"127.0.0.2", 0, true},
+                    {"localhost", 0, false}, {"n09-i", 2, false},    {"n10-i", 2, false},
+                    {"nx-i", 2, false},      {"m1", 5, false},       {"m2", 5, false}};
 
     (void)state;
-    assert_int_equal(l->count, 10);
+    assert_int_equal(l->count, 15);
     for (int i = 0; i < l->count; i++) {
         assert_string_equal(l->hosts[i].name, expected[i].name);
         assert_int_equal(l->hosts[i].slots, expected[i].slots);
@@ -346,6 +350,9 @@ static void test_text(void **state)
     assert_string_equal(l->hosts[2].user, "me");
     assert_int_equal(l->hosts[2].max_slots, 0);
     assert_int_equal(l->hosts[3].max_slots, 4);
+    assert_string_equal(l->hosts[12].user, "me");
+    assert_int_equal(l->hosts[12].max_slots, 4);
+    assert_int_equal(l->hosts[14].max_slots, 0);
     host_list_destroy(l);
 }
 

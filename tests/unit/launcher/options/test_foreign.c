@@ -79,6 +79,7 @@ static const struct {
     {"-bind-to|core|p", "--bind-to|core|p"},
     {"-bind-to-core|p", "--bind-to|core|p"},
     {"--bind-to-none|p", "--bind-to|none|p"},
+    {"--bind-to-socket|p", "--bind-to|socket|p"},
     {"-oversubscribe|p", "--oversubscribe|p"},
     {"--oversubscribe|-nooversubscribe|p", "p"},
     {"-x|A=1|p", "-x|A=1|p"},
@@ -184,6 +185,11 @@ static void test_taken(void **state)
 static const struct {
     const char *line, *sentence;
 } refused[] = {
+    {"--output|tag|p", "--output: 'tag' is mpirun's: --output label puts [rank] before each line"},
+    {"--output|tag,timestamp|p", "--output: 'tag,timestamp' is mpirun's: --output label"},
+    {"--output|timestamp|p", "--output: 'timestamp' is mpirun's: --timestamp"},
+    {"--output|dir=x|p", "--output: 'dir=x' is mpirun's: --output DIR writes"},
+    {"--output|none|p", "--output: 'none' is srun's: write > /dev/null"},
     {"--mca|btl|tcp|p", "--mca is Open MPI's: mlaunch has no such settings; --backend"},
     {"-mca|btl|tcp|p", "-mca is Open MPI's: mlaunch has no such settings; --backend"},
     {"--nodes=2|p", "--nodes is srun's: the hosts are those of -H"},
@@ -197,8 +203,8 @@ static const struct {
     {"--python|/usr/bin/python3|p", "--python is mlx.launch's: write the Python to use"},
     {"-m|pkg|p", "python3 -m MODULE for torchrun's"},
     {"--module|pkg", "--module is torchrun's: write python3 -m MODULE"},
-    {"--cpu-bind=cores|p", "--cpu-bind is srun's: --bind-to none, core or numa"},
-    {"--cpu_bind=cores|p", "--cpu_bind is srun's: --bind-to none, core or numa"},
+    {"--cpu-bind=cores|p", "--cpu-bind is srun's: --bind-to binds ranks"},
+    {"--cpu_bind=cores|p", "--cpu_bind is srun's: --bind-to binds ranks"},
     {"--distribution=block|p", "--map-by slot is what srun calls block"},
     {"--report-bindings|p", "taskset"},
     {"--display-map|p", "--display-map is Open MPI's: --dry-run"},

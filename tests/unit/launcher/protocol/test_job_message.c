@@ -104,7 +104,7 @@ static const struct malformed {
     {"starting_port", "-1", "\"starting_port\" is out of range"},
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
     {"restart", "-1", "\"restart\" is out of range"},
-    {"bind", "\"socket\"", "\"bind\" is not one of"},
+    {"bind", "\"board\"", "\"bind\" is not one of"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"buffer", "\"some\"", "\"buffer\" is not one of"},
     {"env", "[\"A\"]", "\"env\" holds something that is not NAME=VALUE"},

@@ -245,7 +245,7 @@ static void test_time(void **state)
     tzset();
     scene_open(&s, false, true);
     say(&s, 0, "x\n");
-    assert_string_equal(written(&s), "2023-11-14T22:13:20.123 x\n");
+    assert_string_equal(written(&s), "2023-11-14T22:13:20.123+00:00 x\n");
     scene_close(&s);
 }
 

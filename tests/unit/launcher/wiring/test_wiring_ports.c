@@ -414,6 +414,18 @@ static void test_fabrics(void **state)
                 "Ethernet");
 }
 
+static void test_no_devices(void **state)
+{
+    static const struct port_spec none[] = {END}, middle[] = {{1, "m", 1, "10.1.0.2", 1, 100}, END};
+    static const struct port_spec first[] = {{0, "m", 1, "10.1.0.1", 1, 100}, END};
+
+    (void)state;
+    assert_says(survey(2, NULL, none), "host a: there are no RDMA devices here, nor on b: are the");
+    assert_says(survey(3, NULL, none), "host a: there are no RDMA devices here, nor on b, c: are");
+    assert_says(survey(3, NULL, middle), "host a: there are no RDMA devices here, nor on c: are");
+    assert_says(survey(2, NULL, first), "host b: there are no RDMA devices here: are the drivers");
+}
+
 /* --rdma-port chooses among the ports that the wiring leaves open. */
 static void test_option(void **state)
 {
@@ -519,6 +531,7 @@ int main(void)
         cmocka_unit_test_setup(test_crossed, setup),
         cmocka_unit_test_setup(test_switch, setup),
         cmocka_unit_test_setup(test_down, setup),
+        cmocka_unit_test_setup(test_no_devices, setup),
         cmocka_unit_test_setup(test_fabrics, setup),
         cmocka_unit_test_setup(test_option, setup),
         cmocka_unit_test_setup(test_mtu, setup),

@@ -24,7 +24,6 @@ static void test_steps(void **state)
         int err, code;
         const char *cause;
     } cases[] = {
-        {EXPLAIN_LIST, ENOSYS, ML_ERR_DEVICE, "modprobe ib_uverbs"},
         {EXPLAIN_OPEN, EACCES, ML_ERR_DEVICE, "not open to this user"},
         {EXPLAIN_OPEN, ENOENT, ML_ERR_DEVICE, "/dev/infiniband is not here"},
         {EXPLAIN_MEMORY, ENOMEM, ML_ERR_MEMORY, "ulimit -l unlimited"},
