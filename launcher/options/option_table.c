@@ -94,6 +94,19 @@ static int set_choice(struct options *o, struct app_options *app, const struct o
                      has_rule ? "; --ppn is the number of ranks a host" : "");
 }
 
+static int set_backend(struct options *o, struct app_options *app, const struct option *spec,
+                       const char *value, struct fault *why)
+{
+    const char *hint = foreign_backend_hint(value);
+    int rc = set_choice(o, app, spec, value, why);
+    char was[sizeof(why->text)];
+
+    if (!rc || !hint)
+        return rc;
+    snprintf(was, sizeof(was), "%s", why->text);
+    return fault_set(why, rc, "%s; %s", was, hint);
+}
+
 static int parse_flag(bool *out, const char *value, struct fault *why)
 {
     static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
@@ -365,7 +378,7 @@ const struct option option_table[] = {
     {"backend", NULL, 0, "auto|rdma|tcp|shm|none",
      "the path between ranks; none: plain processes, nothing is preloaded; jaccl is rdma, ring "
      "is tcp",
-     .set = set_choice, .choices = backends, OF(backend)},
+     .set = set_backend, .choices = backends, OF(backend)},
     {"output", NULL, 0, "label|raw|DIR|PATTERN",
      "[rank] before each line (default for several ranks), raw, or files here: DIR/rank.N.out and "
      ".err, or one a rank, as 'log-%r': %r rank, %h host, %j job",

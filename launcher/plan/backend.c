@@ -4,6 +4,7 @@
 #include "common/address.h"
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"
+#include "launcher/options/foreign.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -30,6 +31,7 @@ static int hostfile_choice(const struct host_list *l, enum backend_choice *choic
                            struct fault *why)
 {
     char shown[TEXT_SHOWN];
+    const char *hint;
 
     *choice = BACKEND_AUTO;
     if (!l->backend)
@@ -40,10 +42,11 @@ static int hostfile_choice(const struct host_list *l, enum backend_choice *choic
         *choice = words[i].choice;
         return 0;
     }
+    hint = foreign_backend_hint(l->backend);
     return fault_set(why, ML_ERR_ARGUMENT,
                      "hostfile: %s: \"backend\": '%s' is not auto, rdma (jaccl), tcp "
-                     "(ring), shm or none",
-                     l->source, text_show(shown, l->backend));
+                     "(ring), shm or none%s%s",
+                     l->source, text_show(shown, l->backend), hint ? "; " : "", hint ? hint : "");
 }
 
 #ifdef HAVE_RDMA
