@@ -653,6 +653,19 @@ class Group:
         return [obj if data is None else pickle.loads(data) for data in came]
 
     @_public
+    def all_gather_object(self, obj: object) -> list:
+        """Returns the list of all ranks' obj, unpickled (see send_object()), with its own as it is.
+
+        Each object is sent as long as the longest one."""
+        data = pickle.dumps(obj)
+        sizes = self.all_gather(array.array("q", [len(data)]), array.array("q", [0] * self.size))
+        share = max(sizes)
+        came = memoryview(self.all_gather(data.ljust(share), bytearray(self.size * share)))
+        return [obj if rank == self.rank
+                else pickle.loads(came[rank * share:rank * share + size])
+                for rank, size in enumerate(sizes)]
+
+    @_public
     def barrier(self) -> None:
         """Returns once every rank has called it."""
         return self._do("barrier", (), None)
