@@ -153,6 +153,11 @@ ML_EXPORT int ml_scatter(ml_group *g, const void *in, void *out, size_t size, in
  * ML_ERR_ARGUMENT: there is no such type. */
 ML_EXPORT int ml_next_type(ml_group *g, ml_type type);
 
+/* Says where in the program the next call on g stands, "train.py:17": warnings of a stall and
+ * `mlaunch ps --stacks` show it. For bindings to other languages. The text must stay valid until
+ * the call is done; NULL takes it back. Not collective. */
+ML_EXPORT int ml_next_place(ml_group *g, const char *place);
+
 /* Point to point. There are no tags: the calls between two ranks match in order, and their sizes
  * must be equal (otherwise ML_ERR_MISMATCH, whose sentence names both). A rank may send to itself.
  * With ML_NOBODY as `to` or `from`, nothing is sent or received. ml_send may return before the

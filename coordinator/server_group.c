@@ -35,6 +35,7 @@ void server_group_clear_wait(struct server_wait *w)
 {
     free(w->call);
     free(w->signature);
+    free(w->place);
     free(w->peers);
     memset(w, 0, sizeof(*w));
 }

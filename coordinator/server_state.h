@@ -107,7 +107,8 @@ struct server_wait {
     uint32_t seq; /* 0: point-to-point */
     int64_t since_ms;
     char *call, *signature;
-    int *peers; /* world ranks */
+    char *place; /* in the program, or "" */
+    int *peers;  /* world ranks */
     int peer_count;
 };
 

@@ -79,12 +79,12 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
                           struct fault *why)
 {
     struct server *s = p->generation->server;
-    const char *call, *signature;
+    const char *call, *signature, *place = "";
     json_int_t seq;
     json_t *peers;
 
-    if (json_unpack(message, "{s:I, s:s, s:s, s:o}", "seq", &seq, "call", &call, "signature",
-                    &signature, "peers", &peers) ||
+    if (json_unpack(message, "{s:I, s:s, s:s, s?s, s:o}", "seq", &seq, "call", &call, "signature",
+                    &signature, "place", &place, "peers", &peers) ||
         seq < 0 || seq > UINT32_MAX || !json_is_array(peers))
         return fault_set(why, ML_ERR_REFUSED, "its WAITING is malformed");
     if (p->broken.code)
@@ -92,7 +92,9 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
     server_group_clear_wait(&seat->wait);
     seat->wait.call = strdup(call);
     seat->wait.signature = strdup(signature);
-    if (!seat->wait.call || !seat->wait.signature || !wait_take_peers(p, peers, &seat->wait)) {
+    seat->wait.place = strdup(place);
+    if (!seat->wait.call || !seat->wait.signature || !seat->wait.place ||
+        !wait_take_peers(p, peers, &seat->wait)) {
         server_group_clear_wait(&seat->wait);
         return fault_set(why, ML_ERR_REFUSED, "its WAITING names ranks that are not in the group");
     }
@@ -148,6 +150,12 @@ static bool is_waited_for(const struct server_group *p, const struct server_wait
     return !is_anybody_named;
 }
 
+/* "all_reduce", "all_reduce at train.py:17" */
+static void call_add(char *text, const struct server_wait *w)
+{
+    sentence_add(text, TEXT, "%.64s%s%.127s", w->call, w->place[0] ? " at " : "", w->place);
+}
+
 /* Appends what `rank`, which others wait for, waits for itself, in any group. */
 static void own_wait_add(const struct generation *g, char *text, int rank)
 {
@@ -156,7 +164,8 @@ static void own_wait_add(const struct generation *g, char *text, int rank)
 
         if (!seat || !seat->wait.is_waiting)
             continue;
-        sentence_add(text, TEXT, "; it is itself waiting in %.64s", seat->wait.call);
+        sentence_add(text, TEXT, "; it is itself waiting in ");
+        call_add(text, &seat->wait);
         if (seat->wait.peer_count > 0) {
             sentence_add(text, TEXT, " for ");
             sentence_add_ranks(text, TEXT, seat->wait.peers, seat->wait.peer_count);
@@ -176,17 +185,19 @@ static void collective_describe(const struct server_group *p, const struct serve
 
     if (missing_count > 0) {
         sentence_add_hosts(s, text, TEXT, missing, missing_count);
-        sentence_add(text, TEXT, " %s not come to %.64s (call %u of %s); ",
-                     missing_count == 1 ? "has" : "have", w->call, w->seq,
-                     server_group_name(p, name));
+        sentence_add(text, TEXT, " %s not come to ", missing_count == 1 ? "has" : "have");
+        call_add(text, w);
+        sentence_add(text, TEXT, " (call %u of %s); ", w->seq, server_group_name(p, name));
     }
     sentence_add_ranks(text, TEXT, waiting, waiting_count);
     sentence_add(text, TEXT, " %s waited %ld s for ", waiting_count == 1 ? "has" : "have", seconds);
-    if (missing_count > 0)
+    if (missing_count > 0) {
         sentence_add(text, TEXT, missing_count == 1 ? "it" : "them");
-    else
-        sentence_add(text, TEXT, "each other in %.64s (call %u of %s)", w->call, w->seq,
-                     server_group_name(p, name));
+    } else {
+        sentence_add(text, TEXT, "each other in ");
+        call_add(text, w);
+        sentence_add(text, TEXT, " (call %u of %s)", w->seq, server_group_name(p, name));
+    }
     if (missing_count == 1)
         own_wait_add(p->generation, text, missing[0]);
 }
@@ -199,7 +210,8 @@ static void pair_describe(const struct server_group *p, const struct server_seat
     char name[32];
 
     sentence_add_rank(s, text, TEXT, seat->rank);
-    sentence_add(text, TEXT, " has waited %ld s in %.64s", seconds, seat->wait.call);
+    sentence_add(text, TEXT, " has waited %ld s in ", seconds);
+    call_add(text, &seat->wait);
     if (seat->wait.peer_count > 0) {
         sentence_add(text, TEXT, " for ");
         sentence_add_hosts(s, text, TEXT, seat->wait.peers, seat->wait.peer_count);

@@ -142,12 +142,24 @@ static int api_next_type(ml_group *handle, ml_type type)
     return 0;
 }
 
-static void api_take_content(struct group *g, struct task *t)
+static int api_next_place(ml_group *handle, const char *place)
+{
+    struct group *g = api_group(handle);
+    int rc = check_handle(g, &last);
+
+    if (!rc)
+        g->place = place;
+    return rc;
+}
+
+static void api_take_next(struct group *g, struct task *t)
 {
     if (!g)
         return;
     t->content = g->content;
+    t->place = g->place;
     g->content = 0;
+    g->place = NULL;
 }
 
 /* No other rank can send the message while this thread waits for it, so the call would never
@@ -182,7 +194,7 @@ static int api_run(ml_group *handle, struct task *t)
     struct group *g = api_group(handle);
     int rc;
 
-    api_take_content(g, t);
+    api_take_next(g, t);
     rc = task_check(g, t, &last);
     if (rc)
         return rc;
@@ -204,7 +216,7 @@ static int api_start(ml_group *handle, struct task *t, ml_request **out)
     struct request *made = NULL;
     int rc;
 
-    api_take_content(g, t);
+    api_take_next(g, t);
     if (!out)
         return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     rc = task_check(g, t, &last);
@@ -259,6 +271,7 @@ const struct runtime_table api_table = {
     .split = api_split,
     .group_free = api_group_free,
     .next_type = api_next_type,
+    .next_place = api_next_place,
     .alloc = api_alloc,
     .free = alloc_give,
     .run = api_run,

@@ -23,6 +23,7 @@ struct runtime_table {
     int (*split)(ml_group *g, int color, int key, ml_group **out);
     void (*group_free)(ml_group *g);
     int (*next_type)(ml_group *g, ml_type type);
+    int (*next_place)(ml_group *g, const char *place);
     int (*alloc)(size_t size, void **out);
     void (*free)(void *memory);
     /* A call on a group, blocking or started. The module fills in the task's content, checks the

@@ -45,6 +45,7 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
     if (kind != CALL_SEND)
         g->call.history = call_note(g, &g->call);
     g->call_name = name;
+    g->call_place = NULL; /* the caller sets it, if it knows it */
     if (g->broken.code) {
         *why = g->broken;
         return why->code;

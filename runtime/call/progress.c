@@ -115,6 +115,7 @@ static int progress_start_message(struct progress *p, struct request *r, struct 
 {
     int rc = call_begin(p->group, CALL_SEND, r->task.name, 0, 0, 0, -1, why);
 
+    p->group->call_place = r->task.place;
     request_list_add(&p->in_flight, r);
     return rc ? rc : transfer_start(p->group, r->transfers, r->transfer_count, why);
 }

@@ -183,5 +183,6 @@ int task_run(struct group *g, const struct task *t, struct fault *why)
     int rc = call_begin(g, t->kind, t->name, t->kind == CALL_SEND ? 0 : t->count, type, (int)t->op,
                         t->root, why);
 
+    g->call_place = t->place;
     return rc ? rc : call_end(g, task_carry_out(g, t, why), why);
 }

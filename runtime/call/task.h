@@ -13,11 +13,12 @@ struct transfer;
 
 struct task {
     enum call_kind kind;
-    const char *name; /* "all_reduce", for sentences; a literal */
-    const void *in;   /* what is read */
-    void *out;        /* what is written; a broadcast's buffer */
-    size_t count;     /* elements, or bytes of a share */
-    uint8_t content;  /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
+    const char *name;  /* "all_reduce", for sentences; a literal */
+    const void *in;    /* what is read */
+    void *out;         /* what is written; a broadcast's buffer */
+    size_t count;      /* elements, or bytes of a share */
+    uint8_t content;   /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
+    const char *place; /* where in the program the call stands, or NULL */
     ml_type type;
     ml_op op;
     int root; /* or -1 */

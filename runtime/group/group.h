@@ -81,18 +81,19 @@ struct inbox {
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
  * inbox is the exception. */
 struct group {
-    struct world *world;   /* NULL: the group is gone, and so is all of the below */
-    uint32_t id;           /* the coordinator's number; COORD_WORLD for the world */
-    int rank, size;        /* in this group */
-    int *members;          /* world rank of each */
-    int *host_of;          /* host index of each */
-    struct call call;      /* the call under way */
-    const char *call_name; /* "all_reduce" */
-    uint32_t calls;        /* collective calls so far */
-    uint64_t history;      /* a digest of them; messages carry its low half */
-    uint32_t exchanges;    /* EXCHANGE and SPLIT so far */
-    struct fault broken;   /* code != 0: what every call returns from now on */
-    void *scratch;         /* for collectives; grows (group_scratch) */
+    struct world *world;    /* NULL: the group is gone, and so is all of the below */
+    uint32_t id;            /* the coordinator's number; COORD_WORLD for the world */
+    int rank, size;         /* in this group */
+    int *members;           /* world rank of each */
+    int *host_of;           /* host index of each */
+    struct call call;       /* the call under way */
+    const char *call_name;  /* "all_reduce" */
+    const char *call_place; /* where in the program it stands, as ml_next_place has said, or NULL */
+    uint32_t calls;         /* collective calls so far */
+    uint64_t history;       /* a digest of them; messages carry its low half */
+    uint32_t exchanges;     /* EXCHANGE and SPLIT so far */
+    struct fault broken;    /* code != 0: what every call returns from now on */
+    void *scratch;          /* for collectives; grows (group_scratch) */
     size_t scratch_size;
 
     /* Links, made by group_join.c: */
@@ -112,6 +113,7 @@ struct group {
     _Atomic unsigned under_way;
     const char *inside; /* api.c: the blocking call that has not returned, or NULL */
     uint8_t content;    /* api.c: that of the next task, as ml_next_type has set it */
+    const char *place;  /* api.c: that of the next task, as ml_next_place has set it, or NULL */
     int sent_itself;    /* messages to this rank itself, less those received: of all calls so far */
 
     struct waiting_state waiting;

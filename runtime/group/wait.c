@@ -2,6 +2,7 @@
 #include "runtime/group/wait.h"
 
 #include "common/clock.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/link.h"
@@ -167,7 +168,7 @@ static bool wait_may_stall(const struct group *g)
 
 static void wait_report_stall(struct group *g)
 {
-    char signature[MESSAGE_TEXT];
+    char signature[MESSAGE_TEXT], place[WAIT_NOTE_PLACE];
     struct transfer any = {.size = g->call.count};
     struct message m;
     json_t *peers = json_array();
@@ -176,11 +177,12 @@ static void wait_report_stall(struct group *g)
         json_array_append_new(peers, json_integer(g->members[g->active[i]->peer]));
     message_fill(&m, &g->call, &any);
     message_describe(&m, signature);
+    wait_note_place(place, g);
     /* If sending fails, the coordinator is lost, which the wait itself will notice. */
     news_tell(g->world->news, COORD_WAITING,
-              json_pack("{s:I, s:I, s:s, s:s, s:o}", "group", (json_int_t)g->id, "seq",
+              json_pack("{s:I, s:I, s:s, s:s, s:o, s:o}", "group", (json_int_t)g->id, "seq",
                         (json_int_t)g->call.seq, "call", g->call_name, "signature", signature,
-                        "peers", peers),
+                        "place", text_json(place), "peers", peers),
               NULL);
     wait_note_leave(g, signature);
     g->waiting.is_stall_told = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/wait_note.h"
 
+#include "common/text/text_json.h"
 #include "runtime/group/group.h"
 #include "runtime/group/link.h"
 #include "runtime/group/world.h"
@@ -75,9 +76,21 @@ static json_t *wait_note_peers(const struct group *g, bool is_receiving)
     return list;
 }
 
+void wait_note_place(char out[WAIT_NOTE_PLACE], const struct group *g)
+{
+    const char *place = g->call_place ? g->call_place : "";
+    size_t length = strlen(place);
+    bool is_long = length >= WAIT_NOTE_PLACE;
+
+    if (is_long)
+        place += length - (WAIT_NOTE_PLACE - sizeof("..."));
+    snprintf(out, WAIT_NOTE_PLACE, "%s%s", is_long ? "..." : "", place);
+}
+
 void wait_note_leave(const struct group *g, const char *signature)
 {
-    char path[PATH], text[TEXT] = "", *note;
+    char path[PATH], text[TEXT + WAIT_NOTE_PLACE + 16] = "", place[WAIT_NOTE_PLACE], *note;
+    size_t at;
     json_t *said;
     int fd;
 
@@ -85,9 +98,13 @@ void wait_note_leave(const struct group *g, const char *signature)
         wait_note_collective(text, g, signature);
     else
         wait_note_messages(text, g);
-    said = json_pack("{s:s, s:I, s:I, s:o, s:o}", "text", text, "group", (json_int_t)g->id, "call",
-                     (json_int_t)g->call.seq, "receives_from", wait_note_peers(g, true), "sends_to",
-                     wait_note_peers(g, false));
+    wait_note_place(place, g);
+    at = strlen(text);
+    if (place[0])
+        snprintf(text + at, sizeof(text) - at, ", called at %s", place);
+    said = json_pack("{s:o, s:I, s:I, s:o, s:o}", "text", text_json(text), "group",
+                     (json_int_t)g->id, "call", (json_int_t)g->call.seq, "receives_from",
+                     wait_note_peers(g, true), "sends_to", wait_note_peers(g, false));
     note = json_dumps(said, JSON_COMPACT);
     json_decref(said);
     wait_note_path(path, g);

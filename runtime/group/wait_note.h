@@ -14,4 +14,8 @@ struct group;
 void wait_note_leave(const struct group *g, const char *signature);
 void wait_note_remove(const struct group *g);
 
+/* Where in the program the call stands, cut off at its beginning if it is long, or "". */
+enum { WAIT_NOTE_PLACE = 128 };
+void wait_note_place(char out[WAIT_NOTE_PLACE], const struct group *g);
+
 #endif

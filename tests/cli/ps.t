@@ -163,8 +163,8 @@ job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
 says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
     [ "$(grep -c 'waits in barrier' "$T/waits")" = 2 ]; }
 wait_for says_who_waits 60
-check_match "^rank 0 on host .* waits in barrier, call 1, for ranks? .*2$" "$T/waits" \
-    "--stacks: which call a rank waits in, and for whom"
+check_match "^rank 0 on host .* waits in barrier, call 1, for ranks? .*2, called at $T/wait.py:5$" \
+    "$T/waits" "--stacks: which call a rank waits in, for whom, and on which line"
 check_no_match "^rank 2 on host .* waits in" "$T/waits" "… and who waits in none"
 check_no_match "^deadlock" "$T/waits" "… which is no deadlock"
 kill -TERM "$PID"
@@ -181,9 +181,9 @@ job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
 says_all_wait() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
     [ "$(grep -c '^rank . on host .* waits in' "$T/waits")" = 3 ]; }
 wait_for says_all_wait 60
-check_match "^rank 0 on host .* waits in recv of 12345 bytes from rank 1$" "$T/waits" \
+check_match "^rank 0 on host .* waits in recv of 12345 bytes from rank 1, called at $T/wait.py:4$" "$T/waits" \
     "a message's size and direction"
-check_match "^rank 1 on host .* waits in recv of 12346 bytes from rank 2$" "$T/waits" "of each rank"
+check_match "^rank 1 on host .* waits in recv of 12346 bytes from rank 2, called at " "$T/waits" "of each rank"
 check_output "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" \
     "a deadlock is named once" grep '^deadlock' "$T/waits"
 check_output "[12345] [1] []" "--json says the same" sh -c '"$MLAUNCH" ps "$1" --stacks --json |
@@ -204,6 +204,6 @@ keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/stal
 job_judge 0 "a job that stalls for a while" "mlaunch"
 check_match "^mlaunch: warning: rank 2 on host [^ ]+ has not come to barrier" "$T/err" "the stall is reported"
 check_output 1 "… once, by name" grep -c \
-    'rank 2 on host .* has not come to barrier (call 1 of .*); ranks 0, 1 have waited' "$T/err"
+    'rank 2 on host .* has not come to barrier at .*/stall.py:5 (call 1 of .*); ranks 0, 1 have waited' "$T/err"
 
 done_testing

@@ -99,6 +99,9 @@ def objects(w):
         assert got["rank"] == root and (got is mine) == (w.rank == root)
         all_ = w.gather_object(mine, root)
         assert all_ is None if w.rank != root else [o["rank"] for o in all_] == list(range(w.size))
+    assert [o["words"] for o in w.all_gather_object(mine)] == [
+        ["x" * 1000] * rank for rank in range(w.size)]
+    assert w.all_gather_object(mine)[w.rank] is mine
     assert w.broadcast_object(w.size) == w.size and w.recv_object(mlaunch.NOBODY) is None
     w.send_object(None, mlaunch.NOBODY)
     # Another message than that of an object leaves the group in order.

@@ -463,6 +463,7 @@ static void test_stall(void **state)
     int64_t begin = clock_ms();
 
     (void)state;
+    f->group->call_place = "train.py:17";
     /* Each sleep ends by itself when the stall is due. The report is followed by a sleep without
      * end. */
     while (!f->group->waiting.is_stall_told) {
@@ -483,8 +484,10 @@ static void test_stall(void **state)
     assert_int_equal(json_array_size(json_object_get(news.last, "peers")), 1);
     assert_int_equal(json_integer_value(json_array_get(json_object_get(news.last, "peers"), 0)),
                      PEER);
-    assert_note("{\"text\":\"all_reduce of 1000 float32 (sum), call 7, for rank 5\",\"group\":9,"
-                "\"call\":7,\"receives_from\":[5],\"sends_to\":[]}");
+    assert_string_equal(json_string_value(json_object_get(news.last, "place")), "train.py:17");
+    assert_note(
+        "{\"text\":\"all_reduce of 1000 float32 (sum), call 7, for rank 5, called at train.py:17\","
+        "\"group\":9,\"call\":7,\"receives_from\":[5],\"sends_to\":[]}");
 
     wait_moved(f->group, &w);
     assert_int_equal(news.told_count, 2);
