@@ -6,9 +6,10 @@
 #include "launcher/hosts/host_list.h"
 
 /* Parses "a,b:4,[::1]:2,user@c,n[1-3,7]:2"; brackets are those of node_list.h. A host named twice
- * offers the slots of both entries. *out is set on success only. ML_ERR_ARGUMENT for what
- * host_name_parse() and node_list_expand() refuse. */
-int host_list_parse(struct host_list **out, const char *text, struct fault *why);
+ * offers the slots of both entries. `option`, for messages: "--hosts". *out is set on success only.
+ * ML_ERR_ARGUMENT for what host_name_parse() and node_list_expand() refuse. */
+int host_list_parse(struct host_list **out, const char *option, const char *text,
+                    struct fault *why);
 
 /* Parses one "[user@]host[:slots]", as -H and text hostfiles have it, and warns of slots that look
  * like a port. *out is set on success only;
