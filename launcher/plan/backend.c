@@ -108,6 +108,26 @@ static bool has_wiring(const struct plan *p)
     return false;
 }
 
+/* A spare host may get any other host as its peer, so it must be part of a stated wiring. */
+static int rdma_spares_check(const struct plan *p, struct fault *why)
+{
+    int count = p->host_count + p->spare_count;
+
+    for (int s = p->host_count; s < count; s++)
+        for (int i = 0; i < count; i++) {
+            const struct host *spare = plan_host(p, s), *other = plan_host(p, i);
+
+            if (i != s &&
+                !(host_list_has_wire(spare, p->hosts[i]) && host_list_has_wire(other, p->hosts[s])))
+                return fault_set(why, ML_ERR_ARGUMENT,
+                                 "--spare-hosts: %s states how the hosts are wired for RDMA, but "
+                                 "not how host %s is wired to host %s: add that, or use --backend "
+                                 "tcp; without any \"rdma\" in the file the wiring is found",
+                                 p->list->source, spare->name, other->name);
+        }
+    return 0;
+}
+
 static int rdma_check(const struct plan *p, struct fault *why)
 {
     if (!is_built)
@@ -126,6 +146,8 @@ static int rdma_check(const struct plan *p, struct fault *why)
                     "backend rdma: %s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
                     p->list->source, p->hosts[i], plan_host(p, i)->name, p->hosts[j],
                     plan_host(p, j)->name);
+    if (rdma_spares_check(p, why))
+        return ML_ERR_ARGUMENT;
     return rdma_local_check(p, why);
 }
 
@@ -163,7 +185,7 @@ static int addresses_check(const struct plan *p, struct fault *why)
 {
     const struct host *real = NULL, *loop = NULL;
 
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->host_count + p->spare_count; i++) {
         const struct host *h = plan_host(p, i);
 
         if (h->ips[0] && address_is_loopback(h->ips[0]) && !loop)
