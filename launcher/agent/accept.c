@@ -7,11 +7,12 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
-#include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/place_linux.h"
 #include "launcher/agent/rank/binding_hwloc.h"
 #include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
 #include "launcher/process/install_path.h"
@@ -28,7 +29,7 @@
 #include <unistd.h>
 
 enum {
-    DESCRIPTORS_PER_RANK = 3,
+    DESCRIPTORS_PER_RANK = 4,
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
 };
 
@@ -293,8 +294,9 @@ static int coordinator_open(struct agent *a, struct fault *why)
 static int job_prepare(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
-        ranks_create, descriptors_check, address_choose, directories_choose, shim_find,
-        bench_find,   bindings_choose,   directory_make, coordinator_open,   wiring_describe,
+        ranks_create,   descriptors_check, address_choose,  directories_choose,
+        shim_find,      bench_find,        bindings_choose, rank_mpi_choose,
+        directory_make, coordinator_open,  wiring_describe,
     };
     int rc = 0;
 
@@ -331,6 +333,7 @@ void accept_release(struct agent *a)
     a->coordination = NULL;
     json_decref(a->warnings);
     a->warnings = NULL;
+    rank_mpi_close(a);
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {

@@ -164,6 +164,7 @@ struct rank_environment {
     const struct job_message *job;
     char **list;
     size_t count, room, kept;
+    bool serves_pmi;
     int local_size;
     char *pid_text;
     bool failed; /* out of memory; reported at the end */
@@ -290,10 +291,17 @@ static bool is_identity(const char *entry, bool compat)
     return false;
 }
 
+/* Without all three MPICH would not find its launcher. */
+static bool is_pmi(const char *entry)
+{
+    return name_equals(entry, "PMI_FD", 6) || name_equals(entry, "PMI_RANK", 8) ||
+           name_equals(entry, "PMI_SIZE", 8);
+}
+
 static void users_add(struct rank_environment *e, const char *const *entries)
 {
     for (; *entries; entries++) {
-        if (!is_identity(*entries, e->job->compat))
+        if (!is_identity(*entries, e->job->compat) && !(e->serves_pmi && is_pmi(*entries)))
             entry_set(e, strdup(*entries));
     }
 }
@@ -431,6 +439,7 @@ int rank_environment_create(struct rank_environment **out,
     if (!e)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     e->job = config->job;
+    e->serves_pmi = config->serves_pmi;
     common_add(e, config);
     if (e->failed) {
         rank_environment_destroy(e);
@@ -470,7 +479,8 @@ static void stdout_describe(struct rank_environment *e, int out)
            (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 }
 
-char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out)
+char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out,
+                           int pmi)
 {
     entries_drop(e, e->kept);
     APPEND(e, "MLAUNCH_RANK=%d", rank->rank);
@@ -484,6 +494,11 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
         APPEND(e, "OMPI_COMM_WORLD_RANK=%d", rank->rank);
         APPEND(e, "OMPI_COMM_WORLD_LOCAL_RANK=%d", rank->local_rank);
         APPEND(e, "OMPI_COMM_WORLD_NODE_RANK=%d", rank->local_rank);
+    }
+    if (pmi >= 0) {
+        APPEND(e, "PMI_FD=%d", pmi);
+        APPEND(e, "PMI_RANK=%d", rank->rank);
+        APPEND(e, "PMI_SIZE=%d", e->job->size);
     }
     if (e->job->eager && strcmp(e->job->backend, "none") != 0) {
         char *entry = APPEND(e, "MLAUNCH_EAGER=%-12s", "");
