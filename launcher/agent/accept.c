@@ -260,7 +260,8 @@ int accept_write_job_file(struct agent *a, const char *coordinator, struct fault
     snprintf(file.job, sizeof(file.job), "%s", job->job);
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
-    snprintf(file.coordinator, sizeof(file.coordinator), "%s", coordinator);
+    snprintf(file.coordinator, sizeof(file.coordinator), "%s",
+             strcmp(job->backend, "none") == 0 ? "" : coordinator);
     snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
     snprintf(file.command, sizeof(file.command), "%s", job->command);
     snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
@@ -285,7 +286,7 @@ static int directory_make(struct agent *a, struct fault *why)
 static int coordinator_open(struct agent *a, struct fault *why)
 {
     char address[ADDRESS_TEXT];
-    int rc = coordination_open(&a->coordination, a, address, why);
+    int rc = coordination_open(&a->coordination, a, &rank_mpi_events, address, why);
 
     return rc ? rc : accept_write_job_file(a, address, why);
 }

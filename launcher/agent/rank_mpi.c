@@ -13,7 +13,7 @@ static void on_abort(int index, int status, void *arg)
     struct agent *a = arg;
     char why[64];
 
-    snprintf(why, sizeof(why), "it called MPI_Abort with code %d", status);
+    snprintf(why, sizeof(why), "MPI_Abort with code %d", status);
     report_aborted(&a->ranks[index], status, why);
 }
 
@@ -21,7 +21,7 @@ static void on_fault(int index, const char *text, void *arg)
 {
     struct agent *a = arg;
 
-    report_fault(&a->ranks[index], text);
+    report_fault(a, a->ranks[index].job->rank, text);
 }
 
 static void on_note(int index, const char *text, void *arg)
@@ -33,19 +33,44 @@ static void on_note(int index, const char *text, void *arg)
     report_note(a, "warn", line);
 }
 
-/* Names and exchanges need the coordinator. */
 static void on_exchange(uint32_t number, const char *pairs, size_t size, void *arg)
 {
-    (void)number, (void)pairs, (void)size, (void)arg;
+    struct agent *a = arg;
+    struct fault why;
+
+    if (coordination_exchange(a->coordination, number, pairs, size, &why))
+        report_lost(a, why.text);
 }
 
 static void on_name(int index, const char *what, const char *service, const char *port, void *arg)
 {
     struct agent *a = arg;
+    struct fault why;
 
-    (void)what, (void)service, (void)port;
-    pmi_named(a->pmi, index, false, NULL);
+    if (coordination_name(a->coordination, index, what, service, port, &why))
+        report_lost(a, why.text);
 }
+
+static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, size_t size)
+{
+    struct fault why;
+
+    if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
+        report_lost(a, why.text);
+}
+
+static void on_named(struct agent *a, int ask, bool is_done, const char *port)
+{
+    if (a->pmi)
+        pmi_named(a->pmi, ask, is_done, port[0] ? port : NULL);
+}
+
+static void on_absent(struct agent *a, int rank)
+{
+    report_fault(a, rank, "has ended, and other ranks wait for it in MPI");
+}
+
+const struct coordination_events rank_mpi_events = {on_exchanged, on_named, on_absent};
 
 int rank_mpi_choose(struct agent *a, struct fault *why)
 {
@@ -55,7 +80,7 @@ int rank_mpi_choose(struct agent *a, struct fault *why)
     if (!a->serves_pmi)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < job->app_count; i++)
-        a->serves_pmi[i] = job->mpi != JOB_MPI_NONE && job->hosts == 1;
+        a->serves_pmi[i] = job->mpi != JOB_MPI_NONE;
     return 0;
 }
 

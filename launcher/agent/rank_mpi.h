@@ -5,11 +5,14 @@
 #define LAUNCHER_AGENT_RANK_MPI_H
 
 #include "common/fault.h"
+#include "launcher/agent/coordination.h"
 
 #include <stdbool.h>
 
 struct agent;
 struct agent_rank;
+
+extern const struct coordination_events rank_mpi_events;
 
 /* For JOB: decides which programs get a PMI socket. ML_ERR_MEMORY. */
 int rank_mpi_choose(struct agent *a, struct fault *why);

@@ -51,6 +51,7 @@ static int file_for_ranks(struct agent *a, const char *name, char *text, char **
 static int environments_create(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_message *job = a->job;
+    bool is_none = strcmp(job->backend, "none") == 0; /* MPI's coordinator is not for ranks */
     char *devices = NULL, *ring = NULL;
     int rc = 0;
 
@@ -67,7 +68,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
                                                  .app = &job->apps[i],
                                                  .inherited = (const char *const *)environ,
                                                  .job_dir = a->dir,
-                                                 .coordinator = coordinator,
+                                                 .coordinator = is_none ? "" : coordinator,
                                                  .shim = a->shim[0] ? a->shim : NULL,
                                                  .modules = a->modules[0] ? a->modules : NULL,
                                                  .cwd = a->cwds[i],

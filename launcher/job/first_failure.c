@@ -71,7 +71,7 @@ void first_failure_aborted(struct first_failure *f, const struct aborted_report 
 {
     /* The exit of the rank may be reported before its ABORTED, which may come through rank 0's
      * host. */
-    if (f->blame >= BLAME_CAUSE && (f->rank != r->rank || r->is_fault))
+    if (r->is_fault ? f->blame >= BLAME_FAULT : f->blame >= BLAME_CAUSE && f->rank != r->rank)
         return;
     f->blame = r->is_fault ? BLAME_FAULT : BLAME_CAUSE;
     f->rank = r->rank;

@@ -146,6 +146,9 @@ void pmi_client_fail(struct pmi_client *c, const char *format, ...)
         event_del(c->event);
     if (c->closed)
         event_del(c->closed);
+    if (c->pmi->has_failed)
+        return;
+    c->pmi->has_failed = true;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);

@@ -164,11 +164,12 @@ static void take_lookup_name(struct pmi_client *c, const struct pmi_line *line)
 void pmi_command_answer_name(struct pmi_client *c, bool is_done, const char *port)
 {
     bool is_publish = strcmp(c->name_answer, "publish_result") == 0;
+    bool is_found = strcmp(c->name_answer, "lookup_result") == 0 && port;
 
     c->wait = PMI_WAITS_FOR_NOTHING;
     if (is_done)
         pmi_client_send(c, "cmd=%s%s%s info=ok rc=0 msg=success", c->name_answer,
-                        port ? " port=" : "", port ? port : "");
+                        is_found ? " port=" : "", is_found ? port : "");
     else
         pmi_client_send(c, "cmd=%s info=failed rc=1 msg=%s", c->name_answer,
                         is_publish ? "key_already_present" : "service_not_found");

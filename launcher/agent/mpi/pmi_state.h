@@ -56,6 +56,7 @@ struct pmi {
     uint32_t barriers; /* how many have begun */
     int waiting;       /* ranks in the barrier that has begun or will */
     bool is_exchanging;
+    bool has_failed; /* because of a rank, which has been reported */
     int client_count;
     struct pmi_client *clients;
 };
