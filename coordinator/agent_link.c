@@ -4,9 +4,11 @@
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/frame.h"
+#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 
+#include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -33,8 +35,7 @@ struct agent_link {
     /* The ends (clock_ms) of all attempts, of this one, and of those that cannot connect at all. */
     int64_t deadline_ms, attempt_ms, reach_ms;
     char coordinator[ADDRESS_TEXT];
-    void (*on_lost)(const char *text, void *arg);
-    void *arg;
+    struct agent_link_events events;
 };
 
 static void link_drop_stream(struct agent_link *l)
@@ -54,7 +55,7 @@ static void link_lose(struct agent_link *l, const char *reason)
 
     link_drop_stream(l);
     snprintf(text, sizeof(text), "the job's coordinator at %s: %s", l->coordinator, reason);
-    l->on_lost(text, l->arg); /* may close the link */
+    l->events.on_lost(text, l->events.arg); /* may close the link */
 }
 
 static bool link_is_connected(const struct agent_link *l)
@@ -81,21 +82,28 @@ static void link_try_again(struct agent_link *l, const char *reason)
     event_add(l->again, &pause);
 }
 
-static void link_put(struct agent_link *l, uint8_t type, json_t *message)
+/* A frame whose payload is in two parts. `head` NULL: there is no memory for it. */
+static void link_put(struct agent_link *l, uint8_t type, const void *head, size_t head_size,
+                     const void *body, size_t body_size)
 {
     struct evbuffer *to = l->waiting;
-    char *text = json_dumps(message, JSON_COMPACT);
     uint8_t header[FRAME_HEADER];
 
     if (!to && l->stream)
         to = bufferevent_get_output(l->stream);
-    if (text && to) {
-        frame_header(header, type, (uint32_t)strlen(text));
-        evbuffer_add(to, header, sizeof(header));
-        evbuffer_add(to, text, strlen(text));
-    } else if (l->stream) {
+    frame_header(header, type, (uint32_t)(head_size + body_size));
+    if (head && to && evbuffer_add(to, header, sizeof(header)) == 0 &&
+        evbuffer_add(to, head, head_size) == 0 && evbuffer_add(to, body, body_size) == 0)
+        return;
+    if (l->stream)
         shutdown(bufferevent_getfd(l->stream), SHUT_RDWR); /* not even a frame is possible */
-    }
+}
+
+static void link_put_json(struct agent_link *l, uint8_t type, json_t *message)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+
+    link_put(l, type, text, text ? strlen(text) : 0, "", 0);
     free(text);
     json_decref(message);
 }
@@ -117,6 +125,7 @@ static int handshake_take(struct agent_link *l, const struct frame *f, struct fa
 
     if (f->type == COORD_ADMITTED && l->is_proved) {
         bufferevent_set_timeouts(l->stream, NULL, NULL);
+        frame_reader_limit(l->reader, FRAME_LIMIT);
         bufferevent_write_buffer(l->stream, l->waiting);
         evbuffer_free(l->waiting);
         l->waiting = NULL;
@@ -130,7 +139,36 @@ static int handshake_take(struct agent_link *l, const struct frame *f, struct fa
     return 0;
 }
 
-/* After ADMITTED the coordinator sends nothing to agents. */
+static int named_take(struct agent_link *l, const struct frame *f, struct fault *why)
+{
+    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    const char *port;
+    int ask, is_done;
+
+    if (json_unpack(said, "{s:i, s:b, s:s}", "ask", &ask, "done", &is_done, "port", &port)) {
+        json_decref(said);
+        return fault_set(why, ML_ERR_REFUSED, "its NAMED is malformed");
+    }
+    l->events.on_named(ask, is_done, port, l->events.arg);
+    json_decref(said);
+    return 0;
+}
+
+/* Handles what the coordinator sends after ADMITTED. */
+static int frame_take(struct agent_link *l, const struct frame *f, struct fault *why)
+{
+    uint32_t number;
+
+    if (f->type == COORD_NAMED)
+        return named_take(l, f, why);
+    if (f->type != COORD_EXCHANGED || f->size < sizeof(number))
+        return fault_set(why, ML_ERR_REFUSED, "it sent an unexpected message %u", f->type);
+    memcpy(&number, f->payload, sizeof(number));
+    l->events.on_exchanged(ntohl(number), f->payload + sizeof(number), f->size - sizeof(number),
+                           l->events.arg);
+    return 0;
+}
+
 static void on_read(struct bufferevent *stream, void *arg)
 {
     struct agent_link *l = arg;
@@ -145,8 +183,7 @@ static void on_read(struct bufferevent *stream, void *arg)
         evbuffer_drain(in, piece.iov_len);
     }
     while (rc >= 0 && (rc = frame_reader_next(l->reader, &f, &why)) > 0) {
-        if (l->waiting)
-            rc = handshake_take(l, &f, &why);
+        rc = l->waiting ? handshake_take(l, &f, &why) : frame_take(l, &f, &why);
     }
     if (rc < 0)
         link_lose(l, why.text);
@@ -211,7 +248,7 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 
 int agent_link_open(struct agent_link **out, struct event_base *base, const char *coordinator,
                     const char *job, const uint8_t secret[AUTH_SECRET], int host, int timeout_ms,
-                    void (*lost)(const char *text, void *arg), void *arg, struct fault *why)
+                    const struct agent_link_events *events, struct fault *why)
 {
     struct agent_link *l = calloc(1, sizeof(*l));
     int rc;
@@ -220,8 +257,7 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     l->base = base;
     l->host = host;
-    l->on_lost = lost;
-    l->arg = arg;
+    l->events = *events;
     l->reach_ms = clock_ms() + HANDSHAKE_MS;
     l->deadline_ms = clock_ms() + timeout_ms;
     snprintf(l->job, sizeof(l->job), "%s", job);
@@ -242,9 +278,24 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
 
 void agent_link_exited(struct agent_link *l, int rank, int64_t pid, const char *text)
 {
-    link_put(l, COORD_EXITED,
-             json_pack("{s:i, s:I, s:o}", "rank", rank, "pid", (json_int_t)pid, "text",
-                       text_json(text)));
+    link_put_json(l, COORD_EXITED,
+                  json_pack("{s:i, s:I, s:o}", "rank", rank, "pid", (json_int_t)pid, "text",
+                            text_json(text)));
+}
+
+void agent_link_share(struct agent_link *l, uint32_t number, const void *bytes, size_t size)
+{
+    uint32_t word = htonl(number);
+
+    link_put(l, COORD_EXCHANGE, &word, sizeof(word), bytes, size);
+}
+
+void agent_link_name(struct agent_link *l, int ask, const char *what, const char *service,
+                     const char *port)
+{
+    link_put_json(l, COORD_NAME,
+                  json_pack("{s:i, s:s, s:s, s:s*}", "ask", ask, "what", what, "service", service,
+                            "port", port));
 }
 
 void agent_link_close(struct agent_link *l)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * agent_link.h: an agent's connection to a coordinator that runs in another agent, to which it
- * reports how its ranks ended. It runs on the agent's libevent loop, in a process that ignores
- * SIGPIPE. All functions are called on the loop's thread.
+ * reports how its ranks ended, and through which it exchanges bytes with all other agents. It runs
+ * on the agent's libevent loop, in a process that ignores SIGPIPE. All functions are called on the
+ * loop's thread.
  */
 #ifndef COORDINATOR_AGENT_LINK_H
 #define COORDINATOR_AGENT_LINK_H
@@ -10,8 +11,21 @@
 #include "common/auth.h"
 #include "common/fault.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct event_base;
 struct agent_link;
+
+/* Called on the loop's thread; within them the link must not be closed, except in on_lost. What is
+ * pointed to is valid during the call. on_lost may be called once. */
+struct agent_link_events {
+    void (*on_lost)(const char *text, void *arg);
+    void (*on_exchanged)(uint32_t number, const void *bytes, size_t size, void *arg);
+    /* Answers agent_link_name; `port` is "" unless a name was looked up and found. */
+    void (*on_named)(int ask, bool is_done, const char *port, void *arg);
+    void *arg;
+};
 
 /* Starts to connect to "addr:port" as the agent of host number `host`. Reports that are made before
  * the coordinator has admitted the agent are sent then. If the coordinator closes the connection
@@ -21,9 +35,14 @@ struct agent_link;
  * ML_ERR_ARGUMENT: a malformed address. */
 int agent_link_open(struct agent_link **out, struct event_base *base, const char *coordinator,
                     const char *job, const uint8_t secret[AUTH_SECRET], int host, int timeout_ms,
-                    void (*on_lost)(const char *text, void *arg), void *arg, struct fault *why);
+                    const struct agent_link_events *events, struct fault *why);
 /* Reports the end of a rank, as server_rank_exited does. */
 void agent_link_exited(struct agent_link *l, int rank, int64_t pid, const char *text);
+/* Shares in an exchange, as server_share does. */
+void agent_link_share(struct agent_link *l, uint32_t number, const void *bytes, size_t size);
+/* Asks for a name, as server_name does; `ask` comes back in the answer. `port` may be NULL. */
+void agent_link_name(struct agent_link *l, int ask, const char *what, const char *service,
+                     const char *port);
 /* Closes the connection after an attempt to write what is still to be sent. Takes NULL. */
 void agent_link_close(struct agent_link *l);
 

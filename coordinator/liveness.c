@@ -148,6 +148,7 @@ static void rank_set_exited(struct server *s, int rank, int64_t pid, const char 
         next = g->next;
         member_on_exited(g, rank);
     }
+    agent_exchange_on_exited(s);
 }
 
 void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text)

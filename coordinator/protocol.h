@@ -10,7 +10,8 @@
 enum coordinator_frame {
     /* rank → coordinator */
     COORD_JOIN = 16, /* JSON {pid, timeout_ms}: the authenticated rank joins its generation */
-    COORD_EXCHANGE,  /* raw, see protocol.md: one blob for all members, or one for each */
+    COORD_EXCHANGE,  /* raw, see protocol.md: one blob for all members, or one for each. An agent's
+                        has another layout */
     COORD_SPLIT,     /* JSON {group, seq, color, key} */
     COORD_BREAK,     /* JSON {group, code, text}: the group is broken for all its members */
     COORD_WAITING,   /* JSON {group, seq, call, signature, peers:[…]}: a call that waits */
@@ -22,17 +23,21 @@ enum coordinator_frame {
     /* rank → coordinator */
     COORD_FREE,  /* JSON {group}: ml_group_free; the rank uses that group no more */
     COORD_RELAY, /* JSON {group, to, word}: an object for another member of that group */
+    /* agent → coordinator */
+    COORD_NAME, /* JSON {ask, what, service, port}: about a name that ranks publish */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */
-    COORD_EXCHANGED,    /* raw: the members' blobs for this rank, in group order */
-    COORD_SPLITTED,     /* JSON {parent, seq, group, members:[world ranks]}; group -1: none */
-    COORD_DEAD,    /* JSON {rank, text}: that rank of this generation has died; text says how */
-    COORD_LEFT,    /* JSON {rank}: that rank has left; the rank itself gets it as the answer */
-    COORD_BROKEN,  /* JSON {group, code, text} */
-    COORD_FAILED,  /* JSON {code, text}: the join failed (time-out, already held) */
-    COORD_RELAYED, /* JSON {group, from, word} */
+    COORD_EXCHANGED, /* raw: the members' blobs for this rank, in group order; an agent's differs */
+    COORD_SPLITTED,  /* JSON {parent, seq, group, members:[world ranks]}; group -1: none */
+    COORD_DEAD,      /* JSON {rank, text}: that rank of this generation has died; text says how */
+    COORD_LEFT,      /* JSON {rank}: that rank has left; the rank itself gets it as the answer */
+    COORD_BROKEN,    /* JSON {group, code, text} */
+    COORD_FAILED,    /* JSON {code, text}: the join failed (time-out, already held) */
+    COORD_RELAYED,   /* JSON {group, from, word} */
     /* coordinator → rank or agent */
     COORD_ADMITTED, /* JSON {}: the first frame after the handshake */
+    /* coordinator → agent */
+    COORD_NAMED, /* JSON {ask, done, port}: answers NAME */
 };
 
 /* How long a call has waited when its rank sends WAITING. Calls that differ should be an error

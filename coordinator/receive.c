@@ -63,6 +63,21 @@ static int receive_from_member(struct connection *c, const struct frame *f, json
     return receive_for_group(m, f, message, why);
 }
 
+static int receive_from_agent(struct connection *c, const struct frame *f, json_t *message,
+                              struct fault *why)
+{
+    switch (f->type) {
+    case COORD_EXITED:
+        return liveness_receive_exited(c, message, why);
+    case COORD_EXCHANGE:
+        return agent_exchange_receive(c, f, why);
+    case COORD_NAME:
+        return agent_exchange_receive_name(c, message, why);
+    default:
+        return fault_set(why, ML_ERR_REFUSED, "message %u does not come from agents", f->type);
+    }
+}
+
 int receive_frame(struct connection *c, const struct frame *f, struct fault *why)
 {
     json_t *message = NULL;
@@ -75,10 +90,8 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
             return fault_set(why, ML_ERR_REFUSED, "message %u is not a JSON object", f->type);
         }
     }
-    if (c->state == CONNECTION_AGENT && f->type == COORD_EXITED)
-        rc = liveness_receive_exited(c, message, why);
-    else if (c->state == CONNECTION_AGENT)
-        rc = fault_set(why, ML_ERR_REFUSED, "message %u does not come from agents", f->type);
+    if (c->state == CONNECTION_AGENT)
+        rc = receive_from_agent(c, f, message, why);
     else if (f->type == COORD_JOIN)
         rc = join_receive(c, message, why);
     else if (f->type == COORD_ABORT)

@@ -160,6 +160,7 @@ void server_close(struct server *s)
     connection_free_all(&s->closed);
     while (s->generations)
         generation_destroy(s->generations);
+    agent_exchange_clear(s);
     for (int i = 0; i < s->hosts; i++)
         free(s->host_names[i]);
     for (int i = 0; s->ranks && i < s->size; i++)

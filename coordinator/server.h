@@ -12,6 +12,8 @@
 #include "common/fault.h"
 #include "coordinator/server_events.h"
 
+#include <stdbool.h>
+
 struct event_base;
 struct server;
 
@@ -37,6 +39,14 @@ void server_close(struct server *s); /* closes all connections; takes NULL */
  * agent_link.h): the first process of `rank`, `pid`, has ended. text: "was killed by signal 9
  * (Killed) on host b (pid 4711)". */
 void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
+
+/* The coordinator's own agent shares in an exchange among all agents (the others use agent_link.h),
+ * whose number they have agreed upon. on_exchanged follows, perhaps within the call.
+ * ML_ERR_REFUSED: it has come before, or is too large; ML_ERR_MEMORY. */
+int server_share(struct server *s, uint32_t number, const void *bytes, size_t size,
+                 struct fault *why);
+/* The same for a name, as names.h describes it. */
+bool server_name(struct server *s, const char *what, const char *service, const char **port);
 
 /* Reports each call that ranks wait in now through on_stall, also those that were reported
  * before. */

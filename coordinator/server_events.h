@@ -3,12 +3,19 @@
 #ifndef COORDINATOR_SERVER_EVENTS_H
 #define COORDINATOR_SERVER_EVENTS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* Called on the loop's thread. A text is valid during the call only. Each may be NULL. */
 struct server_events {
     void (*on_abort)(int rank, int status, const char *why, void *arg); /* a rank called ml_abort */
     void (*on_stall)(const char *text, void *arg); /* a call waits too long; once for each stall */
     /* A connection was refused, or a rank or agent was cut off for a malformed message. */
     void (*on_refused)(const char *text, void *arg);
+    /* All hosts have shared in the exchange of that number: their bytes, in the hosts' order. */
+    void (*on_exchanged)(uint32_t number, const void *bytes, size_t size, void *arg);
+    /* This rank has ended, and its host has not shared in an exchange that others wait for. */
+    void (*on_absent)(int rank, void *arg);
     void *arg;
 };
 

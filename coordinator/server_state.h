@@ -18,6 +18,7 @@
 #include "common/auth.h"
 #include "common/fault.h"
 #include "common/frame.h"
+#include "coordinator/names.h"
 #include "coordinator/server_events.h"
 
 #include <event2/event.h>
@@ -165,6 +166,8 @@ struct server {
     struct server_rank *ranks;
     int exited; /* ranks with has_exited */
     struct generation *generations;
+    struct agent_exchange *agent_exchanges; /* those under way */
+    struct names names;
     struct pending_sources pending;
     struct connection_list known, closed; /* known: RANK or AGENT */
     /* Called by connection.c for a frame of a rank or agent (receive_frame), and after the end of
@@ -223,6 +226,12 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
 void liveness_fail_join(struct generation *g, int rank);
 void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 void liveness_on_closed(struct connection *c, enum connection_state was);
+
+/* agent_exchange.c */
+int agent_exchange_receive(struct connection *c, const struct frame *f, struct fault *why);
+int agent_exchange_receive_name(struct connection *c, json_t *message, struct fault *why);
+void agent_exchange_on_exited(struct server *s); /* a rank has ended */
+void agent_exchange_clear(struct server *s);
 
 /* generation.c */
 struct generation *generation_find(struct server *s, uint32_t number);

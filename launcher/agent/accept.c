@@ -7,12 +7,13 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
-#include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/host/place_linux.h"
 #include "launcher/agent/rank/binding_hwloc.h"
 #include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
 #include "launcher/process/install_path.h"
@@ -29,7 +30,7 @@
 #include <unistd.h>
 
 enum {
-    DESCRIPTORS_PER_RANK = 3,
+    DESCRIPTORS_PER_RANK = 4,
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
 };
 
@@ -277,7 +278,8 @@ int accept_write_job_file(struct agent *a, const char *coordinator, struct fault
     snprintf(file.job, sizeof(file.job), "%s", job->job);
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
-    snprintf(file.coordinator, sizeof(file.coordinator), "%s", coordinator);
+    snprintf(file.coordinator, sizeof(file.coordinator), "%s",
+             strcmp(job->backend, "none") == 0 ? "" : coordinator);
     snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
     snprintf(file.command, sizeof(file.command), "%s", job->command);
     snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
@@ -302,7 +304,7 @@ static int directory_make(struct agent *a, struct fault *why)
 static int coordinator_open(struct agent *a, struct fault *why)
 {
     char address[ADDRESS_TEXT];
-    int rc = coordination_open(&a->coordination, a, address, why);
+    int rc = coordination_open(&a->coordination, a, &rank_mpi_events, address, why);
 
     return rc ? rc : accept_write_job_file(a, address, why);
 }
@@ -311,8 +313,9 @@ static int coordinator_open(struct agent *a, struct fault *why)
 static int job_prepare(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
-        ranks_create, descriptors_check, address_choose, directories_choose, shim_find,
-        bench_find,   bindings_choose,   directory_make, coordinator_open,   wiring_describe,
+        ranks_create,   descriptors_check, address_choose,  directories_choose,
+        shim_find,      bench_find,        bindings_choose, rank_mpi_choose,
+        directory_make, coordinator_open,  wiring_describe,
     };
     int rc = 0;
 
@@ -349,6 +352,7 @@ void accept_release(struct agent *a)
     a->coordination = NULL;
     json_decref(a->warnings);
     a->warnings = NULL;
+    rank_mpi_close(a);
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {

@@ -26,6 +26,7 @@
 struct agent_rank;
 struct coordination;
 struct evbuffer;
+struct pmi;
 
 /* rank_input.h */
 struct rank_input {
@@ -107,6 +108,8 @@ struct agent {
     struct spawn_limits limits;
     cpu_set_t *cpus;                        /* per local rank, or NULL */
     char **cwds;                            /* per app */
+    bool *serves_pmi;                       /* per app: its ranks get a socket for PMI */
+    struct pmi *pmi;                        /* rank_mpi.h; NULL: no rank does */
     struct rank_environment **environments; /* per app, from START on */
 
     struct agent_rank *ranks; /* job->rank_count of them */

@@ -3,7 +3,7 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "launcher/agent/guard.h"
+#include "launcher/agent/host/guard.h"
 #include "launcher/agent/worker.h"
 #include "launcher/process/loop_memory.h"
 #include "launcher/protocol/agent_protocol.h"

@@ -4,11 +4,13 @@
 #include "common/address.h"
 #include "common/text/text_json.h"
 #include "coordinator/agent_link.h"
+#include "coordinator/names.h"
 #include "coordinator/server.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/report.h"
 #include "launcher/protocol/agent_protocol.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,9 @@ struct coordination {
     struct agent *agent;
     struct server *server;
     struct agent_link *link;
+    struct coordination_events events;
+    struct names names;         /* of the only host, if it has no server */
+    char address[ADDRESS_TEXT]; /* of the coordinator on another host */
 };
 
 static void on_abort(int rank, int status, const char *why, void *arg)
@@ -52,6 +57,27 @@ static void on_lost(const char *text, void *arg)
         report_cut_off(c->agent, text);
 }
 
+static void on_exchanged(uint32_t number, const void *bytes, size_t size, void *arg)
+{
+    struct coordination *c = arg;
+
+    c->events.on_exchanged(c->agent, number, bytes, size);
+}
+
+static void on_named(int ask, bool is_done, const char *port, void *arg)
+{
+    struct coordination *c = arg;
+
+    c->events.on_named(c->agent, ask, is_done, port);
+}
+
+static void on_absent(int rank, void *arg)
+{
+    struct coordination *c = arg;
+
+    c->events.on_absent(c->agent, rank);
+}
+
 static int service_open(struct coordination *c, char *address, struct fault *why)
 {
     const struct job_message *job = c->agent->job;
@@ -64,7 +90,7 @@ static int service_open(struct coordination *c, char *address, struct fault *why
                                    .stall_ms = job->stall_ms,
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->port};
-    struct server_events events = {on_abort, on_stall, on_refused, c};
+    struct server_events events = {on_abort, on_stall, on_refused, on_exchanged, on_absent, c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
     if (!rc)
@@ -72,7 +98,8 @@ static int service_open(struct coordination *c, char *address, struct fault *why
     return rc;
 }
 
-int coordination_open(struct coordination **out, struct agent *a, char *address, struct fault *why)
+int coordination_open(struct coordination **out, struct agent *a,
+                      const struct coordination_events *events, char *address, struct fault *why)
 {
     const struct job_message *job = a->job;
     struct coordination *c = calloc(1, sizeof(*c));
@@ -82,8 +109,11 @@ int coordination_open(struct coordination **out, struct agent *a, char *address,
     if (!c)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     c->agent = a;
+    c->events = *events;
     if (job->host_of[0] == job->host && strcmp(job->backend, "none") != 0)
         rc = service_open(c, address, why);
+    else if (job->host_of[0] == job->host && job->hosts > 1 && job->mpi != JOB_MPI_NONE)
+        service_open(c, address, why); /* if this fails, the first exchange does */
     if (rc) {
         coordination_close(c);
         return rc;
@@ -92,14 +122,65 @@ int coordination_open(struct coordination **out, struct agent *a, char *address,
     return 0;
 }
 
+static int link_open(struct coordination *c, struct fault *why)
+{
+    const struct agent_link_events events = {on_lost, on_exchanged, on_named, c};
+    const struct job_message *job = c->agent->job;
+
+    if (c->server || c->link || !c->address[0])
+        return 0;
+    return agent_link_open(&c->link, c->agent->base, c->address, job->job, job->secret, job->host,
+                           job->init_timeout_ms, &events, why);
+}
+
 int coordination_connect(struct coordination *c, const char *address, struct fault *why)
 {
     const struct job_message *job = c->agent->job;
 
-    if (c->server || !address[0])
+    if (!c->server)
+        snprintf(c->address, sizeof(c->address), "%s", address);
+    return strcmp(job->backend, "none") == 0 ? 0 : link_open(c, why);
+}
+
+/* Sees to it that an exchange with other hosts is possible. */
+static int coordination_need(struct coordination *c, struct fault *why)
+{
+    if (!c->server && !c->link && !c->address[0])
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "the hosts cannot exchange anything: the agent of "
+                         "rank 0 could not listen for the others");
+    return link_open(c, why);
+}
+
+int coordination_exchange(struct coordination *c, uint32_t number, const void *bytes, size_t size,
+                          struct fault *why)
+{
+    int rc = coordination_need(c, why);
+
+    if (rc)
+        return rc;
+    if (c->server)
+        return server_share(c->server, number, bytes, size, why);
+    agent_link_share(c->link, number, bytes, size);
+    return 0;
+}
+
+int coordination_name(struct coordination *c, int ask, const char *what, const char *service,
+                      const char *port, struct fault *why)
+{
+    bool is_alone = c->agent->job->hosts == 1 && !c->server, is_done;
+    int rc = is_alone ? 0 : coordination_need(c, why);
+
+    if (rc)
+        return rc;
+    if (c->link) {
+        agent_link_name(c->link, ask, what, service, port);
         return 0;
-    return agent_link_open(&c->link, c->agent->base, address, job->job, job->secret, job->host,
-                           job->init_timeout_ms, on_lost, c, why);
+    }
+    is_done = is_alone ? names_take(&c->names, what, service, &port)
+                       : server_name(c->server, what, service, &port);
+    c->events.on_named(c->agent, ask, is_done, is_done && port ? port : "");
+    return 0;
 }
 
 void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text)
@@ -122,5 +203,6 @@ void coordination_close(struct coordination *c)
         return;
     server_close(c->server);
     agent_link_close(c->link);
+    names_clear(&c->names);
     free(c);
 }

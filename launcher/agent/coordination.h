@@ -1,28 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coordination.h: the agent's side of the coordinator: the service itself on the host of rank 0, a
- * connection to it on the others, nothing with --backend none.
+ * connection to it on the others. With --backend none there is nothing, except that several hosts
+ * whose ranks are served by MPI's protocols connect as soon as one of them needs it.
  */
 #ifndef LAUNCHER_AGENT_COORDINATION_H
 #define LAUNCHER_AGENT_COORDINATION_H
 
 #include "common/fault.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct agent;
 struct coordination;
 
+/* What comes by the coordinator for MPI's protocols; the texts are valid during the call. */
+struct coordination_events {
+    void (*on_exchanged)(struct agent *a, uint32_t number, const void *bytes, size_t size);
+    void (*on_named)(struct agent *a, int ask, bool is_done, const char *port);
+    void (*on_absent)(struct agent *a, int rank); /* see server_events.h */
+};
+
 /* For JOB. On the host of rank 0 it listens and stores "addr:port" in `address` (64 bytes), on the
  * others "". */
-int coordination_open(struct coordination **out, struct agent *a, char *address, struct fault *why);
+int coordination_open(struct coordination **out, struct agent *a,
+                      const struct coordination_events *events, char *address, struct fault *why);
 
-/* For START: connects to a coordinator on another host; does nothing if it is here. */
+/* For START: connects to a coordinator on another host; does nothing if it is here, or not needed
+ * yet. */
 int coordination_connect(struct coordination *c, const char *address, struct fault *why);
 
 /* Reports that a rank's first process has ended or (pid 0) could not be started; `text` says
  * how. */
 void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text);
+/* Exchanges bytes with all other agents, and asks for names, as coordinator/server.h describes it.
+ * The answers may come within the calls. ML_ERR_REFUSED, ML_ERR_MEMORY; ML_ERR_SYSTEM: there is no
+ * coordinator, because it could not listen. */
+int coordination_exchange(struct coordination *c, uint32_t number, const void *bytes, size_t size,
+                          struct fault *why);
+int coordination_name(struct coordination *c, int ask, const char *what, const char *service,
+                      const char *port, struct fault *why);
 /* Reports what ranks wait for, in NOTEs, if the coordinator is here. */
 void coordination_tell_waits(struct coordination *c);
 void coordination_close(struct coordination *c); /* takes NULL */

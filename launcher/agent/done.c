@@ -3,8 +3,8 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/guard.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/guard.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"

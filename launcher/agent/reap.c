@@ -6,6 +6,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/rank/framework_error.h"
 #include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"
 
@@ -39,6 +40,7 @@ static void rank_end(struct agent_rank *r, int status)
         job_directory_rank_is_broken(r->agent->dir, r->job->rank, r->lost, sizeof(r->lost));
     framework_error_read(r->message, sizeof(r->message), r->agent->dir, r->job->rank);
     end_describe(r, text, sizeof(text));
+    rank_mpi_ended(r, WIFEXITED(status) && WEXITSTATUS(status) == 0);
     coordination_rank_exited(r->agent->coordination, r->job->rank, r->pid, text);
     rank_input_close(r);
     rank_output_rank_ended(r);
@@ -54,6 +56,7 @@ void reap_failed_start(struct agent_rank *r, int status, const struct fault *why
     snprintf(text, sizeof(text), "could not be started on host %s: %s", r->agent->job->host_name,
              why->text);
     r->agent->ended++;
+    rank_mpi_ended(r, false);
     coordination_rank_exited(r->agent->coordination, r->job->rank, 0, text);
     rank_input_close(r);
     report_failed(r, status, why);

@@ -25,6 +25,20 @@ void report_cut_off(struct agent *a, const char *text)
                            json_pack("{so sb}", "text", text_json(text), "cut_off", 1));
 }
 
+void report_aborted(struct agent_rank *r, int status, const char *why)
+{
+    frame_stream_send_json(
+        r->agent->channel, AGENT_ABORTED,
+        json_pack("{si si so}", "rank", r->job->rank, "status", status, "why", text_json(why)));
+}
+
+void report_fault(struct agent *a, int rank, const char *text)
+{
+    frame_stream_send_json(
+        a->channel, AGENT_ABORTED,
+        json_pack("{si si so sb}", "rank", rank, "status", 1, "why", text_json(text), "fault", 1));
+}
+
 void report_exited(struct agent_rank *r)
 {
     bool has_exited = WIFEXITED(r->status);

@@ -15,6 +15,11 @@ void report_note(struct agent *a, const char *level, const char *text);
 void report_lost(struct agent *a, const char *text);
 void report_cut_off(struct agent *a, const char *text); /* LOST, too: from the coordinator */
 
+/* The rank has aborted the job; `why` is a sentence about "it". Or the job cannot go on because of
+ * it; `text` continues a sentence that begins with the rank. */
+void report_aborted(struct agent_rank *r, int status, const char *why);
+void report_fault(struct agent *a, int rank, const char *text);
+
 /* How a rank has ended; to be called after its output has been sent. */
 void report_exited(struct agent_rank *r);
 

@@ -9,6 +9,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
 #include "launcher/agent/reap.h"
@@ -51,6 +52,7 @@ static int file_for_ranks(struct agent *a, const char *name, char *text, char **
 static int environments_create(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_message *job = a->job;
+    bool is_none = strcmp(job->backend, "none") == 0; /* MPI's coordinator is not for ranks */
     char *devices = NULL, *ring = NULL;
     int rc = 0;
 
@@ -66,12 +68,13 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
                                                  .app = &job->apps[i],
                                                  .inherited = (const char *const *)environ,
                                                  .job_dir = a->dir,
-                                                 .coordinator = coordinator,
+                                                 .coordinator = is_none ? "" : coordinator,
                                                  .shim = a->shim[0] ? a->shim : NULL,
                                                  .modules = a->modules[0] ? a->modules : NULL,
                                                  .cwd = a->cwds[i],
                                                  .ibv_devices = devices,
-                                                 .ring_hosts = ring};
+                                                 .ring_hosts = ring,
+                                                 .serves_pmi = rank_mpi_is_served(a, i)};
 
         rc = rank_environment_create(&a->environments[i], &config, why);
     }
@@ -151,7 +154,8 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .cwd = a->cwds[r->job->app],
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
                       .limits = &a->limits,
-                      .cgroup = a->cgroup_fd};
+                      .cgroup = a->cgroup_fd,
+                      .kept = -1};
     struct pipes pipes;
     int rc;
 
@@ -159,7 +163,12 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
     rc = streams_open(r, &pipes, &s, why);
     if (rc)
         return rc;
-    s.env = rank_environment_of(e, r->job, s.out);
+    rc = rank_mpi_socket(r, &s.kept, why);
+    if (rc) {
+        pipes_close(&pipes);
+        return rc;
+    }
+    s.env = rank_environment_of(e, r->job, s.out, s.kept);
     s.pid_text = rank_environment_pid_text(e);
     rc = s.env ? spawn_process(&r->pid, &s, status, why)
                : fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -170,6 +179,8 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
             kill(-r->pid, SIGKILL);
     }
     pipes_close(&pipes);
+    if (s.kept >= 0)
+        close(s.kept);
     return rc;
 }
 
@@ -221,6 +232,8 @@ static int job_begin(struct agent *a, const char *coordinator, struct fault *why
         rc = accept_write_job_file(a, coordinator, why);
     if (!rc)
         rc = environments_create(a, coordinator, why);
+    if (!rc)
+        rc = rank_mpi_open(a, why);
     if (!rc)
         rc = coordination_connect(a->coordination, coordinator, why);
     if (rc)

@@ -10,7 +10,7 @@
 #include "launcher/agent/answer/answer.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/done.h"
-#include "launcher/agent/guard.h"
+#include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"

@@ -308,8 +308,8 @@ static void on_aborted(struct attempt *a, struct attempt_member *m, const struct
     }
     /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the
      * ranks of all hosts. */
-    if (m != &a->members[a->plan->ranks[0].host]) {
-        member_distrust(m, "its agent reported an abort, which is for the agent of rank 0 to do");
+    if (m != &a->members[a->plan->ranks[0].host] && !is_rank_of(a, m, (uint32_t)aborted.rank)) {
+        member_distrust(m, "its agent reported an abort by a rank of another host");
         return;
     }
     host = a->members[a->plan->ranks[aborted.rank].host].host->name;

@@ -71,15 +71,16 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid)
 {
-    /* The exit of the rank may be reported before its ABORTED, which comes through rank 0's
+    /* The exit of the rank may be reported before its ABORTED, which may come through rank 0's
      * host. */
-    if (f->blame >= BLAME_CAUSE && f->rank != r->rank)
+    if (r->is_fault ? f->blame >= BLAME_FAULT : f->blame >= BLAME_CAUSE && f->rank != r->rank)
         return;
-    f->blame = BLAME_CAUSE;
+    f->blame = r->is_fault ? BLAME_FAULT : BLAME_CAUSE;
     f->rank = r->rank;
     f->status = r->status & 255 ? r->status & 255 : 1;
-    snprintf(f->text, sizeof(f->text), "rank %d on host %s (pid %lld) aborted the job%s%s", r->rank,
-             host, (long long)pid, r->why[0] ? ": " : "", r->why);
+    snprintf(f->text, sizeof(f->text), "rank %d on host %s (pid %lld) %s%s%s", r->rank, host,
+             (long long)pid, r->is_fault ? "" : "aborted the job",
+             r->why[0] && !r->is_fault ? ": " : "", r->why);
 }
 
 static void host_blame(struct first_failure *f, enum blame blame, const char *host,

@@ -14,8 +14,16 @@
 #include "launcher/protocol/agent_report.h"
 
 /* How much a failure is to blame, least first. BLAME_CUT_OFF: a host that has lost the coordinator.
- * Mostly rank 0's host has died, which is the cause; its end may be reported later. */
-enum blame { BLAME_NONE, BLAME_ENDED_BY_US, BLAME_CONSEQUENCE, BLAME_CUT_OFF, BLAME_CAUSE };
+ * Mostly rank 0's host has died, which is the cause; its end may be reported later. So may that of
+ * a rank, if an agent has found that the job cannot go on because of it (BLAME_FAULT). */
+enum blame {
+    BLAME_NONE,
+    BLAME_ENDED_BY_US,
+    BLAME_CONSEQUENCE,
+    BLAME_CUT_OFF,
+    BLAME_FAULT,
+    BLAME_CAUSE
+};
 
 struct first_failure {
     enum blame blame;
@@ -29,7 +37,8 @@ struct first_failure {
  * the first. */
 enum blame first_failure_exited(struct first_failure *f, const struct exited_report *r,
                                 const char *host);
-/* A rank has called ml_abort(). */
+/* A rank has called ml_abort() or MPI_Abort(), or the job cannot go on because of it. In the latter
+ * case a rank that fails by itself is still the cause. */
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid);
 /* A host was lost, or its agent failed: status 125. */

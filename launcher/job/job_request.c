@@ -177,6 +177,8 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                             enum stdin_mode stdin_mode)
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
+    static const char *const mpi_names[] = {
+        [MPI_AUTO] = "auto", [MPI_PMI1] = "pmi1", [MPI_NONE] = "none"};
     static const char *const bind_names[] = {"none",    "hwthread", "core",
                                              "l3cache", "socket",   "numa"};
     static const char *const buffer_names[] = {"line", "full", "none"};
@@ -205,6 +207,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                                       p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
         json_object_set_new(root, "command", json_string(command)) ||
         json_object_set_new(root, "buffer", json_string(buffer_names[p->buffer])) ||
+        json_object_set_new(root, "mpi", json_string(mpi_names[p->mpi])) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
         (p->pty && json_object_set_new(root, "pty", pty_json(p))) ||

@@ -162,8 +162,6 @@ const struct foreign foreign_table[] = {
     {"pmixmca", OPEN_MPI, FOREIGN_PAIR, NULL, NULL, "mlaunch has no such settings", false},
     {"am", OPEN_MPI, HINT(FOREIGN_ONE, "--config FILE and --profile NAME read settings")},
     {"tune", OPEN_MPI, HINT(FOREIGN_ONE, "--config FILE and --profile NAME read settings")},
-    {"mpi", SRUN, HINT(FOREIGN_ONE,
-        "mlaunch starts programs that use its own library; for MPI programs use mpirun or srun")},
     {"mpi-arg", MLX, HINT(FOREIGN_ONE, "mlaunch does not use mpirun; its options are in --help")},
     {"iface", HYDRA, HINT(FOREIGN_ONE,
         "\"ips\" in a JSON hostfile is the address that a host's ranks listen on")},

@@ -19,7 +19,7 @@ enum agent_frame {
     AGENT_OUTPUT,  /* raw: u32 rank, u8 stream (1, 2), bytes; no bytes: end of that stream */
     AGENT_EXITED,  /* JSON, see protocol.md: a rank's first process has ended, or never began */
     AGENT_STDIN_CREDIT, /* raw: u32 rank, u32 bytes that the rank has taken */
-    AGENT_ABORTED,      /* JSON {rank, status, why}: ml_abort */
+    AGENT_ABORTED,      /* JSON {rank, status, why, fault}: ml_abort, MPI_Abort; see protocol.md */
     AGENT_NOTE,         /* JSON {level, text}: a line for the user (stall, refused peer, warning) */
     AGENT_LOST,         /* JSON {text, cut_off}: it has lost its guard or the coordinator */
     AGENT_DONE,         /* JSON {survivors:[{pid, text}]}: all ranks and descendants are gone */

@@ -140,16 +140,18 @@ int aborted_report_parse(struct aborted_report *out, const struct frame *f, int 
                          struct fault *why)
 {
     const char *text = NULL;
+    int fault = 0;
     json_t *root;
     int rc = report_load(&root, "ABORTED", f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s}", "rank", &out->rank, "status",
-                       &out->status, "why", &text);
+    rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s, s?b}", "rank", &out->rank, "status",
+                       &out->status, "why", &text, "fault", &fault);
     if (!rc)
         rc = rank_check(out->rank, ranks, why);
     text_copy(out->why, sizeof(out->why), rc ? NULL : text);
+    out->is_fault = fault;
     json_decref(root);
     return rc;
 }

@@ -40,6 +40,7 @@ struct exited_report {
 struct aborted_report {
     int rank, status;
     char why[512]; /* "": none given */
+    bool is_fault; /* `why` continues a sentence: the agent ended the job because of the rank */
 };
 struct note_report {
     enum log_level level;

@@ -343,7 +343,8 @@ static int words_read(struct job_message *m, struct fault *why)
                                         "socket", "numa",     NULL};
     static const char *const stdins[] = {"none", "all", "rank", NULL};
     static const char *const buffers[] = {"line", "full", "none", NULL};
-    int backend, bind, mode, buffer;
+    static const char *const mpis[] = {"auto", "pmi1", "none", NULL};
+    int backend, bind, mode, buffer, mpi;
     int rc = word_read(m->root, "backend", backends, &backend, why);
 
     if (!rc)
@@ -352,10 +353,13 @@ static int words_read(struct job_message *m, struct fault *why)
         rc = word_read(m->root, "stdin", stdins, &mode, why);
     if (!rc)
         rc = word_read(m->root, "buffer", buffers, &buffer, why);
+    if (!rc)
+        rc = word_read(m->root, "mpi", mpis, &mpi, why);
     if (rc)
         return rc;
     m->buffer = (enum job_buffer)buffer;
     m->bind = (enum job_bind)bind;
+    m->mpi = (enum job_mpi)mpi;
     m->stdin_mode = (enum job_stdin)mode;
     return 0;
 }

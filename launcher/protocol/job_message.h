@@ -24,6 +24,7 @@ enum job_bind {
     JOB_BIND_NUMA
 };
 enum job_buffer { JOB_BUFFER_LINE, JOB_BUFFER_FULL, JOB_BUFFER_NONE };
+enum job_mpi { JOB_MPI_AUTO, JOB_MPI_PMI1, JOB_MPI_NONE };
 enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
 
 /* The rank that gets a terminal. */
@@ -62,6 +63,7 @@ struct job_message {
     int port, starting_port;
     int init_timeout_ms, stall_ms, grace_ms;
     enum job_bind bind;
+    enum job_mpi mpi; /* how MPI programs are served */
     const char *command;
     enum job_buffer buffer; /* of the ranks' standard output */
     enum job_stdin stdin_mode;

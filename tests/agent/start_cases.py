@@ -100,7 +100,8 @@ def environment():
             "OMPI_COMM_WORLD_RANK": "0", "MLX_RANK": "0", "MASTER_ADDR": "127.0.0.1",
             "FROM": "hostfile", "PWD": "/usr", "MINE": "kept"}
     expect(want.items() <= env.items(), f"missing or different: {want.items() - env.items()}")
-    expect(not {"PMI_RANK", "SLURM_PROCID", "LD_PRELOAD"} & env.keys(),
+    expect(env["PMI_RANK"] == "0" and env["PMI_SIZE"] == "2", f"{env}")
+    expect(not {"SLURM_PROCID", "LD_PRELOAD"} & env.keys(),
            "an outer launcher's variables are left")
     lines = a.output[1, 1].decode().split("\n")
     expect(lines[0] == "/usr" and lines[1] == "0027", f"{lines}")

@@ -23,7 +23,7 @@ check_match '^mlaunch [0-9]+\.[0-9]+\.[0-9]+ \(build [0-9a-f]{16}\)$' "$OUT" \
 check "--help" "$MLAUNCH" --help
 cp "$OUT" "$T/help"
 check_match '--hostfile FILE' "$T/help" "--help lists options"
-check_no_match '--mpi' "$T/help" \
+check_no_match '--mca' "$T/help" \
     "--help lists nothing that isn't there"
 check_no_match '.{81}' "$T/help" "no line of --help is wider than 80"
 for command in ps kill clean hosts batch bench env; do
@@ -41,7 +41,8 @@ check_error 125 'cannot write to stdout: Bad file descriptor' "a closed stdout, 
 refused 'no program given'
 refused 'no program given' run
 refused 'unknown option --hostfil; did you mean --hostfile\?' --hostfil x prog
-refused "--mpi is srun's: mlaunch starts programs that use its own library" --mpi pmix prog
+refused "'pmi2' is not auto, pmi1, pmix or none" --mpi pmi2 prog
+refused '--mpi pmix: this version of mlaunch serves MPI programs by PMI-1 only' --mpi pmix prog
 refused "--mca is Open MPI's: mlaunch has no such settings" --mca btl tcp prog
 refused '-hostfil; did you mean -hostfile\?' -hostfil x prog
 refused 'unknown option --json; mlaunch --help lists all' --json prog

@@ -50,7 +50,8 @@ a=launcher/agent
 room $a/host
 room $a/rank $l/protocol
 room $a/answer $a/host $l/process
-room $a $a/answer $a/host $a/rank $l/process $l/protocol coordinator
+room $a/mpi
+room $a $a/answer $a/host $a/mpi $a/rank $l/process $l/protocol coordinator
 
 room runtime/process
 room runtime/kernel

@@ -161,6 +161,7 @@ struct rank_environment {
     const struct job_message *job;
     struct variable_list list; /* the first `kept` are for all ranks */
     size_t kept;
+    bool serves_pmi;
     char *pid_text;
 };
 
@@ -186,12 +187,18 @@ static bool is_identity(const char *variable, bool compat)
     return compat && framework_variables_is_identity(variable);
 }
 
-static void users_add(struct variable_list *l, const struct job_message *job,
-                      const char *const *variables)
+/* Without all three MPICH would not find its launcher. */
+static bool is_pmi(const char *variable)
+{
+    return variable_list_is(variable, "PMI_FD") || variable_list_is(variable, "PMI_RANK") ||
+           variable_list_is(variable, "PMI_SIZE");
+}
+
+static void users_add(struct rank_environment *e, const char *const *variables)
 {
     for (; *variables; variables++) {
-        if (!is_identity(*variables, job->compat))
-            variable_list_set(l, "%s", *variables);
+        if (!is_identity(*variables, e->job->compat) && !(e->serves_pmi && is_pmi(*variables)))
+            variable_list_set(&e->list, "%s", *variables);
     }
 }
 
@@ -223,8 +230,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     if (job->pty.term && job->pty.term[0])
         variable_list_set(l, "TERM=%s",
                           job->pty.term); /* of the user's terminal, also on other hosts */
-    users_add(l, job, job->env);
-    users_add(l, job, c->app->env);
+    users_add(e, job->env);
+    users_add(e, c->app->env);
     variable_list_set(l, "PWD=%s", c->cwd);
     variable_list_set(l, "MLAUNCH_JOB_DIR=%s", c->job_dir);
     variable_list_set(l, "MLAUNCH_JOB=%s", job->job);
@@ -254,6 +261,7 @@ int rank_environment_create(struct rank_environment **out,
     if (!e)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     e->job = config->job;
+    e->serves_pmi = config->serves_pmi;
     common_add(e, config);
     if (e->list.failed) {
         rank_environment_destroy(e);
@@ -284,7 +292,8 @@ static void stdout_describe(struct rank_environment *e, int out)
                          (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 }
 
-char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out)
+char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out,
+                           int pmi)
 {
     struct variable_list *l = &e->list;
 
@@ -295,6 +304,11 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
     stdout_describe(e, out);
     if (e->job->compat)
         framework_variables_add_rank(l, rank, variable_list_get(l, "MLAUNCH_JOB_DIR"));
+    if (pmi >= 0) {
+        variable_list_append(l, "PMI_FD=%d", pmi);
+        variable_list_append(l, "PMI_RANK=%d", rank->rank);
+        variable_list_append(l, "PMI_SIZE=%d", e->job->size);
+    }
     if (e->job->eager && strcmp(e->job->backend, "none") != 0) {
         char *variable = variable_list_append(l, "MLAUNCH_EAGER=%-12s", "");
 

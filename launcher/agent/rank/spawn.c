@@ -73,6 +73,8 @@ void spawn_prepare(struct spawn_limits *limits)
  * `in` may be 0, which is inherited anyway. */
 static int descriptors_place(const struct spawn *s)
 {
+    if (s->kept >= 0 && fcntl(s->kept, F_SETFD, 0))
+        return -1;
     return dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0 ? -1 : 0;
 }
 

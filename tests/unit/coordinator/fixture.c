@@ -61,6 +61,7 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
 {
     struct fixture *f = arg;
     char line[512], command[16];
+    struct agent_link_events link_events = {on_lost, NULL, NULL, f};
     struct fault why;
     int rank = 0, pid = 0, at = 0;
     ssize_t n = recv(fd, line, sizeof(line) - 1, 0);
@@ -78,7 +79,7 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)
         assert_int_equal(agent_link_open(&f->link, f->base, f->address, "job", fixture_secret, rank,
-                                         PATIENCE_MS, on_lost, f, &why),
+                                         PATIENCE_MS, &link_events, &why),
                          0);
     else if (strcmp(command, "quit") == 0)
         event_base_loopbreak(f->base);
@@ -99,7 +100,7 @@ static void *run_loop(void *arg)
 struct fixture *fixture_start(int size, int stall_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct server_events events = {on_abort, on_stall, on_refused, f};
+    struct server_events events = {on_abort, on_stall, on_refused, NULL, NULL, f};
     struct server_config config = {.job = "job",
                                    .secret = fixture_secret,
                                    .size = size,

@@ -233,7 +233,6 @@ static const struct {
     {"--output-filename|d|p", "--output DIR writes"},
     {"--log_dir|d|p", "--log_dir is torchrun's: --output DIR writes"},
     {"--input=f|p", "--stdin none, all or RANK"},
-    {"--mpi=pmix|p", "--mpi is srun's: mlaunch starts programs that use its own library"},
     {"-launcher|ssh|p", "-launcher is Hydra's: --agent-launcher ssh, srun or command"},
     {"-iface|eth0|p", "\"ips\" in a JSON hostfile"},
     {"-rmk|slurm|p", "is found without it"},

@@ -22,7 +22,8 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"stdin\": \"rank\","
+    "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": \"pmi1\", "
+    "\"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\","
     "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
@@ -52,6 +53,7 @@ static void reads_all(void **state)
     assert_null(m->apps[0].argv[2]);
     assert_int_equal(m->bind, JOB_BIND_CORE);
     assert_int_equal(m->buffer, JOB_BUFFER_NONE);
+    assert_int_equal(m->mpi, JOB_MPI_PMI1);
     assert_non_null(m->wiring);
     assert_int_equal(m->pty.rank, 1);
     assert_int_equal(m->pty.rows, 33);
@@ -107,6 +109,7 @@ static const struct malformed {
     {"bind", "\"board\"", "\"bind\" is not one of"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"buffer", "\"some\"", "\"buffer\" is not one of"},
+    {"mpi", "\"pmix\"", "\"mpi\" is not one of"},
     {"env", "[\"A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[\"=A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[null]", "\"env\" holds something that is not NAME=VALUE"},

@@ -69,7 +69,7 @@ static struct rank_environment *created(struct fixture *f)
     f->config.app = &f->app;
     if (rank_environment_create(&e, &f->config, &why))
         fail_msg("%s", why.text);
-    assert_non_null(rank_environment_of(e, &rank_1, -1));
+    assert_non_null(rank_environment_of(e, &rank_1, -1, -1));
     return e;
 }
 
@@ -158,7 +158,7 @@ static void no_name_twice(void **state)
 {
     struct fixture f = plain();
     struct rank_environment *e = created(&f);
-    char **list = rank_environment_of(e, &rank_1, -1);
+    char **list = rank_environment_of(e, &rank_1, -1, -1);
 
     (void)state;
     for (int i = 0; list[i]; i++) {

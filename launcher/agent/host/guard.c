@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/guard.h"
+#include "launcher/agent/host/guard.h"
 
 #include "common/clock.h"
 #include "common/log.h"

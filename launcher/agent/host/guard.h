@@ -5,8 +5,8 @@
  * subreapers), ends them, removes the job directory and exits. If the guard is killed, the worker
  * notices it by guard_fd and does the same.
  */
-#ifndef LAUNCHER_AGENT_GUARD_H
-#define LAUNCHER_AGENT_GUARD_H
+#ifndef LAUNCHER_AGENT_HOST_GUARD_H
+#define LAUNCHER_AGENT_HOST_GUARD_H
 
 #include <sys/types.h>
 

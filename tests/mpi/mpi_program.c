@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mpi_program.c: an MPI program that knows nothing of mlaunch, compiled by the tests with MPICH's
+ * own compiler. Every rank says what it has seen in one line; then, as the first argument says:
+ *   abort N   the last rank calls MPI_Abort with N
+ *   kill      the last rank is killed by SIGKILL while the others are in a barrier
+ *   leave     the last rank exits with 0 without MPI_Finalize
+ *   absent    the last rank exits with 0 without MPI_Init
+ *   together N  rank 0 calls MPI_Abort with N once all have spoken. MPICH 4.0 over UCX's TCP may wait
+ *             for ever in MPI_Finalize if there are more than two ranks, under any launcher
+ *   names     rank 0 publishes a name, and the last rank finds it
+ *   first N   the last rank fails, unless MLAUNCH_RESTART is N
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void say(void)
+{
+    int sum, from = -1, has_number, *number, last = (rank + size - 1) % size;
+
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &from, 1, MPI_INT, last, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &has_number);
+    printf("rank %d of %d program %d sum %s ring %s\n", rank, size, has_number ? *number : -1,
+           sum == size * (size - 1) / 2 ? "right" : "wrong", from == last ? "right" : "wrong");
+    fflush(stdout);
+}
+
+static void names(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    int rc;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        MPI_Publish_name("here", MPI_INFO_NULL, "port-of-rank-0");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank < size - 1)
+        return;
+    rc = MPI_Lookup_name("nowhere", MPI_INFO_NULL, port);
+    printf("unknown name: %s\n", rc == MPI_SUCCESS ? "found" : "not found");
+    rc = MPI_Lookup_name("here", MPI_INFO_NULL, port);
+    printf("name: %s\n", rc == MPI_SUCCESS ? port : "not found");
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "", *text = argc > 2 ? argv[2] : "0";
+    const char *mine = getenv("MLAUNCH_RANK"), *all = getenv("MLAUNCH_SIZE");
+    const char *run = getenv("MLAUNCH_RESTART");
+
+    if (strcmp(what, "absent") == 0 && mine && all && atoi(mine) == atoi(all) - 1)
+        return 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    say();
+    if (rank == size - 1) {
+        if (strcmp(what, "abort") == 0)
+            MPI_Abort(MPI_COMM_WORLD, atoi(text));
+        if (strcmp(what, "kill") == 0)
+            raise(SIGKILL);
+        if (strcmp(what, "leave") == 0)
+            _exit(0);
+        if (strcmp(what, "first") == 0 && run && strcmp(run, text) != 0)
+            _exit(3);
+    }
+    if (strcmp(what, "names") == 0)
+        names();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(what, "together") == 0 && rank == 0)
+        MPI_Abort(MPI_COMM_WORLD, atoi(text));
+    if (strcmp(what, "together") == 0)
+        pause();
+    MPI_Finalize();
+    return 0;
+}

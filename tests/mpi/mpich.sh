@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# mpich.sh: behind test.sh: compiles mpi_program.c with MPICH to $MPI, or skips the whole file.
+# MPICH_CC names another compiler of MPICH than mpicc.mpich.
+
+command -v "${MPICH_CC:-mpicc.mpich}" > /dev/null || skip_all "no MPICH here (mpich, libmpich-dev)"
+MPI=$T/mpi_program
+MPICH_CC=gcc "${MPICH_CC:-mpicc.mpich}" -o "$MPI" "$SOURCE/tests/mpi/mpi_program.c" ||
+    skip_all "MPICH cannot compile"
+
+# all_right N [PROGRAMS] NAME: $OUT has N lines of `say`, and nothing in them is wrong.
+all_right() {
+    if [ "$(grep -c "rank [0-9]* of $1 .*sum right ring right" "$OUT")" = "$1" ]; then
+        pass "$2"
+    else
+        fail "$2"
+        diag_file "$OUT"
+    fi
+}
+
+# nothing_left NAME MARK: no process of a job, and nothing in /dev/shm that was not there.
+segments() { find /dev/shm -mindepth 1 -maxdepth 1 | sort; }
+nothing_left() {
+    no_survivors "$1: no process is left" "$2" 10
+    check_output "$SEGMENTS" "$1: no segment is left" segments
+}
+SEGMENTS=$(segments)

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Programs of MPICH start unmodified on one host, as one job, and end as other programs do.
+. "${0%/*}/../lib/test.sh"
+. "$SOURCE/tests/mpi/mpich.sh"
+
+for n in 1 2 4 16; do
+    check "$n ranks" "$MLAUNCH" -n "$n" "$MPI"
+    all_right "$n" "all $n are one job"
+done
+check "in one job with --bind-to core, --backend none and --output raw" \
+    "$MLAUNCH" -n 2 --bind-to core --backend none --output raw "$MPI"
+all_right 2 "both are one job"
+check "two programs" "$MLAUNCH" -n 2 "$MPI" : -n 1 "$MPI"
+all_right 3 "they are one job"
+check_match 'rank 1 of 3 program 0' "$OUT" "the first program is number 0"
+check_match 'rank 2 of 3 program 1' "$OUT" "the second is number 1"
+check "by a shell script" "$MLAUNCH" -n 2 sh -c "$MPI; true"
+all_right 2 "whose ranks are one job"
+
+mark=$(new_mark mpich)
+check_error 7 'rank 2 on host .* aborted the job: MPI_Abort with code 7' \
+    "MPI_Abort gives the status" "$MLAUNCH" -n 3 -x "$mark" "$MPI" abort 7
+nothing_left "MPI_Abort" "$mark"
+check_error 137 'rank 2 on host .* was killed by signal 9' "a rank killed, others in a barrier" \
+    timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" kill
+nothing_left "a rank killed" "$mark"
+check_error 1 'rank 2 on host .* exited with status 0 without calling MPI_Finalize' \
+    "a rank that leaves early is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" leave
+nothing_left "a rank that leaves" "$mark"
+check_error 1 'rank 2 on host .* other ranks wait for it in MPI_Init, which it has not called' \
+    "a rank without MPI_Init is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" absent
+check_error 137 'rank 1 on host .* was killed by signal 9' "a rank killed before MPI_Init" \
+    timeout 20 "$MLAUNCH" -n 1 "$MPI" : -n 1 sh -c 'kill -9 $$'
+
+check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
+check_match 'name: port-of-rank-0' "$OUT" "and found"
+check_match 'unknown name: not found' "$OUT" "not where there is none"
+check "names with --backend none" timeout 20 "$MLAUNCH" -n 2 --backend none "$MPI" names
+check_match 'name: port-of-rank-0' "$OUT" "are found, too"
+
+check "started again after a failure" \
+    timeout 30 "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
+check_match 'rank 1 of 2 .*right' "$OUT" "the ranks of the second run are one job"
+nothing_left "a job that was started again" "$mark"
+
+check "--mpi none" "$MLAUNCH" -n 2 --mpi none "$MPI"
+check_match 'rank 0 of 1' "$OUT" "makes each rank a job of its own"
+check_output "" "… and sets no variable" "$MLAUNCH" --mpi none -- sh -c 'env | grep ^PMI_; true'
+check_output "" "so does --no-compat" "$MLAUNCH" --no-compat -- sh -c 'env | grep ^PMI_; true'
+check "but not with --mpi pmi1" "$MLAUNCH" -n 2 --no-compat --mpi pmi1 "$MPI"
+all_right 2 "where the ranks are one job"
+check "a job within a rank" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"
+check_match 'rank 1 of 2' "$OUT" "is one of its own"
+done_testing
