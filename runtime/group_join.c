@@ -28,9 +28,10 @@
 enum {
     PATIENCE_MS = 5000, /* for other members to say why they could not go on */
     KEY_SIZE = 8,       /* bytes of the key that ends a segment's name */
+    DIR_SIZE = 128,     /* the most characters of the job directory's name in it */
     EARLY_SHARE = 4,    /* other groups' bells are opened early while < 1/4 of the table is used */
 };
-_Static_assert(AUTH_JOB + 64 + 2 * KEY_SIZE < NAME_MAX, "a segment's name is not cut");
+_Static_assert(DIR_SIZE + 64 + 2 * KEY_SIZE < NAME_MAX, "a segment's name is not cut");
 
 /* What is needed only until the group is up. */
 struct bring_up {
@@ -67,15 +68,18 @@ static int plan_links(struct bring_up *b, struct fault *why)
     return 0;
 }
 
-/* The members of g on one host find the same name, and no other group of the job has it. It ends in
- * a key that only the job's secret gives: otherwise another user who knows the job's id could take
- * the next name. */
+/* The members of g on one host find the same name, and no other group of the job has it. It begins
+ * with the job directory's, because the agent removes such segments at its end, and after a restart
+ * the agent of an earlier run may end late. It ends in a key that only the job's secret gives:
+ * otherwise another user who knows the job's id could take the next name. */
 static void segment_name(const struct group *g, char name[NAME_MAX])
 {
     const struct world *w = g->world;
+    const char *slash = strrchr(w->dir, '/');
     uint8_t key[crypto_auth_hmacsha256_BYTES];
-    int size = snprintf(name, NAME_MAX - 2 * KEY_SIZE, "/mlaunch-%u-%s.%d.g%u.%u.",
-                        (unsigned)geteuid(), w->job.job, w->host_of[w->rank], g->id, w->generation);
+    int size =
+        snprintf(name, NAME_MAX - 2 * KEY_SIZE, "/mlaunch-%u-%.*s.g%u.%u.", (unsigned)geteuid(),
+                 DIR_SIZE, slash ? slash + 1 : w->dir, g->id, w->generation);
 
     crypto_auth_hmacsha256(key, (const unsigned char *)name, (size_t)size, w->secret);
     hex_write(name + size, key, KEY_SIZE);

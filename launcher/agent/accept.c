@@ -297,7 +297,7 @@ static int directory_make(struct agent *a, struct fault *why)
     }
     cgroup_create(a->cgroup, a->dir); /* optional: without one, ending the job is more work */
     a->cgroup_fd = cgroup_open(a->cgroup);
-    guard_tell(a->guard_fd, a->dir, a->cgroup, job->job, job->host);
+    guard_tell(a->guard_fd, a->dir, a->cgroup);
     return 0;
 }
 

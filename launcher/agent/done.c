@@ -82,12 +82,12 @@ static void job_end(struct agent *a, json_t *survivors)
     cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
     a->cgroup[0] = '\0';
     if (a->dir[0]) {
-        job_directory_sweep_shm(a->job->job, a->job->host);
+        job_directory_sweep_shm(a->dir);
         job_directory_remove(a->dir);
     }
     /* Without memory or descriptors something is left, which the guard removes afterwards. */
     if (!a->dir[0] || access(a->dir, F_OK) != 0)
-        guard_tell(a->guard_fd, "", "", "", 0);
+        guard_tell(a->guard_fd, "", "");
     a->dir[0] = '\0';
     frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
     if (frame_stream_has_ended(a->channel))

@@ -136,6 +136,11 @@ bool attempt_host_failed(const struct attempt *a, int index)
     return !a->has_run && a->members[index].failed;
 }
 
+bool attempt_wiring_failed(const struct attempt *a)
+{
+    return a->wiring_failed;
+}
+
 void attempt_report(const struct attempt *a)
 {
     struct output *o = a->config.output;

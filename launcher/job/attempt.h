@@ -34,6 +34,9 @@ void attempt_result(const struct attempt *a, struct attempt_result *out);
 /* Valid after on_end: true if the ranks were never started, and host `index` of the plan is a
  * reason. */
 bool attempt_host_failed(const struct attempt *a, int index);
+/* Valid after on_end: true if that host failed because it and another one do not reach each other
+ * over RDMA, so that either may be at fault. */
+bool attempt_wiring_failed(const struct attempt *a);
 
 /* To be called after on_end, and after output_finish(): says which failure ended the run, with the
  * last words of the rank unless they stand just above; nothing if none did, or if the run was ended

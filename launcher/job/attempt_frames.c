@@ -137,6 +137,7 @@ static void wiring_settle(struct attempt *a)
         if (a->members[i].failed || a->members[i].rounds < WIRING_ROUNDS)
             return;
     if (wiring_survey_conclude(a->survey, &culprit, &why)) {
+        a->wiring_failed = true;
         a->members[culprit].status = STATUS_OURS;
         member_fail(&a->members[culprit], why.text);
         return;

@@ -80,6 +80,7 @@ struct attempt {
     struct wiring_survey *survey; /* NULL: the hosts are not asked about RDMA */
     const char **names;           /* of the hosts, for the survey */
     json_t *wiring;               /* the RDMA matrix, or NULL */
+    bool wiring_failed;           /* two hosts do not reach each other; one of them has failed */
     struct event *heartbeat, *deadline, *pause_limit, *ladder;
     int64_t beat_ms; /* time of the last heartbeat, clock_ms() */
 

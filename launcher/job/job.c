@@ -55,6 +55,7 @@ struct job {
     struct attempt *attempt; /* the run under way, or NULL */
     bool attempt_ended;
     bool is_mended; /* spare hosts have taken the places of all that the last run could not use */
+    int newcomer;   /* the place that a spare host took last, since ranks have run; or -1 */
 
     int end_signals;       /* how many times the user has asked for the end */
     int end_signal;        /* the signal of the last time */
@@ -326,6 +327,7 @@ static bool host_replace(struct job *j, int index)
         json_decref(ranks);
         return false;
     }
+    j->newcomer = index;
     spare = plan_host(j->plan, index)->name;
     output_say(j->output, "host %s was lost; spare host %s takes its place (%s)", lost, spare,
                rank_list_end(&list));
@@ -340,6 +342,9 @@ static bool hosts_replace(struct job *j)
 {
     int failed = 0, replaced = 0;
 
+    /* The old hosts have reached each other before. */
+    if (attempt_wiring_failed(j->attempt) && j->newcomer >= 0)
+        return host_replace(j, j->newcomer);
     for (int i = 0; i < j->plan->host_count && j->plan->spare_count > 0; i++) {
         if (attempt_host_failed(j->attempt, i)) {
             failed++;
@@ -368,6 +373,8 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
         output_say(j->output, "%s", j->ended_by);
     attempt_result(j->attempt, result);
     events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
+    if (result->has_run)
+        j->newcomer = -1;
     j->is_mended =
         config->restart > 0 && result->has_failed && !result->has_run && hosts_replace(j);
     attempt_destroy(j->attempt);
@@ -528,7 +535,7 @@ static void job_close(struct job *j)
 
 int job_run(struct plan *p)
 {
-    struct job j = {.plan = p};
+    struct job j = {.plan = p, .newcomer = -1};
     struct fault why;
     int status;
 

@@ -209,10 +209,22 @@ static void help_print(const struct query_command *c)
         option_help_print(option_table_find(*name));
 }
 
+/* Spare hosts, which only a configuration can name here, are asked, too; but not beside hosts that
+ * the command line names. */
+static void spares_settle(struct options *o)
+{
+    if (o->spare_hosts_layer < o->hosts_layer || o->spare_hosts_layer < o->hostfile_layer) {
+        free(o->spare_hosts);
+        o->spare_hosts = NULL;
+    }
+}
+
 /* Makes a plan that uses every host, so that the agents are started as those of a job. */
 static int hosts_find(struct query_command *c, struct fault *why)
 {
     int rc;
+
+    spares_settle(c->options);
 
     c->plan = calloc(1, sizeof(*c->plan));
     if (!c->plan)

@@ -161,13 +161,16 @@ def terminated():
 def shm():
     """segments that ranks left in /dev/shm are removed, others' are not"""
     a = Agent()
-    name = f"/dev/shm/mlaunch-{os.getuid()}-{a.id}"
-    other = f"{name}.1.g0-other"
-    open(other, "w").close()
-    a.start(sh(f"touch {name}.0.g0-1"))
+    name = f"/dev/shm/mlaunch-{os.getuid()}-"
+    others = {f"{name}{a.id}.1.XXXXXX.g0-1": "another host's segment is gone",
+              f"{name}{a.id}.0.XXXXXX.g0-1": "another run's segment is gone"}
+    for other in others:
+        open(other, "w").close()
+    a.start(sh(f"touch {name}${{MLAUNCH_JOB_DIR##*/}}.g0-1"))
     a.finish()
-    expect(os.path.exists(other), "another host's segment is gone")
-    os.unlink(other)
+    for other, text in others.items():
+        expect(os.path.exists(other), text)
+        os.unlink(other)
     a.check_gone(0)
 
 

@@ -54,6 +54,29 @@ check_match 'host h0: m port 2 .GID 1, ::ffff:10.2.0.1. to x port 1 .* of host h
 check "--rdma-device with a port" job -H h0 -n 2 --local net --rdma-device m:2
 check_match '"wiring": ?\[\[\["m:2"\]\]\]' "$OUT" "… is that"
 
+# A spare host that the others do not reach is passed over, though the sentence may name another.
+# Rank 1, on h1, kills its agent in the first run, and the host is not back. All hosts but h0 can
+# only have the second place, and h2's device is in another net.
+cat > "$T/connect" << 'END'
+host=$1 PROBE_HOST=1
+shift
+[ "$host" != h1 ] || [ ! -e "$0.down" ] || exit 1
+[ "$host" != h0 ] || PROBE_HOST=0
+[ "$host" != h2 ] || PROBE_FABRIC=$PROBE_FABRIC.h2
+export PROBE_HOST PROBE_FABRIC
+exec "$@"
+END
+cp "$PROBE_FABRIC" "$T/whole.json"
+echo '[[0, "m", 1, "10.1.0.1", 1], [1, "m", 1, "10.1.0.2", 1]]' > "$PROBE_FABRIC"
+echo '[[0, "m", 1, "10.1.0.1", 1], [1, "m", 1, "10.9.0.2", 9]]' > "$PROBE_FABRIC.h2"
+check "a spare host over RDMA" "$MLAUNCH" --agent "$T/inst/mlaunch-agent" --agent-command \
+    "sh $T/connect {host}" --backend rdma -H h0,h1 --restarts 1 --spare-hosts h2,h3 --grace 1 -- \
+    sh -c '[ "$MLAUNCH_RESTART" = 0 ] || exit 0
+        [ "$MLAUNCH_RANK" = 0 ] || { : > "$0.down"; kill -KILL $PPID; }; exec sleep 60' "$T/connect"
+check_match '^mlaunch: host h2 was lost; spare host h3 takes its place .rank 1.$' "$ERR" \
+    "… is one that the others reach"
+cp "$T/whole.json" "$PROBE_FABRIC"
+
 # refused NAME REGEX ROW…: mlaunch's own status, a sentence, and no rank has begun.
 refused() {
     local name=$1 regex=$2

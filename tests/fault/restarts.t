@@ -154,6 +154,12 @@ job_says 125 '--spare-hosts is for jobs that start again .*: add --restarts N$' 
     "spare hosts without restarts" -H a,b --spare-hosts c -- true
 job_says 125 'spare-hosts: host b is also one of the job.s hosts' "a spare host that is in use" \
     -H a,b --restarts 1 --spare-hosts c,b -- true
+export MLAUNCH_OPT_SPARE_HOSTS=c MLAUNCH_OPT_AGENT_COMMAND="sh $T/connect {host}"
+rm -f "$T"/down*
+check_output "a c" "ps asks the spare hosts of a configuration" sh -c \
+    'MLAUNCH_OPT_HOSTS=a "$0" ps --json | sed -n "s/.*\"host\": \"\([a-z]*\)\".*/\1/p" | xargs' "$MLAUNCH"
+check "… but only the hosts that the command line names" "$MLAUNCH" ps -H c
+unset MLAUNCH_OPT_SPARE_HOSTS MLAUNCH_OPT_AGENT_COMMAND
 keep "$MLAUNCH" --dry-run -H a,b --restarts 1 --spare-hosts 'u@c:2,d[1-2]' -- true
 check_match '^spare host: c \(SSH, user u, 2 slots\)$' "$T/out" "--dry-run lists spare hosts"
 check_match '^spare host: d2 \(SSH\)$' "$T/out" "… with brackets, too"

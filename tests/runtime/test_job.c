@@ -68,7 +68,7 @@ void job_meet(const struct job *j)
 
 void job_dir(const struct job *j, int host, char path[PATH_MAX])
 {
-    if (snprintf(path, PATH_MAX, "%s/host%d", j->root, host) >= PATH_MAX)
+    if (snprintf(path, PATH_MAX, "%s/%s.%d", j->root, j->id, host) >= PATH_MAX)
         abort();
 }
 

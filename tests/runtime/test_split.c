@@ -134,16 +134,16 @@ static void test_broken_part(void **state)
  * for it. */
 static void one_cannot(struct job *j, int rank)
 {
-    char dir[PATH_MAX], other[PATH_MAX];
+    char dir[PATH_MAX], link[PATH_MAX + 8], other[2 * PATH_MAX];
     struct rlimit files, none;
     ml_group *w, *part;
 
     job_dir(j, j->host_of[rank], dir);
-    job_dir(j, j->host_of[rank], other);
-    snprintf(other + strlen(other), 8,
-             "\xfc"); /* no UTF-8, as the system's words in some languages */
+    /* No UTF-8, as the system's words in some languages. */
+    snprintf(link, sizeof(link), "%s/\xfc", j->root);
+    snprintf(other, sizeof(other), "%s%s", link, strrchr(dir, '/'));
     if (rank == 1)
-        REQUIRE(symlink(dir, other) == 0 && setenv("MLAUNCH_JOB_DIR", other, 1) == 0);
+        REQUIRE(symlink(".", link) == 0 && setenv("MLAUNCH_JOB_DIR", other, 1) == 0);
     REQUIRE(ml_init(&w) == 0);
     REQUIRE(getrlimit(RLIMIT_NOFILE, &files) == 0);
     none = files;

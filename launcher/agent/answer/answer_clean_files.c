@@ -62,8 +62,8 @@ static DIR *directory_open_own(const char *path)
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-/* Whether the name is "mlaunch-UID-JOB.HOST.…", as in job_directory_sweep_shm. Any host's number
- * matches a job whose file cannot be read. */
+/* Whether the name is "mlaunch-UID-JOB.HOST.…", of any run of the job. Any host's number matches a
+ * job whose file cannot be read. */
 static bool segment_is_of(const char *name, const struct job_survey_job *j)
 {
     char prefix[128], host[16] = "";

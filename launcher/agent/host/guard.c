@@ -34,17 +34,14 @@ enum {
 struct guard_note {
     char job_dir[JOB_DIRECTORY_PATH];
     char cgroup[CGROUP_PATH];
-    char job[64];
-    int host;
 };
 
-void guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const char *job, int host)
+void guard_tell(int guard_fd, const char *job_dir, const char *cgroup)
 {
-    struct guard_note note = {.host = host};
+    struct guard_note note = {0};
 
     snprintf(note.job_dir, sizeof(note.job_dir), "%s", job_dir);
     snprintf(note.cgroup, sizeof(note.cgroup), "%s", cgroup);
-    snprintf(note.job, sizeof(note.job), "%s", job);
     /* A failed send means that the guard is gone, which the worker notices by itself. */
     (void)!send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL);
 }
@@ -191,7 +188,7 @@ static int guard_watch(pid_t worker, int fd)
     if (note.job_dir[0]) {
         descendants_end(&note, is_well);
         cgroup_remove(note.cgroup, CGROUP_WAIT_MS);
-        job_directory_sweep_shm(note.job, note.host);
+        job_directory_sweep_shm(note.job_dir);
         job_directory_remove(note.job_dir);
     }
     return status;

@@ -17,6 +17,6 @@ int guard_run(int (*worker)(int guard_fd, pid_t guard));
 
 /* In the worker: tells the guard what to clean up; to be called before anything can be left there.
  * An empty `job_dir`: the worker has cleaned up itself. */
-void guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const char *job, int host);
+void guard_tell(int guard_fd, const char *job_dir, const char *cgroup);
 
 #endif

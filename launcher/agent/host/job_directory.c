@@ -187,15 +187,15 @@ void job_directory_each_wait(const char *path, int rank, void (*found)(const cha
         closedir(dir);
 }
 
-void job_directory_sweep_shm(const char *job, int host)
+void job_directory_sweep_shm(const char *path)
 {
-    char prefix[128];
+    char prefix[JOB_DIRECTORY_PATH + 32];
     DIR *shm = opendir("/dev/shm");
     struct dirent *entry;
 
     if (!shm)
         return;
-    snprintf(prefix, sizeof(prefix), "mlaunch-%u-%s.%d.", (unsigned)geteuid(), job, host);
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u-%s.", (unsigned)geteuid(), strrchr(path, '/') + 1);
     while ((entry = readdir(shm))) {
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
             unlinkat(dirfd(shm), entry->d_name, 0);

@@ -51,8 +51,9 @@ bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t
 void job_directory_each_wait(const char *path, int rank, void (*found)(const char *text, void *arg),
                              void *arg);
 
-/* Unlinks the segments that ranks of this job and host have left in /dev/shm (their names begin
- * with "mlaunch-UID-JOB.HOST."). */
-void job_directory_sweep_shm(const char *job, int host);
+/* Unlinks the segments that the ranks of the directory at `path` have left in /dev/shm (their names
+ * begin with "mlaunch-UID-JOB.HOST.XXXXXX."). Those of another run of the job stay: after a restart
+ * an agent that was cut off may end beside them. */
+void job_directory_sweep_shm(const char *path);
 
 #endif

@@ -64,6 +64,32 @@ static void makes_two_apart_and_removes_them(void **state)
     assert_int_not_equal(access(user, F_OK), 0);
 }
 
+/* After a restart both runs of a job may share /dev/shm. */
+static void sweeps_what_is_its_own(void **state)
+{
+    char dirs[2][JOB_DIRECTORY_PATH], segments[2][2 * JOB_DIRECTORY_PATH];
+    struct fault why = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        FILE *f;
+
+        assert_int_equal(job_directory_create(dirs[i], base, "job", 0, &why), 0);
+        snprintf(segments[i], sizeof(segments[i]), "/dev/shm/mlaunch-%u-%s.g1.1.key",
+                 (unsigned)geteuid(), strrchr(dirs[i], '/') + 1);
+        f = fopen(segments[i], "w");
+        assert_non_null(f);
+        fclose(f);
+    }
+    job_directory_sweep_shm(dirs[0]);
+    assert_int_not_equal(access(segments[0], F_OK), 0);
+    assert_int_equal(access(segments[1], F_OK), 0);
+    job_directory_sweep_shm(dirs[1]);
+    assert_int_not_equal(access(segments[1], F_OK), 0);
+    for (int i = 0; i < 2; i++)
+        job_directory_remove(dirs[i]);
+}
+
 /* Something else has the user's name: the job directory is then in another. */
 static void taken(const char *user)
 {
@@ -148,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(makes_two_apart_and_removes_them),
+        cmocka_unit_test(sweeps_what_is_its_own),
         cmocka_unit_test(goes_beside_an_unsafe_user_directory),
         cmocka_unit_test(knows_the_names_of_user_directories),
     };
