@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shim.c: the whole of libmlaunch.so.0. Programs link it, and the launcher preloads it into every
- * rank. So it needs libc alone, exports only ml_*, and does little until the first call: then it
- * opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the program's.
+ * shim.c: the whole of libmlaunch.so.0, and of libmlaunch.a. Programs link it, and the launcher
+ * preloads it into every rank. So it needs libc alone, exports only ml_*, and does little until the
+ * first call: then it opens mlaunch-runtime.so, with RTLD_LOCAL so that none of its names meet the
+ * program's.
  */
 #include "common/mlaunch.h"
 #include "common/status.h"
@@ -15,13 +16,15 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODULE "mlaunch-runtime.so"
+#define LIBRARY "libmlaunch.so"
+#define MODULE  "mlaunch-runtime.so"
 
 /* Set once, by shim_open(). Every call reads it without a lock. */
 static const struct runtime_table *_Atomic runtime;
@@ -29,24 +32,50 @@ static const struct runtime_table *_Atomic runtime;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static char open_failure[PATH_MAX + 512]; /* written once, under open_lock */
 
-/* Opens the module, which lies beside the shim (in the build tree, or a copy in a cache) or in
+/* Stores the path of the library that this code is in. If that is a program, linked with
+ * libmlaunch.a: the path of the library that is preloaded into ranks, or else of the one that is
+ * installed. False: unknown. */
+static bool shim_find_library(char path[PATH_MAX])
+{
+    Dl_info self;
+    const char *slash, *name;
+    void *preloaded, *call = NULL;
+
+    if (!dladdr((void *)&runtime, &self) || !self.dli_fname)
+        return false;
+    slash = strrchr(self.dli_fname, '/');
+    name = slash ? slash + 1 : self.dli_fname;
+    snprintf(path, PATH_MAX, "%s", self.dli_fname);
+    if (strncmp(name, LIBRARY, strlen(LIBRARY)) == 0)
+        return true;
+    snprintf(path, PATH_MAX, "%s/" LIBRARY, LIBDIR);
+    preloaded = dlopen(LIBRARY ".0", RTLD_NOW | RTLD_NOLOAD);
+    if (preloaded)
+        call = dlsym(preloaded, "ml_init");
+    if (call && dladdr(call, &self))
+        snprintf(path, PATH_MAX, "%s", self.dli_fname);
+    if (preloaded)
+        dlclose(preloaded);
+    return true;
+}
+
+/* Opens the module, which lies beside the library (in the build tree, or a copy in a cache) or in
  * mlaunch/ below it (in an installation). NULL: the reason is in `text`. */
 static void *shim_open_module(char *text, size_t size)
 {
     static const char *const places[] = {"", "mlaunch/"};
-    Dl_info self;
-    char path[PATH_MAX];
+    char library[PATH_MAX], path[PATH_MAX];
     const char *slash;
     int directory;
 
-    if (!dladdr((void *)&runtime, &self) || !self.dli_fname) {
+    if (!shim_find_library(library)) {
         snprintf(text, size, "cannot find out where libmlaunch.so lies");
         return NULL;
     }
-    slash = strrchr(self.dli_fname, '/');
-    directory = slash ? (int)(slash - self.dli_fname) + 1 : 0;
+    slash = strrchr(library, '/');
+    directory = slash ? (int)(slash - library) + 1 : 0;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(path, sizeof(path), "%.*s%s" MODULE, directory, self.dli_fname, places[i]);
+        snprintf(path, sizeof(path), "%.*s%s" MODULE, directory, library, places[i]);
         if (access(path, F_OK) == 0) {
             void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
@@ -56,7 +85,7 @@ static void *shim_open_module(char *text, size_t size)
         }
     }
     snprintf(text, size, "cannot open the runtime: no " MODULE " in %.*s and %.*smlaunch/",
-             directory, self.dli_fname, directory, self.dli_fname);
+             directory, library, directory, library);
     return NULL;
 }
 

@@ -24,6 +24,13 @@ C
 check "a program compiles" "$CC" -o "$T/prog" -I "$SOURCE/common" "$T/prog.c" -L"${shim%/*}" \
     -lmlaunch
 
+archive=$BUILD/runtime/libmlaunch.a
+check "a program compiles with the static library" "$CC" -o "$T/static" -I "$SOURCE/common" \
+    "$T/prog.c" "$archive" -ldl -lpthread
+check_no_match 'libmlaunch' <(readelf -d "$T/static") "… and needs no shared one"
+check_no_match ' [A-Z] ($|[^m]|m[^l]|ml[^_])' <(nm -g --defined-only "$archive") \
+    "… which defines the names of mlaunch.h alone"
+
 mkdir "$T/lone"
 cp -L "$shim" "$T/lone/libmlaunch.so.0"
 check_status 9 "without the runtime module ml_init fails" env LD_LIBRARY_PATH="$T/lone" "$T/prog"
@@ -52,6 +59,9 @@ if [ "$SANITIZE" = no ]; then
     # shellcheck disable=SC2016
     check_output 4 "--eager: the mesh is there before main" sh -c \
         '"$1" -n 4 --eager --output raw -- "$2" | sort -u' sh "$MLAUNCH" "$T/prog"
+    check_output "3 3 3" "ranks that have the static library" sh -c \
+        '"$1" -n 3 --output raw -- "$2" | xargs' sh "$MLAUNCH" "$T/static"
+    check "--eager with it" "$MLAUNCH" -n 2 --eager -- "$T/static"
     check "--eager with a program that makes no call" "$MLAUNCH" -n 4 --eager -- true
     if unshare -rm true 2> /dev/null; then
         # Not even rank 0's part fits; rank 0's does, rank 1's doesn't.

@@ -8,9 +8,9 @@ TEST_LIMIT=300
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench \
-    lib/libmlaunch.so.0 lib/mlaunch/mlaunch-runtime.so share/mlaunch/python/mlaunch.py \
-    include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 \
-    share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
+    lib/libmlaunch.so.0 lib/libmlaunch.a lib/mlaunch/mlaunch-runtime.so \
+    share/mlaunch/python/mlaunch.py include/mlaunch.h lib/pkgconfig/mlaunch.pc \
+    share/man/man1/mlaunch.1 share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
     share/man/man3/mlaunch-python.3 share/man/man3/ml_send.3 share/man/man5/mlaunch-json.5 \
     share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
     check "$file is installed" test -e "$root/$file"
@@ -48,6 +48,9 @@ read -ra flags < <("${PKG_CONFIG:-pkg-config}" --cflags --libs mlaunch)
 check "a program compiles through pkg-config" "$CC" -o "$T/sum" "$T/sum.c" "${flags[@]}"
 check_output "3 of 3" "and runs as three ranks" "$root/bin/mlaunch" -n 3 --output raw -- "$T/sum"
 check_output "1 of 1" "and alone" env LD_LIBRARY_PATH="$root/lib" "$T/sum"
+check "a program has the static library" "$CC" -o "$T/static" "$T/sum.c" \
+    -I"$root/include" "$root/lib/libmlaunch.a" -ldl -lpthread
+check_output "3 of 3" "and runs as three ranks" "$root/bin/mlaunch" -n 3 --output raw -- "$T/static"
 check "make uninstall" make -C "$BUILD" -s uninstall DESTDIR="$T/dest"
 check_output "" "and nothing is left" find "$T/dest" -type f
 done_testing
