@@ -28,7 +28,7 @@ static int output_flush(void)
     return STATUS_OURS;
 }
 
-static int plan_run(const struct plan *p)
+static int plan_run(struct plan *p)
 {
     if (!p->dry_run)
         return job_run(p);

@@ -75,6 +75,7 @@ struct agent_rank {
     bool is_signalled; /* the agent has sent it a signal to end it */
     bool is_broken;    /* its runtime has reported that a peer died */
     char lost[512];    /* the runtime's sentence about that, or "" */
+    char message[256]; /* of the exception that ended a PyTorch program, or "" */
     struct rank_output out[2];
     struct rank_input in;
     int pty; /* the rank's end of its terminal, or -1 */

@@ -4,6 +4,7 @@
 #include "common/text/signal_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/rank/framework_error.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"
@@ -36,6 +37,7 @@ static void rank_end(struct agent_rank *r, int status)
     r->agent->unreported++;
     r->is_broken =
         job_directory_rank_is_broken(r->agent->dir, r->job->rank, r->lost, sizeof(r->lost));
+    framework_error_read(r->message, sizeof(r->message), r->agent->dir, r->job->rank);
     end_describe(r, text, sizeof(text));
     coordination_rank_exited(r->agent->coordination, r->job->rank, r->pid, text);
     rank_input_close(r);

@@ -41,6 +41,8 @@ void report_exited(struct agent_rank *r)
         json_object_set_new(said, "core_file", text_json(core));
     if (r->lost[0])
         json_object_set_new(said, "lost", text_json(r->lost));
+    if (r->message[0])
+        json_object_set_new(said, "message", text_json(r->message));
     r->state = RANK_REPORTED;
     r->agent->unreported--;
     frame_stream_send_json(r->agent->channel, AGENT_EXITED, said);

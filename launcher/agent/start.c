@@ -7,6 +7,7 @@
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
@@ -57,10 +58,9 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     if (!a->environments)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (job->compat)
-        rc =
-            file_for_ranks(a, "ibv_devices.json", rank_environment_ibv_devices(job), &devices, why);
+        rc = file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job), &devices, why);
     if (!rc && job->compat)
-        rc = file_for_ranks(a, "ring_hosts.json", rank_environment_ring_hosts(job), &ring, why);
+        rc = file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &ring, why);
     for (int i = 0; i < job->app_count && !rc; i++) {
         struct rank_environment_config config = {.job = job,
                                                  .app = &job->apps[i],

@@ -65,10 +65,15 @@ int allocation_match(struct host_list *l, char *const *environment, struct fault
     for (int i = 0; given && i < l->count && !rc; i++) {
         const struct host *h = host_find(given, &l->hosts[i]);
 
-        if (!h)
+        if (!h && l->hosts[i].spare)
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "--spare-hosts: host %s is outside the allocation (%s); name hosts of "
+                           "the allocation, which then get no ranks until they are needed",
+                           l->hosts[i].name, given->source);
+        else if (!h)
             log_warn("%s: host %s is outside the allocation (%s); using it anyway", l->source,
                      l->hosts[i].name, given->source);
-        else if (h->node)
+        else if (h->node && !l->hosts[i].node)
             rc = string_copy(&l->hosts[i].node, h->node, why);
     }
     host_list_destroy(given);

@@ -13,7 +13,7 @@
 int allocation_read(struct host_list **out, char *const *environment, struct fault *why);
 
 /* For hosts that the user named: sets host.node of those inside the allocation, warns about each
- * one outside. ML_ERR_MEMORY. */
+ * one outside. ML_ERR_ARGUMENT: a spare one is outside; ML_ERR_MEMORY. */
 int allocation_match(struct host_list *l, char *const *environment, struct fault *why);
 
 #endif

@@ -89,7 +89,8 @@ int host_list_check_wiring(const struct host_list *l, struct fault *why)
 {
     for (int i = 0; i < l->count; i++)
         for (int j = 0; j < l->count; j++)
-            if (i != j && !host_list_has_wire(&l->hosts[i], j))
+            if (i != j && !l->hosts[i].spare && !l->hosts[j].spare &&
+                !host_list_has_wire(&l->hosts[i], j))
                 return fault_set(why, ML_ERR_ARGUMENT,
                                  "%s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
                                  l->source, i, l->hosts[i].name, j, l->hosts[j].name);

@@ -24,6 +24,7 @@ struct host {
     char *node;        /* its name in the Slurm job that mlaunch runs in; else NULL */
     int slots;         /* 0: unstated */
     int max_slots;     /* the most ranks, with --oversubscribe too; 0: any number */
+    int spare;         /* its place in --spare-hosts, from 1; 0: it is no spare */
     char **ips;        /* NULL-terminated literal addresses; may be empty */
     char **env;        /* NULL-terminated NAME=VALUE of the hostfile; the later one wins */
     char *cwd;         /* or NULL */
@@ -61,8 +62,8 @@ const char *host_list_way(enum host_way way);
 /* True if the host states an RDMA device towards host `to` of its list. */
 bool host_list_has_wire(const struct host *from, int to);
 
-/* ML_ERR_ARGUMENT names the first pair of hosts of which one has no RDMA device towards the
- * other. */
+/* ML_ERR_ARGUMENT names the first pair of hosts, spare ones aside, of which one has no RDMA device
+ * towards the other. */
 int host_list_check_wiring(const struct host_list *l, struct fault *why);
 
 #endif

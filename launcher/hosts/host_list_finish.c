@@ -209,7 +209,8 @@ static int host_find(const struct host_list *l, const struct host *h)
     return -1;
 }
 
-int host_list_finish_filter(struct host_list *l, const struct host_list *only, struct fault *why)
+int host_list_finish_filter(struct host_list *l, const struct host_list *only,
+                            const struct host_list *spares, struct fault *why)
 {
     int *kept = calloc((size_t)l->count + 1, sizeof(*kept));
     int rc = kept ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -229,9 +230,55 @@ int host_list_finish_filter(struct host_list *l, const struct host_list *only, s
         if (only->hosts[i].slots)
             l->hosts[at].slots = only->hosts[i].slots;
     }
+    for (int i = 0; !rc && spares && i < spares->count; i++) {
+        int at = host_find(l, &spares->hosts[i]);
+
+        if (at >= 0)
+            kept[at] = at;
+    }
     if (!rc)
         entries_remove(l, kept);
     free(kept);
+    return rc;
+}
+
+int host_list_finish_check_apart(const struct host_list *l, const struct host_list *spares,
+                                 struct fault *why)
+{
+    for (int i = 0; i < spares->count; i++) {
+        struct host any_user = spares->hosts[i];
+
+        any_user.user = NULL;
+        if (host_find(l, &any_user) >= 0)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "%s: host %s is also one of the job's hosts (%s), so it cannot take "
+                             "the place of another; name it once",
+                             spares->source, any_user.name, l->source);
+    }
+    return 0;
+}
+
+int host_list_finish_spares(struct host_list *l, struct host_list *spares, struct fault *why)
+{
+    int left = l->count, count = 0, rc = 0;
+
+    for (int i = 0; i < spares->count && !rc; i++) {
+        struct host *one = &spares->hosts[i];
+        int at = host_find(l, one);
+
+        if (at < 0) {
+            one->spare = ++count;
+            rc = host_list_add(l, one, why);
+        } else if (!l->hosts[at].spare) {
+            left--;
+            l->hosts[at].spare = ++count;
+            if (one->slots)
+                l->hosts[at].slots = one->slots;
+        }
+    }
+    if (!rc && left == 0)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "%s names all hosts (%s), so none is left for the job",
+                       spares->source, l->source);
     return rc;
 }
 

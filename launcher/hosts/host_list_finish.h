@@ -13,7 +13,16 @@ int host_list_finish(struct host_list **out, struct host_list *l, int rc, struct
 
 /* Leaves of the hosts of a hostfile those that `only`, the list of -H, names, in the hostfile's
  * order. Slots that `only` states replace the hostfile's. ML_ERR_ARGUMENT: one of them is not in
- * it. */
-int host_list_finish_filter(struct host_list *l, const struct host_list *only, struct fault *why);
+ * it. Those of `spares`, NULL or a list, are left, too, and need not be in it. */
+int host_list_finish_filter(struct host_list *l, const struct host_list *only,
+                            const struct host_list *spares, struct fault *why);
+
+/* ML_ERR_ARGUMENT: a host is in both lists, -H's and that of the spare ones. */
+int host_list_finish_check_apart(const struct host_list *l, const struct host_list *spares,
+                                 struct fault *why);
+
+/* Sets host.spare of the hosts of `l` that are also in `spares`, and moves the others to `l`. Slots
+ * that `spares` states replace those of `l`. ML_ERR_ARGUMENT: no other host is left. */
+int host_list_finish_spares(struct host_list *l, struct host_list *spares, struct fault *why);
 
 #endif

@@ -83,16 +83,16 @@ static int entries_add(struct host_list *l, char *text, struct fault *why)
         entry = text_trim(entry);
         rc = entry_add(l, entry, why);
         if (rc)
-            fault_wrap(why, "--hosts: entry %d ('%s')", i, text_show(shown, entry));
+            fault_wrap(why, "%s: entry %d ('%s')", l->source, i, text_show(shown, entry));
     }
     return rc;
 }
 
-int host_list_parse(struct host_list **out, const char *text, struct fault *why)
+int host_list_parse(struct host_list **out, const char *option, const char *text, struct fault *why)
 {
     struct host_list *l = NULL;
     char *copy = NULL;
-    int rc = host_list_create(&l, "--hosts", why);
+    int rc = host_list_create(&l, option, why);
 
     if (!rc)
         rc = string_copy(&copy, text, why);

@@ -7,9 +7,10 @@
 #include "launcher/text/string_list.h"
 
 /* Parses "a,b:4,[::1]:2,user@c,n[1-3,7]:2"; brackets are those of node_list.h. A host named twice
- * offers the slots of both entries. *out is set on success only. ML_ERR_ARGUMENT for what
- * host_name_parse() and node_list_expand() refuse. */
-int host_list_parse(struct host_list **out, const char *text, struct fault *why);
+ * offers the slots of both entries. `option`, for messages: "--hosts". *out is set on success only.
+ * ML_ERR_ARGUMENT for what host_name_parse() and node_list_expand() refuse. */
+int host_list_parse(struct host_list **out, const char *option, const char *text,
+                    struct fault *why);
 
 /* Appends the entries that one with brackets stands for, or the entry itself. ML_ERR_ARGUMENT as of
  * node_list_expand(). */

@@ -11,26 +11,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads "slots=2" or "max_slots=4", the only words that may follow a host. The blanks around '='
- * are gone by now. */
-static int word_read(struct host *h, const char *word, struct fault *why)
+/* The words that may follow a host. Open MPI has three for each of the first two; a hint answers
+ * those that mean nothing here. */
+static const struct word {
+    const char *name; /* '_' stands for '-' as well */
+    enum { WORD_SLOTS, WORD_MAX_SLOTS, WORD_HINT } kind;
+    const char *hint;
+} words[] = {
+    {"slots", WORD_SLOTS, NULL},
+    {"count", WORD_SLOTS, NULL},
+    {"cpu", WORD_SLOTS, NULL},
+    {"max_slots", WORD_MAX_SLOTS, NULL},
+    {"slots_max", WORD_MAX_SLOTS, NULL},
+    {"count_max", WORD_MAX_SLOTS, NULL},
+    {"cpu_max", WORD_MAX_SLOTS, NULL},
+    {"user", WORD_HINT, "write USER@HOST"},
+    {"username", WORD_HINT, "write USER@HOST"},
+    {"port", WORD_HINT, "ssh_config names the port, or \"ssh\": \"HOST:PORT\" in a JSON hostfile"},
+    {"ifname", WORD_HINT, "\"ips\" in a JSON hostfile names the address to use"},
+    {"binding", WORD_HINT, "--bind-to binds the ranks of all hosts alike"},
+    {"boards", WORD_HINT, "mlaunch finds a host's processors itself"},
+    {"sockets", WORD_HINT, "mlaunch finds a host's processors itself"},
+    {"sockets_per_board", WORD_HINT, "mlaunch finds a host's processors itself"},
+    {"cores_per_socket", WORD_HINT, "mlaunch finds a host's processors itself"},
+    {NULL, WORD_HINT, "a line is 'host', 'host:2', 'host slots=2' or 'host slots=2 max_slots=4'"},
+};
+
+static const struct word *word_find(const char *text, size_t length)
 {
-    bool is_most = strncmp(word, "max_slots=", 10) == 0 || strncmp(word, "max-slots=", 10) == 0;
-    int *field = is_most ? &h->max_slots : &h->slots;
-    const char *number = word + (is_most ? 10 : 6), *name = is_most ? "max_slots" : "slots";
+    const struct word *w = words;
+
+    for (; w->name; w++) {
+        size_t i = 0;
+
+        while (i < length && (w->name[i] == text[i] || (w->name[i] == '_' && text[i] == '-')))
+            i++;
+        if (i == length && !w->name[i] && text[i] == '=')
+            break;
+    }
+    return w;
+}
+
+/* Reads "slots=2", for instance. The blanks around '=' are gone by now. */
+static int word_read(struct host *h, const char *text, struct fault *why)
+{
+    size_t length = strcspn(text, "=");
+    const struct word *w = word_find(text, length);
+    int *field = w->kind == WORD_MAX_SLOTS ? &h->max_slots : &h->slots;
     char shown[TEXT_SHOWN];
     int64_t slots;
 
-    if (!is_most && strncmp(word, "slots=", 6) != 0)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "unexpected '%s'; a line is 'host', 'host:2', 'host slots=2' or 'host "
-                         "slots=2 max_slots=4'",
-                         text_show(shown, word));
+    if (w->kind == WORD_HINT)
+        return fault_set(why, ML_ERR_ARGUMENT, "unexpected '%s'; %s", text_show(shown, text),
+                         w->hint);
     if (*field)
-        return fault_set(why, ML_ERR_ARGUMENT, "the %s are given twice", name);
-    if (!number_parse(number, 1, SLOTS_LIMIT, &slots))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s is '%s', not a whole number from 1 to %d", name,
-                         text_show(shown, number), SLOTS_LIMIT);
+        return fault_set(why, ML_ERR_ARGUMENT, "the %s are given twice",
+                         w->kind == WORD_SLOTS ? "slots" : "max_slots");
+    if (!number_parse(text + length + 1, 1, SLOTS_LIMIT, &slots))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is '%s', not a whole number from 1 to %d",
+                         w->name, text_show(shown, text + length + 1), SLOTS_LIMIT);
     *field = (int)slots;
     return 0;
 }

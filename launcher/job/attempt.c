@@ -131,6 +131,11 @@ void attempt_result(const struct attempt *a, struct attempt_result *out)
                       (!a->has_run || a->failure.blame != BLAME_NONE);
 }
 
+bool attempt_host_failed(const struct attempt *a, int index)
+{
+    return !a->has_run && a->members[index].failed;
+}
+
 void attempt_report(const struct attempt *a)
 {
     struct output *o = a->config.output;

@@ -31,6 +31,10 @@ int attempt_stop_status(enum stop_cause cause, int signal);
 /* Valid after on_end. */
 void attempt_result(const struct attempt *a, struct attempt_result *out);
 
+/* Valid after on_end: true if the ranks were never started, and host `index` of the plan is a
+ * reason. */
+bool attempt_host_failed(const struct attempt *a, int index);
+
 /* To be called after on_end, and after output_finish(): says which failure ended the run, with the
  * last words of the rank unless they stand just above; nothing if none did, or if the run was ended
  * from outside. */

@@ -261,6 +261,8 @@ static json_t *exited_json(const struct exited_report *e, const char *host)
                         json_integer(e->signal ? e->signal : e->status));
     if (e->error[0])
         json_object_set_new(j, "error", text_json(e->error));
+    if (e->message[0])
+        json_object_set_new(j, "message", text_json(e->message));
     return j;
 }
 

@@ -47,8 +47,10 @@ void first_failure_describe(char *out, size_t size, const struct exited_report *
                                  : "",
                  r->core_file);
     } else {
-        snprintf(out, size, " (pid %lld) exited with status %d%s%s", (long long)r->pid, r->status,
-                 after, r->lost);
+        bool has_message = r->status != 0 && r->message[0] && !r->lost[0];
+
+        snprintf(out, size, " (pid %lld) exited with status %d%s%s%s%s", (long long)r->pid,
+                 r->status, after, r->lost, has_message ? ": " : "", has_message ? r->message : "");
     }
 }
 

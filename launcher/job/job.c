@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/rank_list.h"
 #include "launcher/channel/channel.h"
 #include "launcher/job/attempt.h"
 #include "launcher/job/attempt_ladder.h"
@@ -12,6 +13,7 @@
 #include "launcher/job/job_identity.h"
 #include "launcher/job/restarts.h"
 #include "launcher/job/signals.h"
+#include "launcher/plan/plan_spares.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/frame_stream.h"
 #include "launcher/stdio/events_file.h"
@@ -38,7 +40,7 @@ enum {
 };
 
 struct job {
-    const struct plan *plan;
+    struct plan *plan;
     char id[JOB_ID_SIZE];
     struct event_base *base;
     struct events_file *events;
@@ -52,6 +54,7 @@ struct job {
     bool is_pausing;
     struct attempt *attempt; /* the run under way, or NULL */
     bool attempt_ended;
+    bool is_mended; /* spare hosts have taken the places of all that the last run could not use */
 
     int end_signals;       /* how many times the user has asked for the end */
     int end_signal;        /* the signal of the last time */
@@ -303,6 +306,49 @@ static void job_drain(struct job *j)
     event_base_loop(j->base, EVLOOP_NONBLOCK); /* the last write may have failed */
 }
 
+/* Lets a spare host take the place of host `index`, which cannot be used. False: there is none. */
+static bool host_replace(struct job *j, int index)
+{
+    const char *lost = plan_host(j->plan, index)->name, *spare;
+    struct rank_list list = {0};
+    json_t *ranks = json_array();
+    bool is_replaced = plan_spares_take(j->plan, index);
+
+    for (int r = 0; r < j->plan->size; r++) {
+        if (j->plan->ranks[r].host == index) {
+            rank_list_add(&list, r);
+            json_array_append_new(ranks, json_integer(r));
+        }
+    }
+    if (!is_replaced) {
+        output_say(j->output, "no other spare host can take the place of host %s (%s)", lost,
+                   rank_list_end(&list));
+        json_decref(ranks);
+        return false;
+    }
+    spare = plan_host(j->plan, index)->name;
+    output_say(j->output, "host %s was lost; spare host %s takes its place (%s)", lost, spare,
+               rank_list_end(&list));
+    events_file_write(j->events, "replaced", j->id,
+                      json_pack("{s:s, s:s, s:o}", "host", lost, "spare", spare, "moved", ranks));
+    return true;
+}
+
+/* After a restart that could not start the ranks. True: all hosts that failed have been replaced,
+ * so it is worth going on at once. */
+static bool hosts_replace(struct job *j)
+{
+    int failed = 0, replaced = 0;
+
+    for (int i = 0; i < j->plan->host_count && j->plan->spare_count > 0; i++) {
+        if (attempt_host_failed(j->attempt, i)) {
+            failed++;
+            replaced += host_replace(j, i);
+        }
+    }
+    return failed > 0 && replaced == failed;
+}
+
 static int job_run_once(struct job *j, const struct attempt_config *config,
                         struct attempt_result *result)
 {
@@ -322,6 +368,8 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
         output_say(j->output, "%s", j->ended_by);
     attempt_result(j->attempt, result);
     events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
+    j->is_mended =
+        config->restart > 0 && result->has_failed && !result->has_run && hosts_replace(j);
     attempt_destroy(j->attempt);
     j->attempt = NULL;
     return 0;
@@ -394,9 +442,15 @@ static int job_run_all(struct job *j)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result, &restarts) &&
-           restarts_take(&restarts, result.ran_ms, result.host_failed, &pause_ms)) {
+    while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result, &restarts)) {
+        if (j->is_mended) { /* still the same try */
+            output_restart(j->output);
+            continue;
+        }
+        if (!restarts_take(&restarts, result.ran_ms, result.host_failed, &pause_ms))
+            break;
         config.restart = restarts.count;
+        plan_spares_renew(j->plan);
         restart_say(j, &restarts, pause_ms);
         output_restart(j->output);
         if (!job_pause(j, pause_ms))
@@ -472,7 +526,7 @@ static void job_close(struct job *j)
         event_base_free(j->base);
 }
 
-int job_run(const struct plan *p)
+int job_run(struct plan *p)
 {
     struct job j = {.plan = p};
     struct fault why;

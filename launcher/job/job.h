@@ -5,10 +5,11 @@
 
 #include "launcher/plan/plan.h"
 
-/* Runs the whole job, restarts included, and returns mlaunch's exit status. What went wrong has
+/* Runs the whole job, restarts included, and returns mlaunch's exit status. A spare host may have
+ * the place of another in the plan then. What went wrong has
  * been printed to standard error, the first failure first. On return nothing of the job is left
  * running, except on hosts that were lost. Call it once, from the main thread: it takes over the
  * process's signals. */
-int job_run(const struct plan *p);
+int job_run(struct plan *p);
 
 #endif

@@ -192,12 +192,13 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                      peers_json(p, host, addresses), "env", texts_json(h->env), "apps",
                      apps_json(p), "ranks", ranks_json(p, host));
     more = json_pack(
-        "{s:s, s:b, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:i, s:i}", "backend",
-        p->backend, "local_net", p->local_net, "secure", p->secure, "compat", p->compat, "bind_ip",
-        bind_address(p, host, addresses), "port", p->port, "starting_port", p->starting_port,
-        "init_timeout_ms", p->init_timeout_s * 1000, "stall_ms", p->stall_s * 1000, "grace_ms",
-        p->grace_ms, "eager", p->eager, "bind", bind_names[p->bind], "stdin",
-        stdin_names[stdin_mode], "stdin_rank", p->stdin_rank, "restart", identity->restart);
+        "{s:s, s:b, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:i, s:i, s:i}",
+        "backend", p->backend, "local_net", p->local_net, "secure", p->secure, "compat", p->compat,
+        "bind_ip", bind_address(p, host, addresses), "port", p->port, "starting_port",
+        p->starting_port, "init_timeout_ms", p->init_timeout_s * 1000, "stall_ms",
+        p->stall_s * 1000, "grace_ms", p->grace_ms, "eager", p->eager, "bind", bind_names[p->bind],
+        "stdin", stdin_names[stdin_mode], "stdin_rank", p->stdin_rank, "restart", identity->restart,
+        "restarts", p->restarts);
     if (!root || !more || json_object_update(root, more) ||
         json_object_set_new(root, "rdma",
                             json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",

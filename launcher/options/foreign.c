@@ -338,3 +338,21 @@ int foreign_refuse_output(const char *value, struct fault *why)
                              text_show(shown, value), words[i].of, words[i].hint, value);
     return 0;
 }
+
+const char *foreign_backend_hint(const char *value)
+{
+    static const struct {
+        const char *word, *hint;
+    } words[] = {{"jaccl-ring",
+                  "with none, MLX finds the hostfile's wiring and JACCL_RING; mlaunch's own "
+                  "calls need a link between every two hosts"},
+                 {"nccl", "with tcp, MLX finds NCCL_HOST_IP and NCCL_PORT"},
+                 {"mpi", "with none, the program's own library joins the ranks"},
+                 {"gloo", "with tcp, PyTorch's init_process_group(\"gloo\") finds the other ranks"},
+                 {NULL, NULL}};
+
+    for (int i = 0; words[i].word; i++)
+        if (strcmp(words[i].word, value) == 0)
+            return words[i].hint;
+    return NULL;
+}

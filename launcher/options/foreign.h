@@ -38,6 +38,9 @@ const struct foreign *foreign_find(const char *name, size_t length);
 /* Refuses a value of --output that means something to mpirun or srun: 0 for all others. */
 int foreign_refuse_output(const char *value, struct fault *why);
 
+/* Returns what to write instead of a --backend that only MLX or PyTorch has, or NULL. */
+const char *foreign_backend_hint(const char *value);
+
 /* Sets the message for a word (with its dashes) that is refused; returns ML_ERR_ARGUMENT. */
 int foreign_refuse(const struct foreign *f, const char *word, struct fault *why);
 

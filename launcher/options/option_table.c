@@ -94,6 +94,19 @@ static int set_choice(struct options *o, struct app_options *app, const struct o
                      has_rule ? "; --ppn is the number of ranks a host" : "");
 }
 
+static int set_backend(struct options *o, struct app_options *app, const struct option *spec,
+                       const char *value, struct fault *why)
+{
+    const char *hint = foreign_backend_hint(value);
+    int rc = set_choice(o, app, spec, value, why);
+    char was[sizeof(why->text)];
+
+    if (!rc || !hint)
+        return rc;
+    snprintf(was, sizeof(was), "%s", why->text);
+    return fault_set(why, rc, "%s; %s", was, hint);
+}
+
 static int parse_flag(bool *out, const char *value, struct fault *why)
 {
     static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
@@ -120,22 +133,37 @@ static int set_flag(struct options *o, struct app_options *app, const struct opt
 }
 
 /* Adds to the hosts of the same layer, and replaces those of a lower one. */
-static int set_hosts(struct options *o, struct app_options *app, const struct option *spec,
-                     const char *value, struct fault *why)
+static int add_hosts(struct options *o, int *layer, const struct option *spec, const char *value,
+                     struct fault *why)
 {
-    bool adds = o->hosts && o->hosts_layer == o->layer && *value;
+    const char *before = *(char **)field_of(o, NULL, spec);
+    bool adds = before && *layer == o->layer && *value;
     char *both = NULL;
     int rc = 0;
 
     if (adds)
-        rc = string_format(&both, why, "%s%s%s", o->hosts,
-                           o->hosts[strlen(o->hosts) - 1] == ',' ? "" : ",", value);
+        rc = string_format(&both, why, "%s%s%s", before,
+                           before[strlen(before) - 1] == ',' ? "" : ",", value);
     if (!rc)
-        rc = set_text(o, app, spec, adds ? both : value, why);
+        rc = set_text(o, NULL, spec, adds ? both : value, why);
     free(both);
     if (!rc)
-        o->hosts_layer = o->layer;
+        *layer = o->layer;
     return rc;
+}
+
+static int set_hosts(struct options *o, struct app_options *app, const struct option *spec,
+                     const char *value, struct fault *why)
+{
+    (void)app;
+    return add_hosts(o, &o->hosts_layer, spec, value, why);
+}
+
+static int set_spare_hosts(struct options *o, struct app_options *app, const struct option *spec,
+                           const char *value, struct fault *why)
+{
+    (void)app;
+    return add_hosts(o, &o->spare_hosts_layer, spec, value, why);
 }
 
 static int set_hostfile(struct options *o, struct app_options *app, const struct option *spec,
@@ -365,7 +393,7 @@ const struct option option_table[] = {
     {"backend", NULL, 0, "auto|rdma|tcp|shm|none",
      "the path between ranks; none: plain processes, nothing is preloaded; jaccl is rdma, ring "
      "is tcp",
-     .set = set_choice, .choices = backends, OF(backend)},
+     .set = set_backend, .choices = backends, OF(backend)},
     {"output", NULL, 0, "label|raw|DIR|PATTERN",
      "[rank] before each line (default for several ranks), raw, or files here: DIR/rank.N.out and "
      ".err, or one a rank, as 'log-%r': %r rank, %h host, %j job",
@@ -423,6 +451,9 @@ const struct option option_table[] = {
     {"on-failure", NULL, 0, "stop|continue",
      "when a rank fails: end the others (default), or let them run",
      .set = set_choice, .choices = failures, OF(on_failure)},
+    {"spare-hosts", NULL, 0, "LIST",
+     "hosts that take the places of lost ones in a restart (--restarts); repeats",
+     .set = set_spare_hosts, OF(spare_hosts)},
 
     {.help = "The data path"},
     {"local", NULL, 0, "shm|net",

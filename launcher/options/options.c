@@ -8,7 +8,7 @@ struct options *options_create(void)
     struct options *o = calloc(1, sizeof(*o));
 
     if (o) {
-        o->hosts_layer = o->hostfile_layer = -1;
+        o->hosts_layer = o->hostfile_layer = o->spare_hosts_layer = -1;
         o->backend = BACKEND_UNSET;
         o->rdma.gid_index = -1;
         o->grace_ms = 5000;
@@ -31,6 +31,7 @@ void options_destroy(struct options *o)
     free(o->apps);
     free(o->hosts);
     free(o->hostfile);
+    free(o->spare_hosts);
     free(o->stdin_to);
     free(o->output);
     free(o->ssh_config);

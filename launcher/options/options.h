@@ -43,9 +43,10 @@ struct options {
     struct app_options *apps;
     int app_count;
 
-    char *hosts, *hostfile;
-    int hosts_layer, hostfile_layer; /* the configuration layer of each; the higher one wins */
-    int ppn;                         /* 0: not given */
+    char *hosts, *hostfile, *spare_hosts;
+    /* The configuration layer of each; the higher one wins. */
+    int hosts_layer, hostfile_layer, spare_hosts_layer;
+    int ppn; /* 0: not given */
     bool oversubscribe, no_compat, eager, secure, timestamp, dry_run;
     enum backend_choice backend;
     enum bind_mode bind;

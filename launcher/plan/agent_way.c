@@ -11,23 +11,23 @@
 static int command_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     struct string_list words = {0};
-    int rc;
+    int count = p->host_count + p->spare_count, rc;
 
     if (!o->agent_command)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--agent-launcher command needs --agent-command, such as 'docker exec -i "
                          "{host}'");
     rc = command_words_split(&words, o->agent_command, why);
-    if (!rc && p->host_count > 1 && !command_words_name_host(words.items))
+    if (!rc && count > 1 && !command_words_name_host(words.items))
         rc = fault_set(why, ML_ERR_ARGUMENT,
                        "{host} is missing, so the agents of all %d hosts would start in one place",
-                       p->host_count);
+                       count);
     if (rc)
         fault_wrap(why, "--agent-command");
     else
         rc = string_list_release(&words, &p->agent_command, why);
     string_list_clear(&words);
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < count; i++)
         plan_host(p, i)->way = HOST_BY_COMMAND;
     log_debug("agents: started by --agent-command");
     return rc;
@@ -40,7 +40,7 @@ static int srun_settle(struct plan *p, char *const *environment, struct fault *w
             why, ML_ERR_ARGUMENT,
             "--agent-launcher srun: this is not a Slurm job (SLURM_JOB_ID is not set); "
             "start one with salloc or sbatch");
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->host_count + p->spare_count; i++)
         plan_host(p, i)->way = HOST_BY_SRUN;
     log_debug("agents: started by srun, as --agent-launcher says");
     return 0;
@@ -48,7 +48,7 @@ static int srun_settle(struct plan *p, char *const *environment, struct fault *w
 
 static bool has_nodes(const struct plan *p)
 {
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->host_count + p->spare_count; i++)
         if (plan_host(p, i)->node)
             return true;
     return false;
@@ -81,7 +81,7 @@ int agent_way_settle(struct plan *p, const struct options *o, char *const *envir
     if (o->agent_launcher == LAUNCHER_SRUN)
         return srun_settle(p, environment, why);
     by_srun = o->agent_launcher == LAUNCHER_AUTO && has_nodes(p) && srun_is_found();
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->host_count + p->spare_count; i++) {
         struct host *h = plan_host(p, i);
 
         h->way = by_srun && h->node ? HOST_BY_SRUN : h->is_local ? HOST_IS_HERE : HOST_BY_SSH;

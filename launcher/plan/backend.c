@@ -4,6 +4,7 @@
 #include "common/address.h"
 #include "common/log.h"
 #include "launcher/hosts/device_name.h"
+#include "launcher/options/foreign.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -30,6 +31,7 @@ static int hostfile_choice(const struct host_list *l, enum backend_choice *choic
                            struct fault *why)
 {
     char shown[TEXT_SHOWN];
+    const char *hint;
 
     *choice = BACKEND_AUTO;
     if (!l->backend)
@@ -40,10 +42,11 @@ static int hostfile_choice(const struct host_list *l, enum backend_choice *choic
         *choice = words[i].choice;
         return 0;
     }
+    hint = foreign_backend_hint(l->backend);
     return fault_set(why, ML_ERR_ARGUMENT,
                      "hostfile: %s: \"backend\": '%s' is not auto, rdma (jaccl), tcp "
-                     "(ring), shm or none",
-                     l->source, text_show(shown, l->backend));
+                     "(ring), shm or none%s%s",
+                     l->source, text_show(shown, l->backend), hint ? "; " : "", hint ? hint : "");
 }
 
 #ifdef HAVE_RDMA
@@ -105,6 +108,26 @@ static bool has_wiring(const struct plan *p)
     return false;
 }
 
+/* A spare host may get any other host as its peer, so it must be part of a stated wiring. */
+static int rdma_spares_check(const struct plan *p, struct fault *why)
+{
+    int count = p->host_count + p->spare_count;
+
+    for (int s = p->host_count; s < count; s++)
+        for (int i = 0; i < count; i++) {
+            const struct host *spare = plan_host(p, s), *other = plan_host(p, i);
+
+            if (i != s &&
+                !(host_list_has_wire(spare, p->hosts[i]) && host_list_has_wire(other, p->hosts[s])))
+                return fault_set(why, ML_ERR_ARGUMENT,
+                                 "--spare-hosts: %s states how the hosts are wired for RDMA, but "
+                                 "not how host %s is wired to host %s: add that, or use --backend "
+                                 "tcp; without any \"rdma\" in the file the wiring is found",
+                                 p->list->source, spare->name, other->name);
+        }
+    return 0;
+}
+
 static int rdma_check(const struct plan *p, struct fault *why)
 {
     if (!is_built)
@@ -123,6 +146,8 @@ static int rdma_check(const struct plan *p, struct fault *why)
                     "backend rdma: %s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
                     p->list->source, p->hosts[i], plan_host(p, i)->name, p->hosts[j],
                     plan_host(p, j)->name);
+    if (rdma_spares_check(p, why))
+        return ML_ERR_ARGUMENT;
     return rdma_local_check(p, why);
 }
 
@@ -160,7 +185,7 @@ static int addresses_check(const struct plan *p, struct fault *why)
 {
     const struct host *real = NULL, *loop = NULL;
 
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->host_count + p->spare_count; i++) {
         const struct host *h = plan_host(p, i);
 
         if (h->ips[0] && address_is_loopback(h->ips[0]) && !loop)

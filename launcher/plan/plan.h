@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * plan.h: what will run where. plan_create() makes it from options and hosts before anything
- * starts; once it has returned, the plan is never changed. The supervisor (job.h) carries it out;
+ * starts; once it has returned, nothing in the plan changes but the order of its hosts, when a
+ * spare one takes the place of another (plan_spares.h). The supervisor (job.h) carries it out;
  * --dry-run prints it.
  */
 #ifndef LAUNCHER_PLAN_PLAN_H
@@ -34,8 +35,12 @@ enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
 
 struct plan {
     struct host_list *list; /* owned; also holds the hosts that got no rank */
-    int *hosts;             /* the used ones: indices into list->hosts, in rank order */
-    int host_count;
+    /* Indices into list->hosts: of the used ones, in rank order, and behind them of the spare ones,
+     * the next one first. */
+    int *hosts;
+    int host_count, spare_count;
+    int spares_left; /* of the spare ones, the first so many have not been tried in this restart */
+    bool oversubscribe;
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
     bool is_np_here; /* it is the options' np_here: nothing said how many ranks */
@@ -76,7 +81,8 @@ struct plan {
     int verbose; /* -1 quiet, 0, 1, 2 */
 };
 
-/* The host that `index` of plan.hosts names; it belongs to plan.list. */
+/* The host that `index` of plan.hosts names, a spare one from host_count on; it belongs to
+ * plan.list. */
 struct host *plan_host(const struct plan *p, int index);
 
 void plan_destroy(struct plan *p); /* takes NULL */

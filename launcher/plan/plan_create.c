@@ -10,6 +10,7 @@
 #include "launcher/plan/backend.h"
 #include "launcher/plan/placement.h"
 #include "launcher/plan/plan_hosts.h"
+#include "launcher/plan/plan_spares.h"
 #include "launcher/plan/tuning_file.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
@@ -172,6 +173,33 @@ static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
     return 0;
 }
 
+/* As placement_make(), without the spare hosts. */
+static int hosts_place(int **host_of, struct plan *p, const struct placement *how,
+                       struct fault *why)
+{
+    struct host_list *all = p->list, others = {.source = all->source};
+    int *index = calloc((size_t)all->count, sizeof(*index)), rc;
+
+    others.hosts = calloc((size_t)all->count, sizeof(*others.hosts));
+    if (!index || !others.hosts) {
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+        goto out;
+    }
+    for (int i = 0; i < all->count; i++) {
+        if (!all->hosts[i].spare) {
+            index[others.count] = i;
+            others.hosts[others.count++] = all->hosts[i]; /* what it points to stays the list's */
+        }
+    }
+    rc = placement_make(host_of, &p->size, &others, how, why);
+    for (int r = 0; !rc && r < p->size; r++)
+        (*host_of)[r] = index[(*host_of)[r]];
+out:
+    free(index);
+    free(others.hosts);
+    return rc;
+}
+
 static int ranks_place(struct plan *p, const struct options *o, struct fault *why)
 {
     struct placement how = {
@@ -183,7 +211,7 @@ static int ranks_place(struct plan *p, const struct options *o, struct fault *wh
     if (p->is_np_here)
         how.np = p->apps[0].ranks = o->np_here;
     if (!rc)
-        rc = placement_make(&host_of, &p->size, p->list, &how, why);
+        rc = hosts_place(&host_of, p, &how, why);
     if (rc)
         return rc;
     if (!how.np)
@@ -387,7 +415,7 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 
     if (!rc)
         rc = tuning_settle(&algorithms, p, o, environment, why);
-    for (int i = 0; i < p->host_count && !rc; i++)
+    for (int i = 0; i < p->host_count + p->spare_count && !rc; i++)
         rc = caller_variables_add(plan_host(p, i), environment, algorithms, why);
     free(algorithms);
     return rc;
@@ -396,7 +424,7 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 /* A configuration file may name it for jobs that need it; a job without SSH does not. */
 static int ssh_config_check(const struct plan *p, struct fault *why)
 {
-    for (int i = 0; p->ssh_config && i < p->host_count; i++)
+    for (int i = 0; p->ssh_config && i < p->host_count + p->spare_count; i++)
         if (plan_host(p, i)->way == HOST_BY_SSH && access(p->ssh_config, R_OK))
             return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s",
                             p->ssh_config);
@@ -418,7 +446,6 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     p->timeout_s = o->timeout_s;
     p->grace_ms = o->grace_ms;
     p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;
-    p->restarts = o->restarts;
     p->eager = o->eager;
     p->init_timeout_s = o->init_timeout_s;
     p->ssh_connect_timeout_s = o->ssh_connect_timeout_s;
@@ -443,9 +470,9 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
         (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
-        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, o, environment, why)) ||
-        (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why)) ||
-        (rc = ssh_config_check(p, why))) {
+        (rc = plan_spares_settle(p, o, why)) || (rc = backend_settle(p, o, why)) ||
+        (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
+        (rc = agent_way_settle(p, o, environment, why)) || (rc = ssh_config_check(p, why))) {
         plan_destroy(p);
         return rc;
     }

@@ -54,10 +54,10 @@ static void print_app(const struct plan *p, int index)
     print_variables("    environment ", a->env);
 }
 
-/* Prints the host's row of the wiring, towards the hosts in use. */
+/* Prints the host's row of the wiring, towards the hosts in use and the spare ones. */
 static void print_wiring(const struct plan *p, const struct host *h)
 {
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->host_count + p->spare_count; i++) {
         int to = p->hosts[i];
 
         if (host_list_has_wire(h, to)) {
@@ -87,8 +87,12 @@ static void print_ranks(const struct plan *p, int host)
 static void print_host(const struct plan *p, int index)
 {
     const struct host *h = plan_host(p, index);
+    bool is_spare = index >= p->host_count;
 
-    printable_print("host %d: %s", index, h->name);
+    if (is_spare)
+        printable_print("spare host: %s", h->name);
+    else
+        printable_print("host %d: %s", index, h->name);
     printable_print(" (%s", host_list_way(h->way));
     if (h->user)
         printable_print(", user %s", h->user);
@@ -96,7 +100,7 @@ static void print_host(const struct plan *p, int index)
         printable_print(", port %d", h->port);
     if (h->slots)
         printable_print(", %d slot%s", h->slots, h->slots == 1 ? "" : "s");
-    printable_print("): ranks");
+    printable_print(is_spare ? ")" : "): ranks");
     print_ranks(p, index);
     putchar('\n');
     print_words("    addresses", h->ips);
@@ -176,7 +180,7 @@ void plan_print(const struct plan *p)
     print_job(p);
     for (int i = 0; i < p->app_count; i++)
         print_app(p, i);
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->host_count + p->spare_count; i++)
         print_host(p, i);
     for (int r = 0; r < p->size; r++)
         printable_print("rank %d: host %s, local rank %d, program %d\n", r,

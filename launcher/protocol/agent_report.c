@@ -103,7 +103,7 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
                         struct fault *why)
 {
     int core = 0, consequence = 0, ended_by_us = 0;
-    const char *error = NULL, *core_file = NULL, *lost = NULL;
+    const char *error = NULL, *core_file = NULL, *lost = NULL, *message = NULL;
     json_int_t pid = 0;
     json_t *root;
     int rc = report_load(&root, "EXITED", f, why);
@@ -112,10 +112,11 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
         return rc;
     memset(out, 0, sizeof(*out));
     out->status = -1;
-    rc = REPORT_UNPACK(root, "EXITED", why, "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s}",
-                       "rank", &out->rank, "pid", &pid, "status", &out->status, "signal",
-                       &out->signal, "core", &core, "consequence", &consequence, "ended_by_us",
-                       &ended_by_us, "error", &error, "core_file", &core_file, "lost", &lost);
+    rc = REPORT_UNPACK(
+        root, "EXITED", why, "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s, s?s}", "rank",
+        &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal, "core", &core,
+        "consequence", &consequence, "ended_by_us", &ended_by_us, "error", &error, "core_file",
+        &core_file, "lost", &lost, "message", &message);
     if (!rc)
         rc = rank_check(out->rank, ranks, why);
     if (!rc && (out->signal < 0 || out->signal > 127 ||
@@ -129,6 +130,7 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
         text_copy(out->error, sizeof(out->error), error);
         text_copy(out->core_file, sizeof(out->core_file), core_file);
         text_copy(out->lost, sizeof(out->lost), lost);
+        text_copy(out->message, sizeof(out->message), message);
     }
     json_decref(root);
     return rc;

@@ -35,6 +35,7 @@ struct exited_report {
     char error[256];     /* why it could not be started; "": it was started */
     char core_file[256]; /* "": unknown */
     char lost[512];      /* of a consequence: a sentence that names the lost peer; or "" */
+    char message[256];   /* of the exception that ended a PyTorch program; or "" */
 };
 struct aborted_report {
     int rank, status;

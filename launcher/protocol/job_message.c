@@ -42,6 +42,7 @@ static const struct field fields[] = {
     {"grace_ms", FIELD_INT, AT(grace_ms), 0, MS_MAX},
     {"stdin_rank", FIELD_INT, AT(stdin_rank), 0, SIZE_MAX_RANKS},
     {"restart", FIELD_INT, AT(restart), 0, INT_MAX},
+    {"restarts", FIELD_INT, AT(restarts), 0, INT_MAX},
     {"local_net", FIELD_BOOL, AT(local_net), 0, 0},
     {"secure", FIELD_BOOL, AT(secure), 0, 0},
     {"compat", FIELD_BOOL, AT(compat), 0, 0},

@@ -47,7 +47,8 @@ struct job_rank {
 struct job_message {
     json_t *root; /* owns all strings */
     const char *job;
-    int restart; /* how many runs of the job came before */
+    int restart;  /* how many runs of the job came before */
+    int restarts; /* how many there may be: --restarts */
     uint8_t secret[AUTH_SECRET];
     int size, hosts, host;
     const char *host_name;

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
+[ "$SANITIZE" = no ] || skip_all "Slurm accounts for sanitized processes as for others"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"
 if [ -n "${with_cgroups:-}" ]; then

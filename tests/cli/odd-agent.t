@@ -9,6 +9,21 @@ TEST_LIMIT=300
 shows() { if [ "${@:2}" ]; then pass "$1"; else fail "$1" "${*:2}"; fi; }
 odd() { ODD=$1 "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 "${@:2}" -- true; }
 
+# Agents for which mlaunch waits 10 s and more run beside all others.
+slow_start() { # WAY [OPTION…]
+    odd "$@" > "$T/$1.out" 2> "$T/$1.err" < /dev/null &
+    slow[$1]=$!
+}
+slow_check() { # STATUS REGEX NAME WAY
+    check_error "$1" "$2" "$3" sh -c 'cat "$1" >&2; exit "$2"' sh "$T/$4.err" \
+        "$(wait "${slow[$4]}"; echo $?)"
+}
+declare -A slow
+slow_start silent
+slow_start never-done --grace 1
+slow_start never-ready --init-timeout 1
+slow_start no-done --grace 1
+
 check_error 125 'host localhost: cannot start /no-such-agent: No such file' "no agent" \
     "$MLAUNCH" --agent /no-such-agent -n 1 -- true
 check_error 125 'host localhost: the agent ended with status 7' "it ends at once" odd gone
@@ -36,13 +51,6 @@ check_error 0 'host localhost: process 9 could not be ended: in uninterruptible 
     "it leaves a survivor" odd warns
 check_match 'warning: host localhost: a warning' "$ERR" "its warnings are shown"
 check_match '^out$' "$OUT" "its output too"
-check_error 125 'host localhost: nothing was heard from its agent for 10 s' \
-    "it says nothing" odd silent
-check_error 3 'host localhost: its agent has not ended the ranks in time' \
-    "it never ends its ranks" odd never-done --grace 1
-check_match 'rank 0 on host localhost \(pid 1\) exited with status 3' "$ERR" \
-    "the failure is named nevertheless"
-
 
 # Nothing that an agent says reaches the terminal as a control character, in 8 bits, as C1, or as a
 # turn of the text's direction. LC_ALL=C: grep reads bytes.
@@ -76,13 +84,13 @@ check_match '^j\?\]0;title' "$OUT" "ps shows the job nevertheless"
 run odd_asks hosts --probe
 check_match 'd0\?\]0;title' "$OUT" "hosts --probe names the device"
 
-# Nothing reads standard output until mlaunch has said what is wrong: the agent never gets CREDIT.
+# Nothing reads standard output until mlaunch has noticed: the agent never gets CREDIT.
 mkfifo "$T/blocked"
 for flood in floods floods-bytes; do
-    : > "$ERR"
-    (wait_for '[ -s "$ERR" ]' 30; cat > "$T/read") < "$T/blocked" &
-    ODD=$flood "$MLAUNCH" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- true > "$T/blocked" \
-        2> "$ERR"
+    : > "$T/events"
+    (wait_for 'grep -q "\"lost\"" "$T/events"' 60; cat > "$T/read") < "$T/blocked" &
+    ODD=$flood "$MLAUNCH" --events "$T/events" --agent "$SOURCE/tests/cli/odd-agent.py" -n 1 -- \
+        true > "$T/blocked" 2> "$ERR"
     status=$?
     wait $!
     check_match 'localhost was lost: its agent sent more OUTPUT than it may' "$ERR" \
@@ -120,12 +128,6 @@ error exited error
 lost lost text
 EOF
 
-# Every step of an agent has an end, though it answers PING.
-check_error 125 'host localhost: its agent has not prepared the job within 10 s' \
-    "it is never ready" odd never-ready --init-timeout 1
-check_error 125 'localhost was lost: its ranks have ended, but its agent has not said within 11 s' \
-    "it is never done" odd no-done --grace 1
-
 # An ANSWER of another form is not one that says that there is nothing.
 asks() { ODD=$1 "$MLAUNCH" "${@:2}" --agent "$SOURCE/tests/cli/odd-agent.py"; }
 while read -r command member said; do
@@ -147,5 +149,16 @@ check "mlaunch ps: a good one" asks '{"jobs": [], "orphans": []}' ps
 run env ODD=many-jobs timeout 30 "$MLAUNCH" ps -v --agent "$SOURCE/tests/cli/odd-agent.py"
 shows "mlaunch ps -v: 30,000 jobs" "$status" = 0
 check_match '^job 29999:' "$OUT" "… and each is shown"
+
+# Every step of an agent has an end, though it answers PING.
+slow_check 125 'host localhost: nothing was heard from its agent for 10 s' "it says nothing" silent
+slow_check 125 'host localhost: its agent has not prepared the job within 10 s' \
+    "it is never ready" never-ready
+slow_check 125 'localhost was lost: its ranks have ended, but its agent has not said within 11 s' \
+    "it is never done" no-done
+slow_check 3 'host localhost: its agent has not ended the ranks in time' "it never ends its ranks" \
+    never-done
+check_match 'rank 0 on host localhost \(pid 1\) exited with status 3' "$ERR" \
+    "the failure is named nevertheless"
 
 done_testing

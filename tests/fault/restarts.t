@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --restarts when a host is lost and is not back at once: each look for it is a try, the pauses
-# grow, the job keeps its id, and the ranks know which try it is. A signal ends a pause. Host b is
-# the same machine, but its agent is started by a script, which refuses that while $T/down exists.
-TEST_LIMIT=120
+# grow, the job keeps its id, and the ranks know which try it is. A signal ends a pause. A spare
+# host takes the place of a lost one. All hosts are this machine, but their agents are started by a
+# script, which refuses that for host b while $T/down exists.
+TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../cli/job.sh"
 
@@ -69,5 +70,92 @@ job_judge 143 "a signal in a pause" "mlaunch"
 if [ $((${EPOCHREALTIME/./} - start)) -lt 10000000 ]; then pass "… ends it at once"; else \
     fail "… ends it at once"; fi
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, " "$T/err" "… and a line says so"
+
+# --spare-hosts. A host is refused while $T/down.HOST exists. In the first run rank 1, on b, takes b
+# and the hosts that $DOWN names from the net and kills its agent.
+cat > "$T/connect" << EOF
+host=\$1
+shift
+if [ -e "$T/down.\$host" ]; then
+    echo "\$host" >> "$T/tries"
+    [ ! -e "$T/back.\$host" ] || [ "\$(grep -cx "\$host" "$T/tries")" -lt 2 ] || rm "$T/down.\$host"
+    echo "\$host has no power" >&2
+    exit 1
+fi
+exec "\$@"
+EOF
+cat > "$T/rank" << EOF
+echo "run \$MLAUNCH_RESTART"
+[ "\$MLAUNCH_RESTART" = 0 ] || exit 0
+[ "\$MLAUNCH_RANK" != 0 ] || { : > "$T/said"; exec sleep 60; }
+[ "\$MLAUNCH_RANK" = 1 ] || exec sleep 60
+until [ -e "$T/said" ]; do sleep 0.02; done
+for host in b \$DOWN; do : > "$T/down.\$host"; done
+kill -KILL "\$PPID"
+exec sleep 60
+EOF
+hosts=(--agent-command "sh $T/connect {host}" -H "a:1,b:2" -n 3 --grace 1)
+# spares_run DOWN OPTION…
+spares_run() {
+    rm -f "$T"/down* "$T/tries" "$T/said"
+    : > "$EVENTS"
+    keep job "${hosts[@]}" -x "DOWN=$1" "${@:2}" -- sh "$T/rank"
+}
+# started_on RANK: the host on which it was started last.
+started_on() {
+    sed -n "s/.*\"event\":\"started\".*\"rank\":$1,\"host\":\"\([a-z]*\)\".*/\1/p" "$EVENTS" |
+        tail -n 1
+}
+taken() { echo "^mlaunch: host $1 was lost; spare host $2 takes its place \\(ranks 1,2\\)\$"; }
+
+spares_run "" --restarts 1 --spare-hosts c:2,d:2
+job_judge 0 "a spare host takes the place of a lost one" "mlaunch"
+check_match '^mlaunch: host b: .*b has no power' "$T/err" "… which was looked for"
+check_match "$(taken b c)" "$T/err" "… and a sentence says so"
+check_output 1 "… in the same try" grep -c 'starting the job again' "$T/err"
+check_output c "… which gets the lost one's ranks" started_on 1
+check_output c "… all of them" started_on 2
+check_output a "the other host keeps its rank" started_on 0
+check_match '^\[1\] run 1$' "$T/out" "a look that found no host is no run"
+check_match '"event":"replaced".*"host":"b","spare":"c","moved":\[1,2\]' "$EVENTS" \
+    "the events have it"
+
+spares_run c --restarts 1 --spare-hosts c:2 --spare-hosts d:2
+job_judge 0 "a spare host that cannot be reached is passed over" "mlaunch"
+check_match '^mlaunch: host c: .*c has no power' "$T/err" "… which is said"
+check_match "$(taken c d)" "$T/err" "… and the next one takes the place"
+check_output d "… with its ranks" started_on 1
+
+spares_run "" --restarts 1 --spare-hosts c,d:1,e:2
+job_judge 0 "a spare host without stated slots takes any ranks" "mlaunch"
+check_output c "… as here" started_on 1
+spares_run "" --restarts 1 --spare-hosts d:1,e:2
+job_judge 0 "a spare host with too few slots" "mlaunch"
+check_match '^mlaunch: warning: --spare-hosts: host d has 1 slot, .*such as b with 2$' "$T/err" \
+    "… is warned of"
+check_output e "… and passed over" started_on 1
+
+# No spare host is left: as without any. The lost host is then as good as a spare one.
+: > "$T/back.b"
+spares_run c --restarts 3 --spare-hosts c:2
+job_judge 0 "a lost host that comes back when no spare one is left" "mlaunch"
+check_match '^mlaunch: no other spare host can take the place of host c \(ranks 1,2\)$' "$T/err" \
+    "… which is said"
+check_match 'starting the job again in 2 s \(restart 2 of 3\)' "$T/err" "… after a pause"
+check_output b "… gets its ranks again" started_on 1
+rm "$T/back.b"
+spares_run c --restarts 2 --spare-hosts c:2
+job_judge 125 "nothing comes back" "mlaunch"
+check_output 2 "… after all tries" grep -c 'starting the job again' "$T/err"
+
+job_says 125 'spare-hosts: host e has 1 slot, but each of the job.s hosts has 2 ranks or more' \
+    "a spare host without room for any host's ranks" -H a:2,b:2 --restarts 1 --spare-hosts e:1 -- true
+job_says 125 '--spare-hosts is for jobs that start again .*: add --restarts N$' \
+    "spare hosts without restarts" -H a,b --spare-hosts c -- true
+job_says 125 'spare-hosts: host b is also one of the job.s hosts' "a spare host that is in use" \
+    -H a,b --restarts 1 --spare-hosts c,b -- true
+keep "$MLAUNCH" --dry-run -H a,b --restarts 1 --spare-hosts 'u@c:2,d[1-2]' -- true
+check_match '^spare host: c \(SSH, user u, 2 slots\)$' "$T/out" "--dry-run lists spare hosts"
+check_match '^spare host: d2 \(SSH\)$' "$T/out" "… with brackets, too"
 
 done_testing

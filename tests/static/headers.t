@@ -4,8 +4,10 @@
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 
-# Not as a part of `make -jN check`: then make would talk of its job server and its directories.
-read -ra flags < <(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory -C "$BUILD" print-flags)
+# Not as a part of `make -jN check`: then make would talk of its job server and its directories. The
+# flags are the last line, because make may bring its own files up to date first.
+read -ra flags < <(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory -C "$BUILD" print-flags |
+    tail -n 1)
 # needs_verbs HEADER: libibverbs's, itself or by one of ours.
 needs_verbs() {
     local other

@@ -21,8 +21,8 @@ struct rank_environment_config {
     const char *shim;        /* path of libmlaunch.so.0; NULL: nothing is injected */
     const char *modules;     /* directory of mlaunch.py, for PYTHONPATH; or NULL */
     const char *cwd;         /* for PWD */
-    const char *ibv_devices; /* file with the rdma matrix, or NULL */
-    const char *ring_hosts;  /* file with an address for each rank (MLX's ring), or NULL */
+    const char *ibv_devices; /* files for MLX (framework_variables.h), or NULL */
+    const char *ring_hosts;
 };
 
 int rank_environment_create(struct rank_environment **out,
@@ -39,15 +39,5 @@ char *rank_environment_pid_text(struct rank_environment *e);
 
 /* A variable's value, or NULL. */
 const char *rank_environment_get(const struct rank_environment *e, const char *name);
-
-/* A port that is announced to programs (MASTER_PORT is `index` 0; there are more): the same on all
- * hosts without any message between them, outside of the kernel's ephemeral range, and none that
- * mlaunch listens on. */
-int rank_environment_port(const struct job_message *job, int index);
-
-/* The files for MLX as JSON: device names, [rank][rank], and addresses by rank. The caller frees
- * the result. NULL: there is no matrix, an address is unknown, or out of memory. */
-char *rank_environment_ibv_devices(const struct job_message *job);
-char *rank_environment_ring_hosts(const struct job_message *job);
 
 #endif

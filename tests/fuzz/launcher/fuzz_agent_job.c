@@ -3,6 +3,7 @@
  * fuzz_agent_job.c: any bytes as LAUNCH_JOB. Of a message that is accepted no index is out of
  * range, and the ranks' environments and files can be made from it.
  */
+#include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/protocol/job_message.h"
 
@@ -48,8 +49,8 @@ static void check_environment(const struct job_message *m)
         strcmp(rank_environment_get(e, "MLAUNCH_JOB_DIR"), "/tmp/x") != 0)
         abort();
     rank_environment_destroy(e);
-    free(rank_environment_ring_hosts(m));
-    free(rank_environment_ibv_devices(m));
+    free(framework_ring_hosts(m));
+    free(framework_ibv_devices(m));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

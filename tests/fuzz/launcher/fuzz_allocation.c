@@ -41,7 +41,8 @@ static void match(char *const *environment)
     struct host_list *named;
     struct fault why;
 
-    if (host_list_parse(&named, "n1,a,b", &why) || allocation_match(named, environment, &why))
+    if (host_list_parse(&named, "--hosts", "n1,a,b", &why) ||
+        allocation_match(named, environment, &why))
         abort();
     host_list_destroy(named);
 }

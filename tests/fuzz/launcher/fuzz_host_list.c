@@ -27,9 +27,9 @@ static void filter_check(struct host_list *l, const char *chosen)
     struct fault why = {0};
     int count = l->count;
 
-    if (host_list_parse(&only, chosen, &why))
+    if (host_list_parse(&only, "--hosts", chosen, &why))
         return;
-    if (host_list_finish_filter(l, only, &why) == 0 &&
+    if (host_list_finish_filter(l, only, NULL, &why) == 0 &&
         (l->count < 1 || l->count > count || l->count > only->count))
         abort();
     host_list_destroy(only);
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (chosen)
         *chosen++ = '\0';
     log_to(quiet, NULL);
-    if (host_list_parse(&l, text, &why) == 0) {
+    if (host_list_parse(&l, "--hosts", text, &why) == 0) {
         if (l->count < 1)
             abort();
         if (chosen)

@@ -229,7 +229,7 @@ static void test_match(void **state)
     struct fault why;
 
     (void)state;
-    assert_int_equal(host_list_parse(&l, "n2,N1.X,m.y,n1.z,other", &why), 0);
+    assert_int_equal(host_list_parse(&l, "--hosts", "n2,N1.X,m.y,n1.z,other", &why), 0);
     assert_int_equal(allocation_match(l, (char *const *)environment, &why), 0);
     assert_string_equal(l->hosts[0].node, "n2.x");
     assert_string_equal(l->hosts[1].node, "n1.x");

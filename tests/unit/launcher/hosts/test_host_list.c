@@ -24,7 +24,8 @@ static void test_parse(void **state)
     struct fault why = {0};
 
     (void)state;
-    if (host_list_parse(&l, "a, b:4,[::1]:2,user@c,[fd00::1],localhost,127.0.0.1:8", &why))
+    if (host_list_parse(&l, "--hosts", "a, b:4,[::1]:2,user@c,[fd00::1],localhost,127.0.0.1:8",
+                        &why))
         fail_msg("%s", why.text);
     assert_int_equal(l->count, 7);
     assert_string_equal(l->hosts[0].name, "a");
@@ -51,7 +52,7 @@ static void test_brackets(void **state)
     struct fault why = {0};
 
     (void)state;
-    if (host_list_parse(&l, "t[1-3],u@n[01,07]-ib:4, c,[::1]:2,", &why))
+    if (host_list_parse(&l, "--hosts", "t[1-3],u@n[01,07]-ib:4, c,[::1]:2,", &why))
         fail_msg("%s", why.text);
     assert_int_equal(l->count, 7);
     for (int i = 0; i < l->count; i++)
@@ -83,7 +84,7 @@ static void test_slots_or_port(void **state)
         char said[256] = "";
 
         log_to(log_keep, said);
-        if (host_list_parse(&l, cases[i].text, &why))
+        if (host_list_parse(&l, "--hosts", cases[i].text, &why))
             fail_msg("%s", why.text);
         log_to(NULL, NULL);
         if (cases[i].warns != (strstr(said, "slots; a port goes into ssh_config") != NULL))
@@ -106,13 +107,13 @@ static void test_filter(void **state)
     (void)state;
     assert_int_equal(hostfile_parse(&l, "h.json", file, sizeof(file) - 1, &why), 0);
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
-        assert_int_equal(host_list_parse(&only, refused[i], &why), 0);
-        assert_int_equal(host_list_finish_filter(l, only, &why), ML_ERR_ARGUMENT);
+        assert_int_equal(host_list_parse(&only, "--hosts", refused[i], &why), 0);
+        assert_int_equal(host_list_finish_filter(l, only, NULL, &why), ML_ERR_ARGUMENT);
         assert_non_null(strstr(why.text, "is not in the hostfile h.json"));
         host_list_destroy(only);
     }
-    assert_int_equal(host_list_parse(&only, "c:1,a", &why), 0);
-    assert_int_equal(host_list_finish_filter(l, only, &why), 0);
+    assert_int_equal(host_list_parse(&only, "--hosts", "c:1,a", &why), 0);
+    assert_int_equal(host_list_finish_filter(l, only, NULL, &why), 0);
     host_list_destroy(only);
     assert_int_equal(l->count, 2);
     assert_string_equal(l->hosts[0].name, "a");
@@ -131,7 +132,7 @@ static void test_twice(void **state)
     struct fault why;
 
     (void)state;
-    assert_int_equal(host_list_parse(&l, "a,b:3,a:2,u@a,b", &why), 0);
+    assert_int_equal(host_list_parse(&l, "--hosts", "a,b:3,a:2,u@a,b", &why), 0);
     assert_int_equal(l->count, 3);
     assert_int_equal(l->hosts[0].slots, 3);
     assert_int_equal(l->hosts[1].slots, 4);
@@ -169,7 +170,7 @@ static void test_refused(void **state)
         struct host_list *l = NULL;
         struct fault why = {0};
 
-        assert_int_equal(host_list_parse(&l, cases[i].text, &why), ML_ERR_ARGUMENT);
+        assert_int_equal(host_list_parse(&l, "--hosts", cases[i].text, &why), ML_ERR_ARGUMENT);
         if (!strstr(why.text, cases[i].sentence))
             fail_msg("%s\n  gave: %s\n  expected: %s", cases[i].text, why.text, cases[i].sentence);
         assert_null(l);

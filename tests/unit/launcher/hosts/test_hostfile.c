@@ -183,6 +183,15 @@ static const struct {
     {"b slots=99999999999999999999", "slots is '99999999999999999999'"},
     {"a\n\nb slots=2 slots=3", "f line 3: host 'b': the slots are given twice"},
     {"b:2 slots=2", "f line 1: host 'b:2': the slots are given twice"},
+    {"b cpu=2 count=2", "f line 1: host 'b': the slots are given twice"},
+    {"b count=x", "f line 1: host 'b': count is 'x', not a whole number from 1"},
+    {"b cpu", "f line 1: host 'b': unexpected 'cpu'; a line is 'host'"},
+    {"b slotsX=2", "f line 1: host 'b': unexpected 'slotsX=2'; a line is 'host'"},
+    {"b username=me", "f line 1: host 'b': unexpected 'username=me'; write USER@HOST"},
+    {"b:4 binding=user:0", "unexpected 'binding=user:0'; --bind-to binds the ranks"},
+    {"b:4 ifname=eth1", "unexpected 'ifname=eth1'; \"ips\" in a JSON hostfile"},
+    {"b port=22", "unexpected 'port=22'; ssh_config names the port"},
+    {"b cores-per-socket=2", "unexpected 'cores-per-socket=2'; mlaunch finds"},
     {"b 4", "f line 1: host 'b': unexpected '4'"},
     {"b most_slots=4", "unexpected 'most_slots=4'"},
     {"b max_slots=0", "f line 1: host 'b': max_slots is '0', not a whole number from 1"},
@@ -329,7 +338,7 @@ static void test_text(void **state)
     struct host_list *l =
         parsed("# cluster\r\na\r\n  b:4  # four\n\nme@c slots=2\nd slots = 3  max-slots=4\n"
                "[fd00::1]\n[fd00::2]:8\ne#x\na slots=2\nlocalhost\n127.0.0.2\nme@localhost\n"
-               "me@n[09-10,x]-i slots=2 max_slots=4\nm[1-2]:5 # five each\n");
+               "me@n[09-10,x]-i count=2 slots-max=4\nm[1-2]:5 # five each\n");
     static const struct {
         const char *name;
         int slots;

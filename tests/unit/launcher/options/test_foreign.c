@@ -190,6 +190,11 @@ static const struct {
     {"--output|timestamp|p", "--output: 'timestamp' is mpirun's: --timestamp"},
     {"--output|dir=x|p", "--output: 'dir=x' is mpirun's: --output DIR writes"},
     {"--output|none|p", "--output: 'none' is srun's: write > /dev/null"},
+    {"--backend|jaccl-ring|p",
+     "'jaccl-ring' is not auto, tcp, ring, rdma, jaccl, shm or none; with "
+     "none, MLX finds"},
+    {"--backend|nccl|p", "or none; with tcp, MLX finds NCCL_HOST_IP"},
+    {"--backend|gloo|p", "or none; with tcp, PyTorch's init_process_group"},
     {"--mca|btl|tcp|p", "--mca is Open MPI's: mlaunch has no such settings; --backend"},
     {"-mca|btl|tcp|p", "-mca is Open MPI's: mlaunch has no such settings; --backend"},
     {"--nodes=2|p", "--nodes is srun's: the hosts are those of -H"},

@@ -154,13 +154,14 @@ static void test_every_option(void **state)
 
     o = parsed(
         "--output|out/|--timestamp|--timeout|9|--grace|0.25|--on-failure|continue|--restarts|3|"
-        "--bind-to|numa|--map-by|host|--eager|--secure|prog");
+        "--bind-to|numa|--map-by|host|--eager|--secure|--spare-hosts|a,|--spare-hosts|b:2|prog");
     assert_string_equal(o->output, "out/");
     assert_true(o->timestamp);
     assert_int_equal(o->timeout_s, 9);
     assert_int_equal(o->grace_ms, 250);
     assert_int_equal(o->on_failure, FAILURE_CONTINUE);
     assert_int_equal(o->restarts, 3);
+    assert_string_equal(o->spare_hosts, "a,b:2");
     assert_int_equal(o->bind, BIND_NUMA);
     assert_int_equal(o->map_by, MAP_BY_HOST);
     assert_true(o->eager);

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "launcher/options/options_load.h"
 #include "launcher/plan/plan_create.h"
+#include "launcher/plan/plan_spares.h"
 #include "launcher/text/environment.h"
 
 #include "config.h"
@@ -142,6 +143,15 @@ static const struct {
     {"p\xc0\x80", "the program's name must be UTF-8"},
     {"-x A=\xed\xa0\x80 p", "-x: A must be UTF-8"},
     {"--cwd /\xff p", "--cwd must be UTF-8"},
+    {"-H a,b --spare-hosts c p",
+     "--spare-hosts is for jobs that start again after a host was lost: "
+     "add --restarts N"},
+    {"-H a,b --restarts 1 --spare-hosts c,b.net p",
+     "--spare-hosts: host b.net is also one of the job's hosts (--hosts)"},
+    {"-H a,u@b --restarts 1 --spare-hosts v@b p", "--spare-hosts: host b is also one of"},
+    {"-H a:2,b:4 --restarts 1 --spare-hosts c:1 p",
+     "--spare-hosts: host c has 1 slot, but each of the job's hosts has 2 ranks or more"},
+    {"-H a --restarts 1 --spare-hosts c,,d p", "--spare-hosts: entry 2 ('')"},
     {"-x MLAUNCH_STALL=soon p", "MLAUNCH_STALL: 'soon' is not a whole number of seconds"},
 };
 
@@ -310,6 +320,122 @@ static void test_wiring(void **state)
     log_open("mlaunch", LOG_WARN);
 }
 
+/* "ac b d": the hosts in use, and the spare ones in the order in which they would be taken, by the
+ * first letters of their names. */
+static void expect_hosts(const struct plan *p, const char *expected)
+{
+    char got[64] = "";
+    size_t at = 0;
+
+    for (int i = 0; i < p->host_count + p->spare_count; i++) {
+        if (i == p->host_count)
+            got[at++] = ' ';
+        got[at++] = plan_host(p, i)->name[0];
+    }
+    assert_string_equal(got, expected);
+}
+
+static void test_spares(void **state)
+{
+    struct plan *p = made("-H a:1,b:2 --restarts 1 --spare-hosts c:1,d:2 --spare-hosts e p");
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(p->size, 3);
+    expect_hosts(p, "ab cde");
+    assert_false(plan_spares_take(p, 1)); /* in the first run */
+    plan_spares_renew(p);
+    assert_true(plan_spares_take(p, 1)); /* c has too few slots */
+    expect_hosts(p, "ad ceb");
+    assert_true(plan_spares_take(p, 0));
+    expect_hosts(p, "cd eba");
+    assert_true(plan_spares_take(p, 1));
+    expect_hosts(p, "ce bad");
+    assert_false(plan_spares_take(p, 1)); /* all have been tried */
+    plan_spares_renew(p);
+    assert_true(plan_spares_take(p, 1)); /* the lost one may be back */
+    expect_hosts(p, "cb ade");
+    assert_int_equal(p->ranks[2].host, 1);
+    plan_destroy(p);
+
+    p = made("-H a:2,b:2 --restarts 1 --oversubscribe --spare-hosts c:1 p");
+    plan_spares_renew(p);
+    assert_true(plan_spares_take(p, 0));
+    expect_hosts(p, "cb a");
+    plan_destroy(p);
+
+    write_hostfile("a slots=2\nb slots=2 max_slots=2\nu@c slots=2\n");
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d,b", &why), 0);
+    assert_int_equal(p->size, 4);
+    expect_hosts(p, "ac db");
+    assert_int_equal(plan_host(p, 3)->max_slots, 2); /* as the file says */
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " -H c --restarts 1 --spare-hosts b,d", &why), 0);
+    expect_hosts(p, "c bd");
+    assert_string_equal(plan_host(p, 0)->user, "u");
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts a,b,c", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "--spare-hosts names all hosts ("));
+}
+
+/* A stated wiring must say how the spare hosts are wired. */
+static void test_spares_wiring(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+#ifdef HAVE_RDMA
+    write_hostfile("[{\"ssh\": \"a\", \"rdma\": [null, \"m\", \"m\"]},"
+                   " {\"ssh\": \"b\", \"rdma\": [\"m\", null, \"m\"]},"
+                   " {\"ssh\": \"c\", \"rdma\": [\"m\", \"m\", null]}]");
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts b", &why), 0);
+    assert_string_equal(p->backend, "rdma");
+    expect_hosts(p, "ac b");
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "not how host d is wired to host a: add that, or use"));
+    assert_int_equal(
+        make_hostfile(&p, " --restarts 1 --spare-hosts d --rdma-device m --backend rdma", &why), 0);
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d --backend tcp", &why), 0);
+    plan_destroy(p);
+    p = made("-H a,b --restarts 1 --spare-hosts c --backend rdma p"); /* the wiring is found */
+    plan_destroy(p);
+#else
+    (void)why;
+    (void)p;
+#endif
+}
+
+static void test_spares_allocation(void **state)
+{
+    static char *environment[] = {(char *)"SLURM_JOB_ID=7", (char *)"SLURM_JOB_NODELIST=n[1-3]",
+                                  (char *)"SLURM_TASKS_PER_NODE=2(x3)", NULL};
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    assert_int_equal(make(&p, "--restarts 1 --spare-hosts n2 p", environment, &why), 0);
+    assert_int_equal(p->size, 4);
+    assert_int_equal(p->host_count, 2);
+    assert_string_equal(plan_host(p, 1)->name, "n3");
+    assert_string_equal(plan_host(p, 2)->name, "n2");
+    assert_string_equal(plan_host(p, 2)->node, "n2");
+    plan_destroy(p);
+    assert_int_equal(make(&p, "-H n1 --restarts 1 --spare-hosts n3 p", environment, &why), 0);
+    assert_string_equal(plan_host(p, 1)->node, "n3");
+    plan_destroy(p);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            make(&p, i ? "-H n1 --restarts 1 --spare-hosts x p" : "--restarts 1 --spare-hosts x p",
+                 environment, &why),
+            ML_ERR_ARGUMENT);
+        assert_non_null(strstr(why.text, "--spare-hosts: host x is outside the allocation (Slurm "
+                                         "job 7)"));
+    }
+}
+
 static void test_addresses(void **state)
 {
     struct fault why;
@@ -463,11 +589,12 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_placement),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_numbering),   cmocka_unit_test(test_backend),
-        cmocka_unit_test(test_wiring),      cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_environment), cmocka_unit_test(test_env_file),
-        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_placement),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_numbering),     cmocka_unit_test(test_backend),
+        cmocka_unit_test(test_wiring),        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_environment),   cmocka_unit_test(test_env_file),
+        cmocka_unit_test(test_rest),          cmocka_unit_test(test_spares),
+        cmocka_unit_test(test_spares_wiring), cmocka_unit_test(test_spares_allocation),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

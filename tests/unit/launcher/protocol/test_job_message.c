@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 static const char good[] =
-    "{\"job\": \"j-1\", \"restart\": 2, \"secret\": \"000102030405060708090a0b0c0d0e0f"
+    "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"secret\": "
+    "\"000102030405060708090a0b0c0d0e0f"
     "101112131415161718191a1b1c1d1e1f\", \"size\": 3, \"hosts\": 2, \"host\": 1,"
     "\"host_name\": \"b\", \"host_names\": [\"a\", \"b\"], \"host_of\": [0, 1, 1],"
     "\"addresses\": [\"10.0.0.1\", \"\"], \"backend\": \"tcp\", \"local_net\": false, \"secure\": "

@@ -251,63 +251,6 @@ static void master_of_each_kind(void **state)
     rank_environment_destroy(e);
 }
 
-static void ports_are_nobodys(void **state)
-{
-    struct fixture f = plain();
-
-    (void)state;
-    for (int i = 0; i < 200; i++) {
-        char id[16];
-        int first, second;
-
-        snprintf(id, sizeof(id), "job%d", i);
-        f.job.job = id;
-        f.job.port = f.job.starting_port = 0;
-        first = rank_environment_port(&f.job, 0);
-        assert_in_range(first, 10000, 32767);
-        f.job.port = first; /* --port happens to be there */
-        second = rank_environment_port(&f.job, 0);
-        assert_int_not_equal(second, first);
-        assert_int_not_equal(rank_environment_port(&f.job, 1), first);
-    }
-    f.job.starting_port = 5000; /* ranks listen on 5001 … 5003 */
-    f.job.port = 5004;
-    assert_int_equal(rank_environment_port(&f.job, 0), 5005);
-}
-
-static void files_for_mlx(void **state)
-{
-    struct fixture f = plain();
-    char expected[200], *text;
-    int port = rank_environment_port(&f.job, 2);
-
-    (void)state;
-    text = rank_environment_ring_hosts(&f.job);
-    snprintf(expected, sizeof(expected), "[[\"10.0.0.1:%d\"],[\"10.0.0.1:%d\"],[\"[fe80::2]:%d\"]]",
-             port, port + 1, port);
-    assert_string_equal(text, expected);
-    free(text);
-    f.job.addresses = NULL;
-    assert_null(rank_environment_ring_hosts(&f.job));
-
-    assert_null(rank_environment_ibv_devices(&f.job));
-    f.job.wiring = json_loads("[[null, [\"m0\", \"m1\"]], [[\"m2\"], null]]", 0, NULL);
-    text = rank_environment_ibv_devices(&f.job);
-    assert_string_equal(text, "[[null,null,[\"m0\",\"m1\"]],[null,null,[\"m0\",\"m1\"]],"
-                              "[\"m2\",\"m2\",null]]");
-    free(text);
-    json_decref((json_t *)(uintptr_t)f.job.wiring);
-
-    /* They open devices, and know of no ports. */
-    f.job.wiring =
-        json_loads("[[null, [\"m0:1\", \"m1\", \"m0:2\"]], [[\"m2:1\", \"m2:2\"], null]]", 0, NULL);
-    text = rank_environment_ibv_devices(&f.job);
-    assert_string_equal(text, "[[null,null,[\"m0\",\"m1\"]],[null,null,[\"m0\",\"m1\"]],"
-                              "[\"m2\",\"m2\",null]]");
-    free(text);
-    json_decref((json_t *)(uintptr_t)f.job.wiring);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,8 +261,6 @@ int main(void)
         cmocka_unit_test(injection_comes_behind),
         cmocka_unit_test(eager_has_room_for_a_pid),
         cmocka_unit_test(master_of_each_kind),
-        cmocka_unit_test(ports_are_nobodys),
-        cmocka_unit_test(files_for_mlx),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
