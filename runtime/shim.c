@@ -52,7 +52,7 @@ static bool shim_find_library(char path[PATH_MAX])
     preloaded = dlopen(LIBRARY ".0", RTLD_NOW | RTLD_NOLOAD);
     if (preloaded)
         call = dlsym(preloaded, "ml_init");
-    if (call && dladdr(call, &self) && self.dli_fname)
+    if (call && dladdr(call, &self))
         snprintf(path, PATH_MAX, "%s", self.dli_fname);
     if (preloaded)
         dlclose(preloaded);

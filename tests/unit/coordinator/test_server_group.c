@@ -227,13 +227,16 @@ static void test_stall(void **state)
      * again. */
     for (int i = 0; i < 3; i++)
         send_text(f->ranks[i], COORD_MOVING, "{\"group\": 0}");
-    wait_in(f, 2, 0, "recv", "recv(8 bytes)", "3");
+    send_text(f->ranks[2], COORD_WAITING,
+              "{\"group\": 0, \"seq\": 0, \"call\": \"recv\", \"signature\": \"recv(8 bytes)\", "
+              "\"place\": \"x.py:7\", \"peers\": [3]}");
     expect_report(
-        f, "stall rank 2 on host c has waited 1 s in recv for rank 3 on host d (the world group)");
+        f, "stall rank 2 on host c has waited 1 s in recv at x.py:7 for rank 3 on host d (the "
+           "world group)");
     wait_in(f, 0, 18, "broadcast", "broadcast", "2");
     expect_report(
         f, "stall rank 2 on host c has not come to broadcast (call 18 of the world group); rank 0 "
-           "has waited 1 s for it; it is itself waiting in recv for rank 3");
+           "has waited 1 s for it; it is itself waiting in recv at x.py:7 for rank 3");
     expect_no_report(f);
     /* When the job is ended because it takes too long, all are told once more. */
     fixture_tell(f, "waits");
