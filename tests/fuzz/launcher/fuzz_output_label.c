@@ -94,11 +94,11 @@ static void run(struct scene *s, const uint8_t *at, const uint8_t *end)
         abort();
 }
 
-/* Labels consist of digits, "[] .:-T", and of "… " before the rest of a line; lines may be ended
+/* Labels consist of digits, "[] .:-+T", and of "… " before the rest of a line; lines may be ended
  * by newlines of their own. */
 static bool is_of_labels(int byte)
 {
-    return byte && strchr("\n0123456789[] .:-T\xe2\x80\xa6", byte);
+    return byte && strchr("\n0123456789[] .:-+T\xe2\x80\xa6", byte);
 }
 
 static void check(struct scene *s)
