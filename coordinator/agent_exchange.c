@@ -97,8 +97,7 @@ static int exchange_complete(struct server *s, struct agent_exchange **at, struc
         size += x->shares[i].size;
     }
     exchange_remove(s, at);
-    TAILQ_FOREACH(c, &s->known, entry)
-    {
+    for (c = TAILQ_FIRST(&s->known); c; c = TAILQ_NEXT(c, entry)) {
         if (c->state == CONNECTION_AGENT)
             connection_send(c, COORD_EXCHANGED, all, size);
     }

@@ -13,9 +13,9 @@ struct names {
     int count;
 };
 
-/* Carries out "publish", "unpublish" or "lookup", for which *port is set to the text that belongs to
- * the name, valid until the next call. False: the name exists already, does not exist, or there is
- * no room for it. */
+/* Carries out "publish" (of *port), "unpublish" or "lookup", which sets *port to the name's text,
+ * valid until the next call. False: the name exists already, does not exist, or there is no room
+ * for it. */
 bool names_take(struct names *n, const char *what, const char *service, const char **port);
 void names_clear(struct names *n);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank_mpi.h"
 
+#include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/mpi/mpi_program.h"
 #include "launcher/agent/mpi/pmi.h"
 #include "launcher/agent/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void on_abort(int index, int status, void *arg)
 {
@@ -72,6 +75,68 @@ static void on_absent(struct agent *a, int rank)
 
 const struct coordination_events rank_mpi_events = {on_exchanged, on_named, on_absent};
 
+/* A variable as the ranks of this program will have it, as far as it matters for finding files; or
+ * "". */
+static const char *variable_of(const struct agent *a, const struct job_app *app, const char *name)
+{
+    const char **lists[] = {app->env, a->job->env};
+    const char *value = NULL, *own = getenv(name);
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < 2 && !value; i++) {
+        for (const char **entry = lists[i]; *entry; entry++) {
+            if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+                value = *entry + length + 1;
+        }
+    }
+    return value ? value : own ? own : "";
+}
+
+/* Rank 0's host speaks for the first program, which all or many hosts have. */
+static void warning_add(struct agent *a, int app, const char *library)
+{
+    const struct job_message *job = a->job;
+    char text[512];
+
+    if (job->size == 1 || (app == 0 && job->host != job->host_of[0]))
+        return;
+    for (int i = 0; i < app; i++) {
+        if (strcmp(job->apps[i].argv[0], job->apps[app].argv[0]) == 0)
+            return;
+    }
+    snprintf(text, sizeof(text),
+             "%s needs %s: it is a program of Open MPI or PMIx, and this version of mlaunch serves "
+             "MPI programs by PMI-1 only, as MPICH's need. Each of its ranks will be a job of its "
+             "own; start it with mpirun, or build it with MPICH (--mpi none: no warning)",
+             job->apps[app].argv[0], library);
+    json_array_append_new(a->warnings, text_json(text));
+}
+
+/* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
+ * too: scripts and interpreters may start or load MPI, and static programs name no library. */
+static bool app_is_served(struct agent *a, int app)
+{
+    const struct job_app *p = &a->job->apps[app];
+    char library[64];
+
+    if (a->job->mpi != JOB_MPI_AUTO)
+        return a->job->mpi == JOB_MPI_PMI1;
+    if (mpi_program_find(p->argv[0], variable_of(a, p, "PATH"), a->cwds[app],
+                         variable_of(a, p, "LD_LIBRARY_PATH"), library) != MPI_KIND_OTHER)
+        return true;
+    warning_add(a, app, library);
+    return false;
+}
+
+static bool app_has_ranks(const struct job_message *job, int app)
+{
+    for (int i = 0; i < job->rank_count; i++) {
+        if (job->ranks[i].app == app)
+            return true;
+    }
+    return false;
+}
+
 int rank_mpi_choose(struct agent *a, struct fault *why)
 {
     const struct job_message *job = a->job;
@@ -79,8 +144,9 @@ int rank_mpi_choose(struct agent *a, struct fault *why)
     a->serves_pmi = calloc((size_t)job->app_count, sizeof(*a->serves_pmi));
     if (!a->serves_pmi)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    /* A host may have no ranks of a program, and not even the program. */
     for (int i = 0; i < job->app_count; i++)
-        a->serves_pmi[i] = job->mpi != JOB_MPI_NONE;
+        a->serves_pmi[i] = app_has_ranks(job, i) && app_is_served(a, i);
     return 0;
 }
 

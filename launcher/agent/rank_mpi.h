@@ -14,7 +14,8 @@ struct agent_rank;
 
 extern const struct coordination_events rank_mpi_events;
 
-/* For JOB: decides which programs get a PMI socket. ML_ERR_MEMORY. */
+/* For JOB, once the directories are chosen: decides which programs get a PMI socket, and adds to
+ * a->warnings which MPI programs cannot be served. ML_ERR_MEMORY. */
 int rank_mpi_choose(struct agent *a, struct fault *why);
 bool rank_mpi_is_served(const struct agent *a, int app);
 

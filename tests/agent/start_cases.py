@@ -105,8 +105,8 @@ def environment():
            "an outer launcher's variables are left")
     lines = a.output[1, 1].decode().split("\n")
     expect(lines[0] == "/usr" and lines[1] == "0027", f"{lines}")
-    expect(int(lines[2]) == 5,
-           f"descriptors leak into ranks: {lines}")  # 0, 1, 2, ls's own, the total line
+    expect(int(lines[2]) == 6,  # 0, 1, 2, PMI_FD, ls's own, the total line
+           f"descriptors leak into ranks: {lines}")
     # Signals 32 and 33 are the C library's own; a caller may ignore them, and nobody can change it.
     expect(all(int(x.split()[1], 16) & ~(3 << 31) == 0 for x in lines[3:5]), f"signals: {lines}")
     expect(lines[5] == str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]), f"ulimit -n: {lines}")

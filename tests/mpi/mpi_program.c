@@ -6,8 +6,8 @@
  *   kill      the last rank is killed by SIGKILL while the others are in a barrier
  *   leave     the last rank exits with 0 without MPI_Finalize
  *   absent    the last rank exits with 0 without MPI_Init
- *   together N  rank 0 calls MPI_Abort with N once all have spoken. MPICH 4.0 over UCX's TCP may wait
- *             for ever in MPI_Finalize if there are more than two ranks, under any launcher
+ *   together N  rank 0 calls MPI_Abort with N once all have spoken. (MPICH 4.0 over UCX's TCP may
+ *             wait for ever in MPI_Finalize with more than two ranks, under any launcher)
  *   names     rank 0 publishes a name, and the last rank finds it
  *   first N   the last rank fails, unless MLAUNCH_RESTART is N
  */

@@ -33,4 +33,7 @@ check_error 1 "rank 1 on host $H2 .* has ended, and other ranks wait for it in M
 nothing_left "a host that does not come" "$mark"
 check "started again" over -H "$H1,$H2" -n 2 --restarts 1 "$MPI" first 1
 check_match 'rank 1 of 2 .*right' "$OUT" "the hosts of the second run are one job"
+check "by --agent-command" env TMPDIR="$T" timeout 60 "$MLAUNCH" \
+    --agent-command "'$TEST_LIB/netns-hosts' exec {host}" -H "$H1,$H2" -n 2 "$MPI"
+all_right 2 "the hosts are one job"
 done_testing

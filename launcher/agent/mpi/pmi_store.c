@@ -131,7 +131,7 @@ static int pair_set(struct pmi_store *s, const char *key, size_t key_size, const
 
 static int fresh_add(struct pmi_store *s, const char *key, const char *value, struct fault *why)
 {
-    size_t key_size = strlen(key), value_size = strlen(value), size = key_size + value_size + 2;
+    size_t size = strlen(key) + strlen(value) + 2; /* with '=' and a newline */
     char *at;
 
     if (s->fresh_size + size > s->fresh_room) {
@@ -143,11 +143,10 @@ static int fresh_add(struct pmi_store *s, const char *key, const char *value, st
         s->fresh = more;
         s->fresh_room = room;
     }
-    at = s->fresh + s->fresh_size;
-    memcpy(at, key, key_size);
-    at[key_size] = '=';
-    memcpy(at + key_size + 1, value, value_size);
-    at[size - 1] = '\n';
+    at = stpcpy(s->fresh + s->fresh_size, key);
+    *at = '=';
+    at = stpcpy(at + 1, value);
+    *at = '\n';
     s->fresh_size += size;
     return 0;
 }

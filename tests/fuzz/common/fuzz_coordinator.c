@@ -7,6 +7,7 @@
  *   s, bytes                     an unauthenticated connection sends bytes
  *   x, 0 … 3 or a                that connection is closed; o: it is opened (again)
  *   e, 0 … 3                     that rank's first process has ended
+ *   h, bytes                     the agent of host 0 shares in exchange 1
  */
 #include "coordinator/server.h"
 #include "coordinator/server_state.h"
@@ -125,6 +126,7 @@ static void send_frame(struct state *s, int which, const uint8_t *line, size_t s
 
 static void step(struct state *s, const uint8_t *line, size_t size)
 {
+    struct fault why;
     int which = connection_of(line[0]), other = size > 1 ? connection_of(line[1]) : -1;
 
     if (which == STRANGER) {
@@ -136,6 +138,8 @@ static void step(struct state *s, const uint8_t *line, size_t size)
         close_connection(s, other);
     } else if (line[0] == 'o' && other >= 0) {
         open_connection(s, other);
+    } else if (line[0] == 'h') {
+        server_share(s->server, 1, line + 1, size - 1, &why);
     } else if (line[0] == 'e' && other >= 0 && other < RANKS) {
         server_rank_exited(s->server, other, other, "exited with status 1 on host a (pid 1)");
     }

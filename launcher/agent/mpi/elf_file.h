@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_file.h: which libraries a program or library names as needed (DT_NEEDED), and where it wants
+ * them to be looked for. The file is not trusted: all that is read is bounded and checked.
+ */
+#ifndef LAUNCHER_AGENT_MPI_ELF_FILE_H
+#define LAUNCHER_AGENT_MPI_ELF_FILE_H
+
+#include <stdbool.h>
+
+enum { ELF_NEEDED_MOST = 256 };
+
+struct elf_file {
+    int count;
+    const char *needed[ELF_NEEDED_MOST]; /* names without a slash, or paths */
+    const char *run_path;                /* DT_RUNPATH or DT_RPATH: directories with ':' between
+                                            them, or "" */
+    char *names;                         /* owned: the texts of the above */
+};
+
+/* False: it cannot be read, or is no ELF file of this machine's kind and byte order. A file that is
+ * malformed yields what can be read. To be released by elf_file_close. */
+bool elf_file_open(struct elf_file *f, const char *path);
+void elf_file_close(struct elf_file *f);
+
+#endif

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Which programs get a PMI socket: all but those that need an MPI library that is not served, of
+# which a warning tells before the start. What is no program of this machine is left alone.
+. "${0%/*}/../lib/test.sh"
+
+# library NAME [NEEDED…]: a library of that name in $T/lib, without anything in it.
+mkdir "$T/lib"
+echo 'int nothing_at_all;' > "$T/empty.c"
+echo '#include <stdio.h>
+#include <stdlib.h>
+int main(void) { printf("%s\n", getenv("PMI_FD") ? "socket" : "none"); return 0; }' > "$T/ask.c"
+library() {
+    gcc -shared -o "$T/lib/$1" -Wl,-soname,"$1" "$T/empty.c" -L"$T/lib" -Wl,--no-as-needed \
+        -Wl,-rpath,'$ORIGIN' "${@:2}" || skip_all "gcc cannot make a library"
+}
+# program NAME FLAG…: prints whether it has a socket.
+program() {
+    gcc -o "$T/$1" "$T/ask.c" -L"$T/lib" -Wl,--no-as-needed,--allow-shlib-undefined "${@:2}"
+}
+library libmpi.so.40
+library libpmix.so.2
+library libmpich.so.12
+library libmiddle.so -l:libmpi.so.40
+library libcircle.so -l:libmiddle.so
+rpath=-Wl,-rpath,'$ORIGIN/lib'
+
+program plain
+program static -static
+program mpich -l:libmpich.so.12 "$rpath"
+program open -l:libmpi.so.40 "$rpath"
+program pmix -l:libpmix.so.2 "$rpath"
+program indirect -l:libcircle.so "$rpath" -Wl,-rpath-link,"$T/lib"
+program by_path -l:libcircle.so -Wl,-rpath-link,"$T/lib"
+
+served() { check_output "socket
+socket" "$1 gets a socket" "$MLAUNCH" --output raw -n 2 "${@:2}"; }
+warned() {
+    check_error 0 "warning: .*needs $2: it is a program of Open MPI or PMIx" "$1 is named" \
+        "$MLAUNCH" --output raw -n 2 "${@:3}"
+    check_match '^none$' "$OUT" "… and gets no socket"
+    if [ "$(grep -c warning "$ERR")" = 1 ]; then pass "… once"; else fail "… once"; fi
+}
+served "a program without MPI" "$T/plain"
+served "a static program" "$T/static"
+served "a program of MPICH" "$T/mpich"
+served "a script" sh -c "$T/plain"
+warned "a program of Open MPI" 'libmpi.so.40' "$T/open"
+warned "a program of PMIx" 'libpmix.so.2' "$T/pmix"
+warned "one that needs it through others" 'libmpi.so.40' "$T/indirect"
+warned "one that LD_LIBRARY_PATH leads to" 'libmpi.so.40' -x "LD_LIBRARY_PATH=$T/lib" "$T/by_path"
+warned "one in PATH" 'libmpi.so.40' -x "PATH=$T:$PATH" open
+warned "one in a directory" 'libmpi.so.40' --cwd "$T" ./open
+warned "a program that stands twice" 'libmpi.so.40' "$T/open" : -n 1 "$T/open"
+check_output none "one rank alone is a job of its own" "$MLAUNCH" "$T/open"
+check_no_match warning "$ERR" "so there is no warning"
+check_output "none
+none" "--mpi none" "$MLAUNCH" --output raw -n 2 --mpi none "$T/open"
+check_no_match warning "$ERR" "says nothing"
+check_output "socket
+socket" "--mpi pmi1 is obeyed" "$MLAUNCH" --output raw -n 2 --mpi pmi1 "$T/open"
+
+# Files that only look like programs, cut at every place that matters.
+for size in 4 40 63 64 100 500 800 2000 8000; do
+    head -c "$size" "$T/open" > "$T/cut"
+    chmod +x "$T/cut"
+    run timeout 10 "$MLAUNCH" -n 2 "$T/cut"
+    [ "$status" -ne 124 ] && [ "$status" -ne 0 ] || fail "a program of $size bytes" "status $status"
+done
+pass "programs that are cut fail by themselves"
+mkfifo "$T/fifo"
+chmod +x "$T/fifo"
+check_status 126 "a FIFO is not waited for" timeout 10 "$MLAUNCH" -n 2 "$T/fifo"
+check_status 127 "a program that is missing is said to be" "$MLAUNCH" -n 2 "$T/missing"
+done_testing
