@@ -49,6 +49,7 @@ static const char *const probe_places[] = {"mlaunch-probe",
             "../../share/mlaunch/python/mlaunch/" file, PKGDATADIR "/python/mlaunch/" file, NULL   \
     }
 static const char *const module_places[] = PACKAGE("__init__.py");
+static const char *const torch_places[] = PACKAGE("torch.py");
 
 static const char *const bench_places[] = {BENCH_PROGRAM,
                                            "bench/" BENCH_PROGRAM,
@@ -76,6 +77,7 @@ static const struct {
 } parts[] = {
     [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
     [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_TORCH] = {torch_places, R_OK},     [INSTALL_RDMA] = {rdma_places, R_OK},
     [INSTALL_PROBE] = {probe_places, X_OK},     [INSTALL_BENCH] = {bench_places, X_OK},
     [INSTALL_SSH] = {ssh_places, R_OK},         [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
     [INSTALL_MAN] = {man_places, R_OK},         [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},

@@ -32,7 +32,8 @@ check_output "700 libmlaunch.so.0
 700 mlaunch-runtime.so
 700 python
 700 python/mlaunch
-700 python/mlaunch/__init__.py" "… of its files" on "$H1" sh -c \
+700 python/mlaunch/__init__.py
+700 python/mlaunch/torch.py" "… of its files" on "$H1" sh -c \
     "cd $cache && stat -c '%a %n' * python/* python/*/* | grep -vE 'mlaunch-(rdma|probe)'"
 check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" \
     -n 2 --sizes 8 --check
@@ -40,7 +41,7 @@ check_output "drwx------ drwx------" "… in directories of its user's" \
     on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
 check_output "" "… without temporary files" on "$H1" find "$cache" -name '.?*'
 for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime.so" \
-    "$python/__init__.py:python/mlaunch/__init__.py"; do
+    "$python/__init__.py:python/mlaunch/__init__.py" "$python/torch.py:python/mlaunch/torch.py"; do
     check_output "$(sha256sum < "${f%:*}")" "… ${f#*:} is the same, byte by byte" \
         on "$H1" sh -c "sha256sum < $cache/${f#*:}"
 done
@@ -116,7 +117,7 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c \
+check_output 6 "… leave six files, without RDMA's" on "$H1" sh -c \
     "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe)'"
 
 # What stands in the way of a copy.
