@@ -243,7 +243,8 @@ def check_slips():
     refused("AVG is for floating point", dist.all_reduce, torch.ones(2, dtype=torch.int32), OPS.AVG)
     refused("sparse", dist.all_reduce, torch.ones(2, 2).to_sparse())
     refused("on meta", dist.all_reduce, torch.ones(2, device="meta"))
-    refused("must be able to share it", dist.all_to_all_single, torch.ones(size + 1), torch.ones(size + 1))
+    odd = torch.ones(size + 1)
+    refused("must be able to share it", dist.all_to_all_single, odd, odd.clone())
     refused("elements, not", dist.all_gather, [torch.ones(3)] * size, t)
     dist.barrier()
 

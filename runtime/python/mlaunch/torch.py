@@ -690,7 +690,7 @@ def _new_group(*arguments, **named):
     given = _new_group_arguments.bind(*arguments, **named).arguments
     default = _c10d._get_default_group()
     backend, ranks = given.get("backend"), given.get("ranks")
-    if isinstance(default, ProcessGroup) and (not backend or str(backend).lower() == "mlaunch"):
+    if str(backend or dist.get_backend()).lower() == "mlaunch":
         _need(not given.get("use_local_synchronization"), "new_group() with "
               "use_local_synchronization is not for the backend mlaunch: all ranks must call it")
         # All ranks of the job take part. torch itself refuses ranks that don't exist.
