@@ -791,10 +791,13 @@ def _is_done(handle):
 
 
 def _end(handle):
-    code = _lib.ml_wait(handle)
-    error = _lib.ml_error() if code < 0 else b""
-    for buffer in _requests.pop(handle)[1]:
-        buffer.release()
+    buffers = _requests.pop(handle)[1]  # first: a KeyboardInterrupt may follow the wait
+    try:
+        code = _lib.ml_wait(handle)
+        error = _lib.ml_error() if code < 0 else b""
+    finally:
+        for buffer in buffers:
+            buffer.release()
     if code < 0:
         raise Error(ErrorCode(code), error.decode(errors="replace"))
 
