@@ -23,6 +23,8 @@ check_status 137 "a rank that is killed is named, soon, by the others" "$MLAUNCH
     --oversubscribe --output raw -- "$PYTHON" "$CALLS" die
 check_match '^rank 0, soon: rank 1 .*killed by signal 9' "$OUT" "by rank 0"
 check_match '^rank 2, soon: rank 1 .*killed by signal 9' "$OUT" "by rank 2"
+check "groups of some of the ranks beside gloo" "$MLAUNCH" -n 3 --oversubscribe -x \
+    GLOO_SOCKET_IFNAME=lo --output raw -- "$PYTHON" "$CALLS" beside
 check_output False "import mlaunch does not import torch" "$MLAUNCH" -n 1 --output raw -- \
     "$PYTHON" -c 'import mlaunch, sys; print("torch" in sys.modules)'
 check_error 1 'world_size 2, but the job has 1 rank' "another number of ranks is refused" \
@@ -30,7 +32,7 @@ check_error 1 'world_size 2, but the job has 1 rank' "another number of ranks is
 dist.init_process_group("mlaunch", rank=0, world_size=2, store=dist.HashStore())'
 
 # Sums of two are the same in any order, so that the losses are the same, bit by bit.
-"$MLAUNCH" -n 2 --output raw -- "$PYTHON" "$DDP" gloo > "$T/gloo"
+"$MLAUNCH" -n 2 -x GLOO_SOCKET_IFNAME=lo --output raw -- "$PYTHON" "$DDP" gloo > "$T/gloo"
 check_output "$(cat "$T/gloo")" "DistributedDataParallel has the losses of gloo" "$MLAUNCH" -n 2 \
     --output raw -- "$PYTHON" "$DDP" mlaunch
 check_output 10 "… ten of them" grep -c . "$T/gloo"

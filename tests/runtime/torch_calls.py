@@ -2,6 +2,7 @@
 """Every call of the backend "mlaunch" of torch.distributed, against expected values, in each rank.
 
     torch_calls.py            all calls, types and ways to wait
+    torch_calls.py beside     groups of some of the ranks where gloo is the default
     torch_calls.py die        rank 1 is killed in the middle; the others get its name
 """
 
@@ -9,6 +10,7 @@ import datetime
 import os
 import signal
 import sys
+import threading
 import time
 
 import torch
@@ -23,7 +25,7 @@ COMPLEX = [torch.complex64, torch.complex128]
 ALL = [torch.bool] + INTEGERS + FLOATS + COMPLEX
 OPS = dist.ReduceOp
 
-dist.init_process_group("mlaunch")
+dist.init_process_group("gloo" if sys.argv[1:] == ["beside"] else "mlaunch")
 rank, size = dist.get_rank(), dist.get_world_size()
 
 
@@ -211,13 +213,40 @@ def check_objects():
     assert got == [1]
 
 
+def check_threads():
+    """Each thread has a group; a receive that waits does not keep another thread from sending."""
+    def sum_up(group, value):
+        for _ in range(50):
+            t = torch.full((10,), value)
+            dist.all_reduce(t, group=group)
+            sums.append(t.eq(value * size).all().item())
+
+    def receive(out):
+        dist.recv(out, 1 - rank)
+
+    sums = []
+    threads = [threading.Thread(target=sum_up, args=(dist.new_group(), float(i)))
+               for i in range(3)]
+    if rank < 2:
+        out = torch.zeros(3)
+        threads.append(threading.Thread(target=receive, args=(out,)))
+    for thread in threads:
+        thread.start()
+    if rank < 2:
+        dist.send(torch.ones(3), 1 - rank)
+    for thread in threads:
+        thread.join()
+    assert sums == [True] * 150, sums
+    assert rank >= 2 or out.eq(1).all()
+
+
 def check_groups():
-    whole = dist.new_group(list(range(size)))
+    whole = dist.new_group(list(range(size)), backend="mlaunch")
     t = torch.ones(1)
     dist.all_reduce(t, group=whole)
     assert t.item() == size
-    odd = dist.new_group([r for r in range(size) if r % 2])
-    even = dist.new_group([r for r in range(size) if r % 2 == 0])
+    odd = dist.new_group([r for r in range(size) if r % 2], backend="mlaunch")
+    even = dist.new_group([r for r in range(size) if r % 2 == 0], backend="mlaunch")
     t = torch.full((3,), float(rank))
     group = odd if rank % 2 else even
     dist.all_reduce(t, group=group)
@@ -249,6 +278,10 @@ def check_slips():
     dist.barrier()
 
 
+if sys.argv[1:] == ["beside"]:
+    check_groups()
+    dist.destroy_process_group()
+    sys.exit()
 if sys.argv[1:] == ["die"]:
     t = torch.ones(1000)
     dist.all_reduce(t)
@@ -272,6 +305,7 @@ check_layouts()
 check_async()
 check_objects()
 check_groups()
+check_threads()
 check_slips()
 dist.barrier()
 dist.destroy_process_group()
