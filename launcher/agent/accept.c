@@ -183,7 +183,7 @@ static int shim_find(struct agent *a, struct fault *why)
     if (!rc)
         rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* the shim will look for it */
     if (!rc)
-        rc = install_path_find(module, INSTALL_MODULE, why);
+        rc = install_path_find_directory(module, INSTALL_MODULE, why);
     if (rc)
         return rc;
     if (strpbrk(shim, ": "))
@@ -193,7 +193,6 @@ static int shim_find(struct agent *a, struct fault *why)
             "install mlaunch elsewhere",
             shim);
     snprintf(a->shim, sizeof(a->shim), "%s", shim);
-    *strrchr(module, '/') = '\0';
     if (!strchr(module, ':')) /* PYTHONPATH cannot name a path with a colon */
         snprintf(a->modules, sizeof(a->modules), "%s", module);
     return 0;

@@ -102,7 +102,7 @@ struct agent {
     char bind_ip[64];
     char coordinator[64]; /* its address, as written to job.json */
     char shim[4096];      /* "": nothing is injected */
-    char modules[4096];   /* the directory of mlaunch.py; "": nothing is added to PYTHONPATH */
+    char modules[4096];   /* that of the package mlaunch; "": PYTHONPATH is left as it is */
     char bench[4096];     /* mlaunch-bench's path, if the job names it */
     struct coordination *coordination;
     struct spawn_limits limits;

@@ -41,13 +41,15 @@ static const char *const probe_places[] = {"mlaunch-probe",
                                            "../../bin/mlaunch-probe",
                                            BINDIR "/mlaunch-probe",
                                            NULL};
-static const char *const module_places[] = {"mlaunch.py",
-                                            "../runtime/python/mlaunch.py",
-                                            "../../runtime/python/mlaunch.py",
-                                            "../share/mlaunch/python/mlaunch.py",
-                                            "../../share/mlaunch/python/mlaunch.py",
-                                            PKGDATADIR "/python/mlaunch.py",
-                                            NULL};
+/* The package mlaunch, in the directory that is put into PYTHONPATH. */
+#define PACKAGE(file)                                                                              \
+    {                                                                                              \
+        "python/mlaunch/" file, "../runtime/python/mlaunch/" file,                                 \
+            "../../runtime/python/mlaunch/" file, "../share/mlaunch/python/mlaunch/" file,         \
+            "../../share/mlaunch/python/mlaunch/" file, PKGDATADIR "/python/mlaunch/" file, NULL   \
+    }
+static const char *const module_places[] = PACKAGE("__init__.py");
+static const char *const torch_places[] = PACKAGE("torch.py");
 
 static const char *const bench_places[] = {BENCH_PROGRAM,
                                            "bench/" BENCH_PROGRAM,
@@ -73,17 +75,12 @@ static const struct {
     const char *const *places;
     int mode;
 } parts[] = {
-    [INSTALL_AGENT] = {agent_places, X_OK},
-    [INSTALL_SHIM] = {shim_places, R_OK},
-    [INSTALL_RUNTIME] = {runtime_places, R_OK},
-    [INSTALL_MODULE] = {module_places, R_OK},
-    [INSTALL_RDMA] = {rdma_places, R_OK},
-    [INSTALL_PROBE] = {probe_places, X_OK},
-    [INSTALL_BENCH] = {bench_places, X_OK},
-    [INSTALL_SSH] = {ssh_places, R_OK},
-    [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
-    [INSTALL_MAN] = {man_places, R_OK},
-    [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
+    [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
+    [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_TORCH] = {torch_places, R_OK},     [INSTALL_RDMA] = {rdma_places, R_OK},
+    [INSTALL_PROBE] = {probe_places, X_OK},     [INSTALL_BENCH] = {bench_places, X_OK},
+    [INSTALL_SSH] = {ssh_places, R_OK},         [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
+    [INSTALL_MAN] = {man_places, R_OK},         [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
 };
 
 static int program_directory(char out[PATH_MAX], struct fault *why)
@@ -117,7 +114,7 @@ static int file_find(char path[PATH_MAX + 64], enum install_part part, struct fa
     return fault_set(why, ML_ERR_SYSTEM,
                      "%s is missing: searched beside %s and in the places of the installation; "
                      "install mlaunch as a whole",
-                     strrchr(*places, '/') ? strrchr(*places, '/') + 1 : *places, dir);
+                     strncmp(*places, "../", 3) == 0 ? strrchr(*places, '/') + 1 : *places, dir);
 }
 
 static int path_resolve(char out[PATH_MAX], const char *path, struct fault *why)
@@ -141,5 +138,7 @@ int install_path_find_directory(char out[PATH_MAX], enum install_part part, stru
     if (rc)
         return rc;
     *strrchr(path, '/') = '\0'; /* each place has one */
+    if (part == INSTALL_MODULE) /* the directory of the package, not the one in it */
+        *strrchr(path, '/') = '\0';
     return path_resolve(out, path, why);
 }

@@ -11,7 +11,8 @@ enum install_part {
     INSTALL_AGENT,   /* mlaunch-agent */
     INSTALL_SHIM,    /* libmlaunch.so.0, to be preloaded */
     INSTALL_RUNTIME, /* mlaunch-runtime.so, opened by the shim */
-    INSTALL_MODULE,  /* mlaunch.py, whose directory is put into PYTHONPATH */
+    INSTALL_MODULE,  /* mlaunch/__init__.py, the Python package */
+    INSTALL_TORCH,   /* mlaunch/torch.py, likewise */
     INSTALL_RDMA,    /* mlaunch-rdma.so, opened by the runtime; missing in a build without RDMA */
     INSTALL_PROBE,   /* mlaunch-probe, likewise */
     INSTALL_BENCH,   /* the program of `mlaunch bench`, which jobs name without a path */

@@ -62,7 +62,7 @@ static void whole_write(FILE *to, const struct channel_config *config)
     for (int i = 0; i < count; i++)
         fprintf(to, " \"$c/%s\"", sizes[i].name);
     fputs(" 2>/dev/null | while read -r m l o g z n; do case $m,$o in (????\?-?\?-*,$u) "
-          "case $m,$z,${n##*/} in (d*,.|d*,..",
+          "case $m,$z,${n##*\"$c\"/} in (d*,.|d*,..",
           to);
     for (int i = 0; i < count; i++)
         fprintf(to, "|-*,%lld,%s", (long long)sizes[i].size, sizes[i].name);

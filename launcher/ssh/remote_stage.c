@@ -28,7 +28,8 @@ static const struct stage_part {
 } parts[REMOTE_STAGE_FILES] = {
     {"libmlaunch.so.0", INSTALL_SHIM, true, false},
     {"mlaunch-runtime.so", INSTALL_RUNTIME, true, false},
-    {"mlaunch.py", INSTALL_MODULE, false, false},
+    {"python/mlaunch/__init__.py", INSTALL_MODULE, false, false},
+    {"python/mlaunch/torch.py", INSTALL_TORCH, false, false},
     {BENCH_PROGRAM, INSTALL_BENCH, false, false},
     {"mlaunch-rdma.so", INSTALL_RDMA, true, true},
     {"mlaunch-probe", INSTALL_PROBE, true, true},
@@ -124,10 +125,10 @@ static int directory_secure(struct stage *g, const struct sftp_attributes_struct
     return 0;
 }
 
-/* HOME/.cache, HOME/.cache/mlaunch, HOME/.cache/mlaunch/BUILD. */
+/* HOME/.cache, HOME/.cache/mlaunch, HOME/.cache/mlaunch/BUILD, and in it python/mlaunch. */
 static int directories_make(struct stage *g, const char *home, const char *build, struct fault *why)
 {
-    const char *const levels[] = {"/.cache", "/mlaunch", "/", build};
+    const char *const levels[] = {"/.cache", "/mlaunch", "/", build, "/python", "/mlaunch"};
     size_t used = (size_t)snprintf(g->dir, sizeof(g->dir), "%s", home);
 
     for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
@@ -151,6 +152,7 @@ static int directories_make(struct stage *g, const char *home, const char *build
                 return rc;
         }
     }
+    g->dir[used - strlen("/python/mlaunch")] = '\0';
     return 0;
 }
 
@@ -258,7 +260,7 @@ static int file_copy(struct stage *g, const struct stage_file *f, struct fault *
 
     step_begin(g);
     snprintf(path, sizeof(path), "%s/%s", g->dir, f->name);
-    snprintf(temporary, sizeof(temporary), "%s/.%s.%08x%08x", g->dir, f->name, randombytes_random(),
+    snprintf(temporary, sizeof(temporary), "%s/.%08x%08x", g->dir, randombytes_random(),
              randombytes_random());
     if (!g->distrust && is_there(g, path, f)) {
         log_debug("%s: %s is there already", g->s->config->name, path);

@@ -10,7 +10,7 @@ grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
 mkdir "$T/inst"
 cp "$AGENT" "$T/inst/"
 ln -s "$BUILD"/runtime/.libs/{libmlaunch.so.0,mlaunch-runtime.so} \
-    "$BUILD/rdma/.libs/mlaunch-rdma.so" "$SOURCE/runtime/python/mlaunch.py" "$T/inst/"
+    "$BUILD/rdma/.libs/mlaunch-rdma.so" "$SOURCE/runtime/python" "$T/inst/"
 cp "$TEST_LIB/probe-stand-in" "$T/inst/mlaunch-probe"
 export PROBE_FABRIC=$T/fabric.json
 # shellcheck disable=SC2016

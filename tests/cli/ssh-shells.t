@@ -15,8 +15,8 @@ shell_set() { sed "s|^\(root:.*:\)[^:]*$|\1$1|" /etc/passwd > "$T/passwd" &&
 odd="$T/it's a \"dir\" with \$HOME; \`x\` !! \\n *? #% ü"
 mkdir "$odd"
 cp "$AGENT" "$odd/mlaunch-agent"
-cp "$BUILD/runtime/.libs/libmlaunch.so.0" "$BUILD/runtime/.libs/mlaunch-runtime.so" \
-    "$BUILD/runtime/python/mlaunch.py" "$odd"
+cp -r "$BUILD/runtime/.libs/libmlaunch.so.0" "$BUILD/runtime/.libs/mlaunch-runtime.so" \
+    "$SOURCE/runtime/python" "$odd"
 
 netns exec "$H1" cp /etc/passwd /run/passwd
 netns exec "$H1" mount --bind /run/passwd /etc/passwd

@@ -15,7 +15,7 @@ build=$("$MLAUNCH" --version | sed -n 's/.*build \([0-9a-f]*\).*/\1/p')
 cache=$home/.cache/mlaunch/$build
 shim=$(readlink -f "$BUILD/runtime/.libs/libmlaunch.so.0")
 module=$(readlink -f "$BUILD/runtime/.libs/mlaunch-runtime.so")
-python=$BUILD/runtime/python/mlaunch.py
+python=$BUILD/runtime/python/mlaunch
 
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 on() { netns exec "$@"; }
@@ -30,15 +30,18 @@ check_output "700 libmlaunch.so.0
 700 mlaunch-agent
 700 mlaunch-bench
 700 mlaunch-runtime.so
-700 mlaunch.py" "… of its files" on "$H1" sh -c \
-    "cd $cache && stat -c '%a %n' * | grep -vE 'mlaunch-(rdma|probe)'"
+700 python
+700 python/mlaunch
+700 python/mlaunch/__init__.py
+700 python/mlaunch/torch.py" "… of its files" on "$H1" sh -c \
+    "cd $cache && stat -c '%a %n' * python/* python/*/* | grep -vE 'mlaunch-(rdma|probe)'"
 check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" \
     -n 2 --sizes 8 --check
 check_output "drwx------ drwx------" "… in directories of its user's" \
     on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
 check_output "" "… without temporary files" on "$H1" find "$cache" -name '.?*'
 for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime.so" \
-    "$python:mlaunch.py"; do
+    "$python/__init__.py:python/mlaunch/__init__.py" "$python/torch.py:python/mlaunch/torch.py"; do
     check_output "$(sha256sum < "${f%:*}")" "… ${f#*:} is the same, byte by byte" \
         on "$H1" sh -c "sha256sum < $cache/${f#*:}"
 done
@@ -51,7 +54,7 @@ check_output "$cache/libmlaunch.so.0" "its ranks get the shim that was copied" \
 
 # Another build's files are not used.
 on "$H1" sh -c "mkdir -p ${cache%/*}/0123456789abcdef && echo x > ${cache%/*}/0123456789abcdef/mlaunch-agent"
-on "$H1" sh -c "head -c 1000 $cache/mlaunch-agent > $T/half; rm $cache/*; cp $T/half $cache/mlaunch-agent;
+on "$H1" sh -c "head -c 1000 $cache/mlaunch-agent > $T/half; rm -r $cache/*; cp $T/half $cache/mlaunch-agent;
     chmod 600 $cache/mlaunch-agent"
 check "a broken copy is replaced" ml -H "$H1" -n 1 -- true
 check_output "$(sha256sum < "$AGENT")" "… by a whole one" on "$H1" sh -c \
@@ -114,12 +117,14 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 5 "… leave five files, without RDMA's" on "$H1" sh -c \
-    "ls -A $cache | grep -vcE 'mlaunch-(rdma|probe)'"
+check_output 6 "… leave six files, without RDMA's" on "$H1" sh -c \
+    "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe)'"
 
 # What stands in the way of a copy.
 mkdir "$T/mixed"
-cp "$MLAUNCH" "$shim" "$module" "$python" "$BUILD/launcher/bench/mlaunch-bench" \
+mkdir "$T/mixed/python"
+cp -rL "$python" "$T/mixed/python"
+cp "$MLAUNCH" "$shim" "$module" "$BUILD/launcher/bench/mlaunch-bench" \
     "$BUILD/launcher/.libs/mlaunch-ssh.so" "$T/mixed"
 mv "$T/mixed/${shim##*/}" "$T/mixed/libmlaunch.so.0"
 sed "s/$build/0123456789abcdef/g" "$AGENT" > "$T/mixed/mlaunch-agent"
@@ -164,7 +169,8 @@ check_output "" "nothing of all that stays" on "$H2" sh -c "find $home/.cache -t
 cp "$AGENT" "$NETNS_DIR/bin/mlaunch-agent"
 cp "$shim" "$NETNS_DIR/bin/libmlaunch.so.0"
 cp "$module" "$NETNS_DIR/bin/mlaunch-runtime.so"
-cp "$python" "$NETNS_DIR/bin/mlaunch.py"
+mkdir "$NETNS_DIR/bin/python"
+cp -rL "$python" "$NETNS_DIR/bin/python"
 ran_from /run/netns-hosts/bin/mlaunch-agent "the agent in \$PATH" -H "$H2" -n 1
 check_output "" "… makes a copy needless" on "$H2" sh -c "find $home/.cache -type f"
 printf '#!/bin/sh\nexit 94\n' > "$NETNS_DIR/bin/mlaunch-agent"

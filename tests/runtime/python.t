@@ -42,6 +42,7 @@ check_error 9 'no more to do' "abort names its reason, and its status is the job
 check_status 3 "a dead rank is ERR_PEER for the others; the status is the dead one's" \
     "$MLAUNCH" -n 3 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$CALLS" die
 
+check "Ctrl-C while a call waits" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" interrupted
 check "finalize() that notices a mismatch has left the job" \
     "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" late-mismatch
 

@@ -4,6 +4,7 @@ import array
 import ctypes
 import inspect
 import os
+import signal
 import sys
 import time
 
@@ -261,6 +262,44 @@ def late_mismatch():
     refused(mlaunch.ERR_STATE, "without ml_init", mlaunch.finalize)
 
 
+def interrupted():
+    """Ctrl-C while rank 0 waits: the wait ends as it would, then KeyboardInterrupt is raised; group
+    and request are as after any wait."""
+    w = mlaunch.init()
+    data = array.array("q", [0])
+    for starts in (True, False):
+        if w.rank == 1:
+            pid = w.recv(data, 0)[0]
+            while not sleeps(pid):
+                time.sleep(0.01)
+            os.kill(pid, signal.SIGINT)
+            w.send(array.array("q", [7]), 0)
+        else:
+            w.send(array.array("q", [os.getpid()]), 1)
+            try:
+                w.start_recv(data, 1).wait() if starts else w.recv(data, 1)
+                time.sleep(60)
+            except KeyboardInterrupt:
+                assert data[0] == 7 and not mlaunch._requests, (data, mlaunch._requests)
+                data.append(0)  # nothing holds it any more
+                data.pop()
+        w.barrier()
+    mlaunch.finalize()
+
+
+def sleeps(pid):
+    """The process's main thread has slept through 100 looks at it."""
+    for _ in range(100):
+        with open("/proc/%d/stat" % pid) as f:
+            if f.read().rsplit(")", 1)[1].split()[0] != "S":
+                return False
+        time.sleep(0.001)
+    return True
+
+
+if sys.argv[1:] == ["interrupted"]:
+    interrupted()
+    sys.exit()
 if sys.argv[1:] == ["late-mismatch"]:
     late_mismatch()
     sys.exit()

@@ -22,14 +22,14 @@ except ImportError:
 
 
 def refused(parts, call, *arguments, **named):
-    """`call` raises ERR_ARGUMENT with all of parts in its sentence, from one frame of mlaunch.py,
+    """`call` raises ERR_ARGUMENT with all of parts in its sentence, from one frame of the module,
     which has the name of the call."""
     try:
         call(*arguments, **named)
     except Error as e:
         assert e.code == ERR_ARGUMENT and all(part in str(e) for part in parts), (parts, str(e))
         frames = [f.name for f in traceback.extract_tb(e.__traceback__)
-                  if f.filename.endswith("mlaunch.py")]
+                  if f.filename.endswith("mlaunch/__init__.py")]
         assert frames == [call.__name__], (frames, call.__name__)
         assert e.__cause__ is None and (e.__context__ is None or e.__suppress_context__), e
     else:

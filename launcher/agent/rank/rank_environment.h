@@ -19,7 +19,7 @@ struct rank_environment_config {
     const char *job_dir;
     const char *coordinator; /* "addr:port" or "" */
     const char *shim;        /* path of libmlaunch.so.0; NULL: nothing is injected */
-    const char *modules;     /* directory of mlaunch.py, for PYTHONPATH; or NULL */
+    const char *modules;     /* directory of the package mlaunch, for PYTHONPATH; or NULL */
     const char *cwd;         /* for PWD */
     const char *ibv_devices; /* files for MLX (framework_variables.h), or NULL */
     const char *ring_hosts;

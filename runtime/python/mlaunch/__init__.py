@@ -138,7 +138,7 @@ def _library():
     # In a build folder this file is a link to the source.
     places = [os.path.join(os.path.dirname(file), beside, name)
               for file in (os.path.abspath(__file__), os.path.realpath(__file__))
-              for beside in ("", "../.libs", "../../../lib")] + [name]
+              for beside in ("../..", "../../.libs", "../../../../lib")] + [name]
     for place in places:
         if os.path.sep not in place or os.path.exists(place):
             try:
@@ -838,10 +838,13 @@ def _is_done(handle):
 
 
 def _end(handle):
-    code = _lib.ml_wait(handle)
-    error = _lib.ml_error() if code < 0 else b""
-    for buffer in _requests.pop(handle)[1]:
-        buffer.release()
+    buffers = _requests.pop(handle)[1]  # first: a KeyboardInterrupt may follow the wait
+    try:
+        code = _lib.ml_wait(handle)
+        error = _lib.ml_error() if code < 0 else b""
+    finally:
+        for buffer in buffers:
+            buffer.release()
     if code < 0:
         raise Error(ErrorCode(code), error.decode(errors="replace"))
 

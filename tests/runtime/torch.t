@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The backend mlaunch of torch.distributed (torch_calls.py), and DistributedDataParallel over it and
+# over gloo (torch_ddp.py), on this host and on two.
+TEST_LIMIT=180
+. "${0%/*}/../lib/test.sh"
+[ "$SANITIZE" = no ] || skip_all "a sanitized library beside torch's own"
+PYTHON=
+for p in $(command -v python3) /usr/bin/python3; do
+    if "$p" -c 'import torch.distributed as d; d.Backend' 2> /dev/null; then PYTHON=$p; fi
+done
+[ -n "$PYTHON" ] || skip_all "no torch here (python3-torch)"
+export PYTHONDONTWRITEBYTECODE=1 PYTHONWARNINGS=ignore OMP_NUM_THREADS=1
+CALLS=$SOURCE/tests/runtime/torch_calls.py
+DDP=$SOURCE/tests/runtime/torch_ddp.py
+
+for way in "-n 2" "-n 4 --oversubscribe --backend tcp --local net"; do
+    # shellcheck disable=SC2086
+    check "all calls, $way" "$MLAUNCH" $way --output raw -- "$PYTHON" "$CALLS"
+    check_match '^all calls of torch are right' "$OUT" "said so"
+done
+check_status 137 "a rank that is killed is named, soon, by the others" "$MLAUNCH" -n 3 \
+    --oversubscribe --output raw -- "$PYTHON" "$CALLS" die
+check_match '^rank 0, soon: rank 1 .*killed by signal 9' "$OUT" "by rank 0"
+check_match '^rank 2, soon: rank 1 .*killed by signal 9' "$OUT" "by rank 2"
+check "groups of some of the ranks beside gloo" "$MLAUNCH" -n 3 --oversubscribe -x \
+    GLOO_SOCKET_IFNAME=lo --output raw -- "$PYTHON" "$CALLS" beside
+check_output False "import mlaunch does not import torch" "$MLAUNCH" -n 1 --output raw -- \
+    "$PYTHON" -c 'import mlaunch, sys; print("torch" in sys.modules)'
+check_error 1 'world_size 2, but the job has 1 rank' "another number of ranks is refused" \
+    "$MLAUNCH" -n 1 -- "$PYTHON" -c 'import torch.distributed as dist, mlaunch.torch
+dist.init_process_group("mlaunch", rank=0, world_size=2, store=dist.HashStore())'
+
+# Sums of two are the same in any order, so that the losses are the same, bit by bit.
+"$MLAUNCH" -n 2 -x GLOO_SOCKET_IFNAME=lo --output raw -- "$PYTHON" "$DDP" gloo > "$T/gloo"
+check_output "$(cat "$T/gloo")" "DistributedDataParallel has the losses of gloo" "$MLAUNCH" -n 2 \
+    --output raw -- "$PYTHON" "$DDP" mlaunch
+check_output 10 "… ten of them" grep -c . "$T/gloo"
+
+awk '/^### torch/ { found = 1 } found && /^```$/ { exit } on { print } found && /^```p/ { on = 1 }' \
+    "$SOURCE/README.md" > "$T/train.py"
+check "the README's example trains" "$MLAUNCH" -n 2 -- "$PYTHON" "$T/train.py"
+check_match 'DistributedDataParallel' "$T/train.py" "… with the backend"
+
+. "${0%/*}/../lib/hosts.sh"
+hosts_up 2
+hosts() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" \
+    -x GLOO_SOCKET_IFNAME=eth0 --ppn 2 --oversubscribe --output raw -- "$PYTHON" "$DDP" "$1"; }
+losses() { # of four, whose sums may be added up in another order
+    awk '{ print $1, substr($2, 1, 9) }' "$1"
+}
+check "a script for gloo, on two hosts with two ranks each" hosts gloo
+losses "$OUT" > "$T/gloo"
+check "… and for mlaunch" hosts mlaunch
+losses "$OUT" > "$T/mlaunch"
+check_output "" "… with nearly the same losses" diff "$T/gloo" "$T/mlaunch"
+check_output 10 "… ten of them" grep -c . "$T/mlaunch"
+done_testing
