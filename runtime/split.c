@@ -6,6 +6,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/collective/collectives.h"
+#include "runtime/group/claim.h"
 #include "runtime/group/news.h"
 #include "runtime/group/world.h"
 #include "runtime/group_join.h"
@@ -118,6 +119,8 @@ int split_run(struct group *g, int color, int key, struct group **out, struct fa
         rc = split_create(g, id, members, size, out, why);
     else if (!rc)
         *out = NULL;
+    if (rc == ML_ERR_PEER)
+        claim_mark_broken(g->world->dir, g->world->rank, why->text);
     free(members);
     return rc;
 }

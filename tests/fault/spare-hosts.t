@@ -43,6 +43,8 @@ done
 kill -STOP $pids
 netns cut "$H2"
 has_said "run 1 is up" 4 || fail "the job starts again" "$(cat "$T/err")"
+check_match "^mlaunch: host $H2 was lost: nothing was heard" "$T/err" \
+    "the first run failed because of the host, not because of ranks that missed it"
 check_match "^mlaunch: host $H2 was lost; spare host $H3 takes its place \(ranks 2,3\)$" "$T/err" \
     "a spare host takes the place of one that is cut off"
 check "… and lists the job" \

@@ -3,13 +3,17 @@
  * them. */
 #include "tests/runtime/test_job.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -87,6 +91,52 @@ static void test_killed(void **state)
     kill_one(&all_tcp);
     kill_one(&all_secure);
     kill_one(&mixed);
+}
+
+/* Rank 0 is killed in the midst of a split, by its attempt to make the new group's memory. */
+static void split_with_zero(struct job *j, int rank)
+{
+    const struct rlimit none = {0, 0};
+    ml_group *w, *part;
+
+    REQUIRE(ml_init(&w) == 0);
+    if (rank == 0)
+        REQUIRE(setrlimit(RLIMIT_FSIZE, &none) == 0);
+    REQUIRE(ml_split(w, 0, 0, &part) == ML_ERR_PEER);
+    REQUIRE_TEXT(ml_error(), "rank 0");
+    REQUIRE(has_broken_mark(j, rank));
+    REQUIRE(ml_finalize() == 0);
+}
+
+/* The dead rank's agent would do that. */
+static void segments_remove(const struct job *j)
+{
+    DIR *shm = opendir("/dev/shm");
+    struct dirent *e;
+
+    assert_non_null(shm);
+    while ((e = readdir(shm)))
+        if (strstr(e->d_name, j->id))
+            unlinkat(dirfd(shm), e->d_name, 0);
+    closedir(shm);
+}
+
+static void test_killed_in_split(void **state)
+{
+    static const struct job_config *const configs[] = {&all_shm, &mixed};
+    struct job j;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        job_open(&j, configs[i]);
+        for (int rank = 0; rank < 4; rank++)
+            job_spawn(&j, rank, split_with_zero);
+        assert_int_equal(job_wait(&j, 0), SIGXFSZ);
+        for (int rank = 1; rank < 4; rank++)
+            assert_int_equal(job_wait(&j, rank), 0);
+        segments_remove(&j);
+        job_close(&j);
+    }
 }
 
 /* Only rank 1 needs the dead rank; ranks 0 and 3 learn of its death from rank 1's error. A forked
@@ -505,11 +555,17 @@ static void test_longjmp(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed),         cmocka_unit_test(test_exit_without_finalize),
-        cmocka_unit_test(test_half_a_message), cmocka_unit_test(test_left),
-        cmocka_unit_test(test_last_call),      cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_stall),          cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_signals),        cmocka_unit_test(test_longjmp),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_killed_in_split),
+        cmocka_unit_test(test_exit_without_finalize),
+        cmocka_unit_test(test_half_a_message),
+        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_last_call),
+        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_longjmp),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
