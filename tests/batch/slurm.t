@@ -53,8 +53,8 @@ sort "$OUT" > "$T/lines"
 check_output "$(printf '%s\n' "$N1" "$N2" "$N3")" "a rank on each node" cat "$T/lines"
 if command -v mpicc.mpich > /dev/null &&
     mpicc.mpich -o "$T/mpi_program" "$SOURCE/tests/mpi/mpi_program.c"; then
-    check "a program of MPICH" on_login salloc -Q -N 2 --ntasks-per-node=1 "$MLAUNCH" \
-        --output raw "$T/mpi_program"
+    check_status 42 "a program of MPICH" on_login salloc -Q -N 2 --ntasks-per-node=1 "$MLAUNCH" \
+        --output raw "$T/mpi_program" together 42
     check_match 'rank 1 of 2 .*sum right ring right' "$OUT" "its ranks are one job"
 else
     skip "a program of MPICH" "no MPICH here"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Which programs get a PMI socket: all but those that need an MPI library that is not served, of
 # which a warning tells before the start. What is no program of this machine is left alone.
+# shellcheck disable=SC2154 # status: of test.sh
 . "${0%/*}/../lib/test.sh"
 
 # library NAME [NEEDED…]: a library of that name in $T/lib, without anything in it.

@@ -6,8 +6,9 @@
  *   kill      the last rank is killed by SIGKILL while the others are in a barrier
  *   leave     the last rank exits with 0 without MPI_Finalize
  *   absent    the last rank exits with 0 without MPI_Init
- *   together N  rank 0 calls MPI_Abort with N once all have spoken. (MPICH 4.0 over UCX's TCP may
- *             wait for ever in MPI_Finalize with more than two ranks, under any launcher)
+ *   together N  (also behind the words of another one) rank 0 calls MPI_Abort with N once all have
+ *             spoken: MPICH 4.0 over UCX's TCP may wait for ever in MPI_Finalize, whatever the
+ *             launcher
  *   names     rank 0 publishes a name, and the last rank finds it
  *   first N   the last rank fails, unless MLAUNCH_RESTART is N
  */
@@ -53,6 +54,7 @@ static void names(void)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *text = argc > 2 ? argv[2] : "0";
+    const char *end = argc > 3 ? argv[3] : what;
     const char *mine = getenv("MLAUNCH_RANK"), *all = getenv("MLAUNCH_SIZE");
     const char *run = getenv("MLAUNCH_RESTART");
 
@@ -75,9 +77,9 @@ int main(int argc, char **argv)
     if (strcmp(what, "names") == 0)
         names();
     MPI_Barrier(MPI_COMM_WORLD);
-    if (strcmp(what, "together") == 0 && rank == 0)
-        MPI_Abort(MPI_COMM_WORLD, atoi(text));
-    if (strcmp(what, "together") == 0)
+    if (strcmp(end, "together") == 0 && rank == 0)
+        MPI_Abort(MPI_COMM_WORLD, atoi(argv[argc - 1]));
+    if (strcmp(end, "together") == 0)
         pause();
     MPI_Finalize();
     return 0;

@@ -7,19 +7,26 @@
 hosts_up 4
 over() { timeout 60 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 
-check "2 hosts" over -H "$H1,$H2" -n 2 "$MPI"
-all_right 2 "are one job"
 check_status 42 "2 hosts of 2 ranks" over -H "$H1,$H2" -n 4 "$MPI" together 42
 all_right 4 "are one job"
 check_status 42 "4 hosts, ranks dealt out" over -H "$H1,$H2,$H3,$H4" -n 8 --map-by host "$MPI" \
     together 42
 all_right 8 "are one job"
-check "with --backend none" over -H "$H1,$H2" -n 2 --backend none "$MPI"
+check_status 42 "with --backend none" over -H "$H1,$H2" -n 2 --backend none "$MPI" together 42
 all_right 2 "the hosts are one job"
-check "two programs" over -H "$H1,$H2" -n 1 "$MPI" : -n 1 "$MPI"
+check_status 42 "two programs" over -H "$H1,$H2" -n 1 "$MPI" together 42 : \
+    -n 1 "$MPI" together 42
 check_match 'rank 1 of 2 program 1' "$OUT" "the second is number 1"
-check "names" over -H "$H1,$H2" -n 2 "$MPI" names
+check_status 42 "names" over -H "$H1,$H2" -n 2 "$MPI" names 0 together 42
 check_match 'name: port-of-rank-0' "$OUT" "are found on the other host"
+
+check "a start and an end without MPI's own messages" over -H "$H1,$H2" -n 4 --output raw \
+    python3 "$SOURCE/tests/mpi/pmi_speak.py" init cmd=get_my_kvsname \
+    "3:cmd=put kvsname=NAME key=a value=x" cmd=barrier_in "cmd=get kvsname=NAME key=a" \
+    "cmd=get kvsname=NAME key=PMI_process_mapping" cmd=barrier_in cmd=finalize
+cp "$OUT" "$T/answers"
+check_output 4 "all ranks find what one has put" grep -c 'msg=success value=x$' "$T/answers"
+check_output 4 "and which ranks share a host" grep -c 'value=(vector,(0,2,2))$' "$T/answers"
 
 mark=$(new_mark hosts)
 check_error 7 "rank 3 on host $H2 .* aborted the job: MPI_Abort with code 7" \
@@ -31,9 +38,9 @@ nothing_left "a rank killed" "$mark"
 check_error 1 "rank 1 on host $H2 .* has ended, and other ranks wait for it in MPI" \
     "a host whose rank never calls MPI_Init" over -H "$H1,$H2" -n 2 -x "$mark" "$MPI" absent
 nothing_left "a host that does not come" "$mark"
-check "started again" over -H "$H1,$H2" -n 2 --restarts 1 "$MPI" first 1
+check_status 42 "started again" over -H "$H1,$H2" -n 2 --restarts 1 "$MPI" first 1 together 42
 check_match 'rank 1 of 2 .*right' "$OUT" "the hosts of the second run are one job"
-check "by --agent-command" env TMPDIR="$T" timeout 60 "$MLAUNCH" \
-    --agent-command "'$TEST_LIB/netns-hosts' exec {host}" -H "$H1,$H2" -n 2 "$MPI"
+check_status 42 "by --agent-command" env TMPDIR="$T" timeout 60 "$MLAUNCH" \
+    --agent-command "'$TEST_LIB/netns-hosts' exec {host}" -H "$H1,$H2" -n 2 "$MPI" together 42
 all_right 2 "the hosts are one job"
 done_testing
