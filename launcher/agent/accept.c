@@ -19,6 +19,7 @@
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/agent_protocol.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -300,6 +301,11 @@ static int directory_make(struct agent *a, struct fault *why)
     return 0;
 }
 
+static int files_open(struct agent *a, struct fault *why)
+{
+    return received_files_open(&a->files, a->job, a->dir, why);
+}
+
 static int coordinator_open(struct agent *a, struct fault *why)
 {
     char address[ADDRESS_TEXT];
@@ -312,15 +318,58 @@ static int coordinator_open(struct agent *a, struct fault *why)
 static int job_prepare(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
-        ranks_create,   descriptors_check, address_choose,  directories_choose,
-        shim_find,      bench_find,        bindings_choose, rank_mpi_choose,
-        directory_make, coordinator_open,  wiring_describe,
+        ranks_create, descriptors_check, address_choose,  directories_choose,
+        shim_find,    bench_find,        bindings_choose, directory_make,
+        files_open,   coordinator_open,  wiring_describe,
     };
     int rc = 0;
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
         rc = steps[i](a, why);
     return rc;
+}
+
+static void job_refuse(struct agent *a, const struct fault *why)
+{
+    accept_release(a);
+    a->is_refused = true;
+    frame_stream_send_json(
+        a->channel, AGENT_REFUSED,
+        json_pack("{so si}", "text", text_json(why->text), "status", STATUS_OURS));
+}
+
+/* The programs of --stage are there now. */
+static void ready_send(struct agent *a)
+{
+    struct fault why = {0};
+
+    if (rank_mpi_choose(a, &why)) {
+        if (a->state == AGENT_IS_RECEIVING)
+            a->state = AGENT_IS_DONE; /* nothing more is expected */
+        job_refuse(a, &why);
+        return;
+    }
+    a->state = AGENT_IS_READY;
+    frame_stream_send_json(
+        a->channel, AGENT_READY,
+        json_pack("{ss sO}", "coordinator", a->coordinator, "warnings", a->warnings));
+}
+
+void accept_file(struct agent *a, uint32_t index, const void *bytes, size_t size)
+{
+    uint32_t taken = htonl((uint32_t)size);
+    struct fault why = {0};
+
+    if (a->stop.is_active)
+        return;
+    if (received_files_add(a->files, index, bytes, size, &why)) {
+        a->state = AGENT_IS_DONE; /* what the launcher has sent until it reads this is ignored */
+        job_refuse(a, &why);
+        return;
+    }
+    frame_stream_send(a->channel, AGENT_FILE_CREDIT, &taken, sizeof(taken));
+    if (received_files_are_whole(a->files))
+        ready_send(a);
 }
 
 void accept_job(struct agent *a, const char *text, size_t size)
@@ -332,17 +381,14 @@ void accept_job(struct agent *a, const char *text, size_t size)
     if (!rc)
         rc = job_prepare(a, &why);
     if (rc) {
-        accept_release(a);
-        a->is_refused = true;
-        frame_stream_send_json(
-            a->channel, AGENT_REFUSED,
-            json_pack("{so si}", "text", text_json(why.text), "status", STATUS_OURS));
-        return;
+        job_refuse(a, &why);
+    } else if (received_files_are_whole(a->files)) {
+        ready_send(a);
+    } else {
+        a->state = AGENT_IS_RECEIVING;
+        frame_stream_send_json(a->channel, AGENT_WANT,
+                               json_pack("{so}", "files", received_files_wanted(a->files)));
     }
-    a->state = AGENT_IS_READY;
-    frame_stream_send_json(
-        a->channel, AGENT_READY,
-        json_pack("{ss sO}", "coordinator", a->coordinator, "warnings", a->warnings));
 }
 
 void accept_release(struct agent *a)
@@ -352,6 +398,8 @@ void accept_release(struct agent *a)
     json_decref(a->warnings);
     a->warnings = NULL;
     rank_mpi_close(a);
+    received_files_close(a->files);
+    a->files = NULL;
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {

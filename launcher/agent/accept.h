@@ -7,12 +7,17 @@
 #include "common/fault.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct agent;
 
-/* Makes the job directory, opens the coordinator if this is its host, and sends READY. On failure
- * sends REFUSED with the reason and leaves nothing behind. */
+/* Makes the job directory, opens the coordinator if this is its host, and sends READY; or WANT, if
+ * files must come first. On failure sends REFUSED with the reason and leaves nothing behind. */
 void accept_job(struct agent *a, const char *text, size_t size);
+
+/* Takes bytes of a file that the job needs. After the last one sends READY, or on failure
+ * REFUSED. */
+void accept_file(struct agent *a, uint32_t index, const void *bytes, size_t size);
 
 /* Frees what the job has allocated and removes its directory. Takes an agent without a job. */
 void accept_release(struct agent *a);

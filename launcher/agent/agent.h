@@ -3,6 +3,9 @@
  * agent.h: the worker's state, which its files share: the job, its ranks, and the states of both.
  * The parts of the worker are structs here, so that their headers need not include each other.
  *
+ *                    RECEIVING      (with --stage)
+ *                    ▲       │ last FILE
+ *                JOB │       ▼
  *     HELLO ──JOB──▶ READY ──START──▶ RUNNING ──all gone──▶ DONE ──BYE──▶ exit
  *       └───────────────┴───────────────┴── end of channel, guard lost: everything ended ──▶ exit
  *
@@ -16,6 +19,7 @@
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/rank/rank_environment.h"
+#include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/rank/spawn.h"
 #include "launcher/protocol/frame_stream.h"
 #include "launcher/protocol/job_message.h"
@@ -82,7 +86,13 @@ struct agent_rank {
     int pty; /* the rank's end of its terminal, or -1 */
 };
 
-enum agent_state { AGENT_HAS_SAID_HELLO, AGENT_IS_READY, AGENT_IS_RUNNING, AGENT_IS_DONE };
+enum agent_state {
+    AGENT_HAS_SAID_HELLO,
+    AGENT_IS_RECEIVING,
+    AGENT_IS_READY,
+    AGENT_IS_RUNNING,
+    AGENT_IS_DONE
+};
 
 struct agent {
     struct event_base *base;
@@ -91,7 +101,8 @@ struct agent {
     int guard_fd; /* -1: the guard is gone */
     pid_t guard;
     int exit_status;
-    bool is_refused;  /* the job is refused: exit once REFUSED has been sent */
+    bool is_refused;  /* the job is refused: exit once REFUSED has been sent, or if the job was
+                         RECEIVING (now DONE), once the launcher has read it and closed */
     json_t *warnings; /* what READY will carry: an array of texts */
 
     struct probe_run probe; /* runs before the job only */
@@ -104,6 +115,7 @@ struct agent {
     char shim[4096];      /* "": nothing is injected */
     char modules[4096];   /* that of the package mlaunch; "": PYTHONPATH is left as it is */
     char bench[4096];     /* mlaunch-bench's path, if the job names it */
+    struct received_files *files; /* NULL: the job has none for this host */
     struct coordination *coordination;
     struct spawn_limits limits;
     cpu_set_t *cpus;                        /* per local rank, or NULL */

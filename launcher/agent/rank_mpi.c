@@ -5,6 +5,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/mpi/mpi_program.h"
 #include "launcher/agent/mpi/pmi.h"
+#include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/report.h"
 
 #include <stdio.h>
@@ -117,11 +118,12 @@ static void warning_add(struct agent *a, int app, const char *library)
 static bool app_is_served(struct agent *a, int app)
 {
     const struct job_app *p = &a->job->apps[app];
+    const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
     char library[64];
 
     if (a->job->mpi != JOB_MPI_AUTO)
         return a->job->mpi == JOB_MPI_PMI1;
-    if (mpi_program_find(p->argv[0], variable_of(a, p, "PATH"), a->cwds[app],
+    if (mpi_program_find(program, variable_of(a, p, "PATH"), a->cwds[app],
                          variable_of(a, p, "LD_LIBRARY_PATH"), library) != MPI_KIND_OTHER)
         return true;
     warning_add(a, app, library);

@@ -149,7 +149,10 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
     struct agent *a = r->agent;
     struct rank_environment *e = a->environments[r->job->app];
     const char *path = rank_environment_get(e, "PATH");
-    struct spawn s = {.argv = a->job->apps[r->job->app].argv,
+    const struct job_app *app = &a->job->apps[r->job->app];
+    struct spawn s = {.argv = app->argv,
+                      .program =
+                          app->file < 0 ? app->argv[0] : received_files_path(a->files, app->file),
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
                       .cwd = a->cwds[r->job->app],
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,

@@ -54,9 +54,9 @@ static void on_written(void *arg)
 {
     struct agent *a = arg;
 
-    if (a->is_refused)
+    if (a->is_refused && a->state != AGENT_IS_DONE)
         event_base_loopbreak(a->base);
-    else
+    else if (!a->is_refused)
         rank_output_on_written(a);
 }
 
@@ -139,6 +139,11 @@ static void on_job(struct agent *a, const struct frame *f)
 {
     probe_run_close(&a->probe);
     accept_job(a, (const char *)f->payload, f->size);
+}
+
+static void on_file(struct agent *a, const struct frame *f)
+{
+    accept_file(a, u32_read(f->payload), f->payload + 4, f->size - 4);
 }
 
 static void on_query(struct agent *a, const struct frame *f)
@@ -248,6 +253,7 @@ static const struct dispatch {
 } dispatch[] = {
     {LAUNCH_JOB, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_job},
     {LAUNCH_QUERY, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_query},
+    {LAUNCH_FILE, AGENT_IS_RECEIVING, AGENT_IS_RECEIVING, 5, on_file},
     {LAUNCH_START, AGENT_IS_READY, AGENT_IS_READY, 2, on_start},
     {LAUNCH_STDIN, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_stdin},
     {LAUNCH_CREDIT, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_credit},
@@ -256,8 +262,8 @@ static const struct dispatch {
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
     {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},
     {LAUNCH_RESIZE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_resize},
-    {LAUNCH_PAUSE, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_pause},
-    {LAUNCH_RESUME, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_resume},
+    {LAUNCH_PAUSE, AGENT_IS_RECEIVING, AGENT_IS_RUNNING, 0, on_pause},
+    {LAUNCH_RESUME, AGENT_IS_RECEIVING, AGENT_IS_RUNNING, 0, on_resume},
     {LAUNCH_PING, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_ping},
     {LAUNCH_BYE, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_bye},
 };

@@ -12,6 +12,7 @@
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stage/file_feed.h"
 #include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
 #include "launcher/wiring/wiring_survey.h"
@@ -89,6 +90,7 @@ void attempt_destroy(struct attempt *a)
     if (!a)
         return;
     for (int i = 0; a->members && i < a->plan->host_count; i++) {
+        file_feed_destroy(a->members[i].feed);
         agent_channel_close(a->members[i].channel);
     }
     wiring_survey_destroy(a->survey);

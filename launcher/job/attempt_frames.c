@@ -12,6 +12,7 @@
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/stage/file_feed.h"
 #include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
@@ -20,6 +21,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -167,6 +169,55 @@ static void on_answer(struct attempt *a, struct attempt_member *m, const struct 
     json_decref(said);
 }
 
+/* Sends the host what it may get now. Each sign that it takes files gives all hosts more time. */
+static void files_send(struct attempt *a, struct attempt_member *m)
+{
+    struct fault why;
+
+    if (file_feed_send(m->feed, &why)) {
+        member_fail(m, why.text);
+        agent_channel_fail(m->channel, why.text);
+    } else if (a->state == ATTEMPT_PREPARING) { /* still, for a send may find the channel's end */
+        attempt_steps_await_ready(a);
+    }
+}
+
+static void on_want(struct attempt *a, struct attempt_member *m, const struct frame *f)
+{
+    int *wanted = calloc((size_t)a->plan->files.count + 1, sizeof(*wanted)), count = 0, rc;
+    struct fault why;
+
+    if (!wanted)
+        rc = fault_set(&why, ML_ERR_MEMORY, "out of memory");
+    else if (a->state < ATTEMPT_PREPARING || m->feed || m->host->way == HOST_IS_HERE)
+        rc = fault_set(&why, ML_ERR_REFUSED, "its agent sent an unexpected WANT");
+    else
+        rc = want_report_parse(wanted, &count, f, a->plan->files.count, &why);
+    if (!rc)
+        rc = file_feed_create(&m->feed, &a->plan->files, m->channel, wanted, count, &why);
+    free(wanted);
+    if (rc)
+        member_distrust(m, why.text);
+    else if (a->state == ATTEMPT_PREPARING)
+        files_send(a, m);
+}
+
+static void on_file_credit(struct attempt *a, struct attempt_member *m, const struct frame *f)
+{
+    struct fault why;
+    uint32_t bytes;
+
+    if (f->size != sizeof(bytes) || !m->feed) {
+        member_distrust(m, "its agent sent an unexpected FILE_CREDIT");
+        return;
+    }
+    memcpy(&bytes, f->payload, sizeof(bytes));
+    if (file_feed_acknowledge(m->feed, ntohl(bytes), &why))
+        member_distrust(m, why.text);
+    else if (a->state == ATTEMPT_PREPARING)
+        files_send(a, m);
+}
+
 static void on_ready(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct ready_report ready;
@@ -178,6 +229,9 @@ static void on_ready(struct attempt *a, struct attempt_member *m, const struct f
     }
     if (m == &a->members[a->plan->ranks[0].host])
         snprintf(a->coordinator, sizeof(a->coordinator), "%s", ready.coordinator);
+    if (m->feed)
+        log_info("host %s: has got its copy of %llu bytes in %lld ms", m->host->name,
+                 (unsigned long long)file_feed_size(m->feed), (long long)file_feed_age_ms(m->feed));
     m->state = MEMBER_PREPARED;
 }
 
@@ -438,6 +492,8 @@ static const struct frame_rule {
 } rules[] = {
     {AGENT_HELLO, "HELLO", MEMBER_OPENING, MEMBER_OPENING, on_hello},
     {AGENT_ANSWER, "ANSWER", MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
+    {AGENT_WANT, "WANT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_want},
+    {AGENT_FILE_CREDIT, "FILE_CREDIT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_file_credit},
     {AGENT_READY, "READY", MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
     {AGENT_REFUSED, "REFUSED", MEMBER_OPENING, MEMBER_PREPARED, on_refused},
     {AGENT_STARTED, "STARTED", MEMBER_STARTED, MEMBER_STARTED, on_started},
@@ -460,7 +516,8 @@ void attempt_frames_on_frame(int host, const struct frame *f, void *arg)
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
         if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
-            bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_STDIN_CREDIT;
+            bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_STDIN_CREDIT ||
+                           f->type == AGENT_FILE_CREDIT;
 
             if (!is_data && f->type != AGENT_PONG)
                 log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);

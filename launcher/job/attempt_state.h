@@ -20,6 +20,7 @@
 #include <jansson.h>
 
 struct agent_channel;
+struct file_feed;
 struct progress_line;
 struct wiring_survey;
 
@@ -57,8 +58,9 @@ struct attempt_member {
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
     int rounds; /* rounds of the wiring survey that the host has answered */
     int pings;  /* PONGs that are still expected */
-    size_t unacknowledged; /* bytes of its OUTPUT without a CREDIT */
-    bool is_cut;           /* a NOTE was left out */
+    struct file_feed *feed; /* sends the host the files of --stage; NULL: it wants none */
+    size_t unacknowledged;  /* bytes of its OUTPUT without a CREDIT */
+    bool is_cut;            /* a NOTE was left out */
 };
 
 struct attempt_rank {

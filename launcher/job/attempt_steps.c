@@ -74,6 +74,11 @@ void attempt_steps_await_done(struct attempt *a)
     attempt_steps_set_deadline(a, a->plan->grace_ms + ATTEMPT_STOP_MARGIN_MS);
 }
 
+void attempt_steps_await_ready(struct attempt *a)
+{
+    attempt_steps_set_deadline(a, step_limit_s(a) * 1000);
+}
+
 static int survey_open(struct attempt *a, struct fault *why)
 {
     const struct plan *p = a->plan;
@@ -148,7 +153,7 @@ void attempt_steps_prepare(struct attempt *a)
         job_request_destroy(text);
     }
     free(addresses);
-    attempt_steps_set_deadline(a, step_limit_s(a) * 1000);
+    attempt_steps_await_ready(a);
     if (rc) {
         log_error("%s", why.text);
         a->stop_wanted = true;

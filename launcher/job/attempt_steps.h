@@ -30,5 +30,7 @@ enum { ATTEMPT_STOP_MARGIN_MS = 10000 };
 
 /* Sets the current state's deadline. Entering another state clears it. */
 void attempt_steps_set_deadline(struct attempt *a, int ms);
+/* Sets it for READY, anew while a host takes files. */
+void attempt_steps_await_ready(struct attempt *a);
 
 #endif

@@ -79,16 +79,40 @@ static const char *bind_address(const struct plan *p, int host, const char *cons
     return address;
 }
 
-static json_t *apps_json(const struct plan *p)
+static json_t *files_json(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->files.count; i++) {
+        const struct staged_file *f = &p->files.files[i];
+        char hash[2 * JOB_COPY_HASH + 1];
+
+        hex_write(hash, f->hash, sizeof(f->hash));
+        json_array_append_new(array, json_pack("{s:s, s:I, s:s, s:b}", "name", f->name, "size",
+                                               (json_int_t)f->size, "hash", hash, "executable",
+                                               f->is_executable));
+    }
+    return array;
+}
+
+/* Whether the host gets copies of the plan's files: this machine has them. */
+static bool is_staged(const struct plan *p, int host)
+{
+    return p->files.count > 0 && plan_host(p, host)->way != HOST_IS_HERE;
+}
+
+static json_t *apps_json(const struct plan *p, int host)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->app_count; i++) {
         const struct app *a = &p->apps[i];
+        json_t *app = json_pack("{s:o, s:o, s:s}", "argv", texts_json(a->argv), "env",
+                                texts_json(a->env), "cwd", a->cwd ? a->cwd : "");
 
-        if (json_array_append_new(array,
-                                  json_pack("{s:o, s:o, s:s}", "argv", texts_json(a->argv), "env",
-                                            texts_json(a->env), "cwd", a->cwd ? a->cwd : ""))) {
+        if (is_staged(p, host) && a->file >= 0)
+            json_object_set_new(app, "file", json_integer(a->file));
+        if (json_array_append_new(array, app)) {
             json_decref(array);
             return NULL;
         }
@@ -192,7 +216,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                      "host_name", h->name, "host_names", host_names_json(p), "host_of",
                      host_indices_json(p), "addresses", host_addresses_json(p, addresses), "peers",
                      peers_json(p, host, addresses), "env", texts_json(h->env), "apps",
-                     apps_json(p), "ranks", ranks_json(p, host));
+                     apps_json(p, host), "ranks", ranks_json(p, host));
     more = json_pack(
         "{s:s, s:b, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:i, s:i, s:i}",
         "backend", p->backend, "local_net", p->local_net, "secure", p->secure, "compat", p->compat,
@@ -210,6 +234,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
         json_object_set_new(root, "mpi", json_string(mpi_names[p->mpi])) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
+        (is_staged(p, host) && json_object_set_new(root, "files", files_json(p))) ||
         (p->pty && json_object_set_new(root, "pty", pty_json(p))) ||
         (wiring && json_object_set(root, "wiring", wiring))) {
         json_decref(root);

@@ -19,6 +19,7 @@ void plan_destroy(struct plan *p)
         strings_free(p->apps[i].env);
         free(p->apps[i].cwd);
     }
+    staged_list_clear(&p->files);
     host_list_destroy(p->list);
     free(p->apps);
     free(p->hosts);

@@ -12,6 +12,7 @@
 #include "common/rdma_choice.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/options/options.h"
+#include "launcher/stage/staged_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct app {
     char **env;  /* NULL-terminated NAME=VALUE from --env-file and -x; the later one wins */
     char *cwd;   /* --cwd, or NULL */
     int ranks;
+    int file; /* index into the plan's files: what other hosts get as the program; or -1 */
 };
 
 struct planned_rank {
@@ -46,6 +48,7 @@ struct plan {
     bool is_np_here; /* it is the options' np_here: nothing said how many ranks */
     struct app *apps;
     int app_count;
+    struct staged_list files; /* --stage: what the other hosts get a copy of */
 
     char backend[8];      /* "tcp", "shm", "rdma" or "none" */
     char *backend_reason; /* why "auto" chose it, in one line; else NULL */

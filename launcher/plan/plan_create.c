@@ -12,6 +12,7 @@
 #include "launcher/plan/plan_hosts.h"
 #include "launcher/plan/plan_spares.h"
 #include "launcher/plan/tuning_file.h"
+#include "launcher/process/install_path.h"
 #include "launcher/text/environment.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
@@ -442,6 +443,27 @@ static int ssh_config_check(const struct plan *p, struct fault *why)
     return 0;
 }
 
+/* The other hosts get the programs from this machine. That of `mlaunch bench` is the one of their
+ * own copy of mlaunch. */
+static int files_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    bool is_away = false;
+    int rc = 0;
+
+    for (int i = 0; i < p->host_count + p->spare_count; i++)
+        is_away |= plan_host(p, i)->way != HOST_IS_HERE;
+    p->files.is_hashed = !o->dry_run;
+    for (int i = 0; i < p->app_count; i++)
+        p->apps[i].file = -1;
+    for (int i = 0; i < p->app_count && o->stage && is_away && !rc; i++) {
+        struct app *a = &p->apps[i];
+
+        if (a->ranks > 0 && strcmp(a->argv[0], BENCH_PROGRAM) != 0)
+            rc = staged_list_add_program(&p->files, a->argv[0], a->cwd, &a->file, why);
+    }
+    return rc;
+}
+
 static int string_copy_if(char **out, const char *text, struct fault *why)
 {
     return text ? string_copy(out, text, why) : 0;
@@ -484,7 +506,8 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
         (rc = plan_spares_settle(p, o, why)) || (rc = backend_settle(p, o, why)) ||
         (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
-        (rc = agent_way_settle(p, o, environment, why)) || (rc = ssh_config_check(p, why))) {
+        (rc = agent_way_settle(p, o, environment, why)) || (rc = ssh_config_check(p, why)) ||
+        (rc = files_settle(p, o, why))) {
         plan_destroy(p);
         return rc;
     }

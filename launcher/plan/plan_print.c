@@ -51,6 +51,10 @@ static void print_app(const struct plan *p, int index)
                     : *p->cwd ? p->cwd
                               : "home",
                     a->cwd || !*p->cwd ? "" : ", where it exists; else home");
+    if (a->file >= 0)
+        printable_print("    copied from %s (%llu bytes) to each host that is not this machine\n",
+                        p->files.files[a->file].path,
+                        (unsigned long long)p->files.files[a->file].size);
     print_variables("    environment ", a->env);
 }
 

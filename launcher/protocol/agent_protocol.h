@@ -26,6 +26,8 @@ enum agent_frame {
     AGENT_PONG,         /* empty: answers LAUNCH_PING */
     AGENT_KILLED,       /* JSON {text}: `mlaunch kill` has ended the job */
     AGENT_ANSWER,       /* JSON, see protocol.md: answers LAUNCH_QUERY */
+    AGENT_WANT,         /* JSON {files:[index]}: those of JOB's files that this host needs */
+    AGENT_FILE_CREDIT,  /* raw: u32 bytes of FILE that have been written */
     /* mlaunch → agent */
     LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
@@ -42,6 +44,7 @@ enum agent_frame {
     LAUNCH_QUERY,    /* JSON, see protocol.md: instead of JOB: ps, kill, clean */
     LAUNCH_DROP,     /* empty: once the ranks have ended, drop what they have written */
     LAUNCH_RESIZE,   /* raw: u32 rows, u32 columns: of the terminal of --pty */
+    LAUNCH_FILE,     /* raw: u32 index into JOB's files, bytes: the next ones of it */
 };
 
 enum {
@@ -50,6 +53,7 @@ enum {
     AGENT_OUTPUT_WINDOW = 4 << 20,  /* bytes of OUTPUT per host that may be unacknowledged */
     AGENT_OUTPUT_EXTRA = 64,        /* by which each OUTPUT counts more: what it costs to keep it */
     AGENT_STDIN_WINDOW = 256 << 10, /* bytes of STDIN per rank that may be unacknowledged */
+    AGENT_FILE_WINDOW = 1 << 20,    /* bytes of FILE per host that may be unacknowledged */
     AGENT_EXIT_NOT_OURS = 94,       /* agent started with --build X is another build: exit status */
     /* The largest first byte of an agent's output: the high byte of a frame's length. A text that
      * some other program prints begins with a larger one. */

@@ -242,6 +242,32 @@ int done_report_parse(const struct frame *f,
     return rc;
 }
 
+int want_report_parse(int *wanted, int *count, const struct frame *f, int files, struct fault *why)
+{
+    json_t *root, *list, *entry;
+    size_t i;
+    int rc = report_load(&root, "WANT", f, why), last = -1;
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "WANT", why, "{s:o}", "files", &list);
+    if (!rc && !json_is_array(list))
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed WANT");
+    *count = 0;
+    json_array_foreach(rc ? NULL : list, i, entry)
+    {
+        json_int_t index = json_is_integer(entry) ? json_integer_value(entry) : -1;
+
+        if (index <= last || index >= files) {
+            rc = fault_set(why, ML_ERR_REFUSED, "its agent wants a file that does not exist");
+            break;
+        }
+        last = wanted[(*count)++] = (int)index;
+    }
+    json_decref(root);
+    return rc;
+}
+
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why)
 {
     const char *name = f->type == AGENT_KILLED ? "KILLED" : "LOST", *found;

@@ -71,6 +71,10 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
 int done_report_parse(const struct frame *f,
                       void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
                       struct fault *why);
+
+/* WANT: stores in `wanted`, which has room for `files` of them, the indices, which rise, and their
+ * number in *count. */
+int want_report_parse(int *wanted, int *count, const struct frame *f, int files, struct fault *why);
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why);
 
 #endif

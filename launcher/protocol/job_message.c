@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE_MAX_RANKS = 1 << 20, TERM_MAX = 64 };
+enum { SIZE_MAX_RANKS = 1 << 20, TERM_MAX = 64, FILES_MAX = 4096 };
 
 enum field_kind { FIELD_STRING, FIELD_INT, FIELD_BOOL };
 
@@ -176,7 +176,58 @@ static int hosts_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
-static int app_read(struct job_app *a, const json_t *object, struct fault *why)
+/* The name becomes part of a path. */
+static bool file_name_is_valid(const char *name)
+{
+    return name && name[0] && strlen(name) <= NAME_MAX && !strchr(name, '/') &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int file_read(struct job_copy *f, const json_t *object, struct fault *why)
+{
+    const char *hash = json_string_value(json_object_get(object, "hash"));
+    const json_t *size = json_object_get(object, "size");
+    const json_t *executable = json_object_get(object, "executable");
+
+    f->name = json_string_value(json_object_get(object, "name"));
+    if (!file_name_is_valid(f->name))
+        return member_refuse(why, "has a file without a valid name", "files");
+    if (!json_is_integer(size) || json_integer_value(size) < 0)
+        return member_refuse(why, "has a file without a valid size", "files");
+    if (!hash || !hex_parse(hash, f->hash, sizeof(f->hash)))
+        return member_refuse(why, "has a file without a valid hash", "files");
+    if (!json_is_boolean(executable))
+        return member_refuse(why, "does not say whether a file is executable", "files");
+    f->size = (uint64_t)json_integer_value(size);
+    f->is_executable = json_is_true(executable);
+    return 0;
+}
+
+/* Reads what the launcher can send; without the member it is nothing. */
+static int files_read(struct job_message *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "files");
+    size_t count = json_array_size(array);
+
+    if (!array)
+        return 0;
+    if (count == 0 || count > FILES_MAX)
+        return member_refuse(why, "is not a list of files", "files");
+    m->files = calloc(count, sizeof(*m->files));
+    if (!m->files)
+        return out_of_memory(why);
+    m->file_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        int rc = file_read(&m->files[i], json_array_get(array, i), why);
+
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int app_read(const struct job_message *m, struct job_app *a, const json_t *object,
+                    struct fault *why)
 {
     int rc = strings_read(&a->argv, json_object_get(object, "argv"), "argv", false, why);
 
@@ -186,6 +237,9 @@ static int app_read(struct job_app *a, const json_t *object, struct fault *why)
         return rc;
     if (!a->argv[0] || !a->argv[0][0])
         return member_refuse(why, "names no program", "argv");
+    a->file = -1;
+    if (json_object_get(object, "file") && member_int(object, "file", m->file_count - 1, &a->file))
+        return member_refuse(why, "names a file that does not exist", "file");
     a->cwd = json_string_value(json_object_get(object, "cwd"));
     return a->cwd ? 0 : member_refuse(why, "is not a string", "cwd");
 }
@@ -202,7 +256,7 @@ static int apps_read(struct job_message *m, struct fault *why)
         return out_of_memory(why);
     m->app_count = (int)count;
     for (size_t i = 0; i < count; i++) {
-        int rc = app_read(&m->apps[i], json_array_get(array, i), why);
+        int rc = app_read(m, &m->apps[i], json_array_get(array, i), why);
 
         if (rc)
             return rc;
@@ -385,6 +439,8 @@ static int message_read(struct job_message *m, struct fault *why)
     if (!rc)
         rc = hosts_read(m, why);
     if (!rc)
+        rc = files_read(m, why);
+    if (!rc)
         rc = apps_read(m, why);
     if (!rc)
         rc = ranks_read(m, why);
@@ -427,6 +483,7 @@ void job_message_destroy(struct job_message *m)
         free(m->apps[i].env);
     }
     free(m->apps);
+    free(m->files);
     free(m->ranks);
     free(m->host_of);
     free(m->host_names);

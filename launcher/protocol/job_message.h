@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum job_bind {
     JOB_BIND_NONE,
@@ -34,10 +35,21 @@ struct job_pty {
     const char *term;  /* TERM for the ranks, or "" */
 };
 
+enum { JOB_COPY_HASH = 32 }; /* bytes of crypto_generichash */
+
+/* A file that the launcher sends on request (--stage). */
+struct job_copy {
+    const char *name; /* a file name without directory */
+    uint64_t size;    /* bytes */
+    uint8_t hash[JOB_COPY_HASH];
+    bool is_executable;
+};
+
 struct job_app {
     const char **argv; /* NULL-terminated, at least the program */
     const char **env;  /* NULL-terminated NAME=VALUE */
     const char *cwd;   /* "" or a directory that must exist */
+    int file;          /* index into files: the program is that file's copy; or -1 */
 };
 
 struct job_rank {
@@ -73,6 +85,8 @@ struct job_message {
     const char *cwd, *host_cwd; /* or "" */
     json_t *wiring;             /* [host][host][device], or NULL */
     struct rdma_choice rdma;
+    struct job_copy *files;
+    int file_count;
     struct job_app *apps;
     int app_count;
     struct job_rank *ranks; /* those of this host */

@@ -34,12 +34,13 @@ room $l/process $l/text
 room $l/protocol
 room $l/hosts $l/text
 room $l/options $l/text
-room $l/plan $l/hosts $l/options $l/process $l/text
+room $l/plan $l/hosts $l/options $l/process $l/stage $l/text
 room $l/channel $l/hosts $l/process $l/protocol $l/text
+room $l/stage $l/channel $l/process $l/protocol $l/text
 room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
-room $l/job $l/channel $l/plan $l/process $l/protocol $l/stdio $l/text $l/wiring
+room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/options $l/process $l/text

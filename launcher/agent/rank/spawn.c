@@ -95,7 +95,7 @@ static void script_execute(const struct child *c, const char *path)
 static int candidates_execute(const struct child *c)
 {
     const struct spawn *s = c->spawn;
-    bool is_searched = !strchr(s->argv[0], '/');
+    bool is_searched = !strchr(s->program, '/');
     int error = ENOENT;
 
     for (char **path = c->candidates; *path; path++) {
@@ -122,7 +122,7 @@ static void child_fail(const struct child *c, enum spawn_step step, int error)
 
 static void program_execute(const struct child *c)
 {
-    const char *program = c->spawn->argv[0];
+    const char *program = c->spawn->program;
     int error = candidates_execute(c);
     struct stat st;
 
@@ -223,13 +223,13 @@ static const char **script_create(const char *const *argv)
     return script;
 }
 
-/* Looks at argv[0] as a path, from the directory of the rank; false: there is nothing. */
+/* Looks at the program as a path, from the directory of the rank; false: there is nothing. */
 static bool program_look(const struct spawn *s, struct stat *st)
 {
     char path[PATH_MAX];
 
-    snprintf(path, sizeof(path), "%s%s%s", s->argv[0][0] == '/' ? "" : s->cwd,
-             s->argv[0][0] == '/' ? "" : "/", s->argv[0]);
+    snprintf(path, sizeof(path), "%s%s%s", s->program[0] == '/' ? "" : s->cwd,
+             s->program[0] == '/' ? "" : "/", s->program);
     return stat(path, st) == 0;
 }
 
@@ -240,17 +240,17 @@ static int exec_fault(const struct spawn *s, int error, struct fault *why)
     struct stat st = {0};
     bool is_there = program_look(s, &st), is_file = is_there && S_ISREG(st.st_mode);
 
-    if (error == ENOENT && !strchr(program, '/') && is_file)
+    if (error == ENOENT && !strchr(s->program, '/') && is_file)
         return fault_set(why, ML_ERR_SYSTEM,
                          "%s: not found in PATH, but there is a ./%s: write ./%s", program, program,
                          program);
-    if (error == ENOENT && !strchr(program, '/'))
+    if (error == ENOENT && !strchr(s->program, '/'))
         return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
     if (error == ENOENT && is_there)
         return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is missing", program);
-    if (error == EACCES && strchr(program, '/') && is_there && S_ISDIR(st.st_mode))
+    if (error == EACCES && strchr(s->program, '/') && is_there && S_ISDIR(st.st_mode))
         return fault_set(why, ML_ERR_SYSTEM, "%s: it is a directory", program);
-    if (error == EACCES && strchr(program, '/') && is_file && !(st.st_mode & 0111))
+    if (error == EACCES && strchr(s->program, '/') && is_file && !(st.st_mode & 0111))
         return fault_set(why, ML_ERR_SYSTEM,
                          "%s: Permission denied; make it executable: chmod +x %s", program,
                          program);
@@ -349,7 +349,7 @@ int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *
     int rc;
 
     *status = STATUS_OURS;
-    c.candidates = candidates_create(s->argv[0], s->path);
+    c.candidates = candidates_create(s->program, s->path);
     c.script = script_create(s->argv);
     if (is_python_script(s->argv[0]))
         c.pythons = candidates_create("python3", s->path);

@@ -24,8 +24,9 @@ void spawn_prepare(struct spawn_limits *limits);
 
 struct spawn {
     const char *const *argv; /* NULL-terminated */
+    const char *program;     /* what is executed: argv[0], or the path of its copy */
     char *const *env;        /* NULL-terminated */
-    const char *path;        /* where argv[0] is searched if it has no slash; relative to cwd */
+    const char *path;        /* where the program is searched if it has no slash; relative to cwd */
     const char *cwd;
     int in, out, err;      /* become 0, 1, 2; the caller closes them */
     int kept;              /* a descriptor that the program keeps under its number, or -1 */

@@ -27,6 +27,15 @@ static void check_ranks(const struct job_message *m)
         if (m->host_of[i] < 0 || m->host_of[i] >= m->hosts)
             abort();
     }
+    for (int i = 0; i < m->file_count; i++) { /* the names become a part of a path */
+        if (!m->files[i].name[0] || strchr(m->files[i].name, '/') ||
+            strcmp(m->files[i].name, "..") == 0 || m->files[i].size > INT64_MAX)
+            abort();
+    }
+    for (int i = 0; i < m->app_count; i++) {
+        if (m->apps[i].file < -1 || m->apps[i].file >= m->file_count)
+            abort();
+    }
     if (strchr(m->job, '/') || !m->job[0]) /* it becomes a file's name */
         abort();
 }

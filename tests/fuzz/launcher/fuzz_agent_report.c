@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 3 };
+enum { RANKS = 3, FILES = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -149,6 +149,17 @@ static int done(const struct frame *f, struct fault *why)
     return done_report_parse(f, on_survivor, why, why);
 }
 
+static int want(const struct frame *f, struct fault *why)
+{
+    int wanted[FILES], count = 0;
+    int rc = want_report_parse(wanted, &count, f, FILES, why);
+
+    check(count >= 0 && count <= FILES);
+    for (int i = 0; i < count; i++)
+        check(wanted[i] >= (i ? wanted[i - 1] + 1 : 0) && wanted[i] < FILES);
+    return rc;
+}
+
 static int report(const struct frame *f, struct fault *why)
 {
     static const struct {
@@ -156,7 +167,8 @@ static int report(const struct frame *f, struct fault *why)
         int (*parse)(const struct frame *f, struct fault *why);
     } kinds[] = {{AGENT_HELLO, hello},     {AGENT_READY, ready},   {AGENT_REFUSED, refused},
                  {AGENT_STARTED, started}, {AGENT_EXITED, exited}, {AGENT_ABORTED, aborted},
-                 {AGENT_NOTE, note},       {AGENT_LOST, lost},     {AGENT_DONE, done}};
+                 {AGENT_NOTE, note},       {AGENT_LOST, lost},     {AGENT_DONE, done},
+                 {AGENT_WANT, want}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].type == f->type)

@@ -166,12 +166,38 @@ static void test_lost(void **state)
     assert_int_equal(lost_report_parse(&r, &f, &why), ML_ERR_REFUSED);
 }
 
+static void test_want(void **state)
+{
+    static const char *const bad[] = {"{}",
+                                      "{\"files\": 1}",
+                                      "{\"files\": [3]}",
+                                      "{\"files\": [-1]}",
+                                      "{\"files\": [1, 1]}",
+                                      "{\"files\": [1, 0]}",
+                                      "{\"files\": [0, 1, 2, 2]}",
+                                      "{\"files\": [\"0\"]}"};
+    struct frame f = frame_of("{\"files\": [0, 2]}");
+    int wanted[3] = {-1, -1, -1}, count = -1;
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(want_report_parse(wanted, &count, &f, 3, &why), 0);
+    assert_int_equal(count, 2);
+    assert_int_equal(wanted[1], 2);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        f = frame_of(bad[i]);
+        assert_int_equal(want_report_parse(wanted, &count, &f, 3, &why), ML_ERR_REFUSED);
+        assert_true(count <= 3);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exited), cmocka_unit_test(test_exited_bad),
         cmocka_unit_test(test_hello),  cmocka_unit_test(test_note_levels),
         cmocka_unit_test(test_lists),  cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_want),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

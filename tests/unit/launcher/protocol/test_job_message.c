@@ -59,6 +59,7 @@ static void reads_all(void **state)
     assert_int_equal(m->pty.rows, 33);
     assert_int_equal(m->pty.columns, 65535);
     assert_string_equal(m->pty.term, "xterm-256color");
+    assert_int_equal(m->apps[0].file, -1);
     assert_true(job_message_has_stdin(m, 2));
     assert_false(job_message_has_stdin(m, 1));
     job_message_destroy(m);
@@ -68,6 +69,14 @@ static void reads_all(void **state)
 static const struct malformed {
     const char *member, *value, *sentence;
 } table[] = {
+    {"files", "[]", "\"files\" is not a list of files"},
+    {"files", "[{\"name\": \"../x\"}]", "\"files\" has a file without a valid name"},
+    {"files", "[{\"name\": \"..\"}]", "\"files\" has a file without a valid name"},
+    {"files", "[{\"name\": \"x\", \"size\": -1}]", "\"files\" has a file without a valid size"},
+    {"files", "[{\"name\": \"x\", \"size\": 1, \"hash\": \"00\"}]",
+     "\"files\" has a file without a valid hash"},
+    {"apps", "[{\"argv\": [\"p\"], \"env\": [], \"cwd\": \"\", \"file\": 0}]",
+     "\"file\" names a file that does not exist"},
     {"job", NULL, "\"job\" is not a string"},
     {"job", "7", "\"job\" is not a string"},
     {"job", "\"\"", "\"job\" is not an id"},

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* staged_list.h: all files that the hosts of a job get from this machine. */
+#ifndef LAUNCHER_STAGE_STAGED_LIST_H
+#define LAUNCHER_STAGE_STAGED_LIST_H
+
+#include "common/fault.h"
+#include "launcher/stage/staged_file.h"
+
+#include <stdbool.h>
+
+struct staged_list {
+    struct staged_file *files;
+    int count;
+    bool is_hashed; /* set by the user of the list: the files will be copied, and not only named */
+};
+
+/* Finds the program `name` as a rank on this machine would, with the working directory `cwd` (NULL:
+ * this one), adds its file unless it is there, and stores its index in *index. ML_ERR_REFUSED:
+ * there is no such program, or it cannot be read or executed. */
+int staged_list_add_program(struct staged_list *l, const char *name, const char *cwd, int *index,
+                            struct fault *why);
+
+void staged_list_clear(struct staged_list *l);
+
+#endif

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --stage: hosts without the directory that holds the program get a copy of it, which is whole, runs
+# there, and is gone afterwards however the job ends.
+TEST_LIMIT=180
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+
+# In these hosts the program's directory is empty.
+here=$(mktemp -d /var/tmp/mlaunch-stage.XXXXXX)
+at_exit rm -rf "$here"
+NETNS_PRIVATE="$here" hosts_up 2
+cd "$here" || exit 1
+ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
+touch "$T/begin"
+# counted N NAME REGEX: so many lines of $OUT match.
+counted() {
+    local n
+    n=$(grep -cE -- "$3" "$OUT")
+    if [ "$n" = "$1" ]; then pass "$2"; else fail "$2" "$n lines match"; diag_file "$OUT"; fi
+}
+left() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null; }
+
+cat > program.c << 'C'
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    char exe[4096], cwd[4096];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+    exe[n > 0 ? n : 0] = 0;
+    printf("%s|%s|%s|%s\n", argv[0], argc > 1 ? argv[1] : "", exe, getcwd(cwd, sizeof(cwd)));
+    return 0;
+}
+C
+"$CC" -o a.out program.c
+check_error 127 "host $H1.*a.out: No such file" "without --stage the host has no such program" \
+    ml -H "$H1" -n 1 -- ./a.out
+check "with it the program runs there" ml --stage -v -H "$H1" -n 1 --output raw -- ./a.out 'one two'
+check_match "^\./a.out\|one two\|/tmp/mlaunch-$(id -u)/[^/]*/files/0/a.out\|$here\$" "$OUT" \
+    "… with its words and directory, from the job's own directory"
+check_match "host $H1: has got its copy of $(stat -c %s a.out) bytes in [0-9]+ ms" "$ERR" \
+    "… and -v tells what that took"
+check_output "" "… and nothing is left" left
+check "several ranks on two hosts" ml --stage -H "$H1,$H2" -n 4 --ppn 2 --output raw -- ./a.out x
+counted 4 "… all run" '^./a.out\|x\|/tmp/'
+check "this machine's ranks run the program itself" ml --stage -H "localhost,$H1" -n 2 --output raw -- ./a.out x
+check_match "\|x\|$here/a.out\|" "$OUT" "… from where it is"
+check_match "\|x\|/tmp/.*/a.out\|" "$OUT" "… and the others' a copy"
+check_output "./a.out|x|$here/a.out|$here" "this machine alone copies nothing" \
+    "$MLAUNCH" --stage -n 1 --output raw -- ./a.out x
+
+# Programs that are named otherwise, and several of them.
+mkdir bin
+cp a.out bin/mine
+PATH=$here/bin:$PATH check "a program in PATH" ml --stage -H "$H1" -n 1 --output raw -- mine x
+check_match '^mine\|x\|/tmp/.*/files/0/mine\|' "$OUT" "… is found here"
+cd /
+check "--cwd says where a program is" ml --stage -H "$H1" -n 1 --cwd "$here" --output raw -- ./a.out x
+check_match "^\./a.out\|x\|/tmp/.*\|$here\$" "$OUT" "… here, too"
+cd "$here" || exit 1
+# shellcheck disable=SC2016 # the script expands them
+printf '#!/bin/sh\necho "script $0 $1"\n' > script
+chmod +x script
+check "two programs" ml --stage -H "$H1,$H2" --map-by host -n 2 --output raw -- ./script s : -n 2 ./bin/mine m
+counted 2 "… the first" '^script /tmp/.*/files/0/script s$'
+counted 2 "… and the second" '^./bin/mine\|m\|/tmp/.*/files/1/mine\|'
+check "the same contents twice" ml --stage -v -H "$H1" -n 1 --output raw -- ./a.out : -n 1 ./bin/mine
+check_match "its copy of $(stat -c %s a.out) bytes" "$ERR" "… are copied once"
+counted 2 "… and run under both names" '/files/(0/a.out|1/mine)\|'
+printf 'import sys\nprint("python", sys.argv[1])\n' > script.py
+check_output "python x" "a Python script that is not executable" \
+    ml --stage -H "$H1" -n 1 --output raw -- ./script.py x
+check_output "python y" "… named without a directory" \
+    ml --stage -H "$H1" -n 1 --output raw -- script.py y
+
+# A large one arrives whole, and keeps neither side's memory.
+cat > sum.sh << 'S'
+#!/bin/sh
+exec sha256sum "$0"
+S
+head -c 200000000 /dev/urandom > noise
+{ cat sum.sh; echo 'exit'; cat noise; } > large
+chmod +x large
+sum=$(sha256sum < large)
+check "200 MB to two hosts" /usr/bin/env -S bash -c 'ulimit -v 1500000; exec "$@"' sh \
+    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1,$H2" -n 2 --output raw -- ./large
+counted 2 "… arrive whole" "^${sum%% *}"
+check_output "" "… and nothing is left of them" left
+
+# What is wrong is said before anything starts.
+check_error 125 "^mlaunch: error: --stage: cannot read ./none: No such file or directory" "no such program" \
+    ml --stage -H "$H1" -n 1 -- ./none
+check_error 125 "^mlaunch: error: --stage: there is no program no-such in PATH here" "none in PATH" \
+    ml --stage -H "$H1" -n 1 -- no-such
+check_error 125 "^mlaunch: error: --stage: ./bin is a directory" "a directory" \
+    ml --stage -H "$H1" -n 1 -- ./bin
+check_error 125 "^mlaunch: error: --stage: ./sum.sh is not executable: chmod" "not executable" \
+    ml --stage -H "$H1" -n 1 -- ./sum.sh
+check "the plan tells" ml --stage --dry-run -H "$H1" -n 1 -- ./a.out
+check_match "^    copied from \./a.out \($(stat -c %s a.out) bytes\) to each host that is not this machine" \
+    "$OUT" "what would be copied"
+
+# However it ends, nothing is left.
+printf '#!/bin/sh\necho up\nexec sleep 100\n' > waits
+chmod +x waits
+"$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./waits > "$T/up" 2> "$ERR" &
+job=$!
+wait_for 'grep -q up "$T/up"' 20 && pass "a job runs" || fail "a job runs"
+kill -KILL $job
+wait $job 2> /dev/null
+wait_for '[ -z "$(left)" ]' 20 && pass "mlaunch is killed, and nothing is left" || fail "nothing is left" "$(left)"
+
+# The copy is cut in its middle: mlaunch is stopped once the file is there and not whole.
+copying() {
+    local f
+    f=$(find /tmp/mlaunch-"$(id -u)"* -path '*/files/0/large' -size +4k 2> /dev/null)
+    [ -n "$f" ]
+}
+"$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./large > "$OUT" 2> "$ERR" &
+job=$!
+wait_for copying 20 && pass "a copy is under way" || fail "a copy is under way"
+kill -KILL $job
+wait $job 2> /dev/null
+wait_for '[ -z "$(left)" ]' 20 && pass "… and nothing is left of a part" || fail "nothing is left" "$(left)"
+
+# A host whose /tmp cannot take the program.
+netns exec "$H2" mount -t tmpfs -o size=1m tmpfs /tmp
+check_error 125 "^mlaunch: host $H2: --stage copies 200.0 MB to /tmp, where only [0-9.]+ [KM]B are free: make room there" \
+    "a host without room" ml --stage -H "$H1,$H2" -n 2 -- ./large
+check_match "^mlaunch: 1 of 2 hosts failed; nothing was started" "$ERR" "… ends the job"
+netns exec "$H2" mount -o remount,noexec /tmp
+check_error 125 "^mlaunch: host $H2: --stage copies the program to /tmp, which is mounted noexec there: remount" \
+    "a host that executes nothing in /tmp" ml --stage -H "$H2" -n 1 -- ./a.out
+check_output "" "… and nothing is left" left
+done_testing
