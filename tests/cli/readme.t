@@ -8,15 +8,19 @@ TEST_LIMIT=180
 . "${0%/*}/../lib/hosts.sh"
 [ "$SANITIZE" = no ] || skip_all "strangers' programs cannot open a sanitized library by themselves"
 
-# block LANGUAGE: README's first block of that language.
-block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$SOURCE/README.md" | sed '/^```/d'; }
+# block LANGUAGE N: README's block number N of that language.
+block() {
+    awk -v start="\`\`\`$1" -v n="$2" '$0 == start { at++; inside = 1; next }
+        /^```/ { inside = 0 } inside && at == n' "$SOURCE/README.md"
+}
 
 # README's folder, as it is for its reader.
 mkdir "$T/work" "$T/bin"
 cd "$T/work" || exit 1
 ln -s "$BUILD" build
-block c > sum.c
-block python > sum.py
+block c 1 > sum.c
+block python 1 > sum.py
+block python 2 > train.py
 for name in prog master worker; do
     printf '#!/bin/sh\necho "%s rank $MLAUNCH_RANK"\n' $name > $name
     chmod +x $name
@@ -27,6 +31,14 @@ check "README has a hostfile" test -s hosts.json
 printf '#!/bin/sh\nshift 4\nexec "$@"\n' > "$T/bin/kubectl"
 printf '#!/bin/sh\ncat > job.submitted\necho 7\n' > "$T/bin/sbatch"
 chmod +x "$T/bin/kubectl" "$T/bin/sbatch"
+# torch is a package of the system's Python, which may not be the first in PATH.
+has_torch=yes
+python3 -c 'import torch' 2> "$T/torch" ||
+    if /usr/bin/python3 -c 'import torch' 2>> "$T/torch"; then
+        ln -s /usr/bin/python3 "$T/bin/python3"
+    else
+        has_torch=
+    fi
 
 has_hosts=
 if netns usable > /dev/null 2>&1; then
@@ -69,6 +81,7 @@ while IFS= read -r line; do
     case $line in
     "mlaunch clean "[!-]*) skip "$line" "would remove what other tests look at" && continue ;;
     *--probe* | *"--backend rdma"*) skip "$line" "needs RDMA" && continue ;;
+    *train.py) [ "$has_torch" ] || { skip "$line" "needs torch" && continue; } ;;
     *"-H a"* | *hosts.json*) [ "$has_hosts" ] || { skip "$line" "needs root" && continue; } ;;
     esac
     check "${line%% \#*}" typed "${line/ JOB/ $job}" < /dev/null

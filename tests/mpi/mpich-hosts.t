@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Programs of MPICH on several hosts: the ranks learn of each other through the hosts' agents.
 . "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
 . "$SOURCE/tests/mpi/mpich.sh"
+. "${0%/*}/../lib/hosts.sh"
 hosts_up 4
 over() { timeout 60 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 

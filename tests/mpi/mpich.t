@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Programs of MPICH start unmodified on one host, as one job, and end as other programs do.
 . "${0%/*}/../lib/test.sh"
+ALONE=-n
 . "$SOURCE/tests/mpi/mpich.sh"
 
 for n in 1 2 4 16; do

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORDS = 24 };
+enum { WORDS = 40 };
 
 /* Splits at '|', so that words may be empty or hold blanks. */
 static inline int parse_line(struct options **o, const char *line, char *const *environment,
