@@ -111,10 +111,10 @@ struct agent {
     char cgroup[CGROUP_PATH];     /* "": there is none */
     int cgroup_fd;                /* or -1 */
     char bind_ip[64];
-    char coordinator[64]; /* its address, as written to job.json */
-    char shim[4096];      /* "": nothing is injected */
-    char modules[4096];   /* that of the package mlaunch; "": PYTHONPATH is left as it is */
-    char bench[4096];     /* mlaunch-bench's path, if the job names it */
+    char coordinator[64];         /* its address, as written to job.json */
+    char shim[4096];              /* "": nothing is injected */
+    char modules[4096];           /* that of the package mlaunch; "": PYTHONPATH is left as it is */
+    char bench[4096];             /* mlaunch-bench's path, if the job names it */
     struct received_files *files; /* NULL: the job has none for this host */
     struct coordination *coordination;
     struct spawn_limits limits;

@@ -154,7 +154,8 @@ static void test_every_option(void **state)
 
     o = parsed(
         "--output|out/|--timestamp|--timeout|9|--grace|0.25|--on-failure|continue|--restarts|3|"
-        "--bind-to|numa|--map-by|host|--eager|--secure|--stage|--spare-hosts|a,|--spare-hosts|b:2|prog");
+        "--bind-to|numa|--map-by|host|--eager|--secure|--stage|--spare-hosts|a,|"
+        "--spare-hosts|b:2|prog");
     assert_string_equal(o->output, "out/");
     assert_true(o->timestamp);
     assert_int_equal(o->timeout_s, 9);
