@@ -15,8 +15,11 @@ slow_start() { # WAY [OPTION…]
     slow[$1]=$!
 }
 slow_check() { # STATUS REGEX NAME WAY
-    check_error "$1" "$2" "$3" sh -c 'cat "$1" >&2; exit "$2"' sh "$T/$4.err" \
-        "$(wait "${slow[$4]}"; echo $?)"
+    local ended
+    wait "${slow[$4]}"
+    ended=$?
+    # shellcheck disable=SC2016 # for the inner shell
+    check_error "$1" "$2" "$3" sh -c 'cat "$1" >&2; exit "$2"' sh "$T/$4.err" "$ended"
 }
 declare -A slow
 slow_start silent
