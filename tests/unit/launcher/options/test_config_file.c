@@ -62,7 +62,7 @@ static const struct {
     {"[defaults]\nnp\n", " line 2: is neither [section] nor key = value"},
     {"[defaults\nnp = 4\n", " line 1: is neither [section] nor key = value"},
     {"[defaults]\n\n# x\ntimout = 4\n", " line 4: unknown option timout; did you mean timeout?"},
-    {"[defaults]\nmpi = auto\n", " line 2: mpi is srun's: mlaunch starts programs"},
+    {"[defaults]\nnodes = 2\n", " line 2: nodes is srun's: the hosts are those of -H"},
     {"[defaults]\nntasks = 4\n", " line 2: unknown option ntasks; here it is called np"},
     {"[defaults]\nconfig = x\n", " line 2: config goes on the command line"},
     {"[defaults]\nhelp = yes\n", " line 2: help goes on the command line"},
