@@ -95,9 +95,11 @@ speak() {
     exit 1
 }
 trap speak TERM
+exec 3<> forever
 : > up.$MLAUNCH_RANK
-while :; do sleep 0.02; done
+while :; do read -r never <&3; done # no child, of whose end by a signal the shell would tell
 EOF
+mkfifo "$T/forever"
 run on_one_screen -n 7 --grace 20 -- sh -c '. '"$T/alike" "$T"
 job_judge 3 "seven ranks, of which four write the same" "mlaunch"
 check_output 1 "what several ranks write alike is shown once" grep -c 'in all_reduce' "$T/screen"
