@@ -340,8 +340,12 @@ static void on_exited(struct attempt *a, struct attempt_member *m, const struct 
         return;
     events_file_write(a->config.events, "exited", a->identity.id, exited_json(&e, m->host->name));
     first_failure_describe(text, sizeof(text), &e, m->host->name);
-    log_info("%s", text);
     blame = first_failure_exited(&a->failure, &e, m->host->name);
+    if (blame != BLAME_NONE && a->failure.rank == e.rank) /* the whole sentence is the verdict */
+        log_info("rank %d on host %s: ended, %s %d", e.rank, m->host->name,
+                 e.signal ? "signal" : "status", e.signal ? e.signal : e.status);
+    else
+        log_info("%s", text);
     rank_end(a, e.rank);
     if (blame != BLAME_NONE || a->ranks_left == 0)
         attempt_phases_on_failure(a, true);

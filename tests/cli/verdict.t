@@ -112,6 +112,10 @@ ends_with "… and the verdict is last" \
     '^mlaunch: its last words on standard error:$' '^bad data$'
 run on_one_screen -n 7 --grace 20 -v -- sh -c '. '"$T/alike" "$T"
 check_output 4 "with -v all is shown" grep -c 'in all_reduce' "$T/screen"
+check_output 1 "… but how the first rank failed only in the verdict" \
+    grep -c 'rank 1 on host .* exited with status 3' "$T/screen"
+check_match '^mlaunch: rank 1 on host localhost: ended, status 3$' "$T/screen" \
+    "… that it ended at once"
 run job -n 7 --grace 20 --output "$T/files" -- sh -c '. '"$T/alike" "$T"
 check_output 4 "--output DIR has everything" \
     sh -c 'cat "$1"/rank.?.err | grep -c "in all_reduce"' - "$T/files"
