@@ -50,13 +50,18 @@ int framework_port(const struct job_message *job, int index)
     return first + index;
 }
 
-/* JAX's port: as above, in the range that JAX can express. */
+static bool is_listened_on(const struct job_message *job, int port)
+{
+    return port == job->port || (job->starting_port > 0 && port >= job->starting_port &&
+                                 port - job->starting_port <= job->size);
+}
+
+/* JAX's port: as above, in the range that JAX can express, of which the job may have all. */
 static int jax_port(const struct job_message *job)
 {
     int port = JAX_PORT + (int)(job_hash(job) % JAX_STEP);
 
-    while (port == job->port ||
-           (port >= job->starting_port && port - job->starting_port <= job->size))
+    for (int i = 1; i < JAX_STEP && is_listened_on(job, port); i++)
         port = port == PORT_LAST ? JAX_PORT : port + 1;
     return port;
 }

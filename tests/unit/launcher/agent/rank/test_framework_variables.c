@@ -97,6 +97,13 @@ static void jax(void **state)
         variable_list_truncate(&l, 0);
     }
     assert_int_not_equal(ports[0], ports[1]);
+    job.size = 1 << 20; /* more than there are ports */
+    for (job.starting_port = 0; job.starting_port <= 1000; job.starting_port += 1000) {
+        framework_variables_add(&l, &config);
+        assert_in_range(strtol(variable_list_get(&l, "JAX_COORDINATOR_PORT"), NULL, 10), 61440,
+                        65535);
+        variable_list_truncate(&l, 0);
+    }
     config.coordinator = "[fe80::1]:4000";
     framework_variables_add(&l, &config);
     assert_non_null(
