@@ -6,6 +6,7 @@
 #include "launcher/agent/mpi/mpi_program.h"
 #include "launcher/agent/mpi/pmi.h"
 #include "launcher/agent/rank/received_files.h"
+#include "launcher/agent/rank/variable_list.h"
 #include "launcher/agent/report.h"
 
 #include <stdio.h>
@@ -82,12 +83,11 @@ static const char *variable_of(const struct agent *a, const struct job_app *app,
 {
     const char **lists[] = {app->env, a->job->env};
     const char *value = NULL, *own = getenv(name);
-    size_t length = strlen(name);
 
     for (size_t i = 0; i < 2 && !value; i++) {
         for (const char **entry = lists[i]; *entry; entry++) {
-            if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
-                value = *entry + length + 1;
+            if (variable_list_is(*entry, name))
+                value = *entry + strlen(name) + 1;
         }
     }
     return value ? value : own ? own : "";
