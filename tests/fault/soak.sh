@@ -99,7 +99,9 @@ soak() {
     kinds=("0 true" "0 compute" "7 exit:7" "137 kill:9" "9 abort" "130 INT" "143 TERM" "137 KILL")
     [ -z "${NETNS_DIR:-}" ] || kinds+=("125 worker") # its pid is seen only from here
     soak_job 0 compute # copies of the agent, directories that stay
-    host_look > "$T/hosts.before"
+    # What the last job's end has started, such as the end of its sshd, takes its time.
+    wait_for 'mv "$T/hosts.before" "$T/hosts.earlier" 2> /dev/null; host_look > "$T/hosts.before"
+        cmp -s "$T/hosts.earlier" "$T/hosts.before"' "$(slow 10)"
 
     # A shell, so that its ranks meet in ever new generations.
     # shellcheck disable=SC2016
