@@ -152,6 +152,8 @@ void attempt_report(const struct attempt *a)
 
     if (a->cause != STOP_NONE || a->failure.blame == BLAME_NONE)
         return;
+    if (a->plan->leaves_exit && a->failure.rank >= 0 && a->failure.status < STATUS_OURS)
+        return;
     if (a->failure.is_killed && output_ends_with(o, -1) > 0)
         return; /* said before, and still to be seen */
     if (a->failure.rank >= 0) {

@@ -10,6 +10,18 @@ struct host *plan_host(const struct plan *p, int index)
     return &p->list->hosts[p->hosts[index]];
 }
 
+void plan_keep_rank(struct plan *p, int rank)
+{
+    const struct planned_rank kept = p->ranks[rank];
+
+    p->hosts[0] = p->hosts[kept.host];
+    p->host_count = 1;
+    p->spare_count = p->spares_left = 0;
+    p->ranks[0] = (struct planned_rank){.app = kept.app};
+    p->size = 1;
+    p->apps[kept.app].ranks = 1;
+}
+
 void plan_destroy(struct plan *p)
 {
     if (!p)

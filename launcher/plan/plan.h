@@ -81,6 +81,7 @@ struct plan {
     char *agent;               /* --agent, or NULL */
     char **agent_command;      /* --agent-command, split into words, or NULL */
     char *events;              /* --events, or NULL */
+    bool leaves_exit; /* whoever runs the plan says with which status its one rank has exited */
     bool dry_run;
     int verbose; /* -1 quiet, 0, 1, 2 */
 };
@@ -88,6 +89,9 @@ struct plan {
 /* The host that `index` of plan.hosts names, a spare one from host_count on; it belongs to
  * plan.list. */
 struct host *plan_host(const struct plan *p, int index);
+
+/* Leaves one rank of the plan, alone on its host, as rank 0 of a job of one. */
+void plan_keep_rank(struct plan *p, int rank);
 
 void plan_destroy(struct plan *p); /* takes NULL */
 

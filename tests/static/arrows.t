@@ -41,11 +41,12 @@ room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
+room $l/exec $l/job $l/options $l/plan $l/text
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/options $l/process $l/text
-room $l $l/batch $l/bench $l/channel $l/hosts $l/job $l/options $l/plan $l/process $l/protocol \
-    $l/query $l/stdio $l/text $l/wiring
+room $l $l/batch $l/bench $l/channel $l/exec $l/hosts $l/job $l/options $l/plan $l/process \
+    $l/protocol $l/query $l/stdio $l/text $l/wiring
 
 a=launcher/agent
 room $a/host

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exec_host.h: runs a command on one host, as a job of its own in a child process, so that hosts
+ * that cannot be reached, die or take long do not disturb the others. Linux: prctl ends the child
+ * when its parent is gone.
+ */
+#ifndef LAUNCHER_EXEC_EXEC_HOST_H
+#define LAUNCHER_EXEC_EXEC_HOST_H
+
+#include "common/fault.h"
+#include "launcher/plan/plan.h"
+
+#include <event2/event.h>
+#include <sys/types.h>
+
+struct exec_host {
+    int rank;   /* the plan's rank, the only one on its host */
+    pid_t pid;  /* 0: not started, or ended */
+    int fds[2]; /* to be read: its standard output and standard error; -1: at their end */
+    struct event *events[2];
+};
+
+/* Starts the child. `on_bytes` gets `arg` when a stream can be read. ML_ERR_SYSTEM. */
+int exec_host_start(struct exec_host *h, struct event_base *base, struct plan *p,
+                    event_callback_fn on_bytes, void *arg, struct fault *why);
+
+/* Stops watching a stream that has ended. */
+void exec_host_close(struct exec_host *h, int stream);
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch exec: a command once on each host; equal outputs are printed once, and a host that cannot
+# be reached, fails or dies does not disturb the others.
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/../fault/fault.sh"
+hosts_up 3
+ALL=$H1,$H2,$H3
+LABEL="${H1%1}[1-3]"
+EXEC=("$MLAUNCH" exec --ssh-config "$NETNS_SSH_CONFIG" -x "$MARK" -H)
+ended() { if [ "$status" = "$1" ]; then pass "$2"; else fail "$2" "status $status"; fi; }
+no_failure() { if left_nothing; then pass "$1"; else fail "$1"; fi; }
+
+check_output "[$LABEL] same
+[$LABEL] lines" "equal outputs are printed once" "${EXEC[@]}" "$ALL" -- printf 'same\nlines'
+check_output "[${H1%1}[1,3]] other
+[$H2] $H2" "those that differ, in the order of the hosts" \
+    "${EXEC[@]}" "$ALL" sh -c '[ "$(uname -n)" = "$0" ] && uname -n || echo other' "$H2"
+check_output "$H2" "one host's output is as it is" "${EXEC[@]}" "$H2" uname -n
+check_output "$(printf '[%s] 1\n' "$LABEL")" "no library, no input, and none of a launcher's variables" \
+    "${EXEC[@]}" "$ALL" -- sh -c \
+    'if read -r x || [ -n "${LD_PRELOAD:-}${RANK:-}${PMI_FD:-}" ]; then echo 0; else echo 1; fi'
+
+run "${EXEC[@]}" "$ALL" -- sh -c 'echo out; echo err >&2; [ "$(uname -n)" = "$0" ] || exit 3' "$H2"
+ended 3 "the largest exit status"
+check_match "^\[${H1%1}\[1-3\]\] out$" "$OUT" "standard output is one"
+check_match "^\[${H1%1}\[1-3\]\] err$" "$ERR" "standard error is another"
+check_match "^mlaunch: error: ${H1%1}\[1,3\]: exit status 3$" "$ERR" "hosts that failed alike are named"
+
+run "${EXEC[@]}" "$H1,no-such-host.invalid,$H2" -- echo here
+ended 125 "a host that cannot be reached: status 125"
+check_match "^\[${H1%1}\[1,2\]\] here$" "$OUT" "the others have run it"
+check_match "host no-such-host.invalid: unknown host name" "$ERR" "it is named"
+check_error 127 "no-such-program: not found in PATH" "no such program" \
+    "${EXEC[@]}" "$ALL" no-such-program
+
+run "${EXEC[@]}" "$ALL" --json -- sh -c 'echo "$0"; printf "\377\0x" >&2; exit 4' 'a "b"'
+ended 4 "--json keeps the status"
+cp "$OUT" "$T/json"
+check "--json is a list of hosts" python3 - "$T/json" "$H1" "$H2" "$H3" << 'EOF'
+import json, sys
+hosts = json.load(open(sys.argv[1]))["hosts"]
+assert [h["host"] for h in hosts] == sys.argv[2:], hosts
+assert all(h["status"] == 4 and h["stdout"] == 'a "b"\n' for h in hosts), hosts
+assert all(h["stderr"].startswith("??x") for h in hosts), hosts
+EOF
+
+# More than is held back: whole lines, at once, none lost.
+"${EXEC[@]}" "$H1,$H2" -- seq 300000 > "$T/much"
+check "much output arrives, labelled" awk -v a="[$H1]" -v b="[$H2]" '
+    $2 != ++n[$1] { exit 1 } END { exit n[a] != 300000 || n[b] != 300000 || length(n) != 2 }' "$T/much"
+check_error 125 "has written more than 64 MiB, which --json does not hold" "--json has a limit" \
+    "${EXEC[@]}" "$H1" --json -- head -c 70000000 /dev/zero
+no_failure "nothing is left of it"
+
+# exec_start ARGUMENT…: in the background, with a foreground job's signals.
+exec_start() {
+    set -m
+    "${EXEC[@]}" "$@" > "$T/out" 2> "$T/err" &
+    mlaunch=$!
+    set +m
+}
+ranks() { survivors "$MARK" | grep -c "sleep $1"; }
+while read -r signal number; do
+    exec_start "$ALL" -- sh -c 'echo begun; exec sleep 1234'
+    wait_for '[ "$(ranks 1234)" = 3 ]' 30
+    kill -$signal "$mlaunch"
+    wait "$mlaunch"
+    status=$?
+    ended $((128 + number)) "SIG$signal is the exit status"
+    check_match "^\[${H1%1}\[1-3\]\] begun$" "$T/out" "what was written before SIG$signal is printed"
+    no_failure "nothing is left after SIG$signal"
+done <<< "INT 2
+TERM 15"
+exec_start "$ALL" -- sleep 1234
+wait_for '[ "$(ranks 1234)" = 3 ]' 30
+kill -KILL "$mlaunch"
+wait "$mlaunch" 2> /dev/null
+no_failure "nothing is left after SIGKILL of mlaunch exec"
+
+# A host dies; the others have not ended yet, and do so afterwards.
+exec_start "$ALL" -- sh -c '[ "$(uname -n)" = "$0" ] && exec sleep 4321
+    until [ -e "$1" ]; do sleep 0.05; done; echo on' "$H2" "$T/go"
+wait_for '[ "$(ranks 4321)" = 1 ]' 30
+kill -KILL "$(init_of "$H2")"
+wait_for '[ "$(ranks 4321)" = 0 ]' 10
+touch "$T/go"
+wait "$mlaunch"
+status=$?
+ended 125 "a host that died: status 125"
+check_match "^\[${H1%1}\[1,3\]\] on$" "$T/out" "the others went on"
+check_match "^\[$H2\] mlaunch: .*host $H2" "$T/err" "the lost host is named"
+
+check_error 125 "leave -n out" "exec has no ranks" "$MLAUNCH" exec -n 2 -- true
+check_error 125 "leave ':' out" "exec has one command" "$MLAUNCH" exec true : false
+check_error 125 "no program given" "exec needs a command" "$MLAUNCH" exec -H "$H1"
+check_match "^usage: mlaunch exec" <("$MLAUNCH" exec --help) "--help"
+done_testing
