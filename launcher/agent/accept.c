@@ -303,7 +303,7 @@ static int directory_make(struct agent *a, struct fault *why)
 
 static int files_open(struct agent *a, struct fault *why)
 {
-    return received_files_open(&a->files, a->job, a->dir, why);
+    return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
 }
 
 static int coordinator_open(struct agent *a, struct fault *why)

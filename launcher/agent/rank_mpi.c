@@ -6,7 +6,6 @@
 #include "launcher/agent/mpi/mpi_program.h"
 #include "launcher/agent/mpi/pmi.h"
 #include "launcher/agent/rank/received_files.h"
-#include "launcher/agent/rank/variable_list.h"
 #include "launcher/agent/report.h"
 
 #include <stdio.h>
@@ -77,22 +76,6 @@ static void on_absent(struct agent *a, int rank)
 
 const struct coordination_events rank_mpi_events = {on_exchanged, on_named, on_absent};
 
-/* A variable as the ranks of this program will have it, as far as it matters for finding files; or
- * "". */
-static const char *variable_of(const struct agent *a, const struct job_app *app, const char *name)
-{
-    const char **lists[] = {app->env, a->job->env};
-    const char *value = NULL, *own = getenv(name);
-
-    for (size_t i = 0; i < 2 && !value; i++) {
-        for (const char **entry = lists[i]; *entry; entry++) {
-            if (variable_list_is(*entry, name))
-                value = *entry + strlen(name) + 1;
-        }
-    }
-    return value ? value : own ? own : "";
-}
-
 /* Rank 0's host speaks for the first program, which all or many hosts have. */
 static void warning_add(struct agent *a, int app, const char *library)
 {
@@ -113,18 +96,34 @@ static void warning_add(struct agent *a, int app, const char *library)
     json_array_append_new(a->warnings, text_json(text));
 }
 
+/* LD_LIBRARY_PATH of an app's ranks, to be freed; it ends with the libraries of --stage-libs. */
+static char *library_path_of(const struct agent *a, const struct job_app *p)
+{
+    char *libraries = received_files_libraries(a->files, p->file), *path;
+
+    if (asprintf(&path, "%s:%s", job_message_variable(a->job, p, "LD_LIBRARY_PATH"),
+                 libraries ? libraries : "") < 0)
+        path = NULL;
+    free(libraries);
+    return path;
+}
+
 /* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
  * too: scripts and interpreters may start or load MPI, and static programs name no library. */
 static bool app_is_served(struct agent *a, int app)
 {
     const struct job_app *p = &a->job->apps[app];
     const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
-    char library[64];
+    char *library_path, library[64];
+    enum mpi_kind kind;
 
     if (a->job->mpi != JOB_MPI_AUTO)
         return a->job->mpi == JOB_MPI_PMI1;
-    if (mpi_program_find(program, variable_of(a, p, "PATH"), a->cwds[app],
-                         variable_of(a, p, "LD_LIBRARY_PATH"), library) != MPI_KIND_OTHER)
+    library_path = library_path_of(a, p);
+    kind = mpi_program_find(program, job_message_variable(a->job, p, "PATH"), a->cwds[app],
+                            library_path ? library_path : "", library);
+    free(library_path);
+    if (kind != MPI_KIND_OTHER)
         return true;
     warning_add(a, app, library);
     return false;

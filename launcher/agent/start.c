@@ -64,6 +64,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     if (!rc && job->compat)
         rc = file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &ring, why);
     for (int i = 0; i < job->app_count && !rc; i++) {
+        char *libraries = received_files_libraries(a->files, job->apps[i].file);
         struct rank_environment_config config = {.job = job,
                                                  .app = &job->apps[i],
                                                  .inherited = (const char *const *)environ,
@@ -74,9 +75,11 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
                                                  .cwd = a->cwds[i],
                                                  .ibv_devices = devices,
                                                  .ring_hosts = ring,
+                                                 .libraries = libraries,
                                                  .serves_pmi = rank_mpi_is_served(a, i)};
 
         rc = rank_environment_create(&a->environments[i], &config, why);
+        free(libraries);
     }
     free(devices);
     free(ring);

@@ -79,6 +79,19 @@ static const char *bind_address(const struct plan *p, int host, const char *cons
     return address;
 }
 
+/* Names that are not UTF-8 are left out: such a library is not copied. */
+static void needs_add(json_t *file, const struct elf_file *elf)
+{
+    json_t *needed = json_array();
+
+    for (int i = 0; i < elf->count; i++)
+        text_append(needed, elf->needed[i]);
+    json_object_set_new(file, "needed", needed);
+    json_object_set_new(file, "run_path", json_string(elf->run_path));
+    json_object_set_new(file, "inherited", json_boolean(elf->is_inherited));
+    json_object_set_new(file, "glibc", json_string(elf->glibc));
+}
+
 static json_t *files_json(const struct plan *p)
 {
     json_t *array = json_array();
@@ -86,11 +99,16 @@ static json_t *files_json(const struct plan *p)
     for (int i = 0; i < p->files.count; i++) {
         const struct staged_file *f = &p->files.files[i];
         char hash[2 * JOB_COPY_HASH + 1];
+        json_t *file;
 
         hex_write(hash, f->hash, sizeof(f->hash));
-        json_array_append_new(array, json_pack("{s:s, s:I, s:s, s:b}", "name", f->name, "size",
-                                               (json_int_t)f->size, "hash", hash, "executable",
-                                               f->is_executable));
+        file = json_pack("{s:s, s:I, s:s, s:b}", "name", f->name, "size", (json_int_t)f->size,
+                         "hash", hash, "executable", f->is_executable);
+        if (f->beside >= 0)
+            json_object_set_new(file, "beside", json_integer(f->beside));
+        if (f->elf)
+            needs_add(file, f->elf);
+        json_array_append_new(array, file);
     }
     return array;
 }

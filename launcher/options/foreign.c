@@ -130,6 +130,7 @@ const struct foreign foreign_table[] = {
         "--stage copies the program; copy other files first: rsync, or a shared directory")},
     {"bcast", SRUN, HINT(FOREIGN_MAYBE,
         "--stage copies the program to the hosts, for the time of the job")},
+    {"send-libs", SRUN, MEANS("stage-libs", NULL)},
     {"s", "both mpirun's and mlx.launch", HINT(FOREIGN_ONE,
         "--starting-port is what mlx.launch means, --stage what mpirun does")},
     {"app", OPEN_MPI, HINT(FOREIGN_ONE,

@@ -443,9 +443,19 @@ static int ssh_config_check(const struct plan *p, struct fault *why)
     return 0;
 }
 
+/* As a rank on this machine has it. */
+static const char *library_path_of(const struct app *a, char *const *environment)
+{
+    const char *own = environment_find(environment, "LD_LIBRARY_PATH");
+    const char *value = environment_find(a->env, "LD_LIBRARY_PATH");
+
+    return value ? value : own ? own : "";
+}
+
 /* The other hosts get the programs from this machine. That of `mlaunch bench` is the one of their
  * own copy of mlaunch. */
-static int files_settle(struct plan *p, const struct options *o, struct fault *why)
+static int files_settle(struct plan *p, const struct options *o, char *const *environment,
+                        struct fault *why)
 {
     bool is_away = false;
     int rc = 0;
@@ -455,11 +465,15 @@ static int files_settle(struct plan *p, const struct options *o, struct fault *w
     p->files.is_hashed = !o->dry_run;
     for (int i = 0; i < p->app_count; i++)
         p->apps[i].file = -1;
-    for (int i = 0; i < p->app_count && o->stage && is_away && !rc; i++) {
+    for (int i = 0; i < p->app_count && (o->stage || o->stage_libs) && is_away && !rc; i++) {
         struct app *a = &p->apps[i];
 
-        if (a->ranks > 0 && strcmp(a->argv[0], BENCH_PROGRAM) != 0)
-            rc = staged_list_add_program(&p->files, a->argv[0], a->cwd, &a->file, why);
+        if (a->ranks == 0 || strcmp(a->argv[0], BENCH_PROGRAM) == 0)
+            continue;
+        rc = staged_list_add_program(&p->files, a->argv[0], a->cwd, &a->file, why);
+        if (!rc && o->stage_libs)
+            rc = staged_list_add_libraries(&p->files, a->file, library_path_of(a, environment),
+                                           a->cwd, why);
     }
     return rc;
 }
@@ -507,7 +521,7 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         (rc = plan_spares_settle(p, o, why)) || (rc = backend_settle(p, o, why)) ||
         (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
         (rc = agent_way_settle(p, o, environment, why)) || (rc = ssh_config_check(p, why)) ||
-        (rc = files_settle(p, o, why))) {
+        (rc = files_settle(p, o, environment, why))) {
         plan_destroy(p);
         return rc;
     }

@@ -55,6 +55,11 @@ static void print_app(const struct plan *p, int index)
         printable_print("    copied from %s (%llu bytes) to each host that is not this machine\n",
                         p->files.files[a->file].path,
                         (unsigned long long)p->files.files[a->file].size);
+    for (int i = 0; i < p->files.count && a->file >= 0; i++)
+        if (p->files.files[i].beside == a->file)
+            printable_print("    with %s (%llu bytes) to each of them that lacks %s\n",
+                            p->files.files[i].path, (unsigned long long)p->files.files[i].size,
+                            p->files.files[i].name);
     print_variables("    environment ", a->env);
 }
 

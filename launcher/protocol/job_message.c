@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE_MAX_RANKS = 1 << 20, TERM_MAX = 64, FILES_MAX = 4096 };
+enum { SIZE_MAX_RANKS = 1 << 20, TERM_MAX = 64 };
 
 enum field_kind { FIELD_STRING, FIELD_INT, FIELD_BOOL };
 
@@ -183,8 +183,30 @@ static bool file_name_is_valid(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static int file_read(struct job_copy *f, const json_t *object, struct fault *why)
+/* What --stage-libs says of a program or library. */
+static int file_needs_read(struct job_copy *f, const json_t *object, struct fault *why)
 {
+    const json_t *needed = json_object_get(object, "needed");
+    const char *run_path = json_string_value(json_object_get(object, "run_path"));
+    const char *glibc = json_string_value(json_object_get(object, "glibc"));
+    int rc;
+
+    f->run_path = run_path ? run_path : "";
+    f->glibc = glibc ? glibc : "";
+    f->is_inherited = json_is_true(json_object_get(object, "inherited"));
+    if (!needed)
+        return 0;
+    rc = strings_read(&f->needed, needed, "needed", false, why);
+    for (const char **name = f->needed; !rc && *name; name++)
+        if (strlen(*name) > NAME_MAX)
+            rc = member_refuse(why, "names a library by too many letters", "needed");
+    return rc;
+}
+
+/* `index`: its own. A library comes behind its program. */
+static int file_read(struct job_copy *files, int index, const json_t *object, struct fault *why)
+{
+    struct job_copy *f = &files[index];
     const char *hash = json_string_value(json_object_get(object, "hash"));
     const json_t *size = json_object_get(object, "size");
     const json_t *executable = json_object_get(object, "executable");
@@ -200,7 +222,11 @@ static int file_read(struct job_copy *f, const json_t *object, struct fault *why
         return member_refuse(why, "does not say whether a file is executable", "files");
     f->size = (uint64_t)json_integer_value(size);
     f->is_executable = json_is_true(executable);
-    return 0;
+    f->beside = -1;
+    if (json_object_get(object, "beside") &&
+        (member_int(object, "beside", index - 1, &f->beside) || files[f->beside].beside >= 0))
+        return member_refuse(why, "has a library without a program", "files");
+    return file_needs_read(f, object, why);
 }
 
 /* Reads what the launcher can send; without the member it is nothing. */
@@ -211,14 +237,14 @@ static int files_read(struct job_message *m, struct fault *why)
 
     if (!array)
         return 0;
-    if (count == 0 || count > FILES_MAX)
+    if (count == 0 || count > JOB_COPIES_MOST)
         return member_refuse(why, "is not a list of files", "files");
     m->files = calloc(count, sizeof(*m->files));
     if (!m->files)
         return out_of_memory(why);
     m->file_count = (int)count;
     for (size_t i = 0; i < count; i++) {
-        int rc = file_read(&m->files[i], json_array_get(array, i), why);
+        int rc = file_read(m->files, (int)i, json_array_get(array, i), why);
 
         if (rc)
             return rc;
@@ -483,6 +509,8 @@ void job_message_destroy(struct job_message *m)
         free(m->apps[i].env);
     }
     free(m->apps);
+    for (int i = 0; i < m->file_count; i++)
+        free(m->files[i].needed);
     free(m->files);
     free(m->ranks);
     free(m->host_of);
@@ -493,6 +521,22 @@ void job_message_destroy(struct job_message *m)
     sodium_memzero(m->secret, sizeof(m->secret));
     json_decref(m->root);
     free(m);
+}
+
+const char *job_message_variable(const struct job_message *m, const struct job_app *app,
+                                 const char *name)
+{
+    const char **lists[] = {app->env, m->env};
+    const char *value = NULL, *own = getenv(name);
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < 2 && !value; i++) {
+        for (const char **entry = lists[i]; *entry; entry++) {
+            if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+                value = *entry + length + 1;
+        }
+    }
+    return value ? value : own ? own : "";
 }
 
 bool job_message_has_stdin(const struct job_message *m, int rank)

@@ -35,7 +35,10 @@ struct job_pty {
     const char *term;  /* TERM for the ranks, or "" */
 };
 
-enum { JOB_COPY_HASH = 32 }; /* bytes of crypto_generichash */
+enum {
+    JOB_COPY_HASH = 32, /* bytes of crypto_generichash */
+    JOB_COPIES_MOST = 4096,
+};
 
 /* A file that the launcher sends on request (--stage). */
 struct job_copy {
@@ -43,6 +46,12 @@ struct job_copy {
     uint64_t size;    /* bytes */
     uint8_t hash[JOB_COPY_HASH];
     bool is_executable;
+    int beside; /* index into files: it is a library of that program, and lies beside it; or -1 */
+    /* With --stage-libs, of programs and libraries: */
+    const char **needed;  /* NULL-terminated: the libraries that it needs; NULL: not known */
+    const char *run_path; /* where it wants them to be looked for, or "" */
+    bool is_inherited;    /* run_path holds for what they need, too (DT_RPATH) */
+    const char *glibc;    /* the version of glibc that it needs, or "" */
 };
 
 struct job_app {
@@ -99,6 +108,11 @@ void job_message_destroy(struct job_message *m); /* wipes the secret; takes NULL
 
 /* Whether `text` may be the value of TERM, by which programs look for a file: a short name. */
 bool job_message_is_term(const char *text);
+
+/* A variable as the user has set it for the ranks of this program, or as this process has it; or
+ * "". */
+const char *job_message_variable(const struct job_message *m, const struct job_app *app,
+                                 const char *name);
 
 /* Whether `rank` of this job gets stdin. */
 bool job_message_has_stdin(const struct job_message *m, int rank);

@@ -77,7 +77,7 @@ static int file_open(struct staged_file *f, struct fault *why)
 
 int staged_file_open(struct staged_file *out, const char *path, bool is_hashed, struct fault *why)
 {
-    struct staged_file f = {.fd = -1};
+    struct staged_file f = {.fd = -1, .beside = -1};
     int rc = string_copy(&f.path, path, why);
 
     if (!rc)
@@ -97,6 +97,9 @@ void staged_file_close(struct staged_file *f)
 {
     if (f->path && f->fd >= 0)
         close(f->fd);
+    if (f->elf)
+        elf_file_close(f->elf);
+    free(f->elf);
     free(f->path);
     *f = (struct staged_file){.fd = -1};
 }

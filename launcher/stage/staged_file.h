@@ -5,6 +5,7 @@
 #define LAUNCHER_STAGE_STAGED_FILE_H
 
 #include "common/fault.h"
+#include "launcher/loader/elf_file.h"
 #include "launcher/protocol/job_message.h"
 
 #include <stdbool.h>
@@ -18,6 +19,8 @@ struct staged_file {
     uint64_t size;               /* bytes */
     uint8_t hash[JOB_COPY_HASH]; /* of its contents */
     bool is_executable;
+    int beside;           /* index of the program of which it is a library; or -1 */
+    struct elf_file *elf; /* owned: what it needs (--stage-libs); or NULL */
 };
 
 /* Opens the regular file `path`, and reads it once for its hash if `is_hashed`. ML_ERR_REFUSED

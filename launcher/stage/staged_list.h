@@ -20,6 +20,12 @@ struct staged_list {
 int staged_list_add_program(struct staged_list *l, const char *name, const char *cwd, int *index,
                             struct fault *why);
 
+/* Adds the libraries that a program of the list needs (loader_closure.h), unless it has been done,
+ * and describes both to the hosts, which take those that they lack. A script needs none. Warns of
+ * each that is not found. `library_path`: LD_LIBRARY_PATH, or ""; `cwd` as above. */
+int staged_list_add_libraries(struct staged_list *l, int program, const char *library_path,
+                              const char *cwd, struct fault *why);
+
 void staged_list_clear(struct staged_list *l);
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The backend mlaunch of torch.distributed (torch_calls.py), and DistributedDataParallel over it and
 # over gloo (torch_ddp.py), on this host and on two.
-TEST_LIMIT=180
+TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 [ "$SANITIZE" = no ] || skip_all "a sanitized library beside torch's own"
 PYTHON=
@@ -41,6 +41,31 @@ awk '/^### torch/ { found = 1 } found && /^```$/ { exit } on { print } found && 
     "$SOURCE/README.md" > "$T/train.py"
 check "the README's example trains" "$MLAUNCH" -n 2 -- "$PYTHON" "$T/train.py"
 check_match 'DistributedDataParallel' "$T/train.py" "… with the backend"
+
+# What torch does from 2.5 on at the end of its import, with the package as pip installs it.
+cp -rL "$BUILD/runtime/python" "$T/package"
+cat > "$T/autoload.py" << 'PY'
+import importlib.metadata, sys, torch
+import torch.distributed as dist
+points = importlib.metadata.entry_points(group="torch.backends")
+for point in points:
+    point.load()()
+print(len(points), "mlaunch" in sys.modules)
+if "mlaunch" in sys.modules:
+    dist.init_process_group("mlaunch")
+    t = torch.ones(1)
+    dist.all_reduce(t)
+    print("sum", int(t))
+PY
+if (cd "$T/package" && "$PYTHON" -c 'import setuptools; setuptools.setup()' egg_info) > "$OUT" 2>&1; then
+    export PYTHONPATH=$T/package
+    check_output "1 False" "torch loads nothing outside of a job" "$PYTHON" "$T/autoload.py"
+    check "torch loads the backend in a job" "$MLAUNCH" -n 2 --output raw -- "$PYTHON" "$T/autoload.py"
+    if [ "$(grep -c '^sum 2$' "$OUT")" = 2 ]; then pass "… and it works"; else fail "… and it works"; fi
+    unset PYTHONPATH
+else
+    skip "torch loads the backend by itself" "no setuptools beside this torch"
+fi
 
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 2

@@ -32,11 +32,12 @@ room coordinator
 room $l/text
 room $l/process $l/text
 room $l/protocol
+room $l/loader
 room $l/hosts $l/text
 room $l/options $l/text
 room $l/plan $l/hosts $l/options $l/process $l/stage $l/text
 room $l/channel $l/hosts $l/process $l/protocol $l/text
-room $l/stage $l/channel $l/process $l/protocol $l/text
+room $l/stage $l/channel $l/loader $l/process $l/protocol $l/text
 room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
@@ -50,9 +51,9 @@ room $l $l/batch $l/bench $l/channel $l/exec $l/hosts $l/job $l/options $l/plan 
 
 a=launcher/agent
 room $a/host
-room $a/rank $l/protocol
+room $a/rank $l/loader $l/protocol
 room $a/answer $a/host $l/process
-room $a/mpi
+room $a/mpi $l/loader
 room $a $a/answer $a/host $a/mpi $a/rank $l/process $l/protocol coordinator
 
 room runtime/process

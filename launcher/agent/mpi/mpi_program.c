@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/mpi/mpi_program.h"
 
-#include "launcher/agent/mpi/elf_file.h"
+#include "launcher/loader/elf_file.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -248,7 +248,9 @@ static void common_add(struct rank_environment *e, const struct rank_environment
         framework_variables_add(l, &frameworks);
     if (c->shim)
         shim_inject(l, c->shim);
-    /* Last, so that the user's own modules are found first. */
+    /* Last, so that the user's own libraries and modules are found first. */
+    if (c->libraries)
+        variable_list_join(l, "LD_LIBRARY_PATH", ":", c->libraries);
     if (c->modules)
         variable_list_join(l, "PYTHONPATH", ":", c->modules);
 }

@@ -23,7 +23,8 @@ struct rank_environment_config {
     const char *cwd;         /* for PWD */
     const char *ibv_devices; /* files for MLX (framework_variables.h), or NULL */
     const char *ring_hosts;
-    bool serves_pmi; /* MPICH programs find their launcher by PMI_FD */
+    const char *libraries; /* directory of copied libraries, for LD_LIBRARY_PATH; or NULL */
+    bool serves_pmi;       /* MPICH programs find their launcher by PMI_FD */
 };
 
 int rank_environment_create(struct rank_environment **out,

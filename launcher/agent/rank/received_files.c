@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/received_files.h"
 
+#include "launcher/agent/rank/received_libraries.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -25,6 +27,15 @@ struct received_files {
     crypto_generichash_state hash;
 };
 
+/* Whether a rank of this host runs the copy of the app's program. */
+static bool app_is_copied(const struct job_message *job, int app)
+{
+    for (int i = 0; i < job->rank_count && job->apps[app].file >= 0; i++)
+        if (job->ranks[i].app == app)
+            return true;
+    return false;
+}
+
 static bool is_sent(const struct received_files *r, int index)
 {
     return r->files[index].path && r->files[index].same == index;
@@ -36,25 +47,55 @@ static bool is_same(const struct job_copy *a, const struct job_copy *b)
            memcmp(a->hash, b->hash, sizeof(a->hash)) == 0;
 }
 
-static int file_prepare(struct received_files *r, int index, const char *dir, struct fault *why)
+/* Where the copy of a program lies, and its libraries. */
+static void directory_name(char out[512], const char *dir, int program)
 {
-    const struct job_copy *files = r->job->files;
-    struct received_file *f = &r->files[index];
-    char parent[512];
+    snprintf(out, 512, "%s/files/%d", dir, program);
+}
 
-    if (f->path)
-        return 0;
-    snprintf(parent, sizeof(parent), "%s/files/%d", dir, index);
-    if (asprintf(&f->path, "%s/%s", parent, files[index].name) < 0) {
-        f->path = NULL;
+static int file_prepare(struct received_files *r, int index, const char *parent, struct fault *why)
+{
+    if (asprintf(&r->files[index].path, "%s/%s", parent, r->job->files[index].name) < 0) {
+        r->files[index].path = NULL;
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    for (f->same = 0; f->same < index; f->same++)
-        if (r->files[f->same].path && is_same(&files[f->same], &files[index]))
-            break;
-    if (mkdir(parent, 0700))
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make %s", parent);
     return 0;
+}
+
+/* The program of one app, and those of its libraries that this host lacks. */
+static int app_prepare(struct received_files *r, const struct job_app *app, const char *dir,
+                       const char *cwd, struct fault *why)
+{
+    const struct job_message *job = r->job;
+    bool *is_wanted = calloc((size_t)job->file_count, sizeof(*is_wanted));
+    char parent[512];
+    int rc;
+
+    if (!is_wanted)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    directory_name(parent, dir, app->file);
+    rc = received_libraries_find(is_wanted, job, app, parent, cwd, why);
+    if (!rc && !r->files[app->file].path && mkdir(parent, 0700))
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot make %s", parent);
+    is_wanted[app->file] = true;
+    for (int i = 0; i < job->file_count && !rc; i++)
+        if (is_wanted[i] && !r->files[i].path)
+            rc = file_prepare(r, i, parent, why);
+    free(is_wanted);
+    return rc;
+}
+
+static void same_find(struct received_files *r)
+{
+    const struct job_copy *files = r->job->files;
+
+    for (int i = 0; i < r->job->file_count; i++) {
+        int *same = &r->files[i].same;
+
+        for (*same = 0; *same < i; ++*same)
+            if (r->files[*same].path && is_same(&files[*same], &files[i]))
+                break;
+    }
 }
 
 /* The number of bytes, with its unit. */
@@ -121,7 +162,8 @@ static int next_open(struct received_files *r, struct fault *why)
     return 0;
 }
 
-static int files_prepare(struct received_files *r, const char *dir, struct fault *why)
+static int files_prepare(struct received_files *r, const char *dir, char *const *cwds,
+                         struct fault *why)
 {
     char parent[512];
     int rc = 0;
@@ -129,26 +171,24 @@ static int files_prepare(struct received_files *r, const char *dir, struct fault
     snprintf(parent, sizeof(parent), "%s/files", dir);
     if (mkdir(parent, 0700))
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make %s", parent);
-    for (int i = 0; i < r->job->rank_count && !rc; i++) {
-        int file = r->job->apps[r->job->ranks[i].app].file;
-
-        if (file >= 0)
-            rc = file_prepare(r, file, dir, why);
-    }
+    for (int i = 0; i < r->job->app_count && !rc; i++)
+        if (app_is_copied(r->job, i))
+            rc = app_prepare(r, &r->job->apps[i], dir, cwds ? cwds[i] : "/", why);
+    same_find(r);
     if (!rc)
         rc = room_check(r, dir, why);
     return rc ? rc : next_open(r, why);
 }
 
 int received_files_open(struct received_files **out, const struct job_message *job, const char *dir,
-                        struct fault *why)
+                        char *const *cwds, struct fault *why)
 {
     struct received_files *r;
     bool is_needed = false;
     int rc;
 
-    for (int i = 0; i < job->rank_count; i++)
-        is_needed |= job->apps[job->ranks[i].app].file >= 0;
+    for (int i = 0; i < job->app_count; i++)
+        is_needed |= app_is_copied(job, i);
     if (!is_needed)
         return 0;
     r = calloc(1, sizeof(*r));
@@ -160,7 +200,7 @@ int received_files_open(struct received_files **out, const struct job_message *j
     }
     r->job = job;
     r->fd = -1;
-    rc = files_prepare(r, dir, why);
+    rc = files_prepare(r, dir, cwds, why);
     if (rc)
         received_files_close(r);
     else
@@ -240,4 +280,14 @@ int received_files_add(struct received_files *r, uint32_t index, const void *byt
 const char *received_files_path(const struct received_files *r, int index)
 {
     return r->files[index].path;
+}
+
+char *received_files_libraries(const struct received_files *r, int program)
+{
+    const char *path = r && program >= 0 ? r->files[program].path : NULL;
+
+    for (int i = 0; path && i < r->job->file_count; i++)
+        if (r->files[i].path && r->job->files[i].beside == program)
+            return strndup(path, (size_t)(strrchr(path, '/') - path));
+    return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* received_files.h: the copies of programs that the launcher sends with --stage: JOB_DIR/files/N/
- * NAME, for the user alone, checked by their hashes. They go with the job directory. */
+/* received_files.h: the copies of programs that the launcher sends with --stage, and of their
+ * libraries: JOB_DIR/files/N/NAME, for the user alone, checked by their hashes. They go with the
+ * job directory. */
 #ifndef LAUNCHER_AGENT_RANK_RECEIVED_FILES_H
 #define LAUNCHER_AGENT_RANK_RECEIVED_FILES_H
 
@@ -14,11 +15,13 @@
 
 struct received_files;
 
-/* Prepares for those files of the job that this host's ranks need. `job` and `dir`, the job
- * directory, must outlive it. *out stays NULL if there are none. ML_ERR_SYSTEM: the file system of
- * `dir` has no room for them, or executes nothing. */
+/* Prepares for those files of the job that this host's ranks need, and of the libraries for those
+ * that the host lacks. `job` and `dir`, the job directory, must outlive it; `cwds`: the working
+ * directory of each app's ranks, or NULL. *out stays NULL if there are none. ML_ERR_SYSTEM: the
+ * file system of `dir` has no room for them, or executes nothing; ML_ERR_REFUSED: they need a newer
+ * glibc. */
 int received_files_open(struct received_files **out, const struct job_message *job, const char *dir,
-                        struct fault *why);
+                        char *const *cwds, struct fault *why);
 void received_files_close(struct received_files *r); /* takes NULL, leaves the files */
 
 /* The indices of the files that the launcher must send, in the order in which it must: of those
@@ -35,5 +38,9 @@ int received_files_add(struct received_files *r, uint32_t index, const void *byt
 
 /* The path of a file that a rank of this host needs, valid until the close. */
 const char *received_files_path(const struct received_files *r, int index);
+
+/* The directory of the libraries of a program, which the caller frees. NULL: none were copied, or
+ * `program` is -1. */
+char *received_files_libraries(const struct received_files *r, int program);
 
 #endif

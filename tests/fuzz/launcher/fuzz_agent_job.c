@@ -31,6 +31,9 @@ static void check_ranks(const struct job_message *m)
         if (!m->files[i].name[0] || strchr(m->files[i].name, '/') ||
             strcmp(m->files[i].name, "..") == 0 || m->files[i].size > INT64_MAX)
             abort();
+        if (m->files[i].beside < -1 || m->files[i].beside >= i || !m->files[i].run_path ||
+            !m->files[i].glibc)
+            abort();
     }
     for (int i = 0; i < m->app_count; i++) {
         if (m->apps[i].file < -1 || m->apps[i].file >= m->file_count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_elf_file.c: any file as a program, whose needed libraries are read. */
-#include "launcher/agent/mpi/elf_file.h"
+#include "launcher/loader/elf_file.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < f.count; i++)
         sum += strlen(f.needed[i]);
     sum += strlen(f.run_path);
-    if (f.count > ELF_NEEDED_MOST || (sum > 0 && !f.names))
+    if (f.count > ELF_NEEDED_MOST || (sum > 0 && !f.texts))
         abort();
     elf_file_close(&f);
     return 0;

@@ -154,7 +154,7 @@ static void test_every_option(void **state)
 
     o = parsed(
         "--output|out/|--timestamp|--timeout|9|--grace|0.25|--on-failure|continue|--restarts|3|"
-        "--bind-to|numa|--map-by|host|--eager|--secure|--stage|--spare-hosts|a,|"
+        "--bind-to|numa|--map-by|host|--eager|--secure|--stage|--stage-libs|--spare-hosts|a,|"
         "--spare-hosts|b:2|prog");
     assert_string_equal(o->output, "out/");
     assert_true(o->timestamp);
@@ -168,6 +168,7 @@ static void test_every_option(void **state)
     assert_true(o->eager);
     assert_true(o->secure);
     assert_true(o->stage);
+    assert_true(o->stage_libs);
     options_destroy(o);
 
     o = parsed(

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#define HASH "00000000000000000000000000000000000000000000000000000000000000ff"
+
 static const char good[] =
     "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"secret\": "
     "\"000102030405060708090a0b0c0d0e0f"
@@ -75,6 +77,14 @@ static const struct malformed {
     {"files", "[{\"name\": \"x\", \"size\": -1}]", "\"files\" has a file without a valid size"},
     {"files", "[{\"name\": \"x\", \"size\": 1, \"hash\": \"00\"}]",
      "\"files\" has a file without a valid hash"},
+    {"files",
+     "[{\"name\": \"x\", \"size\": 1, \"hash\": \"" HASH
+     "\", \"executable\": true, \"beside\": 0}]",
+     "\"files\" has a library without a program"},
+    {"files",
+     "[{\"name\": \"x\", \"size\": 1, \"hash\": \"" HASH
+     "\", \"executable\": true, \"needed\": 1}]",
+     "\"needed\" is not a list"},
     {"apps", "[{\"argv\": [\"p\"], \"env\": [], \"cwd\": \"\", \"file\": 0}]",
      "\"file\" names a file that does not exist"},
     {"job", NULL, "\"job\" is not a string"},

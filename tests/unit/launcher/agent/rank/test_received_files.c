@@ -44,7 +44,8 @@ static int setup(void **state)
     strcpy(f->dir, "/tmp/received.XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     for (int i = 0; i < 3; i++) {
-        f->files[i] = (struct job_copy){.name = i ? "b" : "a", .size = SIZE, .is_executable = true};
+        f->files[i] = (struct job_copy){
+            .name = i ? "b" : "a", .size = SIZE, .is_executable = true, .beside = -1};
         crypto_generichash(f->files[i].hash, JOB_COPY_HASH, (const uint8_t *)text, SIZE, NULL, 0);
         f->apps[i].file = i;
     }
@@ -55,7 +56,7 @@ static int setup(void **state)
                                   .app_count = 3,
                                   .ranks = f->ranks,
                                   .rank_count = 2};
-    assert_int_equal(received_files_open(&f->received, &f->job, f->dir, &why), 0);
+    assert_int_equal(received_files_open(&f->received, &f->job, f->dir, NULL, &why), 0);
     *state = f;
     return 0;
 }
@@ -144,7 +145,7 @@ static void refuses_what_has_no_room(void **state)
     snprintf(dir, sizeof(dir), "%s/more", f->dir);
     assert_int_equal(mkdir(dir, 0700), 0);
     f->files[0].size = INT64_MAX;
-    assert_int_equal(received_files_open(&r, &f->job, dir, &why), ML_ERR_SYSTEM);
+    assert_int_equal(received_files_open(&r, &f->job, dir, NULL, &why), ML_ERR_SYSTEM);
     assert_null(r);
     assert_non_null(strstr(why.text, "make room"));
     f->files[0].size = SIZE;
@@ -156,7 +157,7 @@ static void needs_nothing_without_files(void **state)
     struct received_files *r = NULL;
 
     f->apps[0].file = f->apps[1].file = -1;
-    assert_int_equal(received_files_open(&r, &f->job, "/nowhere", NULL), 0);
+    assert_int_equal(received_files_open(&r, &f->job, "/nowhere", NULL, NULL), 0);
     assert_null(r);
     assert_true(received_files_are_whole(r));
 }

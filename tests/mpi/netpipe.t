@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# NetPIPE as Debian builds it with MPICH, unmodified: ping-pong of a few sizes over two hosts, with
+# its own check of the data, and on this host.
+. "${0%/*}/../lib/test.sh"
+command -v NPmpich2 > /dev/null || skip_all "no NetPIPE here (netpipe-mpich2)"
+. "$SOURCE/tests/mpi/mpich.sh"
+. "${0%/*}/../lib/hosts.sh"
+hosts_up 2
+cd "$T" || exit 1
+over() { timeout 60 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
+# sizes_are NAME: the file np.out has a line for each size up to the last, and all took time.
+sizes_are() {
+    check_output "right" "$1" awk '
+        { n++; last = $1; if ($2 <= 0 || $3 <= 0) bad = 1 }
+        END { print (n > 10 && last >= 65536 && !bad ? "right" : n " lines up to " last) }' np.out
+}
+
+check "two hosts" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 65539 -p 0 -n 5 -o np.out
+sizes_are "… carry all sizes"
+check "with its check of the data" over -H "$H1,$H2" -n 2 --cwd "$T" \
+    NPmpich2 -i -u 4099 -p 0 -n 5 -o np.out
+check_match "4097 bytes +5 times -->  Integrity check passed" "$ERR" "… which finds none wrong"
+check_no_match "bytes.*[Ff]ail" "$ERR" "… of any size"
+rm -f np.out
+check "this host" timeout 60 "$MLAUNCH" -n 2 NPmpich2 -u 65539 -p 0 -n 5 -o np.out
+sizes_are "… carries all sizes"
+done_testing
