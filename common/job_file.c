@@ -181,17 +181,36 @@ static int read_all(int fd, const char *path, char *out, size_t limit, struct fa
     return 0;
 }
 
-static int read_file(const char *dir, const char *name, char *out, size_t limit, struct fault *why)
+/* Sets *size if the file is a regular one; closes it otherwise. */
+static int size_find(size_t *size, int fd, const char *path, struct fault *why)
 {
-    char path[PATH_MAX];
-    int fd, rc = make_path(path, dir, name, why);
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = (size_t)st.st_size;
+        return 0;
+    }
+    close(fd);
+    return fault_set(why, ML_ERR_SYSTEM, "%.200s is not a plain file", path);
+}
+
+static int file_open(int *fd, char path[PATH_MAX], const char *dir, const char *name,
+                     struct fault *why)
+{
+    int rc = make_path(path, dir, name, why);
 
     if (rc)
         return rc;
-    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %.200s", path);
-    return read_all(fd, path, out, limit, why);
+    *fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    return *fd < 0 ? fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %.200s", path) : 0;
+}
+
+static int read_file(const char *dir, const char *name, char *out, size_t limit, struct fault *why)
+{
+    char path[PATH_MAX];
+    int fd, rc = file_open(&fd, path, dir, name, why);
+
+    return rc ? rc : read_all(fd, path, out, limit, why);
 }
 
 int job_file_write(const char *dir, const struct job_file *j, const uint8_t secret[AUTH_SECRET],
@@ -270,19 +289,46 @@ int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SEC
     return rc;
 }
 
+int job_file_json(json_t **out, const char *dir, const char *name, size_t limit, struct fault *why)
+{
+    char path[PATH_MAX], *text = NULL;
+    json_error_t error;
+    size_t size = 0;
+    int fd, rc = file_open(&fd, path, dir, name, why);
+
+    if (rc)
+        return rc;
+    rc = size_find(&size, fd, path, why);
+    if (rc)
+        return rc;
+    if (size <= limit)
+        text = malloc(size + 2); /* room for a byte that it must not have, and for the zero */
+    if (!text) {
+        close(fd);
+        return size <= limit ? fault_set(why, ML_ERR_MEMORY, "out of memory")
+                             : fault_set(why, ML_ERR_SYSTEM, "%.200s is too long", path);
+    }
+    rc = read_all(fd, path, text, size + 2, why);
+    if (!rc)
+        *out = parsed_json(text, strlen(text), 0, &error);
+    free(text);
+    if (!rc && !*out)
+        rc = fault_set(why, ML_ERR_SYSTEM, "%.200s is malformed: %s", path, error.text);
+    return rc;
+}
+
 int job_file_look(int dir_fd, struct job_file *out, struct fault *why)
 {
     int fd = openat(dir_fd, "job.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
+    size_t size;
     char *text;
     int rc;
 
     if (fd < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read its job.json");
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return fault_set(why, ML_ERR_SYSTEM, "its job.json is not a plain file");
-    }
+    rc = size_find(&size, fd, "its job.json", why);
+    if (rc)
+        return rc;
     text = malloc(FILE_LIMIT);
     if (!text) {
         close(fd);

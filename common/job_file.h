@@ -10,7 +10,9 @@
 #include "common/auth.h"
 #include "common/fault.h"
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct job_file {
@@ -46,6 +48,10 @@ int job_file_write(const char *dir, const struct job_file *j, const uint8_t secr
                    struct fault *why);
 int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
                   struct fault *why);
+
+/* Reads another file of the directory, which holds JSON; *out is the caller's. ML_ERR_SYSTEM if it
+ * is missing, malformed, no regular file or longer than `limit`. */
+int job_file_json(json_t **out, const char *dir, const char *name, size_t limit, struct fault *why);
 
 /* Reads only job.json of a directory that may belong to another user or build, or may be no job
  * directory at all. ML_ERR_SYSTEM, also if the file is not a regular one. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/batch/batch_script.h"
+
+#include "common/text/text_stream.h"
 #include "launcher/process/program_path.h"
 #include "launcher/text/command_words.h"
 #include "launcher/text/text_file.h"
@@ -168,8 +170,8 @@ static const struct {
 
 int batch_script_make(char **out, const struct batch_options *b, struct fault *why)
 {
-    char *self = NULL, *text = NULL;
-    size_t size;
+    char *self = NULL, *text;
+    struct text_stream s;
     FILE *to;
     int rc = words_check(b->words.items, why);
 
@@ -177,7 +179,7 @@ int batch_script_make(char **out, const struct batch_options *b, struct fault *w
         rc = self_find(&self, why);
     if (rc)
         return rc;
-    to = open_memstream(&text, &size);
+    to = text_stream_open(&s);
     if (!to) {
         free(self);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -199,10 +201,9 @@ int batch_script_make(char **out, const struct batch_options *b, struct fault *w
     }
     fputc('\n', to);
     free(self);
-    if (fclose(to)) {
-        free(text);
+    text = text_stream_close(to, &s);
+    if (!text)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
     *out = text;
     return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "common/job_file.h"
 #include "common/text/printable.h"
+#include "common/text/text_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,22 +136,18 @@ void bench_setup_close(struct bench_setup *s)
 
 char *bench_setup_hosts_text(const struct bench_setup *s, size_t most)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
+    size_t used = 0;
+    struct text_stream text;
+    FILE *to = text_stream_open(&text);
 
     if (!to)
         return NULL;
     for (int i = 0; i < s->host_count; i++) {
-        if (most && i && ftell(to) + (long)strlen(s->hosts[i].name) > (long)most) {
+        if (most && i && used + strlen(s->hosts[i].name) > most) {
             fprintf(to, " and %d more", s->host_count - i);
             break;
         }
-        fprintf(to, "%s%s:%d", i ? " " : "", s->hosts[i].name, s->hosts[i].ranks);
+        used += (size_t)fprintf(to, "%s%s:%d", i ? " " : "", s->hosts[i].name, s->hosts[i].ranks);
     }
-    if (fclose(to)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return text_stream_close(to, &text);
 }

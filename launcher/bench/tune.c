@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/tune.h"
 
+#include "common/text/text_stream.h"
 #include "launcher/bench/bench_report.h"
 #include "launcher/bench/bench_setup.h"
 #include "launcher/bench/measure.h"
@@ -165,16 +166,16 @@ static void fastest_write(FILE *to, const struct tuning *t)
 static int fastest_report(const struct tuning *t, struct fault *why)
 {
     char *value = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&value, &size);
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
     int rc = 0;
 
-    if (to)
+    if (to) {
         fastest_write(to, t);
-    if (!to || fclose(to)) {
-        free(value);
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        value = text_stream_close(to, &s);
     }
+    if (!value)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     printf("# what would choose the fastest:\nMLAUNCH_ALGO=%s\n", value);
     if (t->options->save)
         rc = tune_save(t->options->save, t->options, &t->setup, value, why);

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/stdio/output.h"
+#include "launcher/wiring/wiring_survey.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -57,64 +58,50 @@ const struct attempt_transition *attempt_phases_find(enum attempt_state state,
     return NULL;
 }
 
-/* WELL or BADLY once every member has come at least to `state` or has failed. */
-static enum attempt_event members_event(const struct attempt *a, enum attempt_member_state state)
+/* Has the host not yet done what the state waits for? Hosts that failed before the start are not
+ * waited for until all leave. */
+static bool is_awaited(const struct attempt *a, const struct attempt_member *m)
 {
-    bool failed = false;
+    static const enum attempt_member_state awaited[ATTEMPT_STATES] = {
+        [ATTEMPT_CONNECTING] = MEMBER_CONNECTED, [ATTEMPT_PREPARING] = MEMBER_PREPARED,
+        [ATTEMPT_RUNNING] = MEMBER_DONE,         [ATTEMPT_STOPPING] = MEMBER_DONE,
+        [ATTEMPT_LEAVING] = MEMBER_GONE,
+    };
 
-    for (int i = 0; i < a->plan->host_count; i++) {
-        const struct attempt_member *m = &a->members[i];
-
-        if (!m->failed && m->state < state)
-            return ATTEMPT_NOTHING;
-        failed = failed || m->failed;
-    }
-    return failed ? ATTEMPT_BADLY : ATTEMPT_WELL;
-}
-
-/* WELL or BADLY once every member has answered that many rounds of questions or has failed. */
-static enum attempt_event survey_event(const struct attempt *a, int rounds)
-{
-    bool failed = false;
-
-    for (int i = 0; i < a->plan->host_count; i++) {
-        const struct attempt_member *m = &a->members[i];
-
-        if (a->survey && !m->failed && m->rounds < rounds)
-            return ATTEMPT_NOTHING;
-        failed = failed || m->failed;
-    }
-    return failed ? ATTEMPT_BADLY : ATTEMPT_WELL;
-}
-
-static bool members_are(const struct attempt *a, enum attempt_member_state state)
-{
-    for (int i = 0; i < a->plan->host_count; i++) {
-        if (a->members[i].state < state)
-            return false;
-    }
-    return true;
+    if (m->failed && a->state < ATTEMPT_RUNNING)
+        return false;
+    if (a->state == ATTEMPT_LOOKING || a->state == ATTEMPT_TRYING)
+        return a->survey &&
+               m->rounds < (a->state == ATTEMPT_LOOKING ? WIRING_LOOK : WIRING_TRY) + 1;
+    return m->state < awaited[a->state];
 }
 
 static enum attempt_event current_event(const struct attempt *a)
 {
+    bool is_waiting = false, failed = false;
+
+    for (int i = 0; i < a->plan->host_count; i++) {
+        is_waiting = is_waiting || is_awaited(a, &a->members[i]);
+        failed = failed || a->members[i].failed;
+    }
     switch (a->state) {
     case ATTEMPT_CONNECTING:
-        return a->stop_wanted ? ATTEMPT_STOP : members_event(a, MEMBER_CONNECTED);
     case ATTEMPT_LOOKING:
-        return a->stop_wanted ? ATTEMPT_STOP : survey_event(a, 1);
     case ATTEMPT_TRYING:
-        return a->stop_wanted ? ATTEMPT_STOP : survey_event(a, 2);
     case ATTEMPT_PREPARING:
-        return a->stop_wanted ? ATTEMPT_STOP : members_event(a, MEMBER_PREPARED);
+        if (a->stop_wanted)
+            return ATTEMPT_STOP;
+        if (is_waiting)
+            return ATTEMPT_NOTHING;
+        return failed ? ATTEMPT_BADLY : ATTEMPT_WELL;
     case ATTEMPT_RUNNING:
-        if (members_are(a, MEMBER_DONE))
+        if (!is_waiting)
             return ATTEMPT_DONE;
         return a->stop_wanted ? ATTEMPT_STOP : ATTEMPT_NOTHING;
     case ATTEMPT_STOPPING:
-        return members_are(a, MEMBER_DONE) ? ATTEMPT_DONE : ATTEMPT_NOTHING;
+        return is_waiting ? ATTEMPT_NOTHING : ATTEMPT_DONE;
     case ATTEMPT_LEAVING:
-        return members_are(a, MEMBER_GONE) ? ATTEMPT_GONE : ATTEMPT_NOTHING;
+        return is_waiting ? ATTEMPT_NOTHING : ATTEMPT_GONE;
     default:
         return ATTEMPT_NOTHING;
     }
@@ -167,6 +154,16 @@ void attempt_phases_expire(struct attempt *a)
     attempt_phases_advance(a);
 }
 
+static void members_fail_late(struct attempt *a)
+{
+    enum attempt_state state = a->state;
+
+    /* The first failure may end the state. */
+    for (int i = 0; i < a->plan->host_count && a->state == state; i++)
+        if (is_awaited(a, &a->members[i]))
+            attempt_steps_fail_late(a, &a->members[i]);
+}
+
 void attempt_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct attempt *a = arg;
@@ -184,7 +181,7 @@ void attempt_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
     if (a->state < ATTEMPT_STOPPING && a->paused)
         attempt_steps_set_deadline(a, ATTEMPT_STOP_MARGIN_MS); /* an agent's time has stopped */
     else if (a->state < ATTEMPT_STOPPING)
-        attempt_steps_fail_late(a);
+        members_fail_late(a);
     else
         attempt_phases_expire(a);
 }

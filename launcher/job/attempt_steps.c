@@ -39,34 +39,21 @@ static int step_limit_s(const struct attempt *a)
     return a->plan->init_timeout_s > LIMIT_LEAST ? a->plan->init_timeout_s : LIMIT_LEAST;
 }
 
-static bool member_is_late(const struct attempt *a, const struct attempt_member *m)
+void attempt_steps_fail_late(struct attempt *a, struct attempt_member *m)
 {
-    if (m->failed)
-        return false;
-    if (a->state == ATTEMPT_LOOKING || a->state == ATTEMPT_TRYING)
-        return m->rounds < (a->state == ATTEMPT_LOOKING ? WIRING_LOOK : WIRING_TRY) + 1;
-    return m->state < (a->state == ATTEMPT_PREPARING ? MEMBER_PREPARED : MEMBER_DONE);
-}
-
-void attempt_steps_fail_late(struct attempt *a)
-{
-    enum attempt_state state = a->state;
     char text[160];
 
-    if (state == ATTEMPT_RUNNING)
+    if (a->state == ATTEMPT_RUNNING)
         snprintf(text, sizeof(text),
                  "its ranks have ended, but its agent has not said within %d s that nothing of the "
                  "job is left",
                  (a->plan->grace_ms + ATTEMPT_STOP_MARGIN_MS) / 1000);
     else
         snprintf(text, sizeof(text), "its agent has not %s within %d s",
-                 state == ATTEMPT_PREPARING ? "prepared the job"
-                                            : "answered about its RDMA devices",
+                 a->state == ATTEMPT_PREPARING ? "prepared the job"
+                                               : "answered about its RDMA devices",
                  step_limit_s(a));
-    /* The first failure may end the state. */
-    for (int i = 0; i < a->plan->host_count && a->state == state; i++)
-        if (member_is_late(a, &a->members[i]))
-            agent_channel_fail(a->members[i].channel, text);
+    agent_channel_fail(m->channel, text);
 }
 
 void attempt_steps_await_done(struct attempt *a)

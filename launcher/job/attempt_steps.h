@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct attempt;
+struct attempt_member;
 
 void attempt_steps_look(struct attempt *a);    /* asks the hosts for their RDMA devices */
 void attempt_steps_try(struct attempt *a);     /* asks them which other devices these reach */
@@ -19,8 +20,9 @@ void attempt_steps_abandon(struct attempt *a); /* before the start: the job is n
 void attempt_steps_give_up(struct attempt *a); /* an agent has not ended its ranks in time */
 void attempt_steps_end(struct attempt *a);     /* calls on_end */
 
-/* The deadline of a state before STOPPING has passed: the hosts on which it depends fail. */
-void attempt_steps_fail_late(struct attempt *a);
+/* The deadline of a state before STOPPING has passed, and the state depends on this host: it fails,
+ * which may end the state. */
+void attempt_steps_fail_late(struct attempt *a, struct attempt_member *m);
 
 /* All ranks have ended: sets the time in which the agents must say DONE. */
 void attempt_steps_await_done(struct attempt *a);

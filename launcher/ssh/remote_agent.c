@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/text_stream.h"
 #include "launcher/protocol/agent_end.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/ssh/remote_stage.h"
@@ -81,8 +82,8 @@ static void whole_write(FILE *to, const struct channel_config *config)
 
 static int line_make(char **out, const struct channel_config *config, struct fault *why)
 {
-    size_t size;
-    FILE *to = open_memstream(out, &size);
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
 
     if (!to)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -102,7 +103,8 @@ static int line_make(char **out, const struct channel_config *config, struct fau
             config->agent ? "" : "case $a in \"$c\"/*) whole || { t=changed; continue; };; esac; ",
             config->build, AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND,
             AGENT_EXIT_NOT_OURS);
-    return fclose(to) == 0 ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *out = text_stream_close(to, &s);
+    return *out ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
 /* The reason why the command has ended before any agent sent a byte. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/ssh/remote_config.h"
 
+#include "common/text/text_stream.h"
+
 #include <pthread.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -75,9 +77,9 @@ static const char *token_value(const struct remote_config *c, char token, char *
 int remote_config_expand(char **out, const struct remote_config *c, const char *text,
                          struct fault *why)
 {
-    char *made = NULL, room[256];
-    size_t size;
-    FILE *to = open_memstream(&made, &size);
+    char *made, room[256];
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
 
     if (!to)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -100,18 +102,16 @@ int remote_config_expand(char **out, const struct remote_config *c, const char *
             continue;
         }
         if (!value) {
-            fclose(to);
-            free(made);
+            free(text_stream_close(to, &s));
             return variable ? fault_set(why, ML_ERR_ARGUMENT, "${%s} is not set", room)
                             : fault_set(why, ML_ERR_ARGUMENT,
                                         "mlaunch does not know the token %%%c", *text);
         }
         fputs(value, to);
     }
-    if (fclose(to) != 0) {
-        free(made);
+    made = text_stream_close(to, &s);
+    if (!made)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
     *out = made;
     return 0;
 }

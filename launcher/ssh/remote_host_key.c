@@ -2,6 +2,7 @@
 #include "launcher/ssh/remote_host_key.h"
 
 #include "common/log.h"
+#include "common/text/text_stream.h"
 #include "launcher/ssh/remote_config_file.h"
 
 #include <errno.h>
@@ -146,18 +147,19 @@ static int host_search(struct finding *f, const struct remote_config *c, struct 
 int remote_host_key_algorithms(char **out, const struct remote_config *c, struct fault *why)
 {
     struct finding f = {0};
-    size_t size;
+    struct text_stream s;
     int rc;
 
     if (c->option[REMOTE_HOST_KEY_ALGORITHMS])
         return string_copy(out, c->option[REMOTE_HOST_KEY_ALGORITHMS], why);
     *out = NULL;
-    f.algorithms = open_memstream(out, &size);
+    f.algorithms = text_stream_open(&s);
     if (!f.algorithms)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = host_search(&f, c, why);
     fputs(default_algorithms, f.algorithms);
-    if (fclose(f.algorithms) != 0 && !rc)
+    *out = text_stream_close(f.algorithms, &s);
+    if (!*out && !rc)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (rc)
         free(*out);

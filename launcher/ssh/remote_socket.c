@@ -4,6 +4,7 @@
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/text/text_stream.h"
 #include "launcher/ssh/remote_resolve.h"
 
 #include <errno.h>
@@ -50,8 +51,8 @@ static int jump_command(char **out, const struct remote_config *c, const char *j
     const char *last = strrchr(jumps, ',');
     const char *name = last ? last + 1 : jumps;
     const char *at = strrchr(name, '@'), *colon = strrchr(name, ':');
-    size_t size;
-    FILE *to = open_memstream(out, &size);
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
 
     if (!to)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -75,7 +76,8 @@ static int jump_command(char **out, const struct remote_config *c, const char *j
         fprintf(to, "'%.*s'", (int)strcspn(name + 1, "]"), name + 1);
     else
         fprintf(to, "'%.*s'", colon ? (int)(colon - name) : (int)strlen(name), name);
-    return fclose(to) == 0 ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *out = text_stream_close(to, &s);
+    return *out ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
 static int proxy_open(struct remote_socket *s, const struct remote_config *c, struct fault *why)

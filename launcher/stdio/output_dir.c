@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/stdio/output_dir.h"
 
+#include "common/text/text_stream.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -93,20 +95,15 @@ static char *name_make(const struct plan *p, const char *job, int index)
     const char *path = p->output_dir;
     bool is_dir = !is_pattern(path) || path[strlen(path) - 1] == '/';
     int rank = index / 2;
-    char *name = NULL;
-    size_t size;
-    FILE *to = open_memstream(&name, &size);
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
 
     if (!to)
         return NULL;
     pattern_put(to, p, job, rank);
     if (is_dir)
         fprintf(to, "/rank.%d.%s", rank, index % 2 ? "err" : "out");
-    if (fclose(to)) {
-        free(name);
-        return NULL;
-    }
-    return name;
+    return text_stream_close(to, &s);
 }
 
 static int named_compare(const void *a, const void *b)

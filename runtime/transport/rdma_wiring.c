@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/rdma_wiring.h"
 
+#include "common/frame.h"
+#include "common/job_file.h"
+
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct rdma_wiring {
@@ -14,21 +15,19 @@ struct rdma_wiring {
 int rdma_wiring_read(struct rdma_wiring **out, const char *job_dir, struct fault *why)
 {
     struct rdma_wiring *w = calloc(1, sizeof(*w));
-    char path[PATH_MAX];
-    json_error_t error;
+    int rc;
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    snprintf(path, sizeof(path), "%s/rdma.json", job_dir);
-    w->root = json_load_file(path, 0, &error);
-    if (!json_is_array(json_object_get(w->root, "wiring"))) {
-        fault_set(why, ML_ERR_SYSTEM, "cannot read the RDMA wiring from %s: %s", path,
-                  w->root ? "it has none" : error.text);
+    /* The agent has it from a frame. */
+    rc = job_file_json(&w->root, job_dir, "rdma.json", FRAME_LIMIT, why);
+    if (!rc && !json_is_array(json_object_get(w->root, "wiring")))
+        rc = fault_set(why, ML_ERR_SYSTEM, "%s/rdma.json has no RDMA wiring", job_dir);
+    if (rc)
         rdma_wiring_destroy(w);
-        return ML_ERR_SYSTEM;
-    }
-    *out = w;
-    return 0;
+    else
+        *out = w;
+    return rc;
 }
 
 void rdma_wiring_destroy(struct rdma_wiring *w)

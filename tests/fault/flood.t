@@ -2,15 +2,21 @@
 # SPDX-License-Identifier: MIT
 # Strangers who only connect, as fast as they can: 1, 2 or 8 processes, to the coordinator's port,
 # before the ranks call ml_init, while some wait in it for the others, and after all have called it,
-# and to the port of a rank's own listener. Expected: the job goes on and ends as it should.
+# and to the port of a rank's own listener; as the job's own user and as another one. Expected: the
+# job goes on and ends as it should.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
-TEST_LIMIT=230
+TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
 RUNS=1
 is_long && RUNS=10
 RANKS=4
 flooders=()
+# Where the other user can execute the flooder, and create a file.
+chmod 711 "$T"
+mkdir -m 1777 "$T/public"
+cp "$BUILD/tests/fault/flooder" "$T/flooder"
+FLOODED=$T/public/flooded
 
 # Sets $port to one that is free, with those that follow for the ranks, below those that the system
 # gives to connections.
@@ -24,11 +30,12 @@ port_choose() {
     done
 }
 
-# flood_start COUNT PORT [FILE]: FILE as of flooder
+# flood_start USER COUNT PORT [FILE]: USER is own or another, FILE as of flooder
 flood_start() {
-    local i
-    for ((i = 0; i < $1; i++)); do
-        "$BUILD/tests/fault/flooder" "$2" "${3-$T/flooded}" 200 &
+    local i as=()
+    [ "$1" = own ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    for ((i = 0; i < $2; i++)); do
+        "${as[@]}" "$T/flooder" "$3" "${4-$FLOODED}" 200 &
         flooders+=($!)
     done
 }
@@ -49,52 +56,76 @@ job_end() {
     nothing_left "$name: nothing is left" 3
 }
 
-# The ranks that wait for the flood before ml_init.
-for count in 1 2 8; do
-    for when in before during after; do
+# flood_coordinator USER COUNT…: the ranks that wait for the flood do so before ml_init.
+flood_coordinator() {
+    local user=$1 count when run first
+    shift
+    for count in "$@"; do
+        for when in before during after; do
+            for ((run = 1; run <= RUNS; run++)); do
+                name="$count flooders of $user user $when ml_init, run $run"
+                rm -f "$FLOODED"
+                port_choose
+                case $when in
+                before) first=0 ;;
+                during) first=$((RANKS / 2)) ;;
+                after) first=$RANKS ;;
+                esac
+                [ "$when" != before ] || flood_start "$user" "$count" "$port"
+                job_start --port "$port" --init-timeout 120 --timeout 150 --oversubscribe \
+                    -n "$RANKS" -- "$FAULTY" flooded "$first" "$FLOODED"
+                has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
+                [ "$when" = before ] || flood_start "$user" "$count" "$port"
+                job_end
+            done
+        done
+    done
+}
+
+# flood_stay USER: more strangers than may wait (1024, and two for each rank), who stay.
+flood_stay() {
+    name="strangers of $1 user who stay"
+    rm -f "$FLOODED"
+    port_choose
+    job_start --port "$port" --init-timeout 120 --timeout 150 --oversubscribe -n "$RANKS" -- \
+        "$FAULTY" flooded 0 "$FLOODED"
+    has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
+    flood_start "$1" 2 "$port" ""
+    wait_for "grep -q 'too many connections' '$T/err'" "$(slow 30)"
+    check_match 'refused a connection from 127\.0\.0\.1:.*too many connections are in the handshake' \
+        "$T/err" "$name: they are reported"
+    : > "$FLOODED"
+    job_end
+}
+
+# flood_rank USER COUNT…: a rank's listener is there while a group is joined: in ml_init, and in
+# each ml_split.
+flood_rank() {
+    local user=$1 count run
+    shift
+    for count in "$@"; do
         for ((run = 1; run <= RUNS; run++)); do
-            name="$count flooders $when ml_init, run $run"
-            rm -f "$T/flooded"
+            name="$count flooders of $user user at a rank's port, run $run"
+            : > "$FLOODED" # nothing is waited for
             port_choose
-            case $when in
-            before) first=0 ;;
-            during) first=$((RANKS / 2)) ;;
-            after) first=$RANKS ;;
-            esac
-            [ "$when" != before ] || flood_start "$count" "$port"
-            job_start --port "$port" --init-timeout 120 --timeout 150 --oversubscribe -n "$RANKS" -- \
-                "$FAULTY" flooded "$first" "$T/flooded"
-            has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
-            [ "$when" = before ] || flood_start "$count" "$port"
+            flood_start "$user" "$count" $((port + 2)) # rank 1's
+            job_start --starting-port "$port" --backend tcp --local net --init-timeout 120 \
+                --timeout 150 --oversubscribe -n "$RANKS" -- "$FAULTY" flooded 0 "$FLOODED"
             job_end
         done
     done
-done
-# More strangers than may wait (1024, and two for each rank), who stay.
-name="strangers who stay"
-rm -f "$T/flooded"
-port_choose
-job_start --port "$port" --init-timeout 120 --timeout 150 --oversubscribe -n "$RANKS" -- \
-    "$FAULTY" flooded 0 "$T/flooded"
-has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
-flood_start 2 "$port" ""
-wait_for "grep -q 'too many connections' '$T/err'" "$(slow 30)"
-check_match 'refused a connection from 127\.0\.0\.1:.*too many connections are in the handshake' \
-    "$T/err" "$name: they are reported"
-: > "$T/flooded"
-job_end
+}
 
-# A rank's listener is there while a group is joined: in ml_init, and in each ml_split.
-for count in 1 2 8; do
-    for ((run = 1; run <= RUNS; run++)); do
-        name="$count flooders of a rank's port, run $run"
-        : > "$T/flooded" # nothing is waited for
-        port_choose
-        flood_start "$count" $((port + 2)) # rank 1's
-        job_start --starting-port "$port" --backend tcp --local net --init-timeout 120 \
-            --timeout 150 --oversubscribe -n "$RANKS" -- "$FAULTY" flooded 0 "$T/flooded"
-        job_end
-    done
-done
-
+flood_coordinator own 1 2 8
+flood_stay own
+flood_rank own 1 2 8
+if [ "$(id -u)" -eq 0 ]; then
+    others=(8)
+    ! is_long || others=(1 2 8)
+    flood_coordinator another "${others[@]}"
+    flood_stay another
+    flood_rank another "${others[@]}"
+else
+    skip "flooders of another user" "this is not root, and cannot start them"
+fi
 done_testing

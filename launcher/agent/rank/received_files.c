@@ -191,10 +191,12 @@ int received_files_open(struct received_files **out, const struct job_message *j
         is_needed |= app_is_copied(job, i);
     if (!is_needed)
         return 0;
+    if (sodium_init() < 0)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r = calloc(1, sizeof(*r));
     if (r)
         r->files = calloc((size_t)job->file_count, sizeof(*r->files));
-    if (!r || !r->files || sodium_init() < 0) {
+    if (!r || !r->files) {
         free(r);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }

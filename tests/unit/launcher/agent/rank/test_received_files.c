@@ -29,6 +29,14 @@ struct fixture {
     struct received_files *received;
 };
 
+static int sodium_status;
+
+int __wrap_sodium_init(void);
+int __wrap_sodium_init(void)
+{
+    return sodium_status;
+}
+
 static int removed(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;
@@ -151,6 +159,19 @@ static void refuses_what_has_no_room(void **state)
     f->files[0].size = SIZE;
 }
 
+/* The address sanitizer sees what is lost. */
+static void keeps_nothing_without_libsodium(void **state)
+{
+    struct fixture *f = *state;
+    struct received_files *r = NULL;
+    struct fault why = {0};
+
+    sodium_status = -1;
+    assert_int_equal(received_files_open(&r, &f->job, f->dir, &why), ML_ERR_MEMORY);
+    sodium_status = 0;
+    assert_null(r);
+}
+
 static void needs_nothing_without_files(void **state)
 {
     struct fixture *f = *state;
@@ -170,6 +191,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(refuses_too_much, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_other_contents, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_what_has_no_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(keeps_nothing_without_libsodium, setup, teardown),
         cmocka_unit_test_setup_teardown(needs_nothing_without_files, setup, teardown),
     };
 
