@@ -96,7 +96,7 @@ static int path_settle(char out[PATH_MAX], const char *path, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch sync: %s is too long", path);
     path_tidy(out);
     /* A link is copied as a link, unless a slash says that what it leads to is meant. */
-    if (has_parents(out) || path[size - 1] == '/') {
+    if (out[0] && (has_parents(out) || path[size - 1] == '/')) {
         if (!realpath(out, real))
             return fault_os(why, ML_ERR_ARGUMENT, errno, "mlaunch sync: cannot read %s", path);
         if (has_parents(out))

@@ -23,7 +23,7 @@ int sync_control_open(struct sync_control *c, int fd, struct fault *why)
 }
 
 /* Nobody is left to report to. */
-static void control_end(void)
+_Noreturn static void control_end(void)
 {
     _exit(0);
 }
