@@ -5,6 +5,7 @@
 #include "launcher/env_command.h"
 #include "launcher/exec/exec_command.h"
 #include "launcher/query/query_command.h"
+#include "launcher/sync/sync_command.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -15,6 +16,7 @@ const struct subcommand subcommand_table[] = {
     {"clean", clean_run, "remove what dead jobs have left behind"},
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},
     {"exec", exec_command_run, "run a command on each host, and print equal outputs once"},
+    {"sync", sync_command_run, "give all hosts the same files, each by the one before it"},
     {"batch", batch_main, "write a job script for Slurm, PBS, LSF or SGE, and submit it"},
     {"env", env_command_run, "print the commands by which a shell finds what belongs to mlaunch"},
     {NULL, NULL, NULL},

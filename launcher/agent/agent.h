@@ -31,6 +31,7 @@ struct agent_rank;
 struct coordination;
 struct evbuffer;
 struct pmi;
+struct sync_process;
 
 /* rank_input.h */
 struct rank_input {
@@ -105,7 +106,8 @@ struct agent {
                          RECEIVING (now DONE), once the launcher has read it and closed */
     json_t *warnings; /* what READY will carry: an array of texts */
 
-    struct probe_run probe; /* runs before the job only */
+    struct probe_run probe;    /* runs before the job only */
+    struct sync_process *sync; /* of mlaunch sync, or NULL */
     struct job_message *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
     char cgroup[CGROUP_PATH];     /* "": there is none */

@@ -19,6 +19,7 @@
 #include "launcher/agent/report.h"
 #include "launcher/agent/start.h"
 #include "launcher/agent/stop.h"
+#include "launcher/agent/sync/sync_process.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -152,6 +153,17 @@ static void on_query(struct agent *a, const struct frame *f)
                            answer_make((const char *)f->payload, f->size, &a->probe));
 }
 
+/* The first order starts the process that carries them out. */
+static void on_sync(struct agent *a, const struct frame *f)
+{
+    struct fault why;
+
+    if (!a->sync && sync_process_start(&a->sync, a->base, a->channel, &why))
+        frame_stream_fail(a->channel, why.text);
+    else
+        sync_process_order(a->sync, f->payload, f->size);
+}
+
 static void on_start(struct agent *a, const struct frame *f)
 {
     start_job(a, (const char *)f->payload, f->size);
@@ -253,6 +265,7 @@ static const struct dispatch {
 } dispatch[] = {
     {LAUNCH_JOB, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_job},
     {LAUNCH_QUERY, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_query},
+    {LAUNCH_SYNC, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 1, on_sync},
     {LAUNCH_FILE, AGENT_IS_RECEIVING, AGENT_IS_RECEIVING, 5, on_file},
     {LAUNCH_START, AGENT_IS_READY, AGENT_IS_READY, 2, on_start},
     {LAUNCH_STDIN, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_stdin},
@@ -373,6 +386,7 @@ static void worker_close(struct agent *a)
     }
     stop_close(a);
     probe_run_close(&a->probe);
+    sync_process_close(a->sync);
     accept_release(a);
     frame_stream_close(a->channel);
     if (a->base)

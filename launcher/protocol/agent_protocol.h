@@ -28,6 +28,7 @@ enum agent_frame {
     AGENT_ANSWER,       /* JSON, see protocol.md: answers LAUNCH_QUERY */
     AGENT_WANT,         /* JSON {files:[index]}: those of JOB's files that this host needs */
     AGENT_FILE_CREDIT,  /* raw: u32 bytes of FILE that have been written */
+    AGENT_SYNC,         /* raw: u8 type and payload of a report of mlaunch sync, see protocol.md */
     /* mlaunch → agent */
     LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
@@ -45,6 +46,7 @@ enum agent_frame {
     LAUNCH_DROP,     /* empty: once the ranks have ended, drop what they have written */
     LAUNCH_RESIZE,   /* raw: u32 rows, u32 columns: of the terminal of --pty */
     LAUNCH_FILE,     /* raw: u32 index into JOB's files, bytes: the next ones of it */
+    LAUNCH_SYNC,     /* raw: u8 type and payload of an order of mlaunch sync, instead of JOB */
 };
 
 enum {

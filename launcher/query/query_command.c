@@ -57,7 +57,7 @@ static int flag_read_text(struct command_reader *r, struct query_flag *flag, str
         return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
                          flag->argument);
     flag->value = value;
-    return 0;
+    return flag->values ? string_list_add(flag->values, value, why) : 0;
 }
 
 /* What the option is called here, where it is one of another program or of a job; or NULL. */
@@ -154,6 +154,8 @@ static int job_word_read(struct command_reader *r, struct fault *why)
     const char *word = r->argv[r->at++];
     char shown[TEXT_SHOWN];
 
+    if (r->c->words)
+        return string_list_add(r->c->words, word, why);
     if (r->c->job_word == JOB_WORD_NONE || *r->c->job || !*word)
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unexpected argument '%s'", r->c->name,
                          text_show(shown, word));
@@ -166,12 +168,18 @@ static int job_word_read(struct command_reader *r, struct fault *why)
 
 static int words_read(struct command_reader *r, struct fault *why)
 {
+    bool is_words = false;
     int rc = 0;
 
     while (!rc && r->at < r->argc && !r->c->is_done) {
         const char *word = r->argv[r->at];
 
-        rc = word[0] == '-' && word[1] ? option_read(r, why) : job_word_read(r, why);
+        if (r->c->words && !is_words && strcmp(word, "--") == 0) { /* only words follow */
+            is_words = true;
+            r->at++;
+            continue;
+        }
+        rc = word[0] == '-' && word[1] && !is_words ? option_read(r, why) : job_word_read(r, why);
     }
     if (!rc && !r->c->is_done && r->c->job_word == JOB_WORD_NEEDED && !*r->c->job)
         rc = fault_set(why, ML_ERR_ARGUMENT,

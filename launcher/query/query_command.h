@@ -7,6 +7,7 @@
 #define LAUNCHER_QUERY_QUERY_COMMAND_H
 
 #include "launcher/query/query.h"
+#include "launcher/text/string_list.h"
 
 #include <stdbool.h>
 
@@ -15,9 +16,10 @@ enum job_word { JOB_WORD_NONE, JOB_WORD_OPTIONAL, JOB_WORD_NEEDED };
 /* An option that only some of these subcommands have. */
 struct query_flag {
     const char *name, *help;
-    char letter;          /* or 0 */
-    const char *argument; /* its name in --help; NULL: the option takes none */
-    const char *value;    /* filled in: NULL: not given; "": given, without an argument */
+    char letter;                /* or 0 */
+    const char *argument;       /* its name in --help; NULL: the option takes none */
+    const char *value;          /* filled in: NULL: not given; "": given, without an argument */
+    struct string_list *values; /* NULL, or a list that gets the values of all times it is given */
 };
 
 /* An option that people know from programs like this one: a sentence that says what to do here. */
@@ -30,6 +32,7 @@ struct query_command {
     const char *name;
     const char *usage;              /* the first lines of --help */
     enum job_word job_word;         /* whether the subcommand takes a JOB */
+    struct string_list *words;      /* of a subcommand that takes other words: gets them; or NULL */
     struct query_flag *flags;       /* in the order of --help; ends with a NULL name */
     const struct query_hint *hints; /* ends with a NULL word; or NULL */
     int timeout_ms;                 /* for one host's answer */

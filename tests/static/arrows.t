@@ -33,6 +33,7 @@ room $l/text
 room $l/process $l/text
 room $l/protocol
 room $l/loader
+room $l/tree
 room $l/hosts $l/text
 room $l/options $l/text
 room $l/plan $l/hosts $l/options $l/process $l/stage $l/text
@@ -44,17 +45,19 @@ room $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
 room $l/exec $l/job $l/options $l/plan $l/text
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
+room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/options $l/process $l/text
 room $l $l/batch $l/bench $l/channel $l/exec $l/hosts $l/job $l/options $l/plan $l/process \
-    $l/protocol $l/query $l/stdio $l/text $l/wiring
+    $l/protocol $l/query $l/stdio $l/sync $l/text $l/wiring
 
 a=launcher/agent
 room $a/host
 room $a/rank $l/loader $l/protocol
 room $a/answer $a/host $l/process
 room $a/mpi $l/loader
-room $a $a/answer $a/host $a/mpi $a/rank $l/process $l/protocol coordinator
+room $a/sync $a/host $l/protocol $l/tree
+room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator
 
 room runtime/process
 room runtime/kernel

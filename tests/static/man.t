@@ -68,6 +68,15 @@ for option in -b -e -f -d -o --sizes --type --op --check --csv --json --stress -
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_help" "bench --help has $option"
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_page" "mlaunch-bench(1) has $option"
 done
+mandoc -T ascii "$SOURCE/doc/mlaunch-sync.1" 2> /dev/null | sed 's/.\x08//g' > "$T/sync_page"
+"$MLAUNCH" sync --help | sed '/--hosts/,$d' > "$T/sync_help" 2>&1
+check_match "--exclude PATTERN" "$T/sync_help" "sync --help speaks"
+grep -oE -- '--[a-z-]+' "$T/sync_help" | while IFS= read -r option; do
+    grep -qE -- "(^|[ ,])$option([ ,]|\$)" "$T/sync_page" &&
+        grep -qE -- " $option[ ']" "$completion" || echo "$option"
+done > "$T/sync_lacks"
+check_output "" "mlaunch-sync(1) and completion have all options of sync" cat "$T/sync_lacks"
+check_output "--checksum" "completion of sync" complete_to mlaunch sync --checks
 check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
 
 # The members of what is printed as JSON.

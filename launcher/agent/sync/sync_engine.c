@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/sync/sync_engine.h"
+
+#include "common/clock.h"
+#include "common/text/text_json.h"
+#include "launcher/agent/sync/sync_copy.h"
+#include "launcher/agent/sync/sync_link.h"
+#include "launcher/agent/sync/sync_stream.h"
+#include "launcher/tree/git_state.h"
+#include "launcher/tree/packed.h"
+#include "launcher/tree/sync_wire.h"
+
+#include <sodium.h>
+#include <unistd.h>
+
+enum { CHUNK = 256 << 10 };
+
+/* What git says of each PATH. */
+static json_t *git_look(const struct sync_order *order)
+{
+    json_t *all = json_array();
+
+    for (int i = 0; i < order->root_count; i++) {
+        struct git_state state;
+
+        git_state_read(&state, order->roots[i].directory, order->roots[i].name);
+        json_array_append_new(all,
+                              json_pack("{ss sI so so}", "commit", state.commit, "changes",
+                                        (json_int_t)state.changes, "change",
+                                        text_json(state.change), "error", text_json(state.error)));
+    }
+    return all;
+}
+
+static void cut_report(struct sync_control *c, uint32_t round, bool to_next,
+                       const struct fault *why)
+{
+    sync_control_send_json(c, SYNC_CUT,
+                           json_pack("{sI sb so}", "round", (json_int_t)round, "to_next", to_next,
+                                     "text", text_json(why->text)));
+}
+
+/* Says now and then how many bytes have come. */
+static void progress_report(struct sync_copy *copy, int64_t *said_ms)
+{
+    uint8_t packed[8];
+
+    if (clock_ms() - *said_ms < 200)
+        return;
+    *said_ms = clock_ms();
+    packed_put(packed, copy->at, 8);
+    sync_control_send(copy->control, SYNC_AT, packed, sizeof(packed));
+}
+
+/* Passes the stream on and takes it in, until it ends or another place in the chain comes. */
+static void round_run(struct sync_copy *copy, struct sync_link *link, struct sync_stream *stream)
+{
+    struct sync_control *c = copy->control;
+    uint32_t round = c->place.round;
+    bool is_fed = c->place.is_fed;
+    static uint8_t chunk[CHUNK];
+    int64_t said_ms = clock_ms();
+    struct fault why = {0};
+
+    while (!sync_stream_has_ended(stream)) {
+        uint8_t packed[4];
+        size_t count;
+        int rc = sync_link_read(link, c, chunk, sizeof(chunk), &count, &why);
+        bool to_next = false;
+
+        if (!rc && count == 0)
+            return;
+        if (!rc) {
+            rc = sync_link_write(link, c, chunk, count, &why);
+            to_next = rc < 0;
+        }
+        if (!rc)
+            rc = sync_stream_take(stream, chunk, count, &why);
+        if (rc > 0)
+            return;
+        if (rc) {
+            cut_report(c, round, to_next, &why);
+            return;
+        }
+        if (is_fed) {
+            packed_put(packed, count, 4);
+            sync_control_send(c, SYNC_CREDIT, packed, sizeof(packed));
+        }
+        progress_report(copy, &said_ms);
+    }
+}
+
+static void chain_run(struct sync_copy *copy, struct sync_link *link, struct fault *why)
+{
+    struct sync_control *c = copy->control;
+    struct sync_stream *stream = NULL;
+    bool to_next = false;
+    uint32_t round;
+    int rc;
+
+    while (!c->has_moved)
+        sync_control_wait(c, -1, 0, -1);
+    round = c->place.round;
+    rc = sync_link_make(link, c, copy->order, &to_next, why);
+    if (rc > 0)
+        return;
+    if (rc) {
+        cut_report(c, round, to_next, why);
+        return;
+    }
+    if (sync_stream_open(&stream, copy, round, why)) {
+        cut_report(c, round, false, why);
+        return;
+    }
+    sync_control_send_json(c, SYNC_LINKED, json_pack("{sI}", "round", (json_int_t)round));
+    round_run(copy, link, stream);
+    sync_stream_close(stream);
+}
+
+_Noreturn void sync_engine_run(int fd)
+{
+    char address[ADDRESS_TEXT] = "";
+    struct sync_control control;
+    struct sync_order order = {0};
+    struct sync_link link;
+    struct sync_copy copy = {.control = &control, .order = &order};
+    struct fault why = {0};
+    json_t *git = NULL;
+    int rc;
+
+    if (sodium_init() < 0 || sync_control_open(&control, fd, &why))
+        _exit(1);
+    rc = sync_control_begin(&control, &order, &why);
+    if (!rc && order.is_git)
+        git = git_look(&order);
+    if (!rc && !order.is_git)
+        rc = sync_copy_open(&copy, &why);
+    if (rc) {
+        sync_control_send_json(&control, SYNC_READY,
+                               json_pack("{so}", "error", text_json(why.text)));
+        for (;;)
+            sync_control_wait(&control, -1, 0, -1);
+    }
+    /* Without a listener mlaunch itself feeds this host. */
+    if (!order.is_git && sync_link_open(&link, &order, address, &why))
+        address[0] = '\0';
+    sync_control_send_json(&control, SYNC_READY,
+                           json_pack("{ss so*}", "address", address, "git", git));
+    for (;;)
+        chain_run(&copy, &link, &why);
+}

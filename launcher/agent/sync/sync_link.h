@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* sync_link.h: connections from host to host, on which both ends prove that they know the run's
+ * secret. */
+#ifndef LAUNCHER_AGENT_SYNC_SYNC_LINK_H
+#define LAUNCHER_AGENT_SYNC_SYNC_LINK_H
+
+#include "common/address.h"
+#include "launcher/agent/sync/sync_control.h"
+
+struct sync_link {
+    int listener;       /* or -1 */
+    int previous, next; /* sockets, non-blocking, or -1 */
+};
+
+/* Listens on order->ip and stores where. ML_ERR_SYSTEM; ML_ERR_ARGUMENT. */
+int sync_link_open(struct sync_link *l, const struct sync_order *order, char address[ADDRESS_TEXT],
+                   struct fault *why);
+
+/* Closes the connections and makes those of c->place. *to_next tells which one failed. 1: another
+ * place has come meanwhile. ML_ERR_PEER, ML_ERR_TIMEOUT, ML_ERR_REFUSED. */
+int sync_link_make(struct sync_link *l, struct sync_control *c, const struct sync_order *order,
+                   bool *to_next, struct fault *why);
+
+/* Reads from the previous host or mlaunch, as many bytes as there are, at least one; *count is 0 if
+ * another place has come. ML_ERR_PEER. */
+int sync_link_read(struct sync_link *l, struct sync_control *c, void *bytes, size_t size,
+                   size_t *count, struct fault *why);
+/* Sends all to the next host, if there is one. 1: another place has come. ML_ERR_PEER. */
+int sync_link_write(struct sync_link *l, struct sync_control *c, const void *bytes, size_t size,
+                    struct fault *why);
+
+#endif

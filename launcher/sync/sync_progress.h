@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* sync_progress.h: a line on the terminal: how much has come to the slowest host, how fast, and how
+ * long it will take. */
+#ifndef LAUNCHER_SYNC_SYNC_PROGRESS_H
+#define LAUNCHER_SYNC_SYNC_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sync_progress {
+    bool is_shown, is_there; /* is_there: there is a line to be removed */
+    int64_t begun_ms;
+    uint64_t total; /* of the round it was begun for */
+};
+
+/* Shows nothing unless `is_wanted` and standard error is a terminal. */
+void sync_progress_open(struct sync_progress *p, bool is_wanted);
+void sync_progress_show(struct sync_progress *p, uint64_t at, uint64_t total);
+void sync_progress_hide(struct sync_progress *p); /* before anything else is printed */
+
+/* "1.5 GB" */
+const char *sync_progress_size(char text[32], uint64_t bytes);
+
+#endif

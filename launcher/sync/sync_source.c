@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/sync/sync_source.h"
+
+#include "common/log.h"
+#include "common/text/utf8.h"
+#include "launcher/text/string_list.h"
+#include "launcher/tree/sync_wire.h"
+#include "launcher/tree/tree_exclude.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A file of several names. */
+struct source_name {
+    dev_t device;
+    ino_t inode;
+    uint32_t index;
+};
+
+struct scan {
+    struct sync_source *source;
+    char *const *exclude;
+    bool is_hashed;
+    uint8_t *block;
+    void *named; /* tree of tsearch() */
+    uint16_t root;
+};
+
+/* The working directory as the shell calls it, which may go through links that all hosts have. */
+static bool directory_here(char out[PATH_MAX])
+{
+    const char *shell = getenv("PWD");
+    struct stat a, b;
+
+    if (shell && shell[0] == '/' && strlen(shell) < PATH_MAX && stat(shell, &a) == 0 &&
+        stat(".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+        snprintf(out, PATH_MAX, "%s", shell);
+        return true;
+    }
+    return getcwd(out, PATH_MAX) != NULL;
+}
+
+/* Removes "//", "/./" and what is behind the last name. */
+static void path_tidy(char *path)
+{
+    char *to = path;
+    const char *from = path;
+
+    while (*from) {
+        size_t size;
+
+        from += strspn(from, "/");
+        size = strcspn(from, "/");
+        if (size > 0 && !(size == 1 && *from == '.')) {
+            *to++ = '/';
+            memmove(to, from, size);
+            to += size;
+        }
+        from += size;
+    }
+    *to = '\0';
+}
+
+static bool has_parents(const char *path)
+{
+    const char *at = path;
+
+    while ((at = strstr(at, "/..")))
+        if (at[3] == '/' || at[3] == '\0')
+            return true;
+        else
+            at++;
+    return false;
+}
+
+/* Makes `path` absolute and plain. */
+static int path_settle(char out[PATH_MAX], const char *path, struct fault *why)
+{
+    char here[PATH_MAX] = "", real[PATH_MAX];
+    size_t size = strlen(path);
+
+    if (size == 0 || size >= PATH_MAX || !utf8_is_valid(path))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch sync: a PATH is UTF-8 text of at most %d bytes", PATH_MAX - 1);
+    if (path[0] != '/' && !directory_here(here))
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot find the working directory");
+    if ((size_t)snprintf(out, PATH_MAX, "%s/%s", here, path) >= PATH_MAX)
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch sync: %s is too long", path);
+    path_tidy(out);
+    /* A link is copied as a link, unless a slash says that what it leads to is meant. */
+    if (out[0] && (has_parents(out) || path[size - 1] == '/')) {
+        if (!realpath(out, real))
+            return fault_os(why, ML_ERR_ARGUMENT, errno, "mlaunch sync: cannot read %s", path);
+        if (has_parents(out))
+            snprintf(out, PATH_MAX, "%s", real);
+        else if (strcmp(strrchr(out, '/'), strrchr(real, '/')) != 0)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "mlaunch sync: %s is a symbolic link to %s: name that, or leave out "
+                             "the last slash to copy the link",
+                             path, real);
+    }
+    if (!out[0])
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch sync: / cannot be copied as a whole: name what is in it");
+    return 0;
+}
+
+int sync_source_add(struct sync_source *s, const char *path, const char *to, struct fault *why)
+{
+    char full[PATH_MAX], *slash;
+    struct sync_path *more, *p;
+    struct stat st;
+    int rc = path_settle(full, path, why);
+
+    if (rc)
+        return rc;
+    if (lstat(full, &st))
+        return fault_os(why, ML_ERR_ARGUMENT, errno, "mlaunch sync: cannot read %s", full);
+    more = realloc(s->paths, ((size_t)s->count + 1) * sizeof(*more));
+    if (!more)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->paths = more;
+    p = &s->paths[s->count];
+    *p = (struct sync_path){0};
+    slash = strrchr(full, '/');
+    rc = string_copy(&p->name, slash + 1, why);
+    *slash = '\0';
+    if (!rc)
+        rc = string_copy(&p->directory, full[0] ? full : "/", why);
+    p->target = to ? to : p->directory;
+    s->count++;
+    for (int i = 0; i < s->count - 1 && !rc; i++)
+        if (strcmp(s->paths[i].name, p->name) == 0 && strcmp(s->paths[i].target, p->target) == 0)
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "mlaunch sync: two PATHs would both become %s in %s on the hosts",
+                           p->name, p->target);
+    return rc;
+}
+
+void sync_source_clear(struct sync_source *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        free(s->paths[i].directory);
+        free(s->paths[i].name);
+    }
+    free(s->paths);
+    tree_list_clear(&s->list);
+    sodium_memzero(s->key, sizeof(s->key));
+}
+
+void sync_source_show(const struct sync_source *s, int path, const char *below, bool is_there,
+                      char *out, size_t size)
+{
+    const char *directory = is_there ? s->paths[path].target : s->paths[path].directory;
+
+    snprintf(out, size, "%s%s%s", directory, strcmp(directory, "/") == 0 ? "" : "/", below);
+}
+
+int sync_source_open(const struct sync_source *s, uint32_t index)
+{
+    const struct tree_entry *e = &s->list.entries[index];
+    char path[PATH_MAX + TREE_PATH_MOST];
+
+    sync_source_show(s, e->root, e->path, false, path, sizeof(path));
+    return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static int named_compare(const void *a, const void *b)
+{
+    const struct source_name *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return x->inode == y->inode ? 0 : x->inode < y->inode ? -1 : 1;
+}
+
+/* Finds the first name of a file that has several, or remembers this one as the first. */
+static int named_find(struct scan *s, const struct stat *st, struct tree_entry *e,
+                      struct fault *why)
+{
+    struct source_name key = {st->st_dev, st->st_ino, s->source->list.count}, *copy, *const * found;
+
+    if (st->st_nlink < 2)
+        return 0;
+    found = tfind(&key, &s->named, named_compare);
+    if (found && s->source->list.entries[(*found)->index].root == e->root) {
+        e->kind = TREE_OTHER_NAME;
+        e->first = (*found)->index;
+    }
+    copy = found ? NULL : malloc(sizeof(*copy));
+    if (found)
+        return 0;
+    if (copy)
+        *copy = key;
+    if (!copy || !tsearch(copy, &s->named, named_compare)) {
+        free(copy);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+static int file_hash(struct scan *s, int fd, const char *name, struct tree_entry *e)
+{
+    int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int err = file < 0 ? errno : 0;
+    struct tree_hash h;
+
+    tree_hash_begin(&h, s->source->key, s->source->list.count);
+    if (!err)
+        err = tree_hash_add_file(&h, file, e->size, s->block);
+    tree_hash_end(&h, e->size, e->hash);
+    e->has_hash = true;
+    if (file >= 0)
+        close(file);
+    return err;
+}
+
+/* Fills in what the kind of file asks for. Returns 0, an errno, or -1: it is left out. */
+static int entry_fill(struct scan *s, int fd, const char *name, const struct stat *st,
+                      struct tree_entry *e, char target[TREE_PATH_MOST + 1])
+{
+    ssize_t n;
+
+    e->root = s->root;
+    e->seconds = st->st_mtim.tv_sec;
+    e->nanoseconds = (uint32_t)st->st_mtim.tv_nsec;
+    if (S_ISDIR(st->st_mode)) {
+        e->kind = TREE_DIRECTORY;
+        e->mode = st->st_mode & 07777;
+    } else if (S_ISLNK(st->st_mode)) {
+        e->kind = TREE_LINK;
+        n = readlinkat(fd, name, target, TREE_PATH_MOST);
+        if (n < 0)
+            return errno;
+        target[n] = '\0';
+    } else if (S_ISREG(st->st_mode)) {
+        e->kind = TREE_FILE;
+        e->mode = st->st_mode & 01777; /* the copy may belong to another user */
+        e->size = (uint64_t)st->st_size;
+        e->is_sparse = st->st_blocks * 512 < st->st_size;
+        return faccessat(fd, name, R_OK, AT_EACCESS) ? errno : 0;
+    } else {
+        return -1;
+    }
+    return 0;
+}
+
+static int entry_scan(struct scan *s, int fd, const char *name, const char *path,
+                      struct fault *why);
+
+static int name_compare(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int name_is_inside(const struct dirent *e)
+{
+    return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+           strncmp(e->d_name, SYNC_TEMPORARY_START, strlen(SYNC_TEMPORARY_START)) != 0;
+}
+
+static int directory_scan(struct scan *s, int fd, const char *name, const char *path,
+                          struct fault *why)
+{
+    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    struct dirent **names = NULL;
+    int count = inner < 0 ? -1 : scandirat(inner, ".", &names, name_is_inside, name_compare);
+
+    if (count < 0)
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s/%s",
+                      s->source->paths[s->root].directory, path);
+    for (int i = 0; i < count; i++) {
+        char *below = NULL;
+
+        if (!rc)
+            rc = string_format(&below, why, "%s/%s", path, names[i]->d_name);
+        if (!rc)
+            rc = entry_scan(s, inner, names[i]->d_name, below, why);
+        free(below);
+        free(names[i]);
+    }
+    free(names);
+    if (inner >= 0)
+        close(inner);
+    return rc;
+}
+
+static int entry_scan(struct scan *s, int fd, const char *name, const char *path, struct fault *why)
+{
+    const char *directory = s->source->paths[s->root].directory;
+    char target[TREE_PATH_MOST + 1] = "";
+    struct tree_entry e = {.path = (char *)(uintptr_t)path, .target = target};
+    struct stat st;
+    int rc, err;
+
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT
+                   ? 0 /* removed meanwhile */
+                   : fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s/%s", directory, path);
+    if (tree_exclude_has(s->exclude, path, S_ISDIR(st.st_mode)))
+        return 0;
+    err = entry_fill(s, fd, name, &st, &e, target);
+    if (err < 0) {
+        log_warn("%s/%s is left out: it is no file, directory or link", directory, path);
+        return 0;
+    }
+    rc = e.kind == TREE_FILE ? named_find(s, &st, &e, why) : 0;
+    if (!rc && !err && e.kind == TREE_FILE && s->is_hashed)
+        err = file_hash(s, fd, name, &e);
+    if (!rc && err)
+        rc = fault_os(why, ML_ERR_SYSTEM, err, "cannot read %s/%s", directory, path);
+    if (!rc) {
+        rc = tree_list_add(&s->source->list, &e, s->source->count, why);
+        if (rc)
+            fault_wrap(why, "%s/%s", directory, path);
+    }
+    if (!rc && e.kind == TREE_FILE)
+        s->source->bytes += e.size;
+    return rc || e.kind != TREE_DIRECTORY ? rc : directory_scan(s, fd, name, path, why);
+}
+
+int sync_source_secret(struct sync_source *s, struct fault *why)
+{
+    if (sodium_init() < 0)
+        return fault_set(why, ML_ERR_SYSTEM, "there is no source of randomness");
+    randombytes_buf(s->key, sizeof(s->key));
+    return 0;
+}
+
+int sync_source_scan(struct sync_source *s, char *const *exclude, bool is_hashed, struct fault *why)
+{
+    struct scan scan = {.source = s, .exclude = exclude, .is_hashed = is_hashed};
+    int rc;
+
+    rc = sync_source_secret(s, why);
+    if (rc)
+        return rc;
+    scan.block = malloc(SYNC_BLOCK_MOST);
+    if (!scan.block)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < s->count && !rc; i++) {
+        int fd = open(s->paths[i].directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        scan.root = (uint16_t)i;
+        if (fd < 0)
+            rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s", s->paths[i].directory);
+        else
+            rc = entry_scan(&scan, fd, s->paths[i].name, s->paths[i].name, why);
+        if (fd >= 0)
+            close(fd);
+    }
+    tdestroy(scan.named, free);
+    free(scan.block);
+    return rc;
+}

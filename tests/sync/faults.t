@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch sync is interrupted: the next run goes on where it was. A host dies meanwhile: it is
+# named, and the others get all. A connection between hosts is not possible: mlaunch itself feeds them.
+TEST_LIMIT=150
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/trees.sh"
+command -v tc > /dev/null || skip_all "needs tc"
+sync_hosts_up 4
+
+S=$D/src
+mkdir "$S"
+head -c 16000000 /dev/urandom > "$S/big"
+for i in 1 2 3; do echo $i > "$S/$i"; done
+part=$S/$(temporary_of big)
+# has_part HOST BYTES
+has_part() { [ "$(on "$1" stat -c %s "$part" 2> /dev/null || echo 0)" -ge "$2" ]; }
+
+slow 60 "$H1" "$H2" "$H3" "$H4"
+"$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -q -H "$ALL" "$S" > "$OUT" 2>&1 &
+pid=$!
+wait_for "has_part $H4 4000000" 20 || fail "the last host gets the file"
+kill -KILL $pid
+{ wait $pid; } 2> /dev/null
+pass "mlaunch is killed in the middle of a file"
+check_output "1 2 3" "files that were complete are there" on "$H4" sh -c "echo \$(ls $S)"
+slow 1000 "$H1" "$H2" "$H3" "$H4"
+check "it is run again" sync --json -H "$ALL" "$S"
+check_output "yes" "… and goes on where it was" python3 -c "
+import json
+print(*{'yes' if h['bytes'] < 13000000 else h['bytes'] for h in json.load(open('$SAID'))['hosts']})"
+same_tree "the tree is the same" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
+
+# What was there is not trusted.
+on "$H2" sh -c "head -c 5000000 $S/big > $part && printf X | dd of=$part bs=1 seek=3000000 \
+    conv=notrunc status=none && rm $S/big"
+on "$H3" sh -c "head -c 5000000 $S/big > $part && rm $S/big"
+check "a part that is damaged" sync -H "$ALL" "$S"
+same_tree "the tree is the same" "$S" "$S" "$H2" "$H3"
+
+# A host dies.
+touch "$S/big"
+slow 60 "$H1" "$H2" "$H3" "$H4"
+"$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$S" > "$T/out" 2> "$T/err" &
+pid=$!
+wait_for "has_part $H3 3000000" 20 || fail "the third host gets the file"
+netns kill "$H2"
+wait_for "grep -q 'host $H2:' $T/err" 20 || fail "the dead host is noticed"
+slow 1000 "$H1" "$H3" "$H4"
+wait $pid
+status=$?
+check_output 1 "a host dies: the status is 1" echo "$status"
+check_match "^mlaunch: error: host $H2: " "$T/err" "… it is named"
+check_match " to 3 of 4 hosts " "$T/out" "… and so is how many have all"
+same_tree "… and the others have all" "$S" "$S" "$H1" "$H3" "$H4"
+check_output "" "… and no temporary file" on "$H4" find "$S" -name '.mlaunch*'
+
+# An agent's worker dies: the host is alive, but not its part of the chain.
+touch "$S/big"
+slow 60 "$H1" "$H3" "$H4"
+"$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H3,$H4" "$S" > "$T/out" 2> "$T/err" &
+pid=$!
+wait_for "has_part $H4 3000000" 20 || fail "the last host gets the file"
+on "$H1" sh -c 'for p in /proc/[0-9]*; do
+    [ "$(readlink "$p/exe")" != '"$(readlink -f "$AGENT")"' ] || kill -KILL "${p##*/}"; done'
+slow 1000 "$H1" "$H3" "$H4"
+wait $pid
+status=$?
+check_output 1 "the first host's agent is killed: the status is 1" echo "$status"
+check_match "^mlaunch: error: host $H1: " "$T/err" "… it is named"
+same_tree "… and the others have all" "$S" "$S" "$H3" "$H4"
+
+# The hosts cannot reach each other, only mlaunch reaches them.
+touch "$S/big"
+on "$H1" ip route add prohibit "$A3"
+check "a host that the one before it cannot reach" sync -v -H "$H1,$H3,$H4" "$S"
+check_match "host $H1: the chain is broken to host $H3: .* Permission denied" "$ERR" \
+    "… is named with -v"
+same_tree "… and has all" "$S" "$S" "$H1" "$H3" "$H4"
+
+check_error 125 "no-such-host" "no host can be reached" sync -H no-such-host "$S"
+check_error 1 "no-such-host" "one of two can be reached" sync -H "no-such-host,$H4" "$S"
+done_testing

@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# trees.sh: for the tests of mlaunch sync, behind test.sh and hosts.sh: hosts on which $D is a
+# directory of their own.
+
+D=$T/d
+sync_hosts_up() {
+    mkdir -p "$D"
+    NETNS_PRIVATE="$D" hosts_up "$1"
+    ALL=${NETNS_HOSTS// /,}
+}
+# sync OPTION…: what it prints is in $SAID, too.
+SAID=$T/.said
+sync() {
+    "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" "$@" | tee "$SAID"
+    return "${PIPESTATUS[0]}"
+}
+on() { netns exec "$@"; }
+
+# tree_text DIR: all that sync keeps of a tree, and its contents.
+# shellcheck disable=SC2016 # the inner shell expands it
+TREE_TEXT='cd "$1" || exit
+    find . -printf "%p %y %m %T@ %l %n\\n" | LC_ALL=C sort
+    find . -type f -print0 | LC_ALL=C sort -z | xargs -0r sha256sum'
+tree_text() { sh -c "$TREE_TEXT" sh "$1"; }
+# same_tree NAME HERE THERE HOST…
+same_tree() {
+    local name=$1 here=$2 there=$3 h
+    shift 3
+    tree_text "$here" > "$T/.here"
+    for h in "$@"; do
+        on "$h" sh -c "$TREE_TEXT" sh "$there" > "$T/.there" 2>&1
+        if cmp -s "$T/.here" "$T/.there"; then
+            pass "$name: $h"
+        else
+            fail "$name: $h" "$(diff "$T/.here" "$T/.there" | head -20)"
+        fi
+    done
+}
+# The temporary file of NAME.
+temporary_of() {
+    python3 -c 'import hashlib, sys
+print(".mlaunch-sync." + hashlib.blake2b(sys.argv[1].encode(), digest_size=16).hexdigest()[:16])' "$1"
+}
+# slow MBIT HOST…: that is all that gets to each of them.
+slow() {
+    local rate=$1 h
+    shift
+    for h in "$@"; do
+        tc qdisc replace dev "v-$h" root tbf rate "${rate}mbit" burst 64kb latency 50ms
+    done
+}
