@@ -15,9 +15,10 @@ enum job_word { JOB_WORD_NONE, JOB_WORD_OPTIONAL, JOB_WORD_NEEDED };
 /* An option that only some of these subcommands have. */
 struct query_flag {
     const char *name, *help;
-    char letter;          /* or 0 */
-    const char *argument; /* its name in --help; NULL: the option takes none */
-    const char *value;    /* filled in: NULL: not given; "": given, without an argument */
+    char letter;           /* or 0 */
+    const char *argument;  /* its name in --help; NULL: the option takes none */
+    const char *otherwise; /* its value if it is given without a number; NULL: it needs one */
+    const char *value;     /* filled in: NULL: not given; "": given, without an argument */
 };
 
 /* An option that people know from programs like this one: a sentence that says what to do here. */
