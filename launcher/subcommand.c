@@ -4,6 +4,7 @@
 #include "launcher/batch/batch.h"
 #include "launcher/env_command.h"
 #include "launcher/query/query_command.h"
+#include "launcher/verify/verify_command.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -13,6 +14,8 @@ const struct subcommand subcommand_table[] = {
     {"kill", kill_run, "end a job by its id, from any terminal"},
     {"clean", clean_run, "remove what dead jobs have left behind"},
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},
+    {"info", info_run, "show what the hosts are, side by side, and where they differ"},
+    {"status", status_run, "show which hosts are online, their load and the jobs on them"},
     {"batch", batch_main, "write a job script for Slurm, PBS, LSF or SGE, and submit it"},
     {"env", env_command_run, "print the commands by which a shell finds what belongs to mlaunch"},
     {NULL, NULL, NULL},
