@@ -6,6 +6,7 @@
 #include "launcher/exec/exec_command.h"
 #include "launcher/query/query_command.h"
 #include "launcher/sync/sync_command.h"
+#include "launcher/verify/verify_command.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -15,6 +16,8 @@ const struct subcommand subcommand_table[] = {
     {"kill", kill_run, "end a job by its id, from any terminal"},
     {"clean", clean_run, "remove what dead jobs have left behind"},
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},
+    {"info", info_run, "show what the hosts are, side by side, and where they differ"},
+    {"status", status_run, "show which hosts are online, their load and the jobs on them"},
     {"exec", exec_command_run, "run a command on each host, and print equal outputs once"},
     {"sync", sync_command_run, "give all hosts the same files, each by the one before it"},
     {"batch", batch_main, "write a job script for Slurm, PBS, LSF or SGE, and submit it"},

@@ -192,7 +192,8 @@ static int hosts_survey_open(struct hosts *h, struct fault *why)
 /* Finds the wiring that there is; a wiring that the hostfile states is ignored. */
 static int hosts_probe(struct hosts *h, struct fault *why)
 {
-    const struct query_rounds rounds = {WIRING_ROUNDS, hosts_question, hosts_answer, h};
+    const struct query_rounds rounds = {
+        .count = WIRING_ROUNDS, .question = hosts_question, .take = hosts_answer, .arg = h};
     int rc = hosts_survey_open(h, why), culprit = 0;
 
     if (!rc)

@@ -6,40 +6,14 @@
 #include "launcher/query/deadlock.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
+#include "launcher/query/query_format.h"
 #include "launcher/text/text_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = 32 };
-
-/* "12s", "5:04", "3:05:04", "2d04h" */
-static void format_age(char out[CELL], long long s)
-{
-    if (s < 60)
-        snprintf(out, CELL, "%llds", s);
-    else if (s < 3600)
-        snprintf(out, CELL, "%lld:%02lld", s / 60, s % 60);
-    else if (s < 86400)
-        snprintf(out, CELL, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
-    else
-        snprintf(out, CELL, "%lldd%02lldh", s / 86400, s / 3600 % 24);
-}
-
-/* "812K", "3.4M", "12G" */
-static void format_size(char out[CELL], double bytes)
-{
-    static const char units[] = "KMGTP";
-    size_t unit = 0;
-
-    bytes /= 1024;
-    while (bytes >= 1000 && unit < sizeof(units) - 2) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(out, CELL, bytes < 10 && unit > 0 ? "%.1f%c" : "%.0f%c", bytes, units[unit]);
-}
+enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = QUERY_FORMAT };
 
 static const char *const job_head[] = {"JOB",   "USER", "AGE", "HOST",    "RANKS",
                                        "STATE", "%CPU", "MEM", "COMMAND", NULL};
@@ -49,11 +23,11 @@ static void add_job(struct text_table *t, const char *host, json_t *job)
     char age[CELL], ranks[CELL], cpu[CELL], memory[CELL];
     const char *state = query_field_text(job, "state"), *command = query_field_text(job, "command");
 
-    format_age(age, query_field_whole(job, "age_s"));
+    query_format_age(age, query_field_whole(job, "age_s"));
     snprintf(ranks, sizeof(ranks), "%lld/%lld", query_field_whole(job, "ranks_alive"),
              query_field_whole(job, "size"));
     snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(job, "cpu_percent"));
-    format_size(memory, query_field_number(job, "memory_bytes"));
+    query_format_size(memory, query_field_number(job, "memory_bytes"));
     if (strcmp(state, "unreadable") == 0)
         command = query_field_text(job, "why");
     text_table_add(t, (const char *const[]){query_field_text(job, "job"),
@@ -72,7 +46,7 @@ static void add_rank(struct text_table *t, const char *host, json_t *rank)
     snprintf(pid, sizeof(pid), "%lld", query_field_whole(rank, "pid"));
     snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(rank, "cpu_percent"));
     snprintf(processes, sizeof(processes), "%lld", query_field_whole(rank, "processes"));
-    format_size(memory, query_field_number(rank, "memory_bytes"));
+    query_format_size(memory, query_field_number(rank, "memory_bytes"));
     text_table_add(t,
                    (const char *const[]){index, host, pid, query_field_text(rank, "state"), cpu,
                                          memory, processes, query_field_text(rank, "name"), NULL});

@@ -78,6 +78,7 @@ static void on_hello(struct query_run *q, int host, const struct frame *f)
         host_finish(q, host, text);
     } else {
         snprintf(q->answers[host].address, sizeof(q->answers[host].address), "%s", hello.address);
+        snprintf(q->answers[host].guess, sizeof(q->answers[host].guess), "%s", hello.guess);
         host_ask(q, host);
     }
 }
@@ -168,20 +169,25 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-/* Begins the next round, if all hosts have answered the last one. False: there is none. */
+static bool has_failed(const struct query_run *q, int host)
+{
+    return !q->answers[host].said || q->answers[host].error[0];
+}
+
+/* Begins the next round. False: there is none. */
 static bool round_next(struct query_run *q)
 {
-    for (int i = 0; i < q->count; i++) {
-        if (!q->answers[i].said || q->answers[i].error[0])
-            return false;
-    }
-    if (++q->round == q->rounds->count)
-        return false;
-    q->left = q->count;
+    int failed = 0;
+
     for (int i = 0; i < q->count; i++)
-        q->asked[i].is_over = false;
+        failed += has_failed(q, i);
+    if ((failed && !q->rounds->goes_on) || ++q->round >= q->rounds->count)
+        return false;
+    q->left = q->count - failed;
+    for (int i = 0; i < q->count; i++)
+        q->asked[i].is_over = has_failed(q, i);
     for (int i = 0; i < q->count; i++) {
-        if (q->asked[i].ended) /* after its answer to the round before */
+        if (!q->asked[i].is_over && q->asked[i].ended) /* after its answer to the round before */
             host_finish(q, i, q->asked[i].ended);
         else if (!q->asked[i].is_over)
             host_ask(q, i);

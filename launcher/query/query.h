@@ -10,19 +10,21 @@
 #include "launcher/hosts/host_list.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* The answer of one host. */
 struct query_answer {
     const struct host *host;
     char address[64]; /* where SSH reached the host, or "" */
+    char guess[64];   /* where others may reach it, if SSH did not */
     json_t *said;     /* the object that it sent last; NULL: it failed */
     char error[768];  /* why it failed, a sentence */
 };
 
-/* What to ask. The next round begins once all hosts have answered the last, and only if none has
- * failed. */
+/* What to ask. The next round begins once all hosts have answered the last or failed. */
 struct query_rounds {
     int count;
+    bool goes_on; /* with the other hosts if one has failed; else the last round was this */
     /* The question for a host, which the query takes over. */
     json_t *(*question)(void *arg, int host, int round);
     /* Called with a host's answer, which stays the query's. A failure makes the host fail. */

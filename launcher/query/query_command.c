@@ -18,6 +18,7 @@
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +52,11 @@ static int flag_read_text(struct command_reader *r, struct query_flag *flag, str
 
     if (word[1] == '-')
         value = strchr(word, '=') ? strchr(word, '=') + 1 : "";
-    if (!*value && r->at < r->argc && !strchr(word, '='))
+    if (!*value && r->at < r->argc && !strchr(word, '=') &&
+        (!flag->otherwise || isdigit((unsigned char)r->argv[r->at][0])))
         value = r->argv[r->at++];
+    if (!*value && flag->otherwise)
+        value = flag->otherwise;
     if (!*value)
         return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
                          flag->argument);
@@ -351,7 +355,8 @@ static int answer_accept(void *arg, int host, int round, const json_t *said, str
 int query_command_ask(struct query_command *c, json_t *question, struct fault *why)
 {
     struct one_question one = {c, question};
-    const struct query_rounds round = {1, question_copy, answer_accept, &one};
+    const struct query_rounds round = {
+        .count = 1, .question = question_copy, .take = answer_accept, .arg = &one};
     int rc;
 
     query_free(c->answers, c->hosts->count);

@@ -18,6 +18,7 @@ struct query_flag {
     const char *name, *help;
     char letter;                /* or 0 */
     const char *argument;       /* its name in --help; NULL: the option takes none */
+    const char *otherwise;      /* its value if it is given without a number; NULL: it needs one */
     const char *value;          /* filled in: NULL: not given; "": given, without an argument */
     struct string_list *values; /* NULL, or a list that gets the values of all times it is given */
 };

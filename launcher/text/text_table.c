@@ -4,16 +4,22 @@
 #include "common/text/printable.h"
 #include "launcher/text/string_list.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COLUMNS_MAX = 16 };
+
+static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
 struct text_table {
     const char *sides;
     size_t columns;
     struct string_list cells; /* row after row, the titles first */
+    bool *stressed;           /* for each row up to the last that is; or NULL */
+    size_t stressed_count;
 };
 
 struct text_table *text_table_create(const char *const *head, const char *sides)
@@ -33,6 +39,7 @@ void text_table_destroy(struct text_table *t)
     if (!t)
         return;
     string_list_clear(&t->cells);
+    free(t->stressed);
     free(t);
 }
 
@@ -50,6 +57,20 @@ void text_table_add(struct text_table *t, const char *const *cells)
     }
 }
 
+void text_table_stress(struct text_table *t)
+{
+    size_t rows = t->columns ? t->cells.count / t->columns : 0;
+    bool *more = rows ? realloc(t->stressed, rows * sizeof(*more)) : NULL;
+
+    if (!more)
+        return;
+    for (size_t i = t->stressed_count; i < rows; i++)
+        more[i] = false;
+    more[rows - 1] = true;
+    t->stressed = more;
+    t->stressed_count = rows;
+}
+
 /* The number of characters: bytes that continue a character of UTF-8 have no width. */
 static size_t width_of(const char *text)
 {
@@ -63,6 +84,7 @@ static size_t width_of(const char *text)
 void text_table_print(const struct text_table *t)
 {
     size_t widths[COLUMNS_MAX] = {0};
+    bool is_terminal = isatty(STDOUT_FILENO);
 
     for (size_t i = 0; i < t->cells.count; i++) {
         size_t w = width_of(t->cells.items[i]), *width = &widths[i % t->columns];
@@ -71,14 +93,19 @@ void text_table_print(const struct text_table *t)
     }
     for (size_t i = 0; i < t->cells.count; i++) {
         const char *cell = t->cells.items[i];
-        size_t column = i % t->columns;
+        size_t column = i % t->columns, row = i / t->columns;
         int pad = (int)(widths[column] - width_of(cell));
         bool is_last = column == t->columns - 1;
+        bool is_bold = is_terminal && row < t->stressed_count && t->stressed[row];
 
+        if (is_bold && column == 0)
+            fputs(bold, stdout);
         if (t->sides[column] == 'r')
             printf("%*s%s", pad, "", cell);
         else
             printf("%s%*s", cell, is_last ? 0 : pad, "");
+        if (is_bold && is_last)
+            fputs(plain, stdout);
         fputs(is_last ? "\n" : "  ", stdout);
     }
 }

@@ -14,6 +14,9 @@ void text_table_destroy(struct text_table *t); /* takes NULL */
  * left out. Characters that could control a terminal are replaced. */
 void text_table_add(struct text_table *t, const char *const *cells);
 
+/* On a terminal the row that was added last is bold. */
+void text_table_stress(struct text_table *t);
+
 /* Prints to stdout, the titles first. The last column is not padded. */
 void text_table_print(const struct text_table *t);
 

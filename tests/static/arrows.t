@@ -46,15 +46,17 @@ room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text 
 room $l/exec $l/job $l/options $l/plan $l/text
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree
+room $l/verify $l/hosts $l/query $l/text
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/options $l/process $l/text
 room $l $l/batch $l/bench $l/channel $l/exec $l/hosts $l/job $l/options $l/plan $l/process \
-    $l/protocol $l/query $l/stdio $l/sync $l/text $l/wiring
+    $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
 
 a=launcher/agent
 room $a/host
 room $a/rank $l/loader $l/protocol
-room $a/answer $a/host $l/process
+room $a/facts $a/host $l/process
+room $a/answer $a/facts $a/host $l/process
 room $a/mpi $l/loader
 room $a/sync $a/host $l/protocol $l/tree
 room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator

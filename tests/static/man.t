@@ -25,7 +25,7 @@ check_output "" "no heading is a macro by accident" cat "$T/headings"
 
 {
     "$MLAUNCH" --help
-    for command in ps kill clean hosts; do "$MLAUNCH" "$command" --help; done
+    for command in ps kill clean hosts info status; do "$MLAUNCH" "$command" --help; done
 } > "$T/help" 2>&1
 check_match '--hostfile' "$T/help" "--help speaks"
 grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' |
@@ -84,7 +84,7 @@ check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
 # shellcheck disable=SC2016 # the rank's shell
 "$MLAUNCH" -n 1 -- "$BASH" -c '
     "$1" ps "$MLAUNCH_JOB" --json --stacks > "$2/ps.json"; "$1" kill --json abc-def > "$2/kill.json"
-    "$1" clean --json --dry-run > "$2/clean.json"' bash "$MLAUNCH" "$T" > "$T/out" 2>&1
+    "$1" clean --json --dry-run > "$2/clean.json"; "$1" status --json > "$2/status.json"' bash "$MLAUNCH" "$T" > "$T/out" 2>&1
 mandoc -T ascii "$SOURCE/doc/mlaunch-json.5" 2> /dev/null | sed 's/.\x08//g' > "$T/page"
 python3 -c '
 import json, sys
@@ -95,7 +95,7 @@ def members(j):
             yield from members(value)
 texts = open(sys.argv[1]).read().splitlines() + [open(name).read() for name in sys.argv[2:]]
 print(*sorted({m for text in texts for m in members(json.loads(text))}), sep="\n")
-' "$T/events" "$T/ps.json" "$T/kill.json" "$T/clean.json" > "$T/members"
+' "$T/events" "$T/ps.json" "$T/kill.json" "$T/clean.json" "$T/status.json" > "$T/members"
 check "events and answers have many members" test "$(wc -l < "$T/members")" -gt 30
 check_output "" "… and mlaunch-json(5) has each" sh -c \
     'while read -r m; do grep -qE "(^|[^[:alnum:]_])$m([^[:alnum:]_]|\$)" "$2" || echo "$m"; done < "$1"' \

@@ -8,6 +8,8 @@
 #include "launcher/agent/answer/answer_list.h"
 #include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/probe_run.h"
+#include "launcher/agent/facts/facts.h"
+#include "launcher/agent/facts/facts_reach.h"
 
 #include <string.h>
 
@@ -21,14 +23,29 @@ static int wires_add(const struct answer_question *q, json_t *out, struct fault 
     return probe_run_try(q->probe, q->question, out, why);
 }
 
+static int facts_add(const struct answer_question *q, json_t *out, struct fault *why)
+{
+    facts_gather(q->question, out);
+    return json_is_true(json_object_get(q->question, "jobs")) ? answer_list_run(q, out, why) : 0;
+}
+
+static int listener_add(const struct answer_question *q, json_t *out, struct fault *why)
+{
+    (void)q;
+    return facts_reach_listen(out, why);
+}
+
+static int connections_add(const struct answer_question *q, json_t *out, struct fault *why)
+{
+    return facts_reach_connect(json_object_get(q->question, "to"), out, why);
+}
+
 static const struct answer_kind {
     const char *what;
     int (*answer)(const struct answer_question *q, json_t *out, struct fault *why);
-} kinds[] = {{"list", answer_list_run},
-             {"kill", answer_kill_run},
-             {"clean", answer_clean_run},
-             {"devices", devices_add},
-             {"wires", wires_add}};
+} kinds[] = {{"list", answer_list_run}, {"kill", answer_kill_run},   {"clean", answer_clean_run},
+             {"devices", devices_add},  {"wires", wires_add},        {"facts", facts_add},
+             {"listen", listener_add},  {"connect", connections_add}};
 
 json_t *answer_make(const char *text, size_t size, struct probe_run *probe)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_query.c: any bytes as what the agents of two hosts answer to ps, kill, clean and hosts. The
- * first byte of the input chooses the subcommand, the rest is a script (script_channel.h). Whatever
- * the agents say, the subcommand ends, and what it prints does not control a terminal.
+ * fuzz_query.c: any bytes as what the agents of two hosts answer to ps, kill, clean, hosts, info
+ * and status. The first byte of the input chooses the subcommand, the rest is a script
+ * (script_channel.h). Whatever the agents say, the subcommand ends, and what it prints does not
+ * control a terminal.
  */
 #include "common/log.h"
 #include "launcher/process/install_path.h"
 #include "launcher/query/query_command.h"
+#include "launcher/verify/verify_command.h"
 #include "tests/fuzz/launcher/script_channel.h"
 
 #include <stdio.h>
@@ -65,10 +67,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {(char *)"ps", (char *)"-v"},         {(char *)"ps", (char *)"j-1"},
         {(char *)"ps", (char *)"--json"},     {(char *)"kill", (char *)"j-1"},
         {(char *)"clean", (char *)"-q"},      {(char *)"clean", (char *)"--dry-run"},
-        {(char *)"hosts", (char *)"--probe"},
+        {(char *)"hosts", (char *)"--probe"}, {(char *)"info", (char *)"-q"},
+        {(char *)"status", (char *)"-q"},
     };
-    static int (*const runs[])(int argc, char **argv) = {ps_run,    ps_run,    ps_run,   kill_run,
-                                                         clean_run, clean_run, hosts_run};
+    static int (*const runs[])(int argc, char **argv) = {
+        ps_run, ps_run, ps_run, kill_run, clean_run, clean_run, hosts_run, info_run, status_run};
     char *argv[] = {NULL, (char *)"-H", (char *)"a,b", (char *)"--agent-command=true {host}",
                     NULL, NULL};
     size_t which = size ? data[0] % (sizeof(runs) / sizeof(*runs)) : 0;

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch status: which hosts are online, why another is not, the jobs on them, and --watch.
+TEST_LIMIT=120
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/job.sh"
+hosts_up 2
+
+look() { "$MLAUNCH" status --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
+check "two hosts" look -H "$H1,$H2"
+check_match "^$H1 +online +[0-9:dhs]+ +[0-9.]+ of [0-9]+ +[0-9.]+[MG] of [0-9.]+G +- +0 live" "$OUT" "… one"
+check_match "^$H2 +online " "$OUT" "… and the other"
+"${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- sleep 300 > "$T/job.out" \
+    2> "$T/job.err" < /dev/null &
+PID=$!
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]' 20
+ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
+check "with a job" look -H "$H1,$H2"
+check_match "^$H2 +online .* 1 live" "$OUT" "… which each host counts"
+check_match "^$ID +root +[0-9:s]+ +$H1,$H2 +4/4 +live +sleep 300$" "$OUT" "… and which is a line"
+check_status 125 "one host is gone" look -H "$H1,nowhere.invalid"
+check_match "^nowhere.invalid +offline " "$OUT" "… which is offline"
+check_match "^host nowhere.invalid is offline: ." "$OUT" "… for a reason"
+check_match "^$ID " "$OUT" "… the jobs of the other are shown"
+check_output "2" "as JSON" sh -c '"$0" status --json --ssh-config "$1" -H "$2" |
+    python3 -c "import json, sys; print(sum(len([j for j in h[\"jobs\"] if j[\"state\"] == \"live\"])
+        for h in json.load(sys.stdin)[\"hosts\"]))"' "$MLAUNCH" "$NETNS_SSH_CONFIG" "$H1,$H2"
+"$MLAUNCH" kill --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" "$ID" > "$OUT" 2>&1
+wait "$PID"
+
+check_error 125 "'0' is not a number of seconds, from 1 to 86400" "no time at all" look --watch 0
+check_error 125 'with --json it has no meaning' "--watch with --json" look --watch --json
+"$MLAUNCH" status --watch=1 --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" > "$T/watch" \
+    2> "$T/watch.err" &
+PID=$!
+check "--watch looks again and again" wait_for \
+    '[ "$(grep -c ", every 1 s: 2 of 2 hosts online$" "$T/watch")" -ge 3 ]' 30
+check_no_match $'\033' "$T/watch" "… without escapes, as stdout is no terminal"
+kill "$PID"
+wait "$PID"
+check_output 143 "… until it is ended" echo "$?"
+# shellcheck disable=SC2016
+check "--watch ends when nobody reads" sh -c '"$0" status --watch 1 | head -n 1' "$MLAUNCH"
+check_output "" "no complaint" cat "$T/watch.err"
+done_testing
