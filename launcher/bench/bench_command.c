@@ -162,6 +162,11 @@ void bench_command_print_help(void)
          "      --tune                every algorithm of the operation at every size, and\n"
          "                            where each is the fastest\n"
          "      --save FILE           write that for mlaunch --tuning FILE\n"
+         "      --vary 'SETTINGS'     measure with each in turns, and say which differences\n"
+         "                            are more than noise: 'MLAUNCH_ALGO=a|b', '-x F=1|'\n"
+         "      --runs N              how often each (default 5, the fewest)\n"
+         "      --compare A B         no measurement: two files of --json side by side;\n"
+         "                            status 1 if B is slower by more than noise\n"
          "\n"
          "And run's options: -n (default here: a rank for each core), -H, --hostfile,\n"
          "--backend and all others (mlaunch --help).");
