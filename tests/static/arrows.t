@@ -43,8 +43,9 @@ room $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
 room $l/batch $l/options $l/process $l/text
-room $l/bench $l/options $l/process $l/text
+room $l/bench $l/bench/link/link_bench.h $l/options $l/process $l/text
 room $l/bench/compare $l/bench $l/text
+room $l/bench/link $l/bench $l/text
 room $l $l/batch $l/bench $l/bench/compare $l/channel $l/hosts $l/job $l/options $l/plan \
     $l/process $l/protocol $l/query $l/stdio $l/text $l/wiring
 

@@ -78,6 +78,55 @@ static int row_add(struct saved_results *r, const struct saved_row *row, const c
     return 0;
 }
 
+/* The four values of a pair at one size. */
+static const struct link_value {
+    const char *member, *word;
+    bool is_time;
+} link_values[] = {
+    {"latency_us", "latency", true},
+    {"there_GBps", "there", false},
+    {"back_GBps", "back", false},
+    {"both_GBps", "both", false},
+};
+enum { LINK_VALUES = sizeof(link_values) / sizeof(*link_values) };
+
+/* "a > b, 8 bytes, latency", with "rail 1" if it is of one only. */
+static int link_name(char **out, const json_t *from, const char *word, struct fault *why)
+{
+    const json_t *rail = json_object_get(from, "rail");
+    char number[32] = "";
+
+    if (json_is_integer(rail))
+        snprintf(number, sizeof(number), " rail %lld,", (long long)json_integer_value(rail));
+    return string_format(out, why, "%s > %s,%s %lld bytes, %s", text_of(from, "from"),
+                         text_of(from, "to"), number,
+                         (long long)json_integer_value(json_object_get(from, "bytes")), word);
+}
+
+static int link_read(struct saved_results *r, const json_t *from, const char *name,
+                     struct fault *why)
+{
+    int rc = 0;
+
+    for (int i = 0; i < LINK_VALUES && !rc; i++) {
+        const struct link_value *v = &link_values[i];
+        const json_t *value = json_object_get(from, v->member);
+        struct saved_row row = {.is_time = v->is_time};
+        char *what = NULL;
+
+        if (!json_is_number(json_object_get(value, "typical")))
+            return malformed(name, "a link lacks a value", why);
+        row.middle = json_number_value(json_object_get(value, "typical"));
+        row.low = json_number_value(json_object_get(value, "p25"));
+        row.high = json_number_value(json_object_get(value, "p75"));
+        rc = link_name(&what, from, v->word, why);
+        if (!rc)
+            rc = row_add(r, &row, what, why);
+        free(what);
+    }
+    return rc;
+}
+
 static int rows_read(struct saved_results *r, const json_t *list, const char *name,
                      struct fault *why)
 {
@@ -85,7 +134,7 @@ static int rows_read(struct saved_results *r, const json_t *list, const char *na
     json_t *from;
     int rc = 0;
 
-    r->rows = calloc(json_array_size(list) + 1, sizeof(*r->rows));
+    r->rows = calloc(json_array_size(list) * LINK_VALUES + 1, sizeof(*r->rows));
     if (!r->rows)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     json_array_foreach(list, i, from)
@@ -94,6 +143,12 @@ static int rows_read(struct saved_results *r, const json_t *list, const char *na
         struct saved_row row = {0};
         char what[32];
 
+        if (strcmp(r->operation, "link") == 0) {
+            rc = link_read(r, from, name, why);
+            if (rc)
+                break;
+            continue;
+        }
         if (!json_is_integer(bytes) || !time_read(&row, from))
             return malformed(name, "a result lacks its size or its times", why);
         snprintf(what, sizeof(what), "%lld", (long long)json_integer_value(bytes));
