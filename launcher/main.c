@@ -4,6 +4,8 @@
 #include "common/outer_launcher.h"
 #include "common/status.h"
 #include "launcher/bench/bench_command.h"
+#include "launcher/bench/compare/compare_command.h"
+#include "launcher/bench/compare/vary_command.h"
 #include "launcher/job/job.h"
 #include "launcher/options/options_load.h"
 #include "launcher/plan/plan_create.h"
@@ -107,7 +109,7 @@ static int launch_main(int argc, char **argv, bool is_bench)
     return status;
 }
 
-/* Runs mlaunch-bench as a job. */
+/* Runs mlaunch-bench as a job, or compares what such jobs have printed. */
 static int bench_main(int argc, char **argv)
 {
     struct fault why;
@@ -118,6 +120,10 @@ static int bench_main(int argc, char **argv)
         bench_command_print_help();
         return 0;
     }
+    if (compare_command_is(argc, argv))
+        return compare_command_run(argc, argv);
+    if (vary_command_is(argc, argv))
+        return vary_command_run(argc, argv);
     if (bench_command_words(&words, argc, argv, &why)) {
         log_error("%s", why.text);
         return STATUS_OURS;

@@ -136,6 +136,8 @@ int bench_case_run(struct bench_case *c)
         return lat_run(c);
     case BENCH_BW:
         return bw_run(c);
+    case BENCH_LINK: /* link/ */
+        break;
     }
     return ML_ERR_ARGUMENT;
 }

@@ -11,7 +11,12 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { LONG_S = 5, LINK_WAYS = 4 /* that a pair measures, one after the other */ };
 
 /* For an option that neither has: a slip of one of bench's is refused here, as run's reader would
  * offer one of its own. */
@@ -43,17 +48,28 @@ static void unknown_refuse(const char *word, struct fault *why)
                   text_show(shown, word));
 }
 
+/* True if `words` ask for the operation link, whose --verbose is not run's. */
+static bool is_link(char *const *words)
+{
+    for (; *words; words++)
+        if (strcasecmp(*words, bench_options_kind_name(BENCH_LINK)) == 0)
+            return true;
+    return false;
+}
+
 /* Sorts the words into those of bench and those of run. *unknown: the first option that neither
  * has, or NULL. */
 static int words_sort(struct string_list *run, struct string_list *bench, char *const *words,
                       const char **unknown, struct fault *why)
 {
+    bool has_verbose = is_link(words);
     int rc = 0;
 
     while (*words && !rc) {
         const char *word = *words++;
         bool takes_value = false;
-        bool is_bench = word[0] != '-' || bench_options_has(word, &takes_value);
+        bool is_bench = (has_verbose || strcmp(word, "--verbose") != 0) &&
+                        (word[0] != '-' || bench_options_has(word, &takes_value));
         struct string_list *to = is_bench ? bench : run;
         int values =
             is_bench ? takes_value && !strchr(word, '=') : command_line_arguments(word, *words);
@@ -84,10 +100,34 @@ static int words_begin(struct string_list *run, const char *mlaunch, struct faul
     return rc;
 }
 
+/* Ranks that wait while a pair measures for long have not stalled. */
+static int link_words_add(struct string_list *run, const struct bench_options *o, struct fault *why)
+{
+    char text[64];
+    int rc = 0;
+
+    if (o->duration_s > LONG_S && !getenv("MLAUNCH_STALL")) {
+        snprintf(text, sizeof(text), "MLAUNCH_STALL=%d", (int)(o->duration_s * LINK_WAYS) + 30);
+        rc = string_list_add(run, "-x", why);
+        if (!rc)
+            rc = string_list_add(run, text, why);
+    }
+    return rc;
+}
+
+/* True if what rank 0 prints reaches a terminal that has colours. */
+static bool has_colours(void)
+{
+    const char *terminal = getenv("TERM"), *refused = getenv("NO_COLOR");
+
+    return isatty(STDOUT_FILENO) && !(refused && *refused) && terminal &&
+           strcmp(terminal, "dumb") != 0;
+}
+
 int bench_command_words(char ***out, int argc, char *const *argv, struct fault *why)
 {
     struct string_list run = {0}, bench = {0};
-    struct bench_options checked;
+    struct bench_options checked = {0};
     const char *unknown = NULL;
     char **words = NULL;
     int rc = words_begin(&run, argv[0], why);
@@ -98,6 +138,8 @@ int bench_command_words(char ***out, int argc, char *const *argv, struct fault *
         rc = string_list_release(&bench, &words, why); /* an array even if there are no words */
     if (!rc)
         rc = bench_options_parse(&checked, words, why);
+    if (!rc && checked.kind == BENCH_LINK)
+        rc = link_words_add(&run, &checked, why);
     /* The value of an unknown option is no operation. */
     if (rc == ML_ERR_ARGUMENT && words && unknown)
         unknown_refuse(unknown, why);
@@ -107,6 +149,8 @@ int bench_command_words(char ***out, int argc, char *const *argv, struct fault *
         rc = string_list_add(&run, BENCH_PROGRAM, why);
     if (!rc)
         rc = string_list_add_all(&run, words, why);
+    if (!rc && checked.kind == BENCH_LINK && has_colours())
+        rc = string_list_add(&run, "--colour", why);
     if (!rc)
         rc = string_list_release(&run, out, why);
     string_list_clear(&run);
@@ -145,7 +189,8 @@ void bench_command_print_help(void)
          "\n"
          "Measures one operation over a range of sizes, as the tests of NCCL and OSU do.\n"
          "OPERATION: all_reduce (default), all_gather, reduce_scatter, reduce, gather,\n"
-         "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw.\n"
+         "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw; or link, the way\n"
+         "between each pair of hosts (or of ranks of one host).\n"
          "\n"
          "  -b SIZE, -e SIZE, -f N    from -b (8) to -e (64M), each N (2) times the one\n"
          "                            before\n"
@@ -159,9 +204,19 @@ void bench_command_print_help(void)
          "      --stress ROUNDS       ROUNDS iterations a size, each printed, outliers\n"
          "                            flagged\n"
          "      --plot FILE.svg       a picture too, on rank 0's host\n"
+         "      --svg FILE.svg        the same; of link a picture of all pairs\n"
+         "      --rounds N            link: N rounds for each pair and size\n"
+         "      --verbose             link: print every round\n"
+         "      --duration SECONDS    link: of each of a round's four parts (default 0.1)\n"
+         "      --no-check            link: do not check what arrives\n"
          "      --tune                every algorithm of the operation at every size, and\n"
          "                            where each is the fastest\n"
          "      --save FILE           write that for mlaunch --tuning FILE\n"
+         "      --vary 'SETTINGS'     measure with each in turns, and say which differences\n"
+         "                            are more than noise: 'MLAUNCH_ALGO=a|b', '-x F=1|'\n"
+         "      --runs N              how often each (default 5, the fewest)\n"
+         "      --compare A B         no measurement: two files of --json side by side;\n"
+         "                            status 1 if B is slower by more than noise\n"
          "\n"
          "And run's options: -n (default here: a rank for each core), -H, --hostfile,\n"
          "--backend and all others (mlaunch --help).");

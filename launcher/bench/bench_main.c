@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_main.c: mlaunch-bench, the program that `mlaunch bench` runs. Rank 0 prints. */
 #include "launcher/bench/bench_report.h"
+#include "launcher/bench/link/link_bench.h"
 #include "launcher/bench/measure.h"
 #include "launcher/bench/plot.h"
 #include "launcher/bench/result_file.h"
@@ -91,6 +92,12 @@ int main(int argc, char **argv)
         if (rc)
             fprintf(stderr, "mlaunch-bench: %s\n", why.text);
         return rc ? STATUS_FAILED : 0;
+    }
+    if (!rc && o.kind == BENCH_LINK) {
+        rc = link_bench_run(&o, &world, &errors, &why);
+        if (rc)
+            failure_print(world, rc, &why);
+        return rc ? STATUS_FAILED : errors ? STATUS_ERRORS : 0;
     }
     if (!rc) {
         rc = ml_init(&world);

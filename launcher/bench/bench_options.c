@@ -5,10 +5,13 @@
 #include "launcher/bench/bench_words.h"
 #include "launcher/text/nearest.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000 };
+#define DURATION_LEAST 0.001 /* seconds */
+#define DURATION_MOST  3600
 static const int64_t size_most = (int64_t)1 << 40;
 
 /* clang-format off */
@@ -17,7 +20,8 @@ static const char *const kind_names[] = {
     [BENCH_REDUCE_SCATTER] = "reduce_scatter", [BENCH_REDUCE] = "reduce",
     [BENCH_GATHER] = "gather", [BENCH_SCATTER] = "scatter", [BENCH_ALL_TO_ALL] = "all_to_all",
     [BENCH_BROADCAST] = "broadcast", [BENCH_BARRIER] = "barrier", [BENCH_SENDRECV] = "sendrecv",
-    [BENCH_LAT] = "lat", [BENCH_BW] = "bw", [BENCH_BW + 1] = NULL};
+    [BENCH_LAT] = "lat", [BENCH_BW] = "bw", [BENCH_LINK] = "link",
+    [BENCH_LINK + 1] = NULL};
 static const struct bench_alias kind_aliases[] = {
     {"bcast", BENCH_BROADCAST}, {"latency", BENCH_LAT}, {"bandwidth", BENCH_BW},
     {"reduce_scatter_block", BENCH_REDUCE_SCATTER}, {NULL, 0}};
@@ -63,7 +67,8 @@ bool bench_options_kind_reduces(enum bench_kind kind)
 struct reading {
     struct bench_options *out;
     int64_t first, last, factor;
-    bool has_range;
+    bool has_range, is_unchecked;
+    const char *of_link; /* an option that only link has; or NULL */
 };
 
 static int value_refuse(const char *name, const char *value, const char *want, struct fault *why)
@@ -159,6 +164,56 @@ static int set_tune(struct reading *r, const char *name, const char *value, stru
     return 0;
 }
 
+static int set_no_check(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    (void)value;
+    (void)why;
+    r->is_unchecked = true;
+    r->of_link = name;
+    return 0;
+}
+
+static int set_rounds(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    int64_t rounds;
+
+    if (!number_parse(value, 1, ROUNDS_MOST, &rounds))
+        return value_refuse(name, value, "a number of rounds", why);
+    r->out->rounds = (int)rounds;
+    r->of_link = name;
+    return 0;
+}
+
+static int set_duration(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    char *end;
+    double seconds = strtod(value, &end);
+
+    if (end == value || *end || !(seconds >= DURATION_LEAST && seconds <= DURATION_MOST))
+        return value_refuse(name, value, "a number of seconds from 0.001 to 3600", why);
+    r->out->duration_s = seconds;
+    r->of_link = name;
+    return 0;
+}
+
+static int set_verbose(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    (void)value;
+    (void)why;
+    r->out->is_verbose = true;
+    r->of_link = name;
+    return 0;
+}
+
+static int set_colour(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    (void)value;
+    (void)why;
+    r->out->is_coloured = true;
+    r->of_link = name;
+    return 0;
+}
+
 static int set_form(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     enum bench_form form = strcmp(name, "--csv") == 0 ? BENCH_CSV : BENCH_JSON;
@@ -204,12 +259,29 @@ static const struct bench_option {
     bool takes_value;
     int (*set)(struct reading *r, const char *name, const char *value, struct fault *why);
 } option_table[] = {
-    {"-b", true, set_first},     {"-e", true, set_last},      {"-f", true, set_factor},
-    {"-d", true, set_type},      {"-o", true, set_op},        {"--sizes", true, set_sizes},
-    {"--type", true, set_type},  {"--op", true, set_op},      {"--check", false, set_check},
-    {"--json", false, set_form}, {"--csv", false, set_form},  {"--stress", true, set_stress},
-    {"--plot", true, set_plot},  {"--tune", false, set_tune}, {"--memory", true, set_memory},
-    {"--save", true, set_save},  {NULL, false, NULL},
+    {"-b", true, set_first},
+    {"-e", true, set_last},
+    {"-f", true, set_factor},
+    {"-d", true, set_type},
+    {"-o", true, set_op},
+    {"--sizes", true, set_sizes},
+    {"--type", true, set_type},
+    {"--op", true, set_op},
+    {"--check", false, set_check},
+    {"--json", false, set_form},
+    {"--csv", false, set_form},
+    {"--stress", true, set_stress},
+    {"--plot", true, set_plot},
+    {"--tune", false, set_tune},
+    {"--memory", true, set_memory},
+    {"--save", true, set_save},
+    {"--svg", true, set_plot},
+    {"--rounds", true, set_rounds},
+    {"--duration", true, set_duration},
+    {"--verbose", false, set_verbose},
+    {"--no-check", false, set_no_check},
+    {"--colour", false, set_colour},
+    {NULL, false, NULL},
 };
 
 static bool is_named(const struct bench_option *s, const char *word)
@@ -274,6 +346,10 @@ static int sizes_list(struct reading *r, struct fault *why)
         o->sizes[0] = 0;
         o->size_count = 1;
     }
+    if (o->kind == BENCH_LINK && !r->has_range && !o->size_count) {
+        o->sizes[o->size_count++] = 8;
+        o->sizes[o->size_count++] = 1 << 20;
+    }
     if (o->size_count)
         return 0;
     if (r->first > r->last)
@@ -308,6 +384,23 @@ static int tune_check(const struct bench_options *o, struct fault *why)
     return 0;
 }
 
+/* What only link has, and what it has not. */
+static int link_check(const struct reading *r, struct fault *why)
+{
+    struct bench_options *o = r->out;
+
+    if (o->kind != BENCH_LINK)
+        return r->of_link ? fault_set(why, ML_ERR_ARGUMENT, "%s is for mlaunch bench link only",
+                                      r->of_link)
+                          : 0;
+    if (o->stress || o->tune)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "link has neither --stress nor --tune: --rounds N --verbose prints every "
+                         "round");
+    o->check = !r->is_unchecked;
+    return 0;
+}
+
 /* The library would refuse it in every rank. */
 static int reduction_check(const struct bench_options *o, struct fault *why)
 {
@@ -331,7 +424,7 @@ static int kind_refuse(const char *word, bool is_second, struct fault *why)
     return fault_set(
         why, ML_ERR_ARGUMENT,
         "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, gather, "
-        "scatter, all_to_all, broadcast, barrier, sendrecv, lat and bw%s%.100s%s%s%s",
+        "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw and link%s%.100s%s%s%s",
         is_second ? ", not two: " : ", not ", word, near ? "; did you mean " : "", near ? near : "",
         near ? "?" : "");
 }
@@ -359,12 +452,14 @@ static int words_read(struct reading *r, char *const *words, struct fault *why)
 
 int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why)
 {
-    struct bench_options o = {.type = ML_FLOAT32, .op = ML_SUM};
-    struct reading r = {&o, 8, 64 << 20, 2, false};
+    struct bench_options o = {.type = ML_FLOAT32, .op = ML_SUM, .rounds = 1, .duration_s = 0.1};
+    struct reading r = {.out = &o, .first = 8, .last = 64 << 20, .factor = 2};
     int rc = words_read(&r, words, why);
 
     if (!rc)
         rc = sizes_list(&r, why);
+    if (!rc)
+        rc = link_check(&r, why);
     if (!rc)
         rc = reduction_check(&o, why);
     if (!rc && o.tune)

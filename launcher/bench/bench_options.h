@@ -24,6 +24,7 @@ enum bench_kind {
     BENCH_SENDRECV,
     BENCH_LAT,
     BENCH_BW,
+    BENCH_LINK,
 };
 enum bench_form { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
 enum { BENCH_SIZES = 256 };
@@ -41,6 +42,9 @@ struct bench_options {
     bool tune;        /* measure every algorithm of the operation */
     const char *plot; /* files' paths, not owned: words; or NULL */
     const char *save; /* with --tune */
+    int rounds;       /* of link, as all below */
+    double duration_s;
+    bool is_verbose, is_coloured;
 };
 
 /* True if `word` is an option of bench. *takes_value: its value is the next word, or follows

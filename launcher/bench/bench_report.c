@@ -17,7 +17,8 @@ static const double outlier = 3;
 
 static const char *type_of(const struct bench_options *o)
 {
-    return o->kind == BENCH_BARRIER ? "" : bench_options_type_name(o->type);
+    return o->kind == BENCH_BARRIER || o->kind == BENCH_LINK ? ""
+                                                             : bench_options_type_name(o->type);
 }
 
 static bool has_bandwidth(const struct bench_options *o)
@@ -183,9 +184,10 @@ static void json_rounds(const struct bench_result *r)
 static void json_row(const struct bench_options *o, const struct bench_result *r, bool is_first)
 {
     printf("%s\n  {\"bytes\": %zu, \"count\": %zu, \"iterations\": %d, \"time_us_min\": %.3f, "
-           "\"time_us_med\": %.3f, \"time_us_p99\": %.3f, ",
-           is_first ? "" : ",", r->bytes, r->count, r->iterations, r->min_us, r->median_us,
-           r->p99_us);
+           "\"time_us_p25\": %.3f, \"time_us_med\": %.3f, \"time_us_p75\": %.3f, \"time_us_p99\": "
+           "%.3f, ",
+           is_first ? "" : ",", r->bytes, r->count, r->iterations, r->min_us, r->p25_us,
+           r->median_us, r->p75_us, r->p99_us);
     if (has_bandwidth(o))
         printf("\"algbw_GBps\": %.6f, \"busbw_GBps\": %.6f, ", r->algorithm_gbps, r->bus_gbps);
     else

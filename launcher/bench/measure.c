@@ -106,6 +106,8 @@ static int times_summarize(struct bench_result *r, struct fault *why)
     qsort(sorted, n, sizeof(*sorted), double_compare);
     r->min_us = sorted[0];
     r->median_us = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+    r->p25_us = sorted[(n * 25 + 99) / 100 - 1];
+    r->p75_us = sorted[(n * 75 + 99) / 100 - 1];
     r->p99_us = sorted[(n * 99 + 99) / 100 - 1];
     free(sorted);
     return 0;

@@ -226,6 +226,7 @@ static uint64_t errors_count(const struct bench_case *c)
     case BENCH_BW:
         return c->rank != 1 ? 0 : bytes_wrong(c->out, c->bytes, 0, -1);
     case BENCH_BARRIER:
+    case BENCH_LINK:
         break;
     }
     return 0;

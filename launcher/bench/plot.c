@@ -2,6 +2,7 @@
 #include "launcher/bench/plot.h"
 
 #include "launcher/bench/result_file.h"
+#include "launcher/text/svg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -163,17 +164,6 @@ static void curve_draw(const struct plot *p, const char *name, const struct benc
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* Writes text that came from elsewhere. */
-static void xml_write(const struct plot *p, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("<>&\"", *text))
-            fprintf(p->file, "&#%d;", *text);
-        else
-            fputc(*text, p->file);
-    }
-}
-
 /* The second line of the title: with what was measured. */
 static void setup_draw(const struct plot *p, const struct bench_setup *s)
 {
@@ -182,9 +172,9 @@ static void setup_draw(const struct plot *p, const struct bench_setup *s)
     fprintf(p->file,
             "<text x=\"%d\" y=\"44\" text-anchor=\"middle\" style=\"font-size:11px\">%s%s%s, ",
             WIDTH / 2, s->backend, s->local_net ? ", local net" : "", s->secure ? ", secure" : "");
-    xml_write(p, hosts ? hosts : "");
+    svg_text(p->file, hosts ? hosts : "");
     fprintf(p->file, ", memory %s, algorithm ", s->memory);
-    xml_write(p, strlen(s->algorithm) > ALGORITHM_TEXT ? "by MLAUNCH_ALGO" : s->algorithm);
+    svg_text(p->file, strlen(s->algorithm) > ALGORITHM_TEXT ? "by MLAUNCH_ALGO" : s->algorithm);
     fprintf(p->file, ", %.10s</text>\n", s->date);
     free(hosts);
 }

@@ -3,6 +3,7 @@
 
 #include "common/frame.h"
 #include "common/job_file.h"
+#include "common/text/number.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -38,11 +39,21 @@ void rdma_wiring_destroy(struct rdma_wiring *w)
     free(w);
 }
 
+/* MLAUNCH_RAIL, the one rail of each link that is to be used, from 0; -1: all. */
+static int rail_chosen(void)
+{
+    const char *text = getenv("MLAUNCH_RAIL");
+    int64_t rail;
+
+    return text && number_parse(text, 0, RDMA_RAILS - 1, &rail) ? (int)rail : -1;
+}
+
 int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *const **out,
                         int *count, struct fault *why)
 {
     json_t *row = json_array_get(json_object_get(w->root, "wiring"), (size_t)from);
     json_t *entry = json_array_get(row, (size_t)to), *device;
+    int only = rail_chosen();
     size_t i;
 
     *count = 0;
@@ -50,6 +61,10 @@ int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *con
     {
         if (i < RDMA_RAILS && json_is_string(device))
             w->names[(*count)++] = json_string_value(device);
+    }
+    if (only >= 0 && *count > 0) {
+        w->names[0] = w->names[only < *count ? only : *count - 1];
+        *count = 1;
     }
     w->names[*count] = NULL;
     *out = w->names;

@@ -14,7 +14,8 @@ int rdma_wiring_read(struct rdma_wiring **out, const char *job_dir, struct fault
 void rdma_wiring_destroy(struct rdma_wiring *w); /* takes NULL */
 
 /* The names of the devices by which host `from` reaches host `to`: *count of them, then NULL; owned
- * by the wiring and valid until the next call. ML_ERR_ARGUMENT if there is none. */
+ * by the wiring and valid until the next call. With MLAUNCH_RAIL one of them, the last if the link
+ * has fewer. ML_ERR_ARGUMENT if there is none. */
 int rdma_wiring_devices(struct rdma_wiring *w, int from, int to, const char *const **out,
                         int *count, struct fault *why);
 

@@ -137,6 +137,19 @@ if [ $((sent1 * 3)) -gt "$sent2" ] && [ $((sent2 * 3)) -gt "$sent1" ]; then
 else
     fail "… both carry their share ($sent1 and $sent2 packets)"
 fi
+# Every rail by itself, one after the other, and both together.
+link() { timeout -k 5 100 "$MLAUNCH" bench link --hostfile "$T/two.json" --backend rdma --duration 0.05 "$@"; }
+sed -i 's/"ssh": "host0",/& "ips": ["10.78.0.1"],/; s/"ssh": "host1",/& "ips": ["10.78.0.2"],/' "$T/two.json"
+before2=$(packets rxe_p2)
+check "mlaunch bench link over two rails" link --sizes 8,64K --csv
+cp "$OUT" "$T/links"
+check_output "all 8,all 65536,0 8,0 65536,1 8,1 65536" "… has a row for each, and for all" sh -c \
+    'awk -F, "NR > 1 && \$18 == 0 { print \$3, \$4 }" "$1" | paste -sd ,' sh "$T/links"
+check "… uses the second" test $(($(packets rxe_p2) - before2)) -gt 100
+before1=$(packets rxe_p1) before2=$(packets rxe_p2)
+check "one rail of the user's" link --sizes 64K --csv -x MLAUNCH_RAIL=1
+sent1=$(($(packets rxe_p1) - before1)) sent2=$(($(packets rxe_p2) - before2))
+check "… is the only one used ($sent1 and $sent2 packets)" test "$sent2" -gt $((sent1 * 5))
 cat > "$T/half.json" << 'END'
 [{"ssh": "host0", "ips": ["10.78.0.1"], "rdma": [null, "rxe_p1"]},
  {"ssh": "host1", "ips": ["10.78.0.2"], "rdma": ["rxe_p2", null]}]

@@ -48,9 +48,11 @@ room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/t
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree
 room $l/verify $l/hosts $l/query $l/text
 room $l/batch $l/options $l/process $l/text
-room $l/bench $l/options $l/process $l/text
-room $l $l/batch $l/bench $l/channel $l/exec $l/hosts $l/job $l/options $l/plan $l/process \
-    $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
+room $l/bench $l/bench/link/link_bench.h $l/options $l/process $l/text
+room $l/bench/compare $l/bench $l/text
+room $l/bench/link $l/bench $l/text
+room $l $l/batch $l/bench $l/bench/compare $l/channel $l/exec $l/hosts $l/job $l/options $l/plan \
+    $l/process $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
 
 a=launcher/agent
 room $a/host

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* link_rails.h: how many rails the job's RDMA wiring has between hosts. */
+#ifndef LAUNCHER_BENCH_LINK_LINK_RAILS_H
+#define LAUNCHER_BENCH_LINK_LINK_RAILS_H
+
+#include <jansson.h>
+
+/* The wiring, [host][host], that this job's ranks have; the caller's reference. NULL: the job has
+ * none. */
+json_t *link_rails_wiring(void);
+
+/* How many rails lead from one host to the other one; 0: none, or it is not known. */
+int link_rails_count(const json_t *wiring, int from, int to);
+
+#endif

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch bench link: every pair once, here and between hosts; a slow host stands out in table,
+# matrix and picture; what arrives is checked.
+TEST_LIMIT=120
+. "${0%/*}/../lib/test.sh"
+. "$SOURCE/tests/lib/hosts.sh"
+
+link() { "$MLAUNCH" bench link --duration 0.01 "$@"; }
+# members FILE CODE: prints the value of CODE, in which r is the JSON of FILE.
+members() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
+
+check "four ranks of one host" link -n 4 --oversubscribe --json --rounds 2 --verbose
+cp "$OUT" "$T/link.json"
+check_output "[('rank 0', 'rank 1'), ('rank 0', 'rank 2'), ('rank 0', 'rank 3'), ('rank 1', 'rank 2'), ('rank 1', 'rank 3'), ('rank 2', 'rank 3')]" \
+    "every pair" members "$T/link.json" 'sorted({(x["from"], x["to"]) for x in r["results"]})'
+check_output "[12, 0, 'shm', True]" "once a size, without errors" members "$T/link.json" \
+    '[len(r["results"]), sum(x["errors"] for x in r["results"]), r["backend"], all(len(x["rounds"]) == 2 for x in r["results"])]'
+check_output True "percentiles are in order" members "$T/link.json" \
+    'all(l["min"] <= l["p25"] <= l["typical"] <= l["p75"] <= l["p99"] <= l["p99_9"] <= l["max"] and l["count"] >= 20 for l in (x["latency_us"] for x in r["results"]))'
+check_output True "and so are bandwidths" members "$T/link.json" \
+    'all(0 < x[w]["p25"] <= x[w]["typical"] <= x[w]["p75"] <= x[w]["peak"] for x in r["results"] for w in ("there_GBps", "back_GBps", "both_GBps"))'
+check "it can be compared" "$MLAUNCH" bench --compare "$T/link.json" "$T/link.json"
+check_match '^ +rank 2 > rank 3, 1048576 bytes, both .* noise' "$OUT" "value by value"
+check "CSV" link -n 2 --sizes 0,64,3M --csv --rounds 3 --verbose
+check_match '^rank 0,rank 1,all,3145728,0,[0-9.]+,.*,0,shm,20' "$OUT" "has a line a size"
+cp "$OUT" "$T/lines"
+check_output 9 "and a line a round" grep -cE '^rank 0,rank 1,all,[0-9]+,[1-3],,' "$T/lines"
+check "over TCP, memory of ml_alloc, no check" link -n 3 --oversubscribe --local net --memory alloc --no-check
+check_match '^# link, 3 ranks: 3 pairs in 3 turns' "$OUT" "an odd number takes a turn more"
+check_match '^# rank 1 +[0-9.]+[.o*# ] +- ' "$OUT" "a matrix"
+check_no_match $'\033' "$OUT" "without colours in a file"
+check_match "^# best [0-9.e+]+: ' ' within 1.1 of the best, '.' to 1.5" "$OUT" "and a legend"
+check "on a terminal" env TERM=xterm "$SOURCE/tests/cli/on_terminal.py" '' "$MLAUNCH" bench link -n 2 --duration 0.01
+check_match $'\033\\[30;48;5;' "$OUT" "there are colours"
+check "but not if nobody wants them" env TERM=xterm NO_COLOR=1 "$SOURCE/tests/cli/on_terminal.py" '' \
+    "$MLAUNCH" bench link -n 2 --duration 0.01
+check_no_match $'\033\\[30' "$OUT" "there are none"
+check "--verbose in the table" link -n 2 --sizes 8 --rounds 3 --verbose
+check_match '^#   rank 0 > rank 1, 8 bytes, round 3 of 3: t_typical [0-9.]+, BW there' "$OUT" "is a line a round"
+
+# Wrong bytes: a library between this one and the ranks that changes one of them.
+cat > "$T/spoil.c" << 'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mlaunch.h>
+int ml_recv(ml_group *g, void *buf, size_t size, int from)
+{
+    int (*real)(ml_group *, void *, size_t, int) = (int (*)(ml_group *, void *, size_t, int))dlsym(RTLD_NEXT, "ml_recv");
+    int rc = real(g, buf, size, from);
+    if (size == 100 && ml_rank(g) == 1)
+        ((char *)buf)[77] ^= 4;
+    return rc;
+}
+END
+if [ "$SANITIZE" = no ]; then
+    $CC -shared -fPIC -I"$SOURCE/common" -o "$T/spoil.so" "$T/spoil.c" -ldl
+    check_status 1 "a wrong byte" link -n 2 --sizes 100 --csv -x "LD_PRELOAD=$T/spoil.so"
+    check_match '^rank 0,rank 1,all,100,0,.*,2,shm,20' "$OUT" "is counted: latency and one way"
+    check "unless nobody looks" link -n 2 --sizes 100 --csv --no-check -x "LD_PRELOAD=$T/spoil.so"
+else
+    skip "a wrong byte" "the sanitizer must be loaded first"
+fi
+
+check_error 125 'is for mlaunch bench link only' "--rounds of another operation" "$MLAUNCH" bench lat --rounds 3
+check_error 125 'neither --stress nor --tune' "--stress" link -n 2 --stress 3
+check_error 125 "--duration: '0' is not" "no duration" "$MLAUNCH" bench link --duration 0
+check_error 2 'link measures between hosts' "one rank" link -n 1
+check_error 2 'two buffers of .* bytes are more than' "more than memory" link -n 2 --sizes 1000G
+check_error 125 'cannot make a file' "no directory" link -n 2 --svg "$T/none/x.svg"
+
+hosts_up 3
+far() { "$MLAUNCH" bench link --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2,$H3" --duration 0.05 "$@"; }
+netns exec "$H3" tc qdisc add dev eth0 root tbf rate 40mbit burst 16kb latency 400ms 2> "$T/tc" ||
+    diag_file "$T/tc"
+check "three hosts, one of them slow" far --ppn 2 --oversubscribe --sizes 8,256K --svg "$T/link.svg"
+check_match "^# link, 6 ranks: 3 pairs in 3 turns" "$OUT" "hosts are pairs, whatever their ranks"
+check_match "^# $H3 +[0-9.]+# +[0-9.]+#" "$OUT" "what it sends is marked as slow"
+check_match "^# $H1 +- +[0-9.]+[ .o] +[0-9.]+" "$OUT" "the others are not"
+check "the picture is XML" python3 -c '
+import sys, xml.etree.ElementTree as tree
+t = tree.parse(sys.argv[1])
+titles = [e.text for e in t.iter("{http://www.w3.org/2000/svg}title")]
+assert sum(x.startswith(sys.argv[2] + " to " + sys.argv[3] + ": ") for x in titles) == 1, titles
+fills = [e.get("fill") for e in t.iter("{http://www.w3.org/2000/svg}rect")]
+assert fills.count("#e0635c") >= 3, fills' "$T/link.svg" "$H3" "$H1"
+done_testing
