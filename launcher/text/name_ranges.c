@@ -73,7 +73,8 @@ static bool are_alike(const struct parted_name *a, const struct parted_name *b)
            strncmp(a->name, b->name, a->prefix) == 0 && strcmp(suffix_of(a), suffix_of(b)) == 0;
 }
 
-/* Whether b continues a range that ends with a: 9 is followed by 10, and 09 by 10, but not by 010. */
+/* Whether b continues a range that ends with a: 9 is followed by 10, and 09 by 10, but not by
+ * 010. */
 static bool is_next(const struct parted_name *a, const struct parted_name *b)
 {
     bool is_padded = a->digits > 1 && a->name[a->prefix] == '0';
