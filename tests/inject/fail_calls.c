@@ -8,13 +8,20 @@
  *          another program
  * GROUP    malloc, fork, open, read, write, mmap, poll
  * MODE     fail: call N fails, once; after: call N and all later ones fail; eintr: call N is
- *          interrupted by a signal; short: every call moves at most N bytes
+ *          interrupted by a signal; short: every call moves at most N bytes; list: none fails, and
+ *          of each stack the first calls of any group are lines in FILE: group, N, offset
  *
  * Calls are counted in each process from its start; the worker's from its fork on. Each call that
- * fails is a line in FILE: the call, its descriptor or -1, the module and offset that called.
+ * fails is a line in FILE: the call, its descriptor or -1, the module and offset that called, N.
+ *
+ * In a unit test's program ($MLAUNCH_TEST_FAIL_CODE, code_map.h) only the product's own calls
+ * fail, each the first from N on; unit_end.c says how such a program ends.
  */
 /* Each name and its *64 twin are two functions here. */
 #undef _FILE_OFFSET_BITS
+#include "tests/inject/code_map.h"
+#include "tests/inject/unit_end.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +52,7 @@
     if (!next)                                                                                     \
     next = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name)
 
-enum mode { MODE_NONE, MODE_FAIL, MODE_AFTER, MODE_EINTR, MODE_SHORT };
+enum mode { MODE_NONE, MODE_FAIL, MODE_AFTER, MODE_EINTR, MODE_SHORT, MODE_LIST };
 
 /* The process's own; set at the first call, when there is one thread. */
 static struct {
@@ -59,9 +66,9 @@ static struct {
 
 static enum mode mode_parse(const char *word)
 {
-    static const char *const words[] = {"", "fail", "after", "eintr", "short"};
+    static const char *const words[] = {"", "fail", "after", "eintr", "short", "list"};
 
-    for (int i = MODE_FAIL; i <= MODE_SHORT; i++) {
+    for (int i = MODE_FAIL; i <= MODE_LIST; i++) {
         if (strcmp(word, words[i]) == 0)
             return (enum mode)i;
     }
@@ -93,26 +100,92 @@ static void plan_read(void)
         return;
     snprintf(plan.log, sizeof(plan.log), "%s", log);
     plan.mode = mode_parse(mode);
-    plan.is_ours = part_is(plan.part);
+    plan.is_ours = part_is(plan.part) && !getenv("MLAUNCH_TEST_FAIL_CODE");
 }
 
-/* System calls only, which no other call of this file counts. */
-static void hit_write(const char *call, int fd, const void *caller)
+/* Of a unit test's program, once libraries are there: finding out who calls needs them. */
+__attribute__((constructor)) static void unit_start(void)
+{
+    if (!plan.is_read)
+        plan_read();
+    if (!*plan.log || !part_is(plan.part))
+        return;
+    code_map_read();
+    if (!code_map_is_there())
+        return;
+    unit_end_start(plan.log);
+    plan.is_ours = true;
+}
+
+static void hit_write(const char *call, int fd, long n, const void *caller)
 {
     char line[PATH_MAX + 100];
     Dl_info where = {0};
-    long log =
-        syscall(SYS_openat, AT_FDCWD, plan.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    int size;
 
     dladdr(caller, &where);
-    size = snprintf(line, sizeof(line), "%s %d %s %#lx\n", call, fd,
-                    where.dli_fname ? where.dli_fname : "?",
-                    (unsigned long)((const char *)caller - (const char *)where.dli_fbase));
-    if (log < 0)
+    snprintf(line, sizeof(line), "%s %d %s %#lx %ld\n", call, fd,
+             where.dli_fname ? where.dli_fname : "?",
+             (unsigned long)((const char *)caller - (const char *)where.dli_fbase), n);
+    unit_end_note(plan.log, line);
+}
+
+static bool is_group(const char *group)
+{
+    return plan.is_ours && (plan.mode == MODE_LIST || strcmp(plan.group, group) == 0);
+}
+
+/* The number of this call in its group, from 1. */
+static long call_count(const char *group)
+{
+    static const char *const names[] = {"malloc", "fork", "open", "read", "write", "mmap", "poll"};
+    static atomic_long counts[sizeof(names) / sizeof(*names)];
+    int i = 0;
+
+    if (plan.mode != MODE_LIST)
+        return atomic_fetch_add(&plan.count, 1) + 1;
+    while (strcmp(names[i], group) != 0)
+        i++;
+    return atomic_fetch_add(&counts[i], 1) + 1;
+}
+
+/* The first LISTED calls with the same stack are lines. A stack may push another one out of the
+ * table; more of its calls are lines then. */
+static void call_list(const char *group, long n)
+{
+    enum { STACKS = 1 << 16, LISTED = 2 };
+    static struct {
+        uint64_t path;
+        int count;
+    } table[STACKS];
+    struct code_place place = code_map_place();
+    uint64_t path = place.path + (uint64_t)*group + (uint64_t)group[1];
+    char line[100];
+
+    if (place.owner != 'p')
         return;
-    syscall(SYS_write, log, line, size);
-    syscall(SYS_close, log);
+    if (table[path % STACKS].path != path)
+        table[path % STACKS].count = 0;
+    table[path % STACKS].path = path;
+    if (++table[path % STACKS].count > LISTED)
+        return;
+    snprintf(line, sizeof(line), "%s %ld %#lx\n", group, n, (unsigned long)place.where);
+    unit_end_note(plan.log, line);
+}
+
+/* In a unit test's program the first call of the product's from N on is the one: with threads, the
+ * numbers of calls are not the same in each run. */
+static bool is_number(long n, const void **caller)
+{
+    static atomic_bool was_hit;
+    struct code_place place;
+
+    if (!code_map_is_there() || plan.mode == MODE_SHORT)
+        return plan.mode == MODE_SHORT || n == plan.n || (plan.mode == MODE_AFTER && n > plan.n);
+    if (n < plan.n || atomic_load(&was_hit))
+        return false;
+    place = code_map_place();
+    *caller = code_map_address(&place);
+    return place.owner == 'p' && !atomic_exchange(&was_hit, true);
 }
 
 /* Is this the call that is to fail? Keeps errno otherwise. */
@@ -120,23 +193,20 @@ static bool is_hit(const char *group, enum mode mode, const char *call, int fd, 
 {
     int err = errno;
     bool is_it;
+    long n;
 
     if (!plan.is_read)
         plan_read();
     errno = err;
-    if (!plan.is_ours || strcmp(plan.group, group) != 0)
+    if (!is_group(group) || (plan.mode != mode && !(mode == MODE_FAIL && (plan.mode == MODE_AFTER ||
+                                                                          plan.mode == MODE_LIST))))
         return false;
-    if (plan.mode != mode && !(plan.mode == MODE_AFTER && mode == MODE_FAIL))
-        return false;
-    if (mode == MODE_SHORT)
-        is_it = true;
-    else {
-        long count = atomic_fetch_add(&plan.count, 1) + 1;
-
-        is_it = count == plan.n || (plan.mode == MODE_AFTER && count > plan.n);
-    }
-    if (is_it && (mode != MODE_SHORT || atomic_fetch_add(&plan.count, 1) == 0))
-        hit_write(call, fd, caller);
+    n = call_count(group);
+    if (plan.mode == MODE_LIST)
+        call_list(group, n);
+    is_it = plan.mode != MODE_LIST && is_number(n, &caller);
+    if (is_it && (mode != MODE_SHORT || n == 1))
+        hit_write(call, fd, n, caller);
     errno = err;
     return is_it;
 }
@@ -173,6 +243,32 @@ void *aligned_alloc(size_t alignment, size_t size)
 {
     NEXT(aligned_alloc);
     return fails("malloc", ENOMEM, "aligned_alloc", -1, CALLER) ? NULL : next(alignment, size);
+}
+
+/* Here, because a sanitizer's own strdup does not call malloc. */
+static char *text_copy(const char *text, size_t size, const char *call, const void *caller)
+{
+    static __typeof__(&malloc) next;
+    char *copy;
+
+    if (!next)
+        next = (__typeof__(&malloc))(uintptr_t)dlsym(RTLD_NEXT, "malloc");
+    copy = fails("malloc", ENOMEM, call, -1, caller) ? NULL : next(size + 1);
+    if (copy) {
+        memcpy(copy, text, size);
+        copy[size] = '\0';
+    }
+    return copy;
+}
+
+char *strdup(const char *text)
+{
+    return text_copy(text, strlen(text), "strdup", CALLER);
+}
+
+char *strndup(const char *text, size_t most)
+{
+    return text_copy(text, strnlen(text, most), "strndup", CALLER);
 }
 
 /* Memory that is mapped, and the room for it. */
@@ -423,7 +519,7 @@ static bool transfer_fails(const char *group, const char *call, int fd, int flag
 
     if (!plan.is_read)
         plan_read();
-    if (!plan.is_ours || strcmp(plan.group, group) != 0 || is_counter(fd))
+    if (!is_group(group) || is_counter(fd))
         return false;
     if (plan.mode == MODE_EINTR) {
         bool is_it = can_wait(fd, flags) && is_hit(group, MODE_EINTR, call, fd, caller);

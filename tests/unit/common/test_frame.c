@@ -184,7 +184,7 @@ static void test_socket(void **state)
     for (uint32_t i = 0; i < s.size; i++)
         s.bytes[i] = (uint8_t)(i * 7);
     assert_int_equal(pthread_create(&thread, NULL, send_one, &s), 0);
-    assert_int_equal(frame_recv(fd[0], r, &f, -1, &why), 0);
+    assert_int_equal(frame_recv(fd[0], r, &f, clock_ms() + 5000, &why), 0);
     pthread_join(thread, NULL);
     assert_int_equal(s.rc, 0);
     assert_int_equal(f.type, 30);

@@ -126,7 +126,7 @@ static int link_sleep(struct link *l, struct pollfd *p)
     f->sleeps++;
     switch (f->sleep) {
     case SLEEP_RING:
-        bell_ring(f->group->waiting.bell);
+        assert_true(bell_ring(f->group->waiting.bell));
         return 0;
     case SLEEP_READABLE:
         *p = (struct pollfd){.fd = f->pipe[0], .events = POLLIN};
