@@ -5,6 +5,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/mpi/mpi_program.h"
 #include "launcher/agent/mpi/pmi.h"
+#include "launcher/agent/mpi/pmix_helper.h"
 #include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/rank/variable_list.h"
 #include "launcher/agent/report.h"
@@ -60,7 +61,9 @@ static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, si
 {
     struct fault why;
 
-    if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
+    if (a->pmix)
+        pmix_helper_exchanged(a->pmix, number, bytes, size);
+    else if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
         report_lost(a, why.text);
 }
 
@@ -106,28 +109,31 @@ static void warning_add(struct agent *a, int app, const char *library)
             return;
     }
     snprintf(text, sizeof(text),
-             "%s needs %s: it is a program of Open MPI or PMIx, and this version of mlaunch serves "
-             "MPI programs by PMI-1 only, as MPICH's need. Each of its ranks will be a job of its "
-             "own; start it with mpirun, or build it with MPICH (--mpi none: no warning)",
+             "%s needs %s, an MPI that mlaunch cannot serve: it serves MPICH's by PMI-1, and Open "
+             "MPI's from version 3 on by PMIx. Each of its ranks will be a job of its own "
+             "(--mpi none: no warning)",
              job->apps[app].argv[0], library);
     json_array_append_new(a->warnings, text_json(text));
 }
 
-/* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
- * too: scripts and interpreters may start or load MPI, and static programs name no library. */
-static bool app_is_served(struct agent *a, int app)
+static enum mpi_kind app_kind(struct agent *a, int app)
 {
     const struct job_app *p = &a->job->apps[app];
     const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
     char library[64];
+    enum mpi_kind kind = mpi_program_find(program, variable_of(a, p, "PATH"), a->cwds[app],
+                                          variable_of(a, p, "LD_LIBRARY_PATH"), library);
 
-    if (a->job->mpi != JOB_MPI_AUTO)
-        return a->job->mpi == JOB_MPI_PMI1;
-    if (mpi_program_find(program, variable_of(a, p, "PATH"), a->cwds[app],
-                         variable_of(a, p, "LD_LIBRARY_PATH"), library) != MPI_KIND_OTHER)
-        return true;
-    warning_add(a, app, library);
-    return false;
+    if (kind == MPI_KIND_OTHER)
+        warning_add(a, app, library);
+    return kind;
+}
+
+/* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
+ * too: scripts and interpreters may start or load MPI, and static programs name no library. */
+static bool kind_is_served(enum job_mpi mpi, enum mpi_kind kind)
+{
+    return mpi == JOB_MPI_PMI1 || (mpi == JOB_MPI_AUTO && kind != MPI_KIND_OTHER);
 }
 
 static bool app_has_ranks(const struct job_message *job, int app)
@@ -139,28 +145,186 @@ static bool app_has_ranks(const struct job_message *job, int app)
     return false;
 }
 
-int rank_mpi_choose(struct agent *a, struct fault *why)
+/* --- PMIx ------------------------------------------------------------------------------------- */
+
+static void mpi_done(struct agent *a, const struct fault *failed)
+{
+    void (*done)(struct agent * a, const struct fault *failed) = a->mpi_done;
+
+    a->mpi_done = NULL;
+    done(a, failed);
+}
+
+static void on_pmix_ready(void *arg)
+{
+    struct agent *a = arg;
+
+    if (a->mpi_done)
+        mpi_done(a, NULL);
+}
+
+static void on_pmix_lost(const char *text, void *arg)
+{
+    struct agent *a = arg;
+    struct fault why;
+
+    fault_set(&why, ML_ERR_SYSTEM, "%s", text);
+    if (a->mpi_done)
+        mpi_done(a, &why);
+    else
+        report_lost(a, text);
+}
+
+static void on_pmix_exchange(uint32_t number, const void *bytes, size_t size, void *arg)
+{
+    struct agent *a = arg;
+
+    if (a->job->hosts > 1)
+        on_exchange(number, bytes, size, a);
+    else
+        pmix_helper_exchanged(a->pmix, number, bytes, size);
+}
+
+/* "0-3,8"; "" without --bind-to. */
+static json_t *cpus_json(const struct agent *a, int local_rank)
+{
+    char text[4096] = "";
+    size_t used = 0;
+
+    for (int cpu = 0; a->cpus && cpu < CPU_SETSIZE && used < sizeof(text) - 16; cpu++) {
+        int last = cpu;
+
+        if (!CPU_ISSET((size_t)cpu, &a->cpus[local_rank]))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET((size_t)last + 1, &a->cpus[local_rank]))
+            last++;
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", used ? "," : "", cpu);
+        if (last > cpu)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "-%d", last);
+        cpu = last;
+    }
+    return json_string(text);
+}
+
+/* HELP_JOB's, without memory NULL. */
+static json_t *pmix_job(const struct agent *a)
 {
     const struct job_message *job = a->job;
+    json_t *names = json_array(), *host_of = json_array(), *ranks = json_array();
+    json_t *apps = json_array(), *cpus = json_array();
+    char space[128];
 
-    a->serves_pmi = calloc((size_t)job->app_count, sizeof(*a->serves_pmi));
-    if (!a->serves_pmi)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    /* A host may have no ranks of a program, and not even the program. */
-    for (int i = 0; i < job->app_count; i++)
-        a->serves_pmi[i] = app_has_ranks(job, i) && app_is_served(a, i);
-    return 0;
+    for (int i = 0; i < job->hosts; i++)
+        json_array_append_new(names, text_json(job->host_names[i]));
+    for (int i = 0; i < job->size; i++)
+        json_array_append_new(host_of, json_integer(job->host_of[i]));
+    for (int i = 0; i < job->rank_count; i++) {
+        json_array_append_new(ranks, json_integer(job->ranks[i].rank));
+        json_array_append_new(apps, json_integer(job->ranks[i].app));
+        json_array_append_new(cpus, cpus_json(a, job->ranks[i].local_rank));
+    }
+    snprintf(space, sizeof(space), "%.100s-%d", job->job, job->restart);
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "space", space,
+                     "dir", a->dir, "size", job->size, "hosts", job->hosts, "host", job->host,
+                     "app_count", job->app_count, "names", names, "host_of", host_of, "ranks",
+                     ranks, "apps", apps, "cpus", cpus);
 }
+
+static void pmix_start(struct agent *a)
+{
+    const struct pmix_helper_events events = {on_pmix_ready, on_pmix_exchange, on_abort, on_fault,
+                                              on_note,       on_pmix_lost,     a};
+    const struct job_message *job = a->job;
+    int *ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
+    struct fault why;
+    int rc;
+
+    for (int i = 0; ranks && i < job->rank_count; i++)
+        ranks[i] = job->ranks[i].rank;
+    rc = ranks ? pmix_helper_open(&a->pmix, a->base, pmix_job(a), ranks, job->rank_count, a->dir,
+                                  &events, &why)
+               : fault_set(&why, ML_ERR_MEMORY, "out of memory");
+    free(ranks);
+    job_directory_make_segments(a->dir, a->segments, sizeof(a->segments));
+    if (rc)
+        mpi_done(a, &why);
+}
+
+void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
+{
+    const struct job_message *job = a->job;
+    bool is_pmix = job->mpi == JOB_MPI_PMIX;
+    struct fault why;
+
+    a->mpi_done = done;
+    a->serves_pmi = calloc((size_t)job->app_count, sizeof(*a->serves_pmi));
+    if (!a->serves_pmi) {
+        fault_set(&why, ML_ERR_MEMORY, "out of memory");
+        mpi_done(a, &why);
+        return;
+    }
+    /* A host may have no ranks of a program, and not even the program. */
+    for (int i = 0; i < job->app_count; i++) {
+        enum mpi_kind kind = MPI_KIND_NONE;
+
+        if (!app_has_ranks(job, i))
+            continue;
+        if (job->mpi == JOB_MPI_AUTO)
+            kind = app_kind(a, i);
+        is_pmix |= kind == MPI_KIND_PMIX;
+        a->serves_pmi[i] = kind_is_served(job->mpi, kind);
+    }
+    if (is_pmix)
+        pmix_start(a);
+    else
+        mpi_done(a, NULL);
+}
+
+void rank_mpi_agree(struct agent *a, bool is_pmix,
+                    void (*done)(struct agent *a, const struct fault *failed))
+{
+    a->mpi_done = done;
+    if (is_pmix && !a->pmix)
+        pmix_start(a);
+    else
+        mpi_done(a, NULL);
+}
+
+bool rank_mpi_is_pmix(const struct agent *a)
+{
+    return a->pmix != NULL;
+}
+
+const char *const *rank_mpi_variables(const struct agent_rank *r)
+{
+    const struct agent *a = r->agent;
+
+    return a->pmix ? pmix_helper_variables(a->pmix, (int)(r - a->ranks)) : NULL;
+}
+
+void rank_mpi_reaped(struct agent *a, pid_t pid, int status)
+{
+    if (a->pmix)
+        pmix_helper_reaped(a->pmix, pid, status);
+}
+
+void rank_mpi_finish(struct agent *a)
+{
+    if (a->pmix)
+        pmix_helper_finish(a->pmix);
+}
+
+/* --- PMI-1 ------------------------------------------------------------------------------------ */
 
 bool rank_mpi_is_served(const struct agent *a, int app)
 {
-    return a->serves_pmi[app];
+    return !a->pmix && a->serves_pmi[app];
 }
 
 static bool is_any_served(const struct agent *a)
 {
     for (int i = 0; i < a->job->app_count; i++) {
-        if (a->serves_pmi[i])
+        if (rank_mpi_is_served(a, i))
             return true;
     }
     return false;
@@ -196,7 +360,9 @@ int rank_mpi_open(struct agent *a, struct fault *why)
 void rank_mpi_close(struct agent *a)
 {
     pmi_close(a->pmi);
+    pmix_helper_close(a->pmix);
     free(a->serves_pmi);
+    a->pmix = NULL;
     a->pmi = NULL;
     a->serves_pmi = NULL;
 }
@@ -206,7 +372,8 @@ int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why)
     struct agent *a = r->agent;
 
     *fd = -1;
-    return a->serves_pmi[r->job->app] ? pmi_rank_open(a->pmi, (int)(r - a->ranks), fd, why) : 0;
+    return rank_mpi_is_served(a, r->job->app) ? pmi_rank_open(a->pmi, (int)(r - a->ranks), fd, why)
+                                              : 0;
 }
 
 void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
@@ -215,4 +382,6 @@ void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
 
     if (a->pmi)
         pmi_rank_ended(a->pmi, (int)(r - a->ranks), has_succeeded);
+    if (a->pmix)
+        pmix_helper_rank_ended(a->pmix, (int)(r - a->ranks), has_succeeded);
 }

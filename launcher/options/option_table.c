@@ -437,8 +437,8 @@ const struct option option_table[] = {
      .set = set_pty},
     {"no-compat", NULL, 0, NULL, "none of the variables of other launchers (RANK, WORLD_SIZE, ...)",
      .set = set_flag, OF(no_compat)},
-    {"mpi", NULL, 0, "auto|pmi1|none",
-     "how MPI programs find each other; auto: PMI-1, by which MPICH programs start",
+    {"mpi", NULL, 0, "auto|pmi1|pmix|none",
+     "how MPI programs start; auto: PMIx if they need Open MPI, else PMI-1",
      .set = set_choice, .choices = mpis, OF(mpi)},
 
     {.help = "Output"},

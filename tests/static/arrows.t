@@ -42,6 +42,7 @@ room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
+room $l/pmix $l/protocol/pmix_protocol.h
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/options $l/process $l/text
 room $l $l/batch $l/bench $l/channel $l/hosts $l/job $l/options $l/plan $l/process $l/protocol \
@@ -51,7 +52,7 @@ a=launcher/agent
 room $a/host
 room $a/rank $l/protocol
 room $a/answer $a/host $l/process
-room $a/mpi
+room $a/mpi $l/process $l/protocol
 room $a $a/answer $a/host $a/mpi $a/rank $l/process $l/protocol coordinator
 
 room runtime/process

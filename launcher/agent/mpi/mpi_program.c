@@ -19,9 +19,9 @@ static const struct mpi_library {
 } known[] = {
     {"libmpich.so.12", MPI_KIND_PMI1}, /* MPICH, as Debian names it */
     {"libmpi.so.12", MPI_KIND_PMI1},   /* the ABI of MPICH, Intel MPI and others */
-    {"libmpi.so.40", MPI_KIND_OTHER},  /* Open MPI 2 to 5 */
-    {"libmpi.so.20", MPI_KIND_OTHER},  {"libopen-rte.so.40", MPI_KIND_OTHER},
-    {"libpmix.so.2", MPI_KIND_OTHER},
+    {"libmpi.so.40", MPI_KIND_PMIX},   /* Open MPI 3 to 5 */
+    {"libopen-rte.so.40", MPI_KIND_PMIX}, {"libpmix.so.2", MPI_KIND_PMIX},
+    {"libmpi.so.20", MPI_KIND_OTHER}, /* Open MPI 2: its PMIx is too old */
 };
 
 /* The libraries that have been met, in the order in which they are looked at. */
