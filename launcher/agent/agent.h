@@ -127,7 +127,9 @@ struct agent {
     char **cwds;              /* per app */
     bool *serves_pmi;         /* per app: its ranks get a socket for PMI */
     struct pmi *pmi;          /* rank_mpi.h; NULL: no rank does */
-    struct pmix_helper *pmix; /* NULL: the job is not served by PMIx */
+    struct pmix_helper *pmix; /* NULL: none was started */
+    bool needs_pmix;          /* without it the job must not run */
+    bool serves_pmix;         /* all ranks are served by it */
     void (*mpi_done)(struct agent *a, const struct fault *failed); /* once `pmix` is ready */
     char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
     struct rank_environment **environments; /* per app, from START on */

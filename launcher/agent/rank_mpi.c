@@ -3,7 +3,7 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/mpi/mpi_program.h"
+#include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
 #include "launcher/agent/mpi/pmix_helper.h"
 #include "launcher/agent/rank/received_files.h"
@@ -61,7 +61,7 @@ static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, si
 {
     struct fault why;
 
-    if (a->pmix)
+    if (a->serves_pmix)
         pmix_helper_exchanged(a->pmix, number, bytes, size);
     else if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
         report_lost(a, why.text);
@@ -116,24 +116,35 @@ static void warning_add(struct agent *a, int app, const char *library)
     json_array_append_new(a->warnings, text_json(text));
 }
 
-static enum mpi_kind app_kind(struct agent *a, int app)
+static void app_look(struct agent *a, int app, struct mpi_command *out)
 {
     const struct job_app *p = &a->job->apps[app];
     const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
-    char library[64];
-    enum mpi_kind kind = mpi_program_find(program, variable_of(a, p, "PATH"), a->cwds[app],
-                                          variable_of(a, p, "LD_LIBRARY_PATH"), library);
+    const struct mpi_command_place place = {.path = variable_of(a, p, "PATH"),
+                                            .library_path = variable_of(a, p, "LD_LIBRARY_PATH"),
+                                            .python_path = variable_of(a, p, "PYTHONPATH"),
+                                            .home = variable_of(a, p, "HOME"),
+                                            .cwd = a->cwds[app]};
 
-    if (kind == MPI_KIND_OTHER)
-        warning_add(a, app, library);
-    return kind;
+    mpi_command_find(out, program, p->argv, &place);
+    if (out->kind == MPI_KIND_OTHER)
+        warning_add(a, app, out->library);
+    if (a->job->mpi == JOB_MPI_AUTO_ASKED && out->kind == MPI_KIND_NONE && out->is_interpreter) {
+        out->kind = MPI_KIND_PMIX;
+        out->is_certain = true;
+    }
+}
+
+static bool is_automatic(enum job_mpi mpi)
+{
+    return mpi == JOB_MPI_AUTO || mpi == JOB_MPI_AUTO_ASKED;
 }
 
 /* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
  * too: scripts and interpreters may start or load MPI, and static programs name no library. */
 static bool kind_is_served(enum job_mpi mpi, enum mpi_kind kind)
 {
-    return mpi == JOB_MPI_PMI1 || (mpi == JOB_MPI_AUTO && kind != MPI_KIND_OTHER);
+    return mpi == JOB_MPI_PMI1 || (is_automatic(mpi) && kind != MPI_KIND_OTHER);
 }
 
 static bool app_has_ranks(const struct job_message *job, int app)
@@ -155,10 +166,26 @@ static void mpi_done(struct agent *a, const struct fault *failed)
     done(a, failed);
 }
 
+/* PMIx cannot be served here. A Python program may do without it. */
+static void pmix_fail(struct agent *a, const struct fault *why)
+{
+    char text[sizeof(why->text) + 128];
+
+    if (a->needs_pmix) {
+        mpi_done(a, why);
+        return;
+    }
+    snprintf(text, sizeof(text), "if the program uses MPI, each rank is a job of its own: %s",
+             why->text);
+    json_array_append_new(a->warnings, text_json(text));
+    mpi_done(a, NULL);
+}
+
 static void on_pmix_ready(void *arg)
 {
     struct agent *a = arg;
 
+    a->serves_pmix = true;
     if (a->mpi_done)
         mpi_done(a, NULL);
 }
@@ -170,7 +197,7 @@ static void on_pmix_lost(const char *text, void *arg)
 
     fault_set(&why, ML_ERR_SYSTEM, "%s", text);
     if (a->mpi_done)
-        mpi_done(a, &why);
+        pmix_fail(a, &why);
     else
         report_lost(a, text);
 }
@@ -236,18 +263,23 @@ static void pmix_start(struct agent *a)
                                               on_note,       on_pmix_lost,     a};
     const struct job_message *job = a->job;
     int *ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
+    struct stream_child child;
     struct fault why;
     int rc;
 
+    pmix_helper_close(a->pmix); /* one that has failed before */
+    a->pmix = NULL;
     for (int i = 0; ranks && i < job->rank_count; i++)
         ranks[i] = job->ranks[i].rank;
-    rc = ranks ? pmix_helper_open(&a->pmix, a->base, pmix_job(a), ranks, job->rank_count, a->dir,
-                                  &events, &why)
+    rc = ranks ? pmix_helper_start(&child, a->dir, &why)
                : fault_set(&why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = pmix_helper_open(&a->pmix, a->base, &child, pmix_job(a), ranks, job->rank_count,
+                              &events, &why);
     free(ranks);
     job_directory_make_segments(a->dir, a->segments, sizeof(a->segments));
     if (rc)
-        mpi_done(a, &why);
+        pmix_fail(a, &why);
 }
 
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
@@ -265,15 +297,17 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
     }
     /* A host may have no ranks of a program, and not even the program. */
     for (int i = 0; i < job->app_count; i++) {
-        enum mpi_kind kind = MPI_KIND_NONE;
+        struct mpi_command found = {.kind = MPI_KIND_NONE};
 
         if (!app_has_ranks(job, i))
             continue;
-        if (job->mpi == JOB_MPI_AUTO)
-            kind = app_kind(a, i);
-        is_pmix |= kind == MPI_KIND_PMIX;
-        a->serves_pmi[i] = kind_is_served(job->mpi, kind);
+        if (is_automatic(job->mpi))
+            app_look(a, i, &found);
+        is_pmix |= found.kind == MPI_KIND_PMIX;
+        a->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;
+        a->serves_pmi[i] = kind_is_served(job->mpi, found.kind);
     }
+    a->needs_pmix |= job->mpi == JOB_MPI_PMIX;
     if (is_pmix)
         pmix_start(a);
     else
@@ -284,7 +318,8 @@ void rank_mpi_agree(struct agent *a, bool is_pmix,
                     void (*done)(struct agent *a, const struct fault *failed))
 {
     a->mpi_done = done;
-    if (is_pmix && !a->pmix)
+    a->needs_pmix |= is_pmix;
+    if (is_pmix && !a->serves_pmix)
         pmix_start(a);
     else
         mpi_done(a, NULL);
@@ -292,14 +327,14 @@ void rank_mpi_agree(struct agent *a, bool is_pmix,
 
 bool rank_mpi_is_pmix(const struct agent *a)
 {
-    return a->pmix != NULL;
+    return a->serves_pmix;
 }
 
 const char *const *rank_mpi_variables(const struct agent_rank *r)
 {
     const struct agent *a = r->agent;
 
-    return a->pmix ? pmix_helper_variables(a->pmix, (int)(r - a->ranks)) : NULL;
+    return a->serves_pmix ? pmix_helper_variables(a->pmix, (int)(r - a->ranks)) : NULL;
 }
 
 void rank_mpi_reaped(struct agent *a, pid_t pid, int status)
@@ -318,7 +353,7 @@ void rank_mpi_finish(struct agent *a)
 
 bool rank_mpi_is_served(const struct agent *a, int app)
 {
-    return !a->pmix && a->serves_pmi[app];
+    return !a->serves_pmix && a->serves_pmi[app];
 }
 
 static bool is_any_served(const struct agent *a)

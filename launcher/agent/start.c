@@ -75,7 +75,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
                                                  .ibv_devices = devices,
                                                  .ring_hosts = ring,
                                                  .serves_pmi = rank_mpi_is_served(a, i),
-                                                 .serves_pmix = a->pmix != NULL,
+                                                 .serves_pmix = a->serves_pmix,
                                                  .segments = a->segments};
 
         rc = rank_environment_create(&a->environments[i], &config, why);

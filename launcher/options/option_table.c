@@ -364,8 +364,11 @@ static const struct option_choice maps[] = {
     {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {"node", MAP_BY_HOST}, {NULL, 0}};
 static const struct option_choice buffers[] = {
     {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
-static const struct option_choice mpis[] = {
-    {"auto", MPI_AUTO}, {"pmi1", MPI_PMI1}, {"pmix", MPI_PMIX}, {"none", MPI_NONE}, {NULL, 0}};
+static const struct option_choice mpis[] = {{"auto", MPI_AUTO_ASKED},
+                                            {"pmi1", MPI_PMI1},
+                                            {"pmix", MPI_PMIX},
+                                            {"none", MPI_NONE},
+                                            {NULL, 0}};
 static const struct option_choice launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 static const struct option_choice binds[] = {{"none", BIND_NONE},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pmix_main.c: mlaunch-pmix, which serves PMIx to a host's ranks, so that programs of Open MPI start
- * unmodified. It is a child of the agent, a process of its own because libpmix has threads, and so
- * that the agent needs no libpmix. The two speak over its standard input, a socket; once that is
- * closed it ends.
+ * pmix_main.c: mlaunch-pmix, which serves PMIx to a host's ranks, so that programs of Open MPI
+ * start unmodified. It is a child of the agent, a process of its own because libpmix has threads,
+ * and so that the agent needs no libpmix. The two speak over its standard input, a socket; once
+ * that is closed it ends.
  */
 #include "common/build_id.h"
 #include "common/text/text_json.h"

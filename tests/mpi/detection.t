@@ -63,6 +63,21 @@ by_pmix "one that LD_LIBRARY_PATH leads to" -x "LD_LIBRARY_PATH=$T/lib" "$T/by_p
 by_pmix "one in PATH" -x "PATH=$T:$PATH" open
 by_pmix "one in a directory" --cwd "$T" ./open
 by_pmix "a program that is asked to be" --mpi pmix "$T/plain"
+by_pmix "a wrapper's program" env A=1 "$T/open"
+by_pmix "a shell's program" sh -c "$T/open"
+by_pmix "a script with --mpi auto" --mpi auto sh -c "exec $T/plain"
+# Python, of which mpi4py says what it needs: two that only have the name.
+mkdir -p "$T/python/bin" "$T/python/lib/python3.99/site-packages/mpi4py" "$T/modules/mpi4py"
+gcc -shared -o "$T/python/lib/python3.99/site-packages/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" \
+    -Wl,--no-as-needed -l:libmpi.so.40
+gcc -shared -o "$T/modules/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" -Wl,--no-as-needed \
+    -l:libmpich.so.12
+cp "$T/plain" "$T/python/bin/python3"
+ln -s "$T/python/bin/python3" "$T/python3"
+by_pmix "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
+by_pmix "one that a link names" "$T/python3" script.py
+by_pmix "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
+served "a Python with an mpi4py of MPICH" -x "PYTHONPATH=$T/modules" "$T/python/bin/python3" a.py
 by_pmix "a program beside one" -n 1 "$T/open" : -n 1 "$T/plain"
 
 warned() {

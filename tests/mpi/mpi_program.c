@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mpi_program.c: an MPI program that knows nothing of mlaunch, compiled by the tests with MPICH's
- * or Open MPI's own compiler. Every rank says what it has seen in one line; then, as the first argument says:
+ * or Open MPI's own compiler. Every rank says what it has seen in one line; then, as the first
+ * argument says:
  *   abort N   the last rank calls MPI_Abort with N
  *   kill      the last rank is killed by SIGKILL while the others are in a barrier
  *   leave     the last rank exits with 0 without MPI_Finalize

@@ -21,6 +21,25 @@ all_right 2 "whose ranks are one job"
 check "with MLAUNCH_OPT_MPI" env MLAUNCH_OPT_MPI=pmix "$MLAUNCH" -n 2 sh -c "$MPI; true"
 all_right 2 "likewise"
 
+check "--mpi auto serves scripts by PMIx" "$MLAUNCH" -n 2 --mpi auto sh -c "exec $MPI"
+all_right 2 "whose ranks are one job"
+echo 'from mpi4py import MPI
+world = MPI.COMM_WORLD
+print("sum", world.allreduce(world.rank + 1), "of", world.size)' > "$T/sum.py"
+if [ -e /usr/lib/python3/dist-packages/mpi4py ]; then
+    check "mpi4py" "$MLAUNCH" -n 3 /usr/bin/python3 "$T/sum.py"
+    cp "$OUT" "$T/sums"
+    check_output 3 "its ranks are one job" grep -c 'sum 6 of 3$' "$T/sums"
+else
+    skip "mpi4py" "not here (python3-mpi4py)"
+fi
+if command -v NPopenmpi > "$T/which"; then
+    check "NetPIPE" timeout 60 "$MLAUNCH" -n 2 NPopenmpi -o "$T/netpipe" -n 10 -u 4096
+    check_match '4096' "$T/netpipe" "has measured what it was told to"
+else
+    skip "NetPIPE" "not here (netpipe-openmpi)"
+fi
+
 mark=$(new_mark openmpi)
 check_error 7 'rank 2 on host .* aborted the job: MPI_Abort with code 7' \
     "MPI_Abort gives the status" "$MLAUNCH" -n 3 -x "$mark" "$MPI" abort 7

@@ -26,8 +26,8 @@ enum {
     NUMBER = 4,          /* bytes of a number */
 };
 
-/* Beside libpmix2 itself, for hosts where libpmix.so.2 is missing. */
-#define PACKAGE_HINT "Debian's package is libpmix2"
+/* For hosts whose libpmix.so.2 is missing. */
+#define PACKAGE_HINT "; libpmix is missing there, or broken (Debian's package is libpmix2)"
 
 struct pmix_helper {
     struct pmix_helper_events events;
@@ -63,7 +63,7 @@ static void end_describe(struct pmix_helper *h, char *text, size_t size)
                  h->failure, words[0] ? ": " : "", words);
     else
         snprintf(text, size, "mlaunch-pmix, which serves MPI programs by PMIx, %s%s%s%s", how,
-                 words[0] ? ": " : "", words, lacks_library ? "; " PACKAGE_HINT : "");
+                 words[0] ? ": " : "", words, lacks_library ? PACKAGE_HINT : "");
 }
 
 /* Killed, as it may hang. It leaves nothing but files in the job directory. Its status stays its
@@ -223,7 +223,7 @@ static void on_frame(const struct frame *f, void *arg)
 }
 
 /* The agent's environment, and the mark by which `mlaunch clean` finds the job's processes. */
-static int child_start(struct pmix_helper *h, const char *dir, struct fault *why)
+int pmix_helper_start(struct stream_child *out, const char *dir, struct fault *why)
 {
     char path[PATH_MAX], mark[PATH_MAX], *argv[] = {path, NULL}, **env;
     size_t count = 0;
@@ -242,33 +242,42 @@ static int child_start(struct pmix_helper *h, const char *dir, struct fault *why
     snprintf(mark, sizeof(mark), "MLAUNCH_JOB_DIR=%s", dir);
     env[0] = mark;
     memcpy(env + 1, environ, count * sizeof(*env));
-    rc = stream_child_start(&h->child, argv, env, true, why);
+    rc = stream_child_start(out, argv, env, true, why);
     free(env);
     return rc;
 }
 
-int pmix_helper_open(struct pmix_helper **out, struct event_base *base, json_t *job,
-                     const int *ranks, int rank_count, const char *dir,
+/* All but the channel; 0 or ML_ERR_MEMORY. */
+static int helper_fill(struct pmix_helper *h, struct event_base *base, const int *ranks,
+                       int rank_count, struct fault *why)
+{
+    h->rank_count = rank_count;
+    h->ranks = calloc((size_t)rank_count, sizeof(*h->ranks));
+    h->variables = calloc((size_t)rank_count, sizeof(*h->variables));
+    h->lost = event_new(base, -1, 0, on_lost, h);
+    if (!h->ranks || !h->variables || !h->lost)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    memcpy(h->ranks, ranks, (size_t)rank_count * sizeof(*ranks));
+    return 0;
+}
+
+int pmix_helper_open(struct pmix_helper **out, struct event_base *base, struct stream_child *child,
+                     json_t *job, const int *ranks, int rank_count,
                      const struct pmix_helper_events *events, struct fault *why)
 {
     struct pmix_helper *h = calloc(1, sizeof(*h));
     const struct frame_stream_events channel = {on_frame, on_end, NULL, h};
-    int rc = 0;
+    int rc;
 
-    if (h) {
-        h->events = *events;
-        h->child = (struct stream_child){.fd = -1, .errors = -1};
-        h->rank_count = rank_count;
-        h->ranks = calloc((size_t)rank_count, sizeof(*h->ranks));
-        h->variables = calloc((size_t)rank_count, sizeof(*h->variables));
-        h->lost = event_new(base, -1, 0, on_lost, h);
+    if (!h || !job) {
+        free(h);
+        json_decref(job);
+        stream_child_end(child);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    if (!h || !h->ranks || !h->variables || !h->lost || !job) {
-        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    } else {
-        memcpy(h->ranks, ranks, (size_t)rank_count * sizeof(*ranks));
-        rc = child_start(h, dir, why);
-    }
+    h->events = *events;
+    h->child = *child;
+    rc = helper_fill(h, base, ranks, rank_count, why);
     if (!rc)
         rc = frame_stream_open(&h->channel, base, h->child.fd, h->child.fd, &channel, why);
     if (rc) {
@@ -277,7 +286,8 @@ int pmix_helper_open(struct pmix_helper **out, struct event_base *base, json_t *
         return rc;
     }
     h->child.fd = -1; /* the stream's now */
-    h->errors = event_new(base, h->child.errors, EV_READ | EV_PERSIST, on_errors, h);
+    if (h->child.errors >= 0)
+        h->errors = event_new(base, h->child.errors, EV_READ | EV_PERSIST, on_errors, h);
     if (h->errors)
         event_add(h->errors, NULL);
     frame_stream_send_json(h->channel, HELP_JOB, job);
@@ -306,11 +316,6 @@ void pmix_helper_close(struct pmix_helper *h)
     json_decref(h->ready);
     free(h->ranks);
     free(h);
-}
-
-bool pmix_helper_is_ready(const struct pmix_helper *h)
-{
-    return h->is_ready;
 }
 
 const char *const *pmix_helper_variables(const struct pmix_helper *h, int index)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pmix_helper.h: mlaunch-pmix, which serves PMIx to this host's ranks, as the agent sees it: a child
- * process behind a socket. It links libpmix, which the agent does not, and whose faults do not
- * end the agent. What it sends is checked, because ranks have a hand in it.
+ * pmix_helper.h: mlaunch-pmix, which serves PMIx to this host's ranks, as the agent sees it: a
+ * child process behind a socket. It links libpmix, which the agent does not, and whose faults do
+ * not end the agent. What it sends is checked, because ranks have a hand in it.
  *
  *     rank ◀─PMIx─▶ mlaunch-pmix ──FENCE───▶ on_exchange ─▶ coordinator
  *                                ◀──FENCED── pmix_helper_exchanged ◀─ all hosts' bytes
@@ -11,6 +11,7 @@
 #define LAUNCHER_AGENT_MPI_PMIX_HELPER_H
 
 #include "common/fault.h"
+#include "launcher/process/stream_child.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -37,15 +38,17 @@ struct pmix_helper_events {
     void *arg;
 };
 
-/* Starts it. `job` is HELP_JOB's JSON, which is taken over; `ranks` are this host's, copied; `dir`
- * is the job directory. ML_ERR_SYSTEM: it is missing, or cannot be started. */
-int pmix_helper_open(struct pmix_helper **out, struct event_base *base, json_t *job,
-                     const int *ranks, int rank_count, const char *dir,
+/* Starts the process; `dir` is the job directory. ML_ERR_SYSTEM: it is missing, or cannot be
+ * started. */
+int pmix_helper_start(struct stream_child *out, const char *dir, struct fault *why);
+
+/* Begins to talk with it, and takes over `child`, also on failure, and `job`, HELP_JOB's JSON;
+ * `ranks` are this host's, copied. */
+int pmix_helper_open(struct pmix_helper **out, struct event_base *base, struct stream_child *child,
+                     json_t *job, const int *ranks, int rank_count,
                      const struct pmix_helper_events *events, struct fault *why);
 /* Ends it, takes NULL. */
 void pmix_helper_close(struct pmix_helper *h);
-
-bool pmix_helper_is_ready(const struct pmix_helper *h);
 
 /* The variables for this host's rank `index`, once it is ready: NULL-terminated NAME=VALUE. */
 const char *const *pmix_helper_variables(const struct pmix_helper *h, int index);
