@@ -349,6 +349,8 @@ int serve_open(const struct served_job *job, int fd, struct fault *why)
     info_list_text(&l, PMIX_SYSTEM_TMPDIR, job->dir);
     info_list_rank(&l, PMIX_SERVER_RANK, (pmix_rank_t)job->host);
     info_list_text(&l, PMIX_HOSTNAME, job->names[job->host]);
+    /* Otherwise each rank finds out by itself what the machine looks like. */
+    info_list_flag(&l, PMIX_SERVER_SHARE_TOPOLOGY, true);
     status = l.failed ? PMIX_ERR_NOMEM : PMIx_server_init(&module, l.list, l.count);
     info_list_free(&l);
     if (status != PMIX_SUCCESS)
