@@ -7,6 +7,7 @@
 #include "launcher/agent/mpi/pmix_helper.h"
 
 #include <event2/event.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -80,8 +81,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int pair[2];
     char answer[CHUNK];
 
-    if (!base)
+    if (!base) {
         base = event_base_new();
+        signal(SIGPIPE, SIG_IGN); /* as in the agent */
+    }
     check(size < 1 << 20 && base && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     child.fd = pair[0];
     check(pmix_helper_open(&s.helper, base, &child, json_object(), ranks, RANKS, &events, &why) ==
