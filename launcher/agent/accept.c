@@ -338,21 +338,24 @@ static void job_refuse(struct agent *a, const struct fault *why)
         json_pack("{so si}", "text", text_json(why->text), "status", STATUS_OURS));
 }
 
-/* The programs of --stage are there now. */
-static void ready_send(struct agent *a)
+static void on_mpi_ready(struct agent *a, const struct fault *failed)
 {
-    struct fault why = {0};
-
-    if (rank_mpi_choose(a, &why)) {
-        if (a->state == AGENT_IS_RECEIVING)
-            a->state = AGENT_IS_DONE; /* nothing more is expected */
-        job_refuse(a, &why);
+    if (failed) {
+        a->state = AGENT_IS_DONE; /* nothing more is expected */
+        job_refuse(a, failed);
         return;
     }
     a->state = AGENT_IS_READY;
-    frame_stream_send_json(
-        a->channel, AGENT_READY,
-        json_pack("{ss sO}", "coordinator", a->coordinator, "warnings", a->warnings));
+    frame_stream_send_json(a->channel, AGENT_READY,
+                           json_pack("{ss sO sb}", "coordinator", a->coordinator, "warnings",
+                                     a->warnings, "pmix", (int)rank_mpi_is_pmix(a)));
+}
+
+/* The programs of --stage are there now. */
+static void job_complete(struct agent *a)
+{
+    a->state = AGENT_IS_PREPARING;
+    rank_mpi_choose(a, on_mpi_ready);
 }
 
 void accept_file(struct agent *a, uint32_t index, const void *bytes, size_t size)
@@ -369,7 +372,7 @@ void accept_file(struct agent *a, uint32_t index, const void *bytes, size_t size
     }
     frame_stream_send(a->channel, AGENT_FILE_CREDIT, &taken, sizeof(taken));
     if (received_files_are_whole(a->files))
-        ready_send(a);
+        job_complete(a);
 }
 
 void accept_job(struct agent *a, const char *text, size_t size)
@@ -383,7 +386,7 @@ void accept_job(struct agent *a, const char *text, size_t size)
     if (rc) {
         job_refuse(a, &why);
     } else if (received_files_are_whole(a->files)) {
-        ready_send(a);
+        job_complete(a);
     } else {
         a->state = AGENT_IS_RECEIVING;
         frame_stream_send_json(a->channel, AGENT_WANT,

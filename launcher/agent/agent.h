@@ -6,7 +6,9 @@
  *                    RECEIVING      (with --stage)
  *                    ▲       │ last FILE
  *                JOB │       ▼
- *     HELLO ──JOB──▶ READY ──START──▶ RUNNING ──all gone──▶ DONE ──BYE──▶ exit
+ *     HELLO ──JOB──▶ PREPARING      (until mlaunch-pmix is ready, for programs that need it)
+ *                            ▼
+ *                    READY ──START──▶ RUNNING ──all gone──▶ DONE ──BYE──▶ exit
  *       └───────────────┴───────────────┴── end of channel, guard lost: everything ended ──▶ exit
  *
  *     a rank:  WAITING ──spawned──▶ RUNNING ──reaped──▶ ENDED ──its output sent──▶ REPORTED
@@ -30,7 +32,9 @@
 struct agent_rank;
 struct coordination;
 struct evbuffer;
+struct fault;
 struct pmi;
+struct pmix_helper;
 struct sync_process;
 
 /* rank_input.h */
@@ -90,6 +94,7 @@ struct agent_rank {
 enum agent_state {
     AGENT_HAS_SAID_HELLO,
     AGENT_IS_RECEIVING,
+    AGENT_IS_PREPARING,
     AGENT_IS_READY,
     AGENT_IS_RUNNING,
     AGENT_IS_DONE
@@ -120,10 +125,15 @@ struct agent {
     struct received_files *files; /* NULL: the job has none for this host */
     struct coordination *coordination;
     struct spawn_limits limits;
-    cpu_set_t *cpus;                        /* per local rank, or NULL */
-    char **cwds;                            /* per app */
-    bool *serves_pmi;                       /* per app: its ranks get a socket for PMI */
-    struct pmi *pmi;                        /* rank_mpi.h; NULL: no rank does */
+    cpu_set_t *cpus;          /* per local rank, or NULL */
+    char **cwds;              /* per app */
+    bool *serves_pmi;         /* per app: its ranks get a socket for PMI */
+    struct pmi *pmi;          /* rank_mpi.h; NULL: no rank does */
+    struct pmix_helper *pmix; /* NULL: none was started */
+    bool needs_pmix;          /* without it the job must not run */
+    bool serves_pmix;         /* all ranks are served by it */
+    void (*mpi_done)(struct agent *a, const struct fault *failed); /* once `pmix` is ready */
+    char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
     struct rank_environment **environments; /* per app, from START on */
 
     struct agent_rank *ranks; /* job->rank_count of them */

@@ -6,6 +6,7 @@
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/stop.h"
@@ -103,6 +104,7 @@ static void job_check(struct agent *a)
     /* Once the job is being stopped, no more ranks are started. */
     if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
         return;
+    rank_mpi_finish(a);
     if (descendants_exist() && !a->stop.has_given_up) {
         if (!a->stop.is_active)
             stop_start(a, SIGTERM, a->job->grace_ms);

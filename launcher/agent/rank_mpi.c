@@ -3,8 +3,9 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/mpi/mpi_program.h"
+#include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
+#include "launcher/agent/mpi/pmix_helper.h"
 #include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/report.h"
 
@@ -59,7 +60,9 @@ static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, si
 {
     struct fault why;
 
-    if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
+    if (a->serves_pmix)
+        pmix_helper_exchanged(a->pmix, number, bytes, size);
+    else if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
         report_lost(a, why.text);
 }
 
@@ -89,9 +92,9 @@ static void warning_add(struct agent *a, int app, const char *library)
             return;
     }
     snprintf(text, sizeof(text),
-             "%s needs %s: it is a program of Open MPI or PMIx, and this version of mlaunch serves "
-             "MPI programs by PMI-1 only, as MPICH's need. Each of its ranks will be a job of its "
-             "own; start it with mpirun, or build it with MPICH (--mpi none: no warning)",
+             "%s needs %s, an MPI that mlaunch cannot serve: it serves MPICH's by PMI-1, and Open "
+             "MPI's from version 3 on by PMIx. Each of its ranks will be a job of its own "
+             "(--mpi none: no warning)",
              job->apps[app].argv[0], library);
     json_array_append_new(a->warnings, text_json(text));
 }
@@ -108,25 +111,38 @@ static char *library_path_of(const struct agent *a, const struct job_app *p)
     return path;
 }
 
-/* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
- * too: scripts and interpreters may start or load MPI, and static programs name no library. */
-static bool app_is_served(struct agent *a, int app)
+static void app_look(struct agent *a, int app, struct mpi_command *out)
 {
     const struct job_app *p = &a->job->apps[app];
     const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
-    char *library_path, library[64];
-    enum mpi_kind kind;
+    char *library_path = library_path_of(a, p);
+    const struct mpi_command_place place = {.path = job_message_variable(a->job, p, "PATH"),
+                                            .library_path = library_path ? library_path : "",
+                                            .python_path =
+                                                job_message_variable(a->job, p, "PYTHONPATH"),
+                                            .home = job_message_variable(a->job, p, "HOME"),
+                                            .cwd = a->cwds[app]};
 
-    if (a->job->mpi != JOB_MPI_AUTO)
-        return a->job->mpi == JOB_MPI_PMI1;
-    library_path = library_path_of(a, p);
-    kind = mpi_program_find(program, job_message_variable(a->job, p, "PATH"), a->cwds[app],
-                            library_path ? library_path : "", library);
+    mpi_command_find(out, program, p->argv, &place);
     free(library_path);
-    if (kind != MPI_KIND_OTHER)
-        return true;
-    warning_add(a, app, library);
-    return false;
+    if (out->kind == MPI_KIND_OTHER)
+        warning_add(a, app, out->library);
+    if (a->job->mpi == JOB_MPI_AUTO_ASKED && out->kind == MPI_KIND_NONE && out->is_interpreter) {
+        out->kind = MPI_KIND_PMIX;
+        out->is_certain = true;
+    }
+}
+
+static bool is_automatic(enum job_mpi mpi)
+{
+    return mpi == JOB_MPI_AUTO || mpi == JOB_MPI_AUTO_ASKED;
+}
+
+/* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
+ * too: scripts and interpreters may start or load MPI, and static programs name no library. */
+static bool kind_is_served(enum job_mpi mpi, enum mpi_kind kind)
+{
+    return mpi == JOB_MPI_PMI1 || (is_automatic(mpi) && kind != MPI_KIND_OTHER);
 }
 
 static bool app_has_ranks(const struct job_message *job, int app)
@@ -138,28 +154,210 @@ static bool app_has_ranks(const struct job_message *job, int app)
     return false;
 }
 
-int rank_mpi_choose(struct agent *a, struct fault *why)
+/* --- PMIx ------------------------------------------------------------------------------------- */
+
+static void mpi_done(struct agent *a, const struct fault *failed)
+{
+    void (*done)(struct agent * a, const struct fault *failed) = a->mpi_done;
+
+    a->mpi_done = NULL;
+    done(a, failed);
+}
+
+/* PMIx cannot be served here. A Python program may do without it. */
+static void pmix_fail(struct agent *a, const struct fault *why)
+{
+    char text[sizeof(why->text) + 128];
+
+    if (a->needs_pmix) {
+        mpi_done(a, why);
+        return;
+    }
+    snprintf(text, sizeof(text), "if the program uses MPI, each rank is a job of its own: %s",
+             why->text);
+    json_array_append_new(a->warnings, text_json(text));
+    mpi_done(a, NULL);
+}
+
+static void on_pmix_ready(void *arg)
+{
+    struct agent *a = arg;
+
+    a->serves_pmix = true;
+    if (a->mpi_done)
+        mpi_done(a, NULL);
+}
+
+static void on_pmix_lost(const char *text, void *arg)
+{
+    struct agent *a = arg;
+    struct fault why;
+
+    fault_set(&why, ML_ERR_SYSTEM, "%s", text);
+    if (a->mpi_done)
+        pmix_fail(a, &why);
+    else
+        report_lost(a, text);
+}
+
+static void on_pmix_exchange(uint32_t number, const void *bytes, size_t size, void *arg)
+{
+    struct agent *a = arg;
+
+    if (a->job->hosts > 1)
+        on_exchange(number, bytes, size, a);
+    else
+        pmix_helper_exchanged(a->pmix, number, bytes, size);
+}
+
+/* "0-3,8"; "" without --bind-to. */
+static json_t *cpus_json(const struct agent *a, int local_rank)
+{
+    char text[4096] = "";
+    size_t used = 0;
+
+    for (int cpu = 0; a->cpus && cpu < CPU_SETSIZE && used < sizeof(text) - 16; cpu++) {
+        int last = cpu;
+
+        if (!CPU_ISSET((size_t)cpu, &a->cpus[local_rank]))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET((size_t)last + 1, &a->cpus[local_rank]))
+            last++;
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", used ? "," : "", cpu);
+        if (last > cpu)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "-%d", last);
+        cpu = last;
+    }
+    return json_string(text);
+}
+
+/* HELP_JOB's, without memory NULL. */
+static json_t *pmix_job(const struct agent *a)
 {
     const struct job_message *job = a->job;
+    json_t *names = json_array(), *host_of = json_array(), *ranks = json_array();
+    json_t *apps = json_array(), *cpus = json_array();
+    char space[128];
 
-    a->serves_pmi = calloc((size_t)job->app_count, sizeof(*a->serves_pmi));
-    if (!a->serves_pmi)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    /* A host may have no ranks of a program, and not even the program. */
-    for (int i = 0; i < job->app_count; i++)
-        a->serves_pmi[i] = app_has_ranks(job, i) && app_is_served(a, i);
-    return 0;
+    for (int i = 0; i < job->hosts; i++)
+        json_array_append_new(names, text_json(job->host_names[i]));
+    for (int i = 0; i < job->size; i++)
+        json_array_append_new(host_of, json_integer(job->host_of[i]));
+    for (int i = 0; i < job->rank_count; i++) {
+        json_array_append_new(ranks, json_integer(job->ranks[i].rank));
+        json_array_append_new(apps, json_integer(job->ranks[i].app));
+        json_array_append_new(cpus, cpus_json(a, job->ranks[i].local_rank));
+    }
+    snprintf(space, sizeof(space), "%.100s-%d", job->job, job->restart);
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "space", space,
+                     "dir", a->dir, "size", job->size, "hosts", job->hosts, "host", job->host,
+                     "app_count", job->app_count, "names", names, "host_of", host_of, "ranks",
+                     ranks, "apps", apps, "cpus", cpus);
 }
+
+static void pmix_start(struct agent *a)
+{
+    const struct pmix_helper_events events = {on_pmix_ready, on_pmix_exchange, on_abort, on_fault,
+                                              on_note,       on_pmix_lost,     a};
+    const struct job_message *job = a->job;
+    int *ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
+    struct stream_child child;
+    struct fault why;
+    int rc;
+
+    pmix_helper_close(a->pmix); /* one that has failed before */
+    a->pmix = NULL;
+    for (int i = 0; ranks && i < job->rank_count; i++)
+        ranks[i] = job->ranks[i].rank;
+    rc = ranks ? pmix_helper_start(&child, a->dir, &why)
+               : fault_set(&why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = pmix_helper_open(&a->pmix, a->base, &child, pmix_job(a), ranks, job->rank_count,
+                              &events, &why);
+    free(ranks);
+    job_directory_make_segments(a->dir, a->segments, sizeof(a->segments));
+    if (rc)
+        pmix_fail(a, &why);
+}
+
+void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
+{
+    const struct job_message *job = a->job;
+    bool is_pmix = job->mpi == JOB_MPI_PMIX;
+    struct fault why;
+
+    a->mpi_done = done;
+    a->serves_pmi = calloc((size_t)job->app_count, sizeof(*a->serves_pmi));
+    if (!a->serves_pmi) {
+        fault_set(&why, ML_ERR_MEMORY, "out of memory");
+        mpi_done(a, &why);
+        return;
+    }
+    /* A host may have no ranks of a program, and not even the program. */
+    for (int i = 0; i < job->app_count; i++) {
+        struct mpi_command found = {.kind = MPI_KIND_NONE};
+
+        if (!app_has_ranks(job, i))
+            continue;
+        if (is_automatic(job->mpi))
+            app_look(a, i, &found);
+        is_pmix |= found.kind == MPI_KIND_PMIX;
+        a->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;
+        a->serves_pmi[i] = kind_is_served(job->mpi, found.kind);
+    }
+    a->needs_pmix |= job->mpi == JOB_MPI_PMIX;
+    if (is_pmix)
+        pmix_start(a);
+    else
+        mpi_done(a, NULL);
+}
+
+void rank_mpi_agree(struct agent *a, bool is_pmix,
+                    void (*done)(struct agent *a, const struct fault *failed))
+{
+    a->mpi_done = done;
+    a->needs_pmix |= is_pmix;
+    if (is_pmix && !a->serves_pmix)
+        pmix_start(a);
+    else
+        mpi_done(a, NULL);
+}
+
+bool rank_mpi_is_pmix(const struct agent *a)
+{
+    return a->serves_pmix;
+}
+
+const char *const *rank_mpi_variables(const struct agent_rank *r)
+{
+    const struct agent *a = r->agent;
+
+    return a->serves_pmix ? pmix_helper_variables(a->pmix, (int)(r - a->ranks)) : NULL;
+}
+
+void rank_mpi_reaped(struct agent *a, pid_t pid, int status)
+{
+    if (a->pmix)
+        pmix_helper_reaped(a->pmix, pid, status);
+}
+
+void rank_mpi_finish(struct agent *a)
+{
+    if (a->pmix)
+        pmix_helper_finish(a->pmix);
+}
+
+/* --- PMI-1 ------------------------------------------------------------------------------------ */
 
 bool rank_mpi_is_served(const struct agent *a, int app)
 {
-    return a->serves_pmi[app];
+    return !a->serves_pmix && a->serves_pmi[app];
 }
 
 static bool is_any_served(const struct agent *a)
 {
     for (int i = 0; i < a->job->app_count; i++) {
-        if (a->serves_pmi[i])
+        if (rank_mpi_is_served(a, i))
             return true;
     }
     return false;
@@ -195,7 +393,9 @@ int rank_mpi_open(struct agent *a, struct fault *why)
 void rank_mpi_close(struct agent *a)
 {
     pmi_close(a->pmi);
+    pmix_helper_close(a->pmix);
     free(a->serves_pmi);
+    a->pmix = NULL;
     a->pmi = NULL;
     a->serves_pmi = NULL;
 }
@@ -205,7 +405,8 @@ int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why)
     struct agent *a = r->agent;
 
     *fd = -1;
-    return a->serves_pmi[r->job->app] ? pmi_rank_open(a->pmi, (int)(r - a->ranks), fd, why) : 0;
+    return rank_mpi_is_served(a, r->job->app) ? pmi_rank_open(a->pmi, (int)(r - a->ranks), fd, why)
+                                              : 0;
 }
 
 void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
@@ -214,4 +415,6 @@ void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
 
     if (a->pmi)
         pmi_rank_ended(a->pmi, (int)(r - a->ranks), has_succeeded);
+    if (a->pmix)
+        pmix_helper_rank_ended(a->pmix, (int)(r - a->ranks), has_succeeded);
 }

@@ -14,10 +14,18 @@ struct agent_rank;
 
 extern const struct coordination_events rank_mpi_events;
 
-/* For JOB, once the directories are chosen: decides which programs get a PMI socket, and adds to
- * a->warnings which MPI programs cannot be served. ML_ERR_MEMORY. */
-int rank_mpi_choose(struct agent *a, struct fault *why);
+/* For JOB, once the directories are chosen and the programs are there: decides how the job is
+ * served, by PMIx for all its ranks or by PMI-1, and adds to a->warnings which MPI programs cannot
+ * be. Calls `done`, perhaps within the call, once all is ready, or with the reason why it cannot
+ * be. */
+void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed));
+bool rank_mpi_is_pmix(const struct agent *a);
+/* Whether the program's ranks get a PMI socket. */
 bool rank_mpi_is_served(const struct agent *a, int app);
+
+/* For START: serves PMIx if another host needs it. `done` as above. */
+void rank_mpi_agree(struct agent *a, bool is_pmix,
+                    void (*done)(struct agent *a, const struct fault *failed));
 
 /* For START. Does nothing if no program gets a socket. */
 int rank_mpi_open(struct agent *a, struct fault *why);
@@ -26,7 +34,16 @@ void rank_mpi_close(struct agent *a);
 /* Makes the rank's socket and stores the end for it, which the caller closes; -1: it gets none. */
 int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why);
 
+/* The variables of its PMIx server, NULL-terminated; or NULL. */
+const char *const *rank_mpi_variables(const struct agent_rank *r);
+
 /* A rank's first process has ended, or could not be started. */
 void rank_mpi_ended(struct agent_rank *r, bool has_succeeded);
+
+/* A child that is no rank has ended. */
+void rank_mpi_reaped(struct agent *a, pid_t pid, int status);
+
+/* All ranks have ended. */
+void rank_mpi_finish(struct agent *a);
 
 #endif

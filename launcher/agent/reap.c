@@ -82,5 +82,7 @@ void reap_all(struct agent *a)
 
         if (r)
             rank_end(r, status);
+        else
+            rank_mpi_reaped(a, pid, status);
     }
 }

@@ -76,7 +76,9 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
                                                  .ibv_devices = devices,
                                                  .ring_hosts = ring,
                                                  .libraries = libraries,
-                                                 .serves_pmi = rank_mpi_is_served(a, i)};
+                                                 .serves_pmi = rank_mpi_is_served(a, i),
+                                                 .serves_pmix = a->serves_pmix,
+                                                 .segments = a->segments};
 
         rc = rank_environment_create(&a->environments[i], &config, why);
         free(libraries);
@@ -174,7 +176,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
         pipes_close(&pipes);
         return rc;
     }
-    s.env = rank_environment_of(e, r->job, s.out, s.kept);
+    s.env = rank_environment_of(e, r->job, s.out, s.kept, rank_mpi_variables(r));
     s.pid_text = rank_environment_pid_text(e);
     rc = s.env ? spawn_process(&r->pid, &s, status, why)
                : fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -225,46 +227,59 @@ void start_resume(struct agent *a)
 {
     static const struct timeval now = {0, 0};
 
-    if (a->state == AGENT_IS_RUNNING && a->spawned < a->job->rank_count && !a->stop.is_active &&
-        !a->is_paused)
+    if (a->state == AGENT_IS_RUNNING && a->spawn_event && a->spawned < a->job->rank_count &&
+        !a->stop.is_active && !a->is_paused)
         event_add(a->spawn_event, &now);
 }
 
-static int job_begin(struct agent *a, const char *coordinator, struct fault *why)
+static int job_begin(struct agent *a, struct fault *why)
 {
-    int rc = 0;
+    int rc = environments_create(a, a->coordinator, why);
 
-    if (strcmp(coordinator, a->coordinator) != 0) /* the host of rank 0 has written it before */
-        rc = accept_write_job_file(a, coordinator, why);
-    if (!rc)
-        rc = environments_create(a, coordinator, why);
     if (!rc)
         rc = rank_mpi_open(a, why);
     if (!rc)
-        rc = coordination_connect(a->coordination, coordinator, why);
+        rc = coordination_connect(a->coordination, a->coordinator, why);
     if (rc)
         return rc;
     a->spawn_event = evtimer_new(a->base, on_spawn, a);
     return a->spawn_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
+static void job_fail(struct agent *a, const struct fault *why)
+{
+    report_lost(a, why->text);
+    stop_start(a, SIGTERM, FAILED_GRACE_MS);
+}
+
+static void on_mpi_ready(struct agent *a, const struct fault *failed)
+{
+    struct fault why = {0};
+
+    if (failed)
+        job_fail(a, failed);
+    else if (job_begin(a, &why))
+        job_fail(a, &why);
+    else
+        on_spawn(-1, 0, a);
+}
+
 void start_job(struct agent *a, const char *text, size_t size)
 {
     json_t *start = parsed_json(text, size, 0, NULL);
     const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
+    bool is_pmix = json_is_true(json_object_get(start, "pmix"));
     struct fault why = {0};
     int rc = 0;
 
     a->state = AGENT_IS_RUNNING;
     if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT)
         rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
-    else
-        rc = job_begin(a, coordinator, &why);
+    else if (strcmp(coordinator, a->coordinator) != 0) /* rank 0's host has written it before */
+        rc = accept_write_job_file(a, coordinator, &why);
     json_decref(start);
-    if (rc) {
-        report_lost(a, why.text);
-        stop_start(a, SIGTERM, FAILED_GRACE_MS);
-        return;
-    }
-    on_spawn(-1, 0, a);
+    if (rc)
+        job_fail(a, &why);
+    else
+        rank_mpi_agree(a, is_pmix, on_mpi_ready);
 }

@@ -229,6 +229,7 @@ static void on_ready(struct attempt *a, struct attempt_member *m, const struct f
     }
     if (m == &a->members[a->plan->ranks[0].host])
         snprintf(a->coordinator, sizeof(a->coordinator), "%s", ready.coordinator);
+    a->is_pmix |= ready.is_pmix;
     if (m->feed)
         log_info("host %s: has got its copy of %llu bytes in %lld ms", m->host->name,
                  (unsigned long long)file_feed_size(m->feed), (long long)file_feed_age_ms(m->feed));

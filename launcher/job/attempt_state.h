@@ -78,6 +78,7 @@ struct attempt {
     struct attempt_rank *ranks;     /* one per rank */
     int ranks_left;                 /* that have not ended */
     char coordinator[96];           /* address, from the READY of rank 0's host */
+    bool is_pmix;                   /* a host's programs need PMIx, so all hosts serve it */
     struct progress_line *progress;
     struct wiring_survey *survey; /* NULL: the hosts are not asked about RDMA */
     const char **names;           /* of the hosts, for the survey */

@@ -164,8 +164,9 @@ void attempt_steps_start(struct attempt *a)
               a->coordinator);
     for (int i = 0; i < a->plan->host_count; i++) {
         a->members[i].state = MEMBER_STARTED;
-        agent_channel_send_json(a->members[i].channel, LAUNCH_START,
-                                json_pack("{s:s}", "coordinator", a->coordinator));
+        agent_channel_send_json(
+            a->members[i].channel, LAUNCH_START,
+            json_pack("{s:s, s:b}", "coordinator", a->coordinator, "pmix", (int)a->is_pmix));
     }
     input_start(a->config.input);
 }

@@ -219,8 +219,11 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                             enum stdin_mode stdin_mode)
 {
     static const char *const stdin_names[] = {"none", "all", "rank"};
-    static const char *const mpi_names[] = {
-        [MPI_AUTO] = "auto", [MPI_PMI1] = "pmi1", [MPI_NONE] = "none"};
+    static const char *const mpi_names[] = {[MPI_AUTO] = "auto",
+                                            [MPI_AUTO_ASKED] = "auto-asked",
+                                            [MPI_PMI1] = "pmi1",
+                                            [MPI_PMIX] = "pmix",
+                                            [MPI_NONE] = "none"};
     static const char *const bind_names[] = {"none",    "hwthread", "core",
                                              "l3cache", "socket",   "numa"};
     static const char *const buffer_names[] = {"line", "full", "none"};

@@ -364,8 +364,11 @@ static const struct option_choice maps[] = {
     {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {"node", MAP_BY_HOST}, {NULL, 0}};
 static const struct option_choice buffers[] = {
     {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
-static const struct option_choice mpis[] = {
-    {"auto", MPI_AUTO}, {"pmi1", MPI_PMI1}, {"pmix", MPI_PMIX}, {"none", MPI_NONE}, {NULL, 0}};
+static const struct option_choice mpis[] = {{"auto", MPI_AUTO_ASKED},
+                                            {"pmi1", MPI_PMI1},
+                                            {"pmix", MPI_PMIX},
+                                            {"none", MPI_NONE},
+                                            {NULL, 0}};
 static const struct option_choice launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 static const struct option_choice binds[] = {{"none", BIND_NONE},
@@ -440,8 +443,8 @@ const struct option option_table[] = {
      .set = set_pty},
     {"no-compat", NULL, 0, NULL, "none of the variables of other launchers (RANK, WORLD_SIZE, ...)",
      .set = set_flag, OF(no_compat)},
-    {"mpi", NULL, 0, "auto|pmi1|none",
-     "how MPI programs find each other; auto: PMI-1, by which MPICH programs start",
+    {"mpi", NULL, 0, "auto|pmi1|pmix|none",
+     "how MPI programs start; auto: PMIx if they need Open MPI, else PMI-1",
      .set = set_choice, .choices = mpis, OF(mpi)},
 
     {.help = "Output"},

@@ -27,8 +27,8 @@ enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET,
 enum local_path { LOCAL_SHM, LOCAL_NET };
 enum map_mode { MAP_BY_SLOT, MAP_BY_HOST };
 enum failure_mode { FAILURE_STOP, FAILURE_CONTINUE };
-/* MPI_PMIX is refused by plan_create(). */
-enum mpi_mode { MPI_AUTO, MPI_PMI1, MPI_PMIX, MPI_NONE };
+/* MPI_AUTO_ASKED: auto, and the user has written it. */
+enum mpi_mode { MPI_AUTO, MPI_AUTO_ASKED, MPI_PMI1, MPI_PMIX, MPI_NONE };
 enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
 
 /* The options of one of the programs that ':' separates. */

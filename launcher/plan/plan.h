@@ -55,7 +55,7 @@ struct plan {
     bool local_net;       /* --local net */
     bool secure;          /* --secure */
     bool compat;          /* set the variables of other launchers too */
-    enum mpi_mode mpi;    /* never MPI_PMIX; --no-compat turns auto into none */
+    enum mpi_mode mpi;    /* --no-compat turns auto into none */
     char *cwd;            /* the caller's directory, the default on hosts that have it; or "" */
     enum output_mode output;
     char *output_dir; /* or the pattern of output_dir.h */

@@ -339,17 +339,6 @@ static int bind_settle(struct plan *p, const struct options *o, struct fault *wh
     return 0;
 }
 
-static int mpi_settle(struct plan *p, const struct options *o, struct fault *why)
-{
-    if (o->mpi == MPI_PMIX)
-        return fault_set(
-            why, ML_ERR_ARGUMENT,
-            "--mpi pmix: this version of mlaunch serves MPI programs by PMI-1 only, as "
-            "those of MPICH need; start Open MPI programs with mpirun");
-    p->mpi = o->mpi == MPI_AUTO && o->no_compat ? MPI_NONE : o->mpi;
-    return 0;
-}
-
 /* Finds after how many seconds a stalled call is reported: the value of MLAUNCH_STALL that the
  * ranks will have in their environment. */
 static int stall_settle(struct plan *p, char *const *environment, struct fault *why)
@@ -501,10 +490,10 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     if ((rc = string_copy_if(&p->agent, o->agent, why)) ||
         (rc = string_copy_if(&p->events, o->events, why)) ||
         (rc = string_copy_if(&p->ssh_config, o->ssh_config, why)) ||
-        (rc = bind_settle(p, o, why)) || (rc = mpi_settle(p, o, why)) ||
-        (rc = stdin_settle(p, o->stdin_to, why)) || (rc = pty_settle(p, o, why)) ||
-        (rc = output_settle(p, o->output, why)))
+        (rc = bind_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
+        (rc = pty_settle(p, o, why)) || (rc = output_settle(p, o->output, why)))
         return rc;
+    p->mpi = o->mpi == MPI_AUTO && o->no_compat ? MPI_NONE : o->mpi;
     return ports_settle(p, o, why);
 }
 

@@ -58,6 +58,13 @@ static const char *const bench_places[] = {BENCH_PROGRAM,
                                            PKGLIBEXECDIR "/" BENCH_PROGRAM,
                                            NULL};
 
+static const char *const pmix_places[] = {"mlaunch-pmix",
+                                          "../pmix/mlaunch-pmix",
+                                          "pmix/mlaunch-pmix",
+                                          "../libexec/mlaunch/mlaunch-pmix",
+                                          PKGLIBEXECDIR "/mlaunch-pmix",
+                                          NULL};
+
 static const char *const ssh_places[] = {"mlaunch-ssh.so", ".libs/mlaunch-ssh.so",
                                          "../lib/mlaunch/mlaunch-ssh.so",
                                          PKGLIBDIR "/mlaunch-ssh.so", NULL};
@@ -75,12 +82,19 @@ static const struct {
     const char *const *places;
     int mode;
 } parts[] = {
-    [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
-    [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
-    [INSTALL_TORCH] = {torch_places, R_OK},     [INSTALL_RDMA] = {rdma_places, R_OK},
-    [INSTALL_PROBE] = {probe_places, X_OK},     [INSTALL_BENCH] = {bench_places, X_OK},
-    [INSTALL_SSH] = {ssh_places, R_OK},         [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
-    [INSTALL_MAN] = {man_places, R_OK},         [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
+    [INSTALL_AGENT] = {agent_places, X_OK},
+    [INSTALL_SHIM] = {shim_places, R_OK},
+    [INSTALL_RUNTIME] = {runtime_places, R_OK},
+    [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_TORCH] = {torch_places, R_OK},
+    [INSTALL_RDMA] = {rdma_places, R_OK},
+    [INSTALL_PROBE] = {probe_places, X_OK},
+    [INSTALL_BENCH] = {bench_places, X_OK},
+    [INSTALL_PMIX] = {pmix_places, X_OK},
+    [INSTALL_SSH] = {ssh_places, R_OK},
+    [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
+    [INSTALL_MAN] = {man_places, R_OK},
+    [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
 };
 
 static int program_directory(char out[PATH_MAX], struct fault *why)

@@ -16,6 +16,7 @@ enum install_part {
     INSTALL_RDMA,    /* mlaunch-rdma.so, opened by the runtime; missing in a build without RDMA */
     INSTALL_PROBE,   /* mlaunch-probe, likewise */
     INSTALL_BENCH,   /* the program of `mlaunch bench`, which jobs name without a path */
+    INSTALL_PMIX,    /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
     INSTALL_SSH,     /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
     INSTALL_MLAUNCH, /* the command mlaunch */
     INSTALL_MAN,     /* the tree of man pages */

@@ -198,14 +198,16 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
 {
     const char *coordinator = "";
     json_t *root, *warnings = NULL, *warning;
+    int is_pmix = 0;
     size_t i;
     int rc = report_load(&root, "READY", f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o}", "coordinator", &coordinator, "warnings",
-                       &warnings);
+    rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o, s?b}", "coordinator", &coordinator,
+                       "warnings", &warnings, "pmix", &is_pmix);
     if (!rc) {
+        out->is_pmix = is_pmix;
         text_copy(out->coordinator, sizeof(out->coordinator), coordinator);
         json_array_foreach(warnings, i, warning)
         {

@@ -16,6 +16,7 @@ struct hello_report {
     int64_t pid;
 };
 struct ready_report {
+    bool is_pmix;         /* its programs need PMIx */
     char coordinator[96]; /* "addr:port" or "" */
 };
 struct refused_report {

@@ -423,7 +423,7 @@ static int words_read(struct job_message *m, struct fault *why)
                                         "socket", "numa",     NULL};
     static const char *const stdins[] = {"none", "all", "rank", NULL};
     static const char *const buffers[] = {"line", "full", "none", NULL};
-    static const char *const mpis[] = {"auto", "pmi1", "none", NULL};
+    static const char *const mpis[] = {"auto", "auto-asked", "pmi1", "pmix", "none", NULL};
     int backend, bind, mode, buffer, mpi;
     int rc = word_read(m->root, "backend", backends, &backend, why);
 

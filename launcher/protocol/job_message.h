@@ -25,7 +25,8 @@ enum job_bind {
     JOB_BIND_NUMA
 };
 enum job_buffer { JOB_BUFFER_LINE, JOB_BUFFER_FULL, JOB_BUFFER_NONE };
-enum job_mpi { JOB_MPI_AUTO, JOB_MPI_PMI1, JOB_MPI_NONE };
+/* JOB_MPI_AUTO_ASKED: the user has written --mpi auto. */
+enum job_mpi { JOB_MPI_AUTO, JOB_MPI_AUTO_ASKED, JOB_MPI_PMI1, JOB_MPI_PMIX, JOB_MPI_NONE };
 enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
 
 /* The rank that gets a terminal. */

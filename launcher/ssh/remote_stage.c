@@ -33,6 +33,7 @@ static const struct stage_part {
     {BENCH_PROGRAM, INSTALL_BENCH, false, false},
     {"mlaunch-rdma.so", INSTALL_RDMA, true, true},
     {"mlaunch-probe", INSTALL_PROBE, true, true},
+    {"mlaunch-pmix", INSTALL_PMIX, true, true},
     {"mlaunch-agent", INSTALL_AGENT, true, false},
 };
 

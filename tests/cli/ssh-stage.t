@@ -34,7 +34,12 @@ check_output "700 libmlaunch.so.0
 700 python/mlaunch
 700 python/mlaunch/__init__.py
 700 python/mlaunch/torch.py" "… of its files" on "$H1" sh -c \
-    "cd $cache && stat -c '%a %n' * python/* python/*/* | grep -vE 'mlaunch-(rdma|probe)'"
+    "cd $cache && stat -c '%a %n' * python/* python/*/* | grep -vE 'mlaunch-(rdma|probe|pmix)'"
+if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
+    check "… and what serves Open MPI's programs" on "$H1" "$cache/mlaunch-pmix" --build
+    check_output "0 of $H1" "… with which they are served" ml -H "$H1" -n 1 --mpi pmix -- \
+        sh -c 'echo "$PMIX_RANK of $PMIX_HOSTNAME"'
+fi
 check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" \
     -n 2 --sizes 8 --check
 check_output "drwx------ drwx------" "… in directories of its user's" \
@@ -117,8 +122,8 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 6 "… leave six files, without RDMA's" on "$H1" sh -c \
-    "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe)'"
+check_output 6 "… leave six files, without those of RDMA and PMIx" on "$H1" sh -c \
+    "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe|pmix)'"
 
 # What stands in the way of a copy.
 mkdir "$T/mixed"

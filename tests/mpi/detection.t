@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Which programs get a PMI socket: all but those that need an MPI library that is not served, of
-# which a warning tells before the start. What is no program of this machine is left alone.
+# How programs are served: by PMIx where they need it, by a PMI socket where nothing speaks against
+# it. A program of an MPI that cannot be served is warned of before the start. What is no program of
+# this machine is left alone.
 # shellcheck disable=SC2154 # status: of test.sh
 . "${0%/*}/../lib/test.sh"
 
@@ -10,17 +11,19 @@ mkdir "$T/lib"
 echo 'int nothing_at_all;' > "$T/empty.c"
 echo '#include <stdio.h>
 #include <stdlib.h>
-int main(void) { printf("%s\n", getenv("PMI_FD") ? "socket" : "none"); return 0; }' > "$T/ask.c"
+int main(void) { printf("%s\n", getenv("PMI_FD") ? "socket" : getenv("PMIX_RANK") ? "pmix" : "none");
+return 0; }' > "$T/ask.c"
 library() {
     gcc -shared -o "$T/lib/$1" -Wl,-soname,"$1" "$T/empty.c" -L"$T/lib" -Wl,--no-as-needed \
         -Wl,-rpath,'$ORIGIN' "${@:2}" || skip_all "gcc cannot make a library"
 }
-# program NAME FLAG…: prints whether it has a socket.
+# program NAME FLAG…: prints how it is served.
 program() {
     gcc -o "$T/$1" "$T/ask.c" -L"$T/lib" -Wl,--no-as-needed,--allow-shlib-undefined "${@:2}"
 }
 library libmpi.so.40
 library libpmix.so.2
+library libmpi.so.20
 library libmpich.so.12
 library libmiddle.so -l:libmpi.so.40
 library libcircle.so -l:libmiddle.so
@@ -31,29 +34,61 @@ program static -static
 program mpich -l:libmpich.so.12 "$rpath"
 program open -l:libmpi.so.40 "$rpath"
 program pmix -l:libpmix.so.2 "$rpath"
+program old -l:libmpi.so.20 "$rpath"
 program indirect -l:libcircle.so "$rpath" -Wl,-rpath-link,"$T/lib"
 program by_path -l:libcircle.so -Wl,-rpath-link,"$T/lib"
 
 served() { check_output "socket
 socket" "$1 gets a socket" "$MLAUNCH" --output raw -n 2 "${@:2}"; }
-warned() {
-    check_error 0 "warning: .*needs $2: it is a program of Open MPI or PMIx" "$1 is named" \
-        "$MLAUNCH" --output raw -n 2 "${@:3}"
-    check_match '^none$' "$OUT" "… and gets no socket"
-    if [ "$(grep -c warning "$ERR")" = 1 ]; then pass "… once"; else fail "… once"; fi
-}
 served "a program without MPI" "$T/plain"
 served "a static program" "$T/static"
 served "a program of MPICH" "$T/mpich"
 served "a script" sh -c "$T/plain"
-warned "a program of Open MPI" 'libmpi.so.40' "$T/open"
-warned "a program of PMIx" 'libpmix.so.2' "$T/pmix"
-warned "one that needs it through others" 'libmpi.so.40' "$T/indirect"
-warned "one that LD_LIBRARY_PATH leads to" 'libmpi.so.40' -x "LD_LIBRARY_PATH=$T/lib" "$T/by_path"
-warned "one in PATH" 'libmpi.so.40' -x "PATH=$T:$PATH" open
-warned "one in a directory" 'libmpi.so.40' --cwd "$T" ./open
-warned "a program that stands twice" 'libmpi.so.40' "$T/open" : -n 1 "$T/open"
-check_output none "one rank alone is a job of its own" "$MLAUNCH" "$T/open"
+
+if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
+    by_pmix() {
+        check_output "pmix
+pmix" "$1 is served by PMIx" "$MLAUNCH" --output raw -n 2 "${@:2}"
+    }
+else
+    by_pmix() {
+        check_error 125 "mlaunch-pmix, .*, is missing: .*libpmix-dev" "$1 is refused" \
+            "$MLAUNCH" --output raw -n 2 "${@:2}"
+    }
+fi
+by_pmix "a program of Open MPI" "$T/open"
+by_pmix "a program of PMIx" "$T/pmix"
+by_pmix "one that needs it through others" "$T/indirect"
+by_pmix "one that LD_LIBRARY_PATH leads to" -x "LD_LIBRARY_PATH=$T/lib" "$T/by_path"
+by_pmix "one in PATH" -x "PATH=$T:$PATH" open
+by_pmix "one in a directory" --cwd "$T" ./open
+by_pmix "a program that is asked to be" --mpi pmix "$T/plain"
+by_pmix "a wrapper's program" env A=1 "$T/open"
+by_pmix "a shell's program" sh -c "$T/open"
+by_pmix "a script with --mpi auto" --mpi auto sh -c "exec $T/plain"
+# Python, of which mpi4py says what it needs: two that only have the name.
+mkdir -p "$T/python/bin" "$T/python/lib/python3.99/site-packages/mpi4py" "$T/modules/mpi4py"
+gcc -shared -o "$T/python/lib/python3.99/site-packages/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" \
+    -Wl,--no-as-needed -l:libmpi.so.40
+gcc -shared -o "$T/modules/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" -Wl,--no-as-needed \
+    -l:libmpich.so.12
+cp "$T/plain" "$T/python/bin/python3"
+ln -s "$T/python/bin/python3" "$T/python3"
+by_pmix "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
+by_pmix "one that a link names" "$T/python3" script.py
+by_pmix "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
+served "a Python with an mpi4py of MPICH" -x "PYTHONPATH=$T/modules" "$T/python/bin/python3" a.py
+by_pmix "a program beside one" -n 1 "$T/open" : -n 1 "$T/plain"
+
+warned() {
+    check_error 0 "warning: .*needs $2, an MPI that mlaunch cannot serve" "$1 is named" \
+        "$MLAUNCH" --output raw -n 2 "${@:3}"
+    check_match '^none$' "$OUT" "… and gets no socket"
+    if [ "$(grep -c warning "$ERR")" = 1 ]; then pass "… once"; else fail "… once"; fi
+}
+warned "a program of Open MPI 2" 'libmpi.so.20' "$T/old"
+warned "a program that stands twice" 'libmpi.so.20' "$T/old" : -n 1 "$T/old"
+check_output none "one rank alone is a job of its own" "$MLAUNCH" "$T/old"
 check_no_match warning "$ERR" "so there is no warning"
 check_output "none
 none" "--mpi none" "$MLAUNCH" --output raw -n 2 --mpi none "$T/open"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mpi_program.c: an MPI program that knows nothing of mlaunch, compiled by the tests with MPICH's
- * own compiler. Every rank says what it has seen in one line; then, as the first argument says:
+ * or Open MPI's own compiler. Every rank says what it has seen in one line; then, as the first
+ * argument says:
  *   abort N   the last rank calls MPI_Abort with N
  *   kill      the last rank is killed by SIGKILL while the others are in a barrier
  *   leave     the last rank exits with 0 without MPI_Finalize
@@ -11,6 +12,8 @@
  *             launcher
  *   names     rank 0 publishes a name, and the last rank finds it
  *   first N   the last rank fails, unless MLAUNCH_RESTART is N
+ *   spawn     rank 0 tries MPI_Comm_spawn
+ *   stay      all ranks wait for ever
  */
 #include <mpi.h>
 #include <signal.h>
@@ -51,6 +54,17 @@ static void names(void)
     printf("name: %s\n", rc == MPI_SUCCESS ? port : "not found");
 }
 
+static void spawn(char *program)
+{
+    MPI_Comm children;
+    int rc;
+
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    rc = MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &children,
+                        MPI_ERRCODES_IGNORE);
+    printf("spawn: %s\n", rc == MPI_SUCCESS ? "done" : "refused");
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *text = argc > 2 ? argv[2] : "0";
@@ -76,6 +90,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "names") == 0)
         names();
+    if (strcmp(what, "stay") == 0)
+        pause();
+    if (strcmp(what, "spawn") == 0 && rank == 0)
+        spawn(argv[0]);
     MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(end, "together") == 0 && rank == 0)
         MPI_Abort(MPI_COMM_WORLD, atoi(argv[argc - 1]));

@@ -47,6 +47,7 @@ room $l/exec $l/job $l/options $l/plan $l/text
 room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree
 room $l/verify $l/hosts $l/query $l/text
+room $l/pmix $l/protocol/pmix_protocol.h
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/bench/link/link_bench.h $l/options $l/process $l/text
 room $l/bench/compare $l/bench $l/text
@@ -59,7 +60,7 @@ room $a/host
 room $a/rank $l/loader $l/protocol
 room $a/facts $a/host $l/process
 room $a/answer $a/facts $a/host $l/process
-room $a/mpi $l/loader
+room $a/mpi $l/loader $l/process $l/protocol
 room $a/sync $a/host $l/protocol $l/tree
 room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator
 

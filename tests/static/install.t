@@ -18,6 +18,9 @@ for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-be
     share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
     check "$file is installed" test -e "$root/$file"
 done
+if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
+    check "mlaunch-pmix is installed" test -x "$root/libexec/mlaunch/mlaunch-pmix"
+fi
 check_output "" "no static archives or libtool files of the runtime module" \
     find "$root/lib/mlaunch" -name '*.a'
 

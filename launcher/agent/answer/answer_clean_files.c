@@ -106,15 +106,18 @@ static void segments_sweep(const struct sweep *w)
         const char *name = entry->d_name;
 
         if (strncmp(name, prefix, strlen(prefix)) != 0 ||
-            fstatat(dirfd(shm), name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
-            st.st_uid != geteuid() || !segment_is_left_over(w, name, &st))
+            fstatat(dirfd(shm), name, &st, AT_SYMLINK_NOFOLLOW) ||
+            (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || st.st_uid != geteuid() ||
+            !segment_is_left_over(w, name, &st))
             continue;
         job_survey_id(name + strlen(prefix), job);
         if (*w->query->job && strcmp(w->query->job, job) != 0)
             continue;
         snprintf(path, sizeof(path), "/dev/shm/%s", name);
+        if (!w->query->dry_run)
+            job_directory_segment_remove(path);
         sweep_report(w, "segment", job, path,
-                     !w->query->dry_run && unlinkat(dirfd(shm), name, 0) ? errno : 0);
+                     !w->query->dry_run && access(path, F_OK) == 0 ? EACCES : 0);
     }
     closedir(shm);
 }

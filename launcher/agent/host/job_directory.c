@@ -187,18 +187,41 @@ void job_directory_each_wait(const char *path, int rank, void (*found)(const cha
         closedir(dir);
 }
 
-void job_directory_sweep_shm(const char *path)
+/* "mlaunch-UID-JOB.HOST.XXXXXX." */
+static void segment_prefix(char prefix[JOB_DIRECTORY_PATH + 32], const char *path)
+{
+    snprintf(prefix, JOB_DIRECTORY_PATH + 32, "mlaunch-%u-%s.", (unsigned)geteuid(),
+             strrchr(path, '/') + 1);
+}
+
+void job_directory_make_segments(const char *path, char *out, size_t size)
 {
     char prefix[JOB_DIRECTORY_PATH + 32];
+
+    segment_prefix(prefix, path);
+    if (snprintf(out, size, "/dev/shm/%smpi", prefix) >= (int)size || mkdir(out, 0700))
+        out[0] = '\0';
+}
+
+void job_directory_segment_remove(const char *path)
+{
+    nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+}
+
+void job_directory_sweep_shm(const char *path)
+{
+    char prefix[JOB_DIRECTORY_PATH + 32], segment[300];
     DIR *shm = opendir("/dev/shm");
     struct dirent *entry;
 
     if (!shm)
         return;
-    snprintf(prefix, sizeof(prefix), "mlaunch-%u-%s.", (unsigned)geteuid(), strrchr(path, '/') + 1);
+    segment_prefix(prefix, path);
     while ((entry = readdir(shm))) {
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
-            unlinkat(dirfd(shm), entry->d_name, 0);
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        snprintf(segment, sizeof(segment), "/dev/shm/%s", entry->d_name);
+        job_directory_segment_remove(segment);
     }
     closedir(shm);
 }

@@ -56,4 +56,11 @@ void job_directory_each_wait(const char *path, int rank, void (*found)(const cha
  * an agent that was cut off may end beside them. */
 void job_directory_sweep_shm(const char *path);
 
+/* Removes one of them, or a directory of them, as far as it can. */
+void job_directory_segment_remove(const char *path);
+
+/* Makes a directory for segments that libraries of the ranks make: in /dev/shm, named like theirs.
+ * `out` becomes "" if that is not possible. */
+void job_directory_make_segments(const char *path, char *out, size_t size);
+
 #endif

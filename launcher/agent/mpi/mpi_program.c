@@ -19,9 +19,9 @@ static const struct mpi_library {
 } known[] = {
     {"libmpich.so.12", MPI_KIND_PMI1}, /* MPICH, as Debian names it */
     {"libmpi.so.12", MPI_KIND_PMI1},   /* the ABI of MPICH, Intel MPI and others */
-    {"libmpi.so.40", MPI_KIND_OTHER},  /* Open MPI 2 to 5 */
-    {"libmpi.so.20", MPI_KIND_OTHER},  {"libopen-rte.so.40", MPI_KIND_OTHER},
-    {"libpmix.so.2", MPI_KIND_OTHER},
+    {"libmpi.so.40", MPI_KIND_PMIX},   /* Open MPI 3 to 5 */
+    {"libopen-rte.so.40", MPI_KIND_PMIX}, {"libpmix.so.2", MPI_KIND_PMIX},
+    {"libmpi.so.20", MPI_KIND_OTHER}, /* Open MPI 2: its PMIx is too old */
 };
 
 /* The libraries that have been met, in the order in which they are looked at. */
@@ -128,8 +128,7 @@ static enum mpi_kind libraries_scan(struct library_search *s, const char *run_pa
     return kind;
 }
 
-/* The program's file. False: there is none. */
-static bool program_find(char out[PATH_MAX], const char *program, const char *path, const char *cwd)
+bool mpi_program_path(char out[PATH_MAX], const char *program, const char *path, const char *cwd)
 {
     if (strchr(program, '/')) {
         snprintf(out, PATH_MAX, "%s%s%s", program[0] == '/' ? "" : cwd,
@@ -143,17 +142,16 @@ static bool program_find(char out[PATH_MAX], const char *program, const char *pa
     return false;
 }
 
-enum mpi_kind mpi_program_find(const char *program, const char *path, const char *cwd,
-                               const char *library_path, char library[64])
+enum mpi_kind mpi_program_of_file(const char *file, const char *library_path, char library[64])
 {
     enum mpi_kind kind = MPI_KIND_NONE;
     struct library_search *s = calloc(1, sizeof(*s));
-    char file[PATH_MAX], origin[PATH_MAX];
     struct utsname system;
+    char origin[PATH_MAX];
     struct elf_file f;
 
     library[0] = '\0';
-    if (s && program_find(file, program, path, cwd) && elf_file_open(&f, file)) {
+    if (s && elf_file_open(&f, file)) {
         uname(&system);
         snprintf(s->machine, sizeof(s->machine), "%s-linux-gnu", system.machine);
         s->library_path = library_path;

@@ -4,13 +4,20 @@
 #ifndef LAUNCHER_AGENT_MPI_MPI_PROGRAM_H
 #define LAUNCHER_AGENT_MPI_MPI_PROGRAM_H
 
-/* MPI_KIND_NONE: none is found, as in scripts, interpreters, and programs linked statically. */
-enum mpi_kind { MPI_KIND_NONE, MPI_KIND_PMI1, MPI_KIND_OTHER };
+#include <limits.h>
+#include <stdbool.h>
 
-/* `program` as the user wrote it, looked for in `path` (PATH) if it has no slash, and in `cwd`;
- * `library_path` is LD_LIBRARY_PATH, or "". Stores the name of the library that decided (64 bytes),
- * or "". MPI_KIND_PMI1: MPICH, or one with its ABI; MPI_KIND_OTHER: Open MPI, or PMIx itself. */
-enum mpi_kind mpi_program_find(const char *program, const char *path, const char *cwd,
-                               const char *library_path, char library[64]);
+/* MPI_KIND_NONE: none is found, as in scripts, interpreters, and programs linked statically. */
+enum mpi_kind { MPI_KIND_NONE, MPI_KIND_PMI1, MPI_KIND_PMIX, MPI_KIND_OTHER };
+
+/* The file of `program` as the user wrote it, looked for in `path` (PATH) if it has no slash, and
+ * in `cwd`. False: PATH has none. */
+bool mpi_program_path(char out[PATH_MAX], const char *program, const char *path, const char *cwd);
+
+/* What a program's or library's file, a path with a slash, needs. `library_path` is
+ * LD_LIBRARY_PATH, or "". Stores the name of the library that decided (64 bytes), or "".
+ * MPI_KIND_PMI1: MPICH, or one with its ABI; MPI_KIND_PMIX: Open MPI, or PMIx itself;
+ * MPI_KIND_OTHER: an MPI that cannot be served. */
+enum mpi_kind mpi_program_of_file(const char *file, const char *library_path, char library[64]);
 
 #endif

@@ -4,6 +4,7 @@
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/variable_list.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -211,6 +212,29 @@ static void shim_inject(struct variable_list *l, const char *shim)
     variable_list_join(l, "ASAN_OPTIONS", ":", "verify_asan_link_order=0");
 }
 
+/* How many this process, and so its children, may use. */
+static int processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) ? CPU_SETSIZE : CPU_COUNT(&set);
+}
+
+/* Open MPI 4 takes a PMIx server for its launcher only where it knows the launcher: by this
+ * variable it knows IBM's jsrun, and uses it for nothing else. Its segments lie where the job's own
+ * do, so that they go with the job. Waiting ranks yield where there are more ranks than
+ * processors. */
+static void open_mpi_add(struct variable_list *l, const char *segments, bool is_crowded)
+{
+    static const char *const names[] = {"btl_vader", "btl_sm", "osc_sm"};
+
+    variable_list_set(l, "JSM_JSRUN_PORT=0");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && segments[0]; i++)
+        variable_list_set_default(l, "OMPI_MCA_%s_backing_directory=%s", names[i], segments);
+    if (is_crowded)
+        variable_list_set_default(l, "OMPI_MCA_mpi_oversubscribe=1");
+}
+
 static void common_add(struct rank_environment *e, const struct rank_environment_config *c)
 {
     const struct job_message *job = c->job;
@@ -246,6 +270,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
         variable_list_set_default(l, "PYTHONUNBUFFERED=1");
     if (job->compat)
         framework_variables_add(l, &frameworks);
+    if (c->serves_pmix)
+        open_mpi_add(l, c->segments, job->rank_count > processors());
     if (c->shim)
         shim_inject(l, c->shim);
     /* Last, so that the user's own libraries and modules are found first. */
@@ -295,7 +321,7 @@ static void stdout_describe(struct rank_environment *e, int out)
 }
 
 char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out,
-                           int pmi)
+                           int pmi, const char *const *pmix)
 {
     struct variable_list *l = &e->list;
 
@@ -311,6 +337,8 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
         variable_list_append(l, "PMI_RANK=%d", rank->rank);
         variable_list_append(l, "PMI_SIZE=%d", e->job->size);
     }
+    for (; pmix && *pmix; pmix++)
+        variable_list_set(l, "%s", *pmix);
     if (e->job->eager && strcmp(e->job->backend, "none") != 0) {
         char *variable = variable_list_append(l, "MLAUNCH_EAGER=%-12s", "");
 

@@ -25,6 +25,8 @@ struct rank_environment_config {
     const char *ring_hosts;
     const char *libraries; /* directory of copied libraries, for LD_LIBRARY_PATH; or NULL */
     bool serves_pmi;       /* MPICH programs find their launcher by PMI_FD */
+    bool serves_pmix;      /* those of Open MPI find it by what rank_environment_of is given */
+    const char *segments;  /* then: a directory for MPI's segments, or "" */
 };
 
 int rank_environment_create(struct rank_environment **out,
@@ -32,9 +34,10 @@ int rank_environment_create(struct rank_environment **out,
 void rank_environment_destroy(struct rank_environment *e); /* takes NULL */
 
 /* The environment of one rank whose standard output will be `out` and whose socket for PMI is `pmi`
- * (-1: none), NULL-terminated, valid until the next call. NULL: out of memory. */
+ * (-1: none), NULL-terminated, valid until the next call. `pmix`: the variables of its PMIx server,
+ * or NULL. NULL: out of memory. */
 char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out,
-                           int pmi);
+                           int pmi, const char *const *pmix);
 
 /* With --eager: the place within the strings of rank_environment_of where the child writes its pid
  * (12 bytes); otherwise NULL. */

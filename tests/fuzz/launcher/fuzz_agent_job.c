@@ -57,7 +57,8 @@ static void check_environment(const struct job_message *m)
 
     if (rank_environment_create(&e, &config, NULL))
         return;
-    if (!rank_environment_of(e, &m->ranks[0], -1, -1) || !rank_environment_get(e, "MLAUNCH_RANK") ||
+    if (!rank_environment_of(e, &m->ranks[0], -1, -1, NULL) ||
+        !rank_environment_get(e, "MLAUNCH_RANK") ||
         strcmp(rank_environment_get(e, "MLAUNCH_JOB_DIR"), "/tmp/x") != 0)
         abort();
     rank_environment_destroy(e);

@@ -128,7 +128,7 @@ static const struct malformed {
     {"bind", "\"board\"", "\"bind\" is not one of"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"buffer", "\"some\"", "\"buffer\" is not one of"},
-    {"mpi", "\"pmix\"", "\"mpi\" is not one of"},
+    {"mpi", "\"pmi2\"", "\"mpi\" is not one of"},
     {"env", "[\"A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[\"=A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[null]", "\"env\" holds something that is not NAME=VALUE"},

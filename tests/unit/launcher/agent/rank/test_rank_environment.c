@@ -69,7 +69,7 @@ static struct rank_environment *created(struct fixture *f)
     f->config.app = &f->app;
     if (rank_environment_create(&e, &f->config, &why))
         fail_msg("%s", why.text);
-    assert_non_null(rank_environment_of(e, &rank_1, -1, -1));
+    assert_non_null(rank_environment_of(e, &rank_1, -1, -1, NULL));
     return e;
 }
 
@@ -154,11 +154,35 @@ static void order_and_scrub(void **state)
     rank_environment_destroy(e);
 }
 
+static void pmix(void **state)
+{
+    static const char *const variables[] = {"PMIX_RANK=1", "PMIX_NAMESPACE=j1-4", NULL};
+    struct fixture f = plain();
+    struct rank_environment *e;
+
+    (void)state;
+    f.config.serves_pmix = true;
+    f.config.segments = "/dev/shm/x.mpi";
+    e = created(&f);
+    is(e, "JSM_JSRUN_PORT", "0");
+    is(e, "OMPI_MCA_btl_vader_backing_directory", "/dev/shm/x.mpi");
+    is_unset(e, "PMIX_RANK");
+    assert_non_null(rank_environment_of(e, &rank_1, -1, -1, variables));
+    is(e, "PMIX_RANK", "1");
+    is(e, "PMIX_NAMESPACE", "j1-4");
+    rank_environment_destroy(e);
+    f.config.serves_pmix = false; /* Open MPI's variables only where it is served */
+    e = created(&f);
+    is_unset(e, "JSM_JSRUN_PORT");
+    is_unset(e, "OMPI_MCA_btl_vader_backing_directory");
+    rank_environment_destroy(e);
+}
+
 static void no_name_twice(void **state)
 {
     struct fixture f = plain();
     struct rank_environment *e = created(&f);
-    char **list = rank_environment_of(e, &rank_1, -1, -1);
+    char **list = rank_environment_of(e, &rank_1, -1, -1, NULL);
 
     (void)state;
     for (int i = 0; list[i]; i++) {
@@ -256,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identity),
         cmocka_unit_test(order_and_scrub),
+        cmocka_unit_test(pmix),
         cmocka_unit_test(no_name_twice),
         cmocka_unit_test(no_compat),
         cmocka_unit_test(injection_comes_behind),

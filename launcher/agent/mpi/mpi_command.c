@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/mpi/mpi_command.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ARGUMENTS_MOST = 16, HEAD = 256 };
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), size = strlen(end);
+
+    return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+/* The first line of a script, behind "#!"; "" if the file begins with anything else. */
+static void interpreter_line(char line[HEAD], const char *file)
+{
+    /* Opening a FIFO or a terminal must neither wait nor do anything. */
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    ssize_t n = -1;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        n = read(fd, line, HEAD - 1);
+    if (fd >= 0)
+        close(fd);
+    line[n > 2 && line[0] == '#' && line[1] == '!' ? n : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+}
+
+/* Whether this word is Python, or a script for it. */
+static bool is_python(const char *word, const char *file)
+{
+    const char *name = base_name(word);
+    char line[HEAD];
+
+    if (strncmp(name, "python", 6) == 0 || strncmp(name, "ipython", 7) == 0 ||
+        ends_with(name, ".py"))
+        return true;
+    interpreter_line(line, file);
+    return strstr(line, "python") != NULL;
+}
+
+static bool is_interpreter(const char *word, const char *file)
+{
+    static const char *const names[] = {"sh",   "bash", "dash",  "zsh", "ksh",     "perl",
+                                        "ruby", "R",    "julia", "lua", "Rscript", "octave"};
+    char line[HEAD];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(base_name(word), names[i]) == 0)
+            return true;
+    }
+    interpreter_line(line, file);
+    return line[0] != '\0' || is_python(word, file);
+}
+
+/* Looks at the first file that the pattern finds. */
+static enum mpi_kind pattern_find(const char *pattern, const char *library_path, char library[64])
+{
+    enum mpi_kind kind = MPI_KIND_NONE;
+    glob_t found;
+
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        kind = mpi_program_of_file(found.gl_pathv[0], library_path, library);
+        globfree(&found);
+    }
+    return kind;
+}
+
+/* The module below PREFIX, if `file` is PREFIX/bin/python3. */
+static enum mpi_kind prefix_find(const char *file, const char *library_path, char library[64])
+{
+    static const char *const places[] = {"lib*", "local/lib*"};
+    enum mpi_kind kind = MPI_KIND_NONE;
+    char prefix[PATH_MAX], pattern[PATH_MAX + 64];
+
+    snprintf(prefix, sizeof(prefix), "%s", file);
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(prefix, '/');
+
+        if (!slash)
+            return MPI_KIND_NONE;
+        *slash = '\0';
+    }
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && kind == MPI_KIND_NONE; i++) {
+        snprintf(pattern, sizeof(pattern), "%s/%s/python3*/*-packages/mpi4py/MPI*.so", prefix,
+                 places[i]);
+        kind = pattern_find(pattern, library_path, library);
+    }
+    return kind;
+}
+
+/* Which MPI the module mpi4py needs, where Python would find it: a script says only at run time
+ * whether it imports the module, perhaps through others. */
+static enum mpi_kind python_find(const char *file, const struct mpi_command_place *p,
+                                 char library[64])
+{
+    char path[PATH_MAX], pattern[PATH_MAX + 64];
+    enum mpi_kind kind = MPI_KIND_NONE;
+
+    for (const char *at = p->python_path; *at && kind == MPI_KIND_NONE;) {
+        size_t length = strcspn(at, ":");
+
+        snprintf(pattern, sizeof(pattern), "%.*s/mpi4py/MPI*.so", (int)length, at);
+        kind = pattern_find(pattern, p->library_path, library);
+        at += length + (at[length] == ':');
+    }
+    if (kind == MPI_KIND_NONE && p->home[0]) {
+        snprintf(pattern, sizeof(pattern), "%s/.local/lib/python3*/site-packages/mpi4py/MPI*.so",
+                 p->home);
+        kind = pattern_find(pattern, p->library_path, library);
+    }
+    if (kind == MPI_KIND_NONE)
+        kind = prefix_find(file, p->library_path, library);
+    if (kind == MPI_KIND_NONE && realpath(file, path))
+        kind = prefix_find(path, p->library_path, library);
+    return kind;
+}
+
+/* What this word of the command, a program, needs. */
+static enum mpi_kind word_find(const char *word, const struct mpi_command_place *p,
+                               char library[64])
+{
+    enum mpi_kind kind;
+    char file[PATH_MAX], line[HEAD];
+
+    if (!mpi_program_path(file, word, p->path, p->cwd))
+        return MPI_KIND_NONE;
+    kind = mpi_program_of_file(file, p->library_path, library);
+    if (kind != MPI_KIND_NONE || !is_python(word, file))
+        return kind;
+    /* Of a script the interpreter's path counts, if its first line has it. */
+    interpreter_line(line, file);
+    if (line[0] == '#' && line[2] == '/' && !strstr(line, "env ")) {
+        line[2 + strcspn(line + 2, " \t")] = '\0';
+        snprintf(file, sizeof(file), "%s", line + 2);
+    } else if ((line[0] || ends_with(word, ".py")) &&
+               !mpi_program_path(file, "python3", p->path, p->cwd)) {
+        return MPI_KIND_NONE;
+    }
+    return python_find(file, p, library);
+}
+
+void mpi_command_find(struct mpi_command *out, const char *program, const char *const *argv,
+                      const struct mpi_command_place *place)
+{
+    char file[PATH_MAX];
+
+    *out = (struct mpi_command){.kind = MPI_KIND_NONE};
+    if (mpi_program_path(file, program, place->path, place->cwd)) {
+        out->kind = mpi_program_of_file(file, place->library_path, out->library);
+        out->is_certain = out->kind != MPI_KIND_NONE;
+        if (!out->is_certain)
+            out->is_interpreter = is_interpreter(program, file);
+    }
+    if (out->kind == MPI_KIND_NONE)
+        out->kind = word_find(program, place, out->library);
+    for (int i = 1; i < ARGUMENTS_MOST && argv[i] && out->kind == MPI_KIND_NONE; i++) {
+        if (argv[i][0] && argv[i][0] != '-' && !strchr(argv[i], '='))
+            out->kind = word_find(argv[i], place, out->library);
+    }
+}

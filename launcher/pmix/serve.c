@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/pmix/serve.h"
+
+#include "common/text/text_json.h"
+#include "launcher/pmix/hop.h"
+#include "launcher/pmix/info_list.h"
+#include "launcher/pmix/job_info.h"
+#include "launcher/protocol/pmix_protocol.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    FENCES_MOST = 8, /* under way at once: as many as the coordinator takes */
+    NUMBER = 4,      /* bytes of a number in front of a frame's bytes */
+};
+
+enum serve_state { SERVE_SILENT, SERVE_IN_USE, SERVE_FINALIZED };
+
+struct serve_rank {
+    enum serve_state state;
+    bool has_ended;
+};
+
+struct serve_fence {
+    uint32_t number; /* 0: none */
+    pmix_modex_cbfunc_t answer;
+    void *cbdata;
+};
+
+/* One for the process: libpmix's callbacks carry no argument of ours. The threads of libpmix read
+ * only `job`, which does not change. */
+static struct {
+    const struct served_job *job;
+    int fd;
+    struct serve_rank *ranks; /* job->rank_count */
+    struct serve_fence fences[FENCES_MOST];
+    uint32_t fence_count; /* so far */
+    bool has_failed;      /* because of a rank, which has been reported */
+} serve;
+
+/* --- on libpmix's threads --------------------------------------------------------------------- */
+
+static pmix_status_t hop_status(const struct hop *h, const void *bytes, size_t size)
+{
+    return hop_send(h, bytes, size) ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
+}
+
+/* Which of the two answers is expected when there is no function to be called depends on libpmix's
+ * version: 4 accepts either. */
+static pmix_status_t rank_note(enum hop_kind kind, const pmix_proc_t *proc, pmix_op_cbfunc_t done,
+                               void *cbdata)
+{
+    const struct hop h = {.kind = kind, .rank = proc->rank, .done = done, .cbdata = cbdata};
+    pmix_status_t status = hop_status(&h, NULL, 0);
+
+    return status == PMIX_SUCCESS && !done ? PMIX_OPERATION_SUCCEEDED : status;
+}
+
+static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done,
+                                  void *cbdata)
+{
+    (void)object;
+    return rank_note(HOP_CONNECTED, proc, done, cbdata);
+}
+
+static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done,
+                                  void *cbdata)
+{
+    (void)object;
+    return rank_note(HOP_FINALIZED, proc, done, cbdata);
+}
+
+/* Never answered: the rank waits until the job's end ends it. If it went on, its own end might be
+ * known before what it has asked for. */
+static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status, const char text[],
+                              pmix_proc_t procs[], size_t count, pmix_op_cbfunc_t done,
+                              void *cbdata)
+{
+    const struct hop h = {.kind = HOP_ABORT, .rank = proc->rank, .status = status};
+
+    (void)object, (void)text, (void)procs, (void)count, (void)done, (void)cbdata;
+    return hop_status(&h, NULL, 0);
+}
+
+/* Whether these are all ranks of the job. */
+static bool is_whole_job(const pmix_proc_t procs[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(procs[i].nspace, serve.job->space, PMIX_MAX_NSLEN) != 0)
+            return false;
+        if (procs[i].rank == PMIX_RANK_WILDCARD)
+            return true;
+    }
+    return count == (size_t)serve.job->size;
+}
+
+static pmix_status_t on_fence(const pmix_proc_t procs[], size_t count, const pmix_info_t info[],
+                              size_t info_count, char *bytes, size_t size,
+                              pmix_modex_cbfunc_t answer, void *cbdata)
+{
+    const struct hop h = {.kind = HOP_FENCE, .answer = answer, .cbdata = cbdata};
+
+    (void)info, (void)info_count;
+    return is_whole_job(procs, count) ? hop_status(&h, bytes, size) : PMIX_ERR_NOT_SUPPORTED;
+}
+
+static pmix_status_t on_spawn(const pmix_proc_t *proc, const pmix_info_t info[], size_t info_count,
+                              const pmix_app_t apps[], size_t app_count, pmix_spawn_cbfunc_t done,
+                              void *cbdata)
+{
+    const struct hop h = {.kind = HOP_SPAWN, .rank = proc->rank};
+
+    (void)info, (void)info_count, (void)apps, (void)app_count, (void)done, (void)cbdata;
+    hop_status(&h, NULL, 0);
+    return PMIX_ERR_NOT_SUPPORTED;
+}
+
+/* Without a handler libpmix would print what it reports. Its `done` must not be called: it may be
+ * gone by then. */
+static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source,
+                     pmix_info_t info[], size_t info_count, pmix_info_t results[],
+                     size_t result_count, pmix_event_notification_cbfunc_fn_t done, void *cbdata)
+{
+    (void)handler, (void)status, (void)source, (void)info, (void)info_count, (void)results;
+    (void)result_count, (void)done, (void)cbdata;
+}
+
+/* --- on the main thread ----------------------------------------------------------------------- */
+
+static int frame_tell(enum helper_frame type, const void *bytes, size_t size, struct fault *why)
+{
+    return frame_send(serve.fd, (uint8_t)type, bytes, (uint32_t)size, -1, why);
+}
+
+/* Takes over the object. */
+static int json_tell(enum helper_frame type, json_t *object, struct fault *why)
+{
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    int rc = text ? frame_tell(type, text, strlen(text), why)
+                  : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    free(text);
+    json_decref(object);
+    return rc;
+}
+
+static int rank_fault(int index, const char *text, struct fault *why)
+{
+    if (serve.has_failed)
+        return 0;
+    serve.has_failed = true;
+    return json_tell(
+        HELPER_FAULT,
+        json_pack("{s:i, s:o}", "rank", serve.job->ranks[index].rank, "text", text_json(text)),
+        why);
+}
+
+/* A rank that has ended without PMIx_Finalize() is missing in all that the others do by PMIx. That
+ * of a rank which failed is reported by itself. */
+static int absence_check(struct fault *why)
+{
+    bool is_in_use = false;
+
+    for (int i = 0; i < serve.job->rank_count; i++)
+        is_in_use |= serve.ranks[i].state == SERVE_IN_USE && !serve.ranks[i].has_ended;
+    for (int i = 0; i < serve.job->rank_count && is_in_use; i++) {
+        if (serve.ranks[i].has_ended && serve.ranks[i].state == SERVE_SILENT)
+            return rank_fault(i,
+                              "has ended, and other ranks wait for it in MPI_Init, which it has "
+                              "not called",
+                              why);
+    }
+    return 0;
+}
+
+static int fence_begin(const struct hop *h, struct fault *why)
+{
+    uint32_t number = htonl(++serve.fence_count);
+    struct serve_fence *f = serve.fences;
+    char *bytes;
+    int rc;
+
+    while (f < serve.fences + FENCES_MOST && f->number)
+        f++;
+    bytes = malloc(NUMBER + h->size);
+    if (f == serve.fences + FENCES_MOST || !bytes || h->size > FRAME_LIMIT - NUMBER) {
+        free(bytes);
+        h->answer(PMIX_ERR_OUT_OF_RESOURCE, NULL, 0, h->cbdata, NULL, NULL);
+        return 0;
+    }
+    *f = (struct serve_fence){serve.fence_count, h->answer, h->cbdata};
+    memcpy(bytes, &number, NUMBER);
+    if (h->size)
+        memcpy(bytes + NUMBER, h->bytes, h->size);
+    rc = frame_tell(HELPER_FENCE, bytes, NUMBER + h->size, why);
+    free(bytes);
+    return rc;
+}
+
+static int hop_handle(const struct hop *h, struct fault *why)
+{
+    int index = served_job_index(serve.job, h->rank);
+    struct serve_rank *r = index < 0 ? NULL : &serve.ranks[index];
+
+    if (h->kind == HOP_FENCE)
+        return fence_begin(h, why);
+    if (!r)
+        return 0;
+    switch (h->kind) {
+    case HOP_CONNECTED:
+        r->state = SERVE_IN_USE;
+        return absence_check(why);
+    case HOP_FINALIZED:
+        r->state = SERVE_FINALIZED;
+        return 0;
+    case HOP_ABORT:
+        return json_tell(HELPER_ABORT,
+                         json_pack("{s:i, s:i}", "rank", (int)h->rank, "status", h->status), why);
+    case HOP_SPAWN:
+        return json_tell(
+            HELPER_NOTE,
+            json_pack("{s:i, s:s}", "rank", (int)h->rank, "text",
+                      "called MPI_Comm_spawn, which fails: mlaunch starts all processes of a job "
+                      "at once, different programs separated by ':'"),
+            why);
+    default:
+        return 0;
+    }
+}
+
+int serve_hops(struct fault *why)
+{
+    struct hop *h;
+    int rc = 0;
+
+    while (!rc && (h = hop_take())) {
+        rc = hop_handle(h, why);
+        if (h->done)
+            h->done(PMIX_SUCCESS, h->cbdata);
+        hop_destroy(h);
+    }
+    return rc;
+}
+
+static uint32_t word_at(const struct frame *f, size_t index)
+{
+    uint32_t word;
+
+    memcpy(&word, f->payload + index * sizeof(word), sizeof(word));
+    return ntohl(word);
+}
+
+/* libpmix copies the bytes on another thread, and then calls this. */
+static void on_released(void *bytes)
+{
+    free(bytes);
+}
+
+static int fenced_take(const struct frame *f, struct fault *why)
+{
+    uint32_t number = f->size >= NUMBER ? word_at(f, 0) : 0;
+    size_t size = f->size - NUMBER;
+    struct serve_fence *fence = serve.fences;
+    char *bytes;
+
+    while (fence < serve.fences + FENCES_MOST && fence->number != number)
+        fence++;
+    if (number == 0 || fence == serve.fences + FENCES_MOST)
+        return fault_set(why, ML_ERR_REFUSED, "the agent answers a fence that is not under way");
+    fence->number = 0;
+    bytes = malloc(size + 1);
+    if (bytes)
+        memcpy(bytes, f->payload + NUMBER, size);
+    fence->answer(bytes ? PMIX_SUCCESS : PMIX_ERR_NOMEM, bytes, bytes ? size : 0, fence->cbdata,
+                  on_released, bytes);
+    return 0;
+}
+
+/* What the rank has done last came before its end, and has been taken in. */
+static int ended_take(const struct frame *f, struct fault *why)
+{
+    int index = f->size == 2 * NUMBER ? served_job_index(serve.job, word_at(f, 0)) : -1;
+    struct serve_rank *r;
+
+    if (index < 0)
+        return fault_set(why, ML_ERR_REFUSED, "the agent's ENDED is malformed");
+    r = &serve.ranks[index];
+    r->has_ended = true;
+    if (r->state == SERVE_IN_USE && word_at(f, 1))
+        return rank_fault(index, "exited with status 0 without calling MPI_Finalize", why);
+    return absence_check(why);
+}
+
+int serve_frame(const struct frame *f, struct fault *why)
+{
+    int rc = serve_hops(why);
+
+    if (rc)
+        return rc;
+    switch (f->type) {
+    case HELP_FENCED:
+        return fenced_take(f, why);
+    case HELP_ENDED:
+        return ended_take(f, why);
+    default:
+        return fault_set(why, ML_ERR_REFUSED, "the agent sent an unexpected frame");
+    }
+}
+
+int serve_announce(struct fault *why)
+{
+    json_t *all = json_array();
+
+    for (int i = 0; i < serve.job->rank_count; i++) {
+        json_t *one = job_info_environment(serve.job, i, why);
+
+        if (!one) {
+            json_decref(all);
+            return ML_ERR_SYSTEM;
+        }
+        json_array_append_new(all, one);
+    }
+    return json_tell(HELPER_READY, json_pack("{s:o}", "env", all), why);
+}
+
+int serve_open(const struct served_job *job, int fd, struct fault *why)
+{
+    static pmix_server_module_t module = {.client_connected = on_connected,
+                                          .client_finalized = on_finalized,
+                                          .abort = on_abort,
+                                          .fence_nb = on_fence,
+                                          .spawn = on_spawn};
+    struct info_list l = {0};
+    pmix_status_t status;
+    int rc = hop_open(why);
+
+    serve.job = job;
+    serve.fd = fd;
+    serve.ranks = calloc((size_t)job->rank_count, sizeof(*serve.ranks));
+    if (!rc && !serve.ranks)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (rc)
+        return rc;
+    /* A server that runs on the same machine for another host of the job must not meet this one. */
+    info_list_text(&l, PMIX_SERVER_TMPDIR, job->dir);
+    info_list_text(&l, PMIX_SYSTEM_TMPDIR, job->dir);
+    info_list_rank(&l, PMIX_SERVER_RANK, (pmix_rank_t)job->host);
+    info_list_text(&l, PMIX_HOSTNAME, job->names[job->host]);
+    /* Otherwise each rank finds out by itself what the machine looks like. */
+    info_list_flag(&l, PMIX_SERVER_SHARE_TOPOLOGY, true);
+    status = l.failed ? PMIX_ERR_NOMEM : PMIx_server_init(&module, l.list, l.count);
+    info_list_free(&l);
+    if (status != PMIX_SUCCESS)
+        return fault_set(why, ML_ERR_SYSTEM, "libpmix cannot start its server: %s",
+                         PMIx_Error_string(status));
+    PMIx_Register_event_handler(NULL, 0, NULL, 0, on_event, NULL, NULL);
+    return job_info_register(job, why);
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Programs of Open MPI start unmodified on one host, as one job, and end as other programs do.
+. "${0%/*}/../lib/test.sh"
+. "$SOURCE/tests/mpi/openmpi.sh"
+
+for n in 1 2 4 16; do
+    check "$n ranks" "$MLAUNCH" -n "$n" "$MPI"
+    all_right "$n" "all $n are one job"
+done
+check "in one job with --bind-to core, --backend none and --output raw" \
+    "$MLAUNCH" -n 2 --bind-to core --backend none --output raw "$MPI"
+all_right 2 "both are one job"
+check_output "" "… and Open MPI has nothing to say" cat "$ERR"
+check "two programs" "$MLAUNCH" -n 2 "$MPI" : -n 1 "$MPI"
+all_right 3 "they are one job"
+check_match 'rank 1 of 3 program 0' "$OUT" "the first program is number 0"
+check_match 'rank 2 of 3 program 1' "$OUT" "the second is number 1"
+check "by a shell script, with --mpi pmix" "$MLAUNCH" -n 2 --mpi pmix sh -c "$MPI; true"
+all_right 2 "whose ranks are one job"
+check "with MLAUNCH_OPT_MPI" env MLAUNCH_OPT_MPI=pmix "$MLAUNCH" -n 2 sh -c "$MPI; true"
+all_right 2 "likewise"
+
+check "--mpi auto serves scripts by PMIx" "$MLAUNCH" -n 2 --mpi auto sh -c "exec $MPI"
+all_right 2 "whose ranks are one job"
+echo 'from mpi4py import MPI
+world = MPI.COMM_WORLD
+print("sum", world.allreduce(world.rank + 1), "of", world.size)' > "$T/sum.py"
+if [ -e /usr/lib/python3/dist-packages/mpi4py ]; then
+    check "mpi4py" "$MLAUNCH" -n 3 /usr/bin/python3 "$T/sum.py"
+    cp "$OUT" "$T/sums"
+    check_output 3 "its ranks are one job" grep -c 'sum 6 of 3$' "$T/sums"
+else
+    skip "mpi4py" "not here (python3-mpi4py)"
+fi
+if command -v NPopenmpi > "$T/which"; then
+    check "NetPIPE" timeout 60 "$MLAUNCH" -n 2 NPopenmpi -o "$T/netpipe" -n 10 -u 4096
+    check_match '4096' "$T/netpipe" "has measured what it was told to"
+else
+    skip "NetPIPE" "not here (netpipe-openmpi)"
+fi
+
+mark=$(new_mark openmpi)
+check_error 7 'rank 2 on host .* aborted the job: MPI_Abort with code 7' \
+    "MPI_Abort gives the status" "$MLAUNCH" -n 3 -x "$mark" "$MPI" abort 7
+nothing_left "MPI_Abort" "$mark"
+check_error 137 'rank 2 on host .* was killed by signal 9' "a rank killed, others in a barrier" \
+    timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" kill
+nothing_left "a rank killed" "$mark"
+check_error 1 'rank 2 on host .* exited with status 0 without calling MPI_Finalize' \
+    "a rank that leaves early is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" leave
+nothing_left "a rank that leaves" "$mark"
+check_error 1 'rank 2 on host .* other ranks wait for it in MPI_Init, which it has not called' \
+    "a rank without MPI_Init is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" absent
+check_error 137 'rank 1 on host .* was killed by signal 9' "a rank killed before MPI_Init" \
+    timeout 20 "$MLAUNCH" -n 1 "$MPI" : -n 1 sh -c 'kill -9 $$'
+
+check "MPI_Comm_spawn" timeout 20 "$MLAUNCH" -n 2 "$MPI" spawn
+check_match 'spawn: refused' "$OUT" "is refused"
+check_match 'warning: .*rank 0 called MPI_Comm_spawn, which fails' "$ERR" "with a reason"
+check "started again after a failure" \
+    timeout 30 "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
+check_match 'rank 1 of 2 .*right' "$OUT" "the ranks of the second run are one job"
+nothing_left "a job that was started again" "$mark"
+
+check "--mpi none" "$MLAUNCH" -n 2 --mpi none "$MPI"
+check_match 'rank 0 of 1' "$OUT" "makes each rank a job of its own"
+check "a job within a rank" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"
+check_match 'rank 1 of 2' "$OUT" "is one of its own"
+
+# The server of a job whose ranks sleep.
+cat > "$T/server" << 'END'
+for pid in $(pgrep -x mlaunch-pmix); do
+    if tr '\0' '\n' < "/proc/$pid/environ" | grep -qx "MLAUNCH_JOB_DIR=$MLAUNCH_JOB_DIR"; then
+        kill -"$1" "$pid"
+    fi
+done
+exec sleep 60
+END
+check_error 125 'mlaunch-pmix, which serves MPI programs by PMIx, was killed by signal 9' \
+    "a server that is killed ends the job" \
+    timeout 20 "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh "$T/server" KILL
+nothing_left "a server that is killed" "$mark"
+check "a server that does not end" timeout 20 "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
+    'sed "s/exec.*//" "$0" > "$0.$$"; sh "$0.$$" STOP; true' "$T/server"
+nothing_left "a server that does not end" "$mark"
+
+# What a killed agent leaves of Open MPI's segments belongs to the job.
+"$MLAUNCH" -n 2 -x "$mark" "$MPI" stay > "$OUT" 2> "$ERR" &
+job=$!
+wait_for 'grep -q "rank 1 of 2" "$OUT"' 20
+guard=$(pgrep -P "$job" -x mlaunch-agent)
+worker=$(pgrep -P "$guard" -x mlaunch-agent)
+kill -9 "$job" "$guard" "$worker"
+wait "$job" 2> "$T/wait"
+no_survivors "mlaunch and its agent were killed: no process is left" "$mark" 10
+check "mlaunch clean" "$MLAUNCH" clean
+check_output "$SEGMENTS" "removes the segments" segments
+
+if [ -n "${OPENMPI_IS_ALONE:-}" ]; then
+    library=$(ldd "$BUILD/launcher/pmix/mlaunch-pmix" | awk '$1 == "libpmix.so.2" { print $3 }')
+    mount --bind /dev/null "$(realpath "$library")"
+    check_error 125 'loading shared libraries: .*libpmix.so.2: .*Debian.s package is libpmix2' \
+        "a host without libpmix is refused" timeout 20 "$MLAUNCH" -n 2 "$MPI"
+    umount "$(realpath "$library")"
+fi
+done_testing
