@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes `import torch` enough for the backend "mlaunch" where the package has been installed by pip.
+"""Makes `import torch` enough for the backend "mlaunch", where pip has installed the package.
 
 torch calls register() at the end of its own import, from 2.5 on (its entry points "torch.backends";
 TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps it from that). This is a module of its own, because the
