@@ -167,7 +167,7 @@ static void keeps_nothing_without_libsodium(void **state)
     struct fault why = {0};
 
     sodium_status = -1;
-    assert_int_equal(received_files_open(&r, &f->job, f->dir, &why), ML_ERR_MEMORY);
+    assert_int_equal(received_files_open(&r, &f->job, f->dir, NULL, &why), ML_ERR_MEMORY);
     sodium_status = 0;
     assert_null(r);
 }
