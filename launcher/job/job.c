@@ -76,7 +76,7 @@ enum { DESCRIPTORS_PER_HOST = 12, DESCRIPTORS_OF_OUR_OWN = 64 };
 static void descriptor_limit_raise(const struct plan *p)
 {
     rlim_t need = DESCRIPTORS_OF_OUR_OWN + DESCRIPTORS_PER_HOST * (rlim_t)p->host_count +
-                  (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
+                  (rlim_t)p->files.count + (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)

@@ -18,10 +18,21 @@ sizes_are() {
 
 check "two hosts" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 65539 -p 0 -n 5 -o np.out
 sizes_are "… carry all sizes"
+rm -f np.out
 check "with its check of the data" over -H "$H1,$H2" -n 2 --cwd "$T" \
     NPmpich2 -i -u 4099 -p 0 -n 5 -o np.out
 check_match "4097 bytes +5 times -->  Integrity check passed" "$ERR" "… which finds none wrong"
 check_no_match "bytes.*[Ff]ail" "$ERR" "… of any size"
+
+# A host without MPICH gets the program and its library.
+library=$(ldconfig -p | awk '$1 == "libmpich.so.12" { print $NF; exit }')
+netns exec "$H2" mount --bind /dev/null "$library"
+check_status 127 "a host without the library" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 64
+check "… with --stage-libs" over --stage-libs -v -H "$H1,$H2" -n 2 --cwd "$T" \
+    NPmpich2 -u 65539 -p 0 -n 5 -o np.out
+size=$(stat -Lc %s "$(command -v NPmpich2)")
+check_match "host $H1: has got its copy of $size bytes in" "$ERR" "… the other gets the program alone"
+sizes_are "… carries all sizes"
 rm -f np.out
 check "this host" timeout 60 "$MLAUNCH" -n 2 NPmpich2 -u 65539 -p 0 -n 5 -o np.out
 sizes_are "… carries all sizes"
