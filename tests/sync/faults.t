@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # mlaunch sync is interrupted: the next run goes on where it was. A host dies meanwhile: it is
-# named, and the others get all. A connection between hosts is not possible: mlaunch itself feeds them.
+# named, and the others get all. A connection between hosts is not possible: mlaunch itself feeds
+# them.
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
