@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { PATHS_MOST = 400 }; /* each takes two descriptors on a host */
+
 struct sync_run {
     struct query_command c;
     struct string_list paths, exclude;
@@ -46,6 +48,10 @@ static int settings_take(struct sync_run *r, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "mlaunch sync: which files? mlaunch sync -H a,b PATH gives both hosts "
                          "what PATH is here");
+    if (r->paths.count > PATHS_MOST)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch sync: %d PATHs are the most: name the directory that they are in",
+                         PATHS_MOST);
     if (has_flag(r, "check") && has_flag(r, "dry-run"))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "mlaunch sync: --check and --dry-run do not go together: both change "

@@ -49,6 +49,8 @@ void sync_host_forget(struct sync_host *h)
     h->parts = NULL;
     h->part_count = 0;
     h->differing = 0;
+    h->failed = 0;
+    json_array_clear(h->failures);
 }
 
 bool sync_host_needs(const struct sync_host *h, uint32_t index, bool is_checksum)

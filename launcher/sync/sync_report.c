@@ -222,6 +222,10 @@ static void summary_print(const struct sync_outcome *o, int equal)
         bytes = h->bytes > bytes ? h->bytes : bytes;
         deleted += h->deleted;
     }
+    if (o->count == 0) {
+        puts("there is no host but this machine, which has these files");
+        return;
+    }
     if (files == 0 && deleted == 0 && equal == o->count) {
         printf("%d host%s already equal\n", o->count, o->count == 1 ? " is" : "s are");
         return;

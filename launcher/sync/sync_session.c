@@ -73,6 +73,14 @@ static void relink_soon(struct session *s)
         evtimer_add(s->relink, &soon);
 }
 
+/* Nothing is left to do for the hosts that are left. */
+static bool all_have_ended(const struct session *s)
+{
+    return all_are(s, s->settings->is_git         ? SYNC_HOST_WAITING
+                      : s->settings->is_comparing ? SYNC_HOST_LOOKED
+                                                  : SYNC_HOST_DONE);
+}
+
 static void host_lose(struct session *s, int host, const char *text)
 {
     struct sync_host *h = &s->hosts[host];
@@ -88,7 +96,7 @@ static void host_lose(struct session *s, int host, const char *text)
     h->state = SYNC_HOST_LOST;
     for (int i = 0; i < s->count; i++)
         any |= is_alive(&s->hosts[i]);
-    if (!any)
+    if (!any || all_have_ended(s))
         session_end(s);
     else if (was_linked || all_are(s, SYNC_HOST_WAITING))
         relink_soon(s);
@@ -99,11 +107,11 @@ static void order_send(struct session *s, int host, uint8_t type, json_t *order)
 {
     char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
     size_t size = text ? strlen(text) : 0;
-    uint8_t *payload = malloc(size + 1);
+    uint8_t *payload = malloc(size + 2);
 
     if (text && payload) {
         payload[0] = type;
-        memcpy(payload + 1, text, size);
+        memcpy(payload + 1, text, size + 1);
         agent_channel_send(s->hosts[host].channel, LAUNCH_SYNC, payload, size + 1);
         sodium_memzero(text, size);
         sodium_memzero(payload, size + 1);
@@ -255,8 +263,7 @@ static void host_reach(struct session *s, int host, enum sync_state state)
     s->hosts[host].state = state;
     if (!all_are(s, state))
         return;
-    if ((state == SYNC_HOST_WAITING && s->settings->is_git) ||
-        (state == SYNC_HOST_LOOKED && s->settings->is_comparing) || state == SYNC_HOST_DONE) {
+    if (all_have_ended(s)) {
         session_end(s);
     } else if (state == SYNC_HOST_WAITING) {
         chains_make(s);

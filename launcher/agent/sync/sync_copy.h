@@ -14,10 +14,11 @@ struct sync_copy {
     const struct sync_order *order;
     struct tree_place *places; /* one for each root; its directory is -1 if it is not there */
     struct tree_list list;
-    uint8_t *differs;                       /* for each entry: bits of enum sync_difference */
-    uint8_t *block;                         /* SYNC_BLOCK_MOST bytes */
-    uint64_t files, bytes, deleted, failed; /* in all rounds */
-    uint64_t at;                            /* bytes of contents that have come in this round */
+    uint8_t *differs;               /* for each entry: bits of enum sync_difference */
+    uint8_t *block;                 /* SYNC_BLOCK_MOST bytes */
+    uint64_t files, bytes, deleted; /* in all rounds */
+    uint64_t failed;                /* in this round: things that this host lacks */
+    uint64_t at;                    /* bytes of contents that have come in this round */
 };
 
 /* Opens the directories, and makes those that are missing, unless all is only compared. They are

@@ -146,6 +146,8 @@ _Noreturn void sync_engine_run(int fd)
         address[0] = '\0';
     sync_control_send_json(&control, SYNC_READY,
                            json_pack("{ss so*}", "address", address, "git", git));
+    while (order.is_git) /* there is nothing to be copied */
+        sync_control_wait(&control, -1, 0, -1);
     for (;;)
         chain_run(&copy, &link, &why);
 }

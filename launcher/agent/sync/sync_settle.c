@@ -90,7 +90,7 @@ static void link_settle(struct sync_copy *c, const struct tree_entry *e)
                                       {.tv_sec = (time_t)e->seconds, .tv_nsec = e->nanoseconds}};
     char temporary[SYNC_TEMPORARY];
     const char *name, *first;
-    int fd = sync_copy_go(c, e->root, e->path, &name), from = fd, err = 0;
+    int fd = sync_copy_go(c, e->root, e->path, &name), from, err = 0;
 
     if (fd < 0) {
         c->failed++; /* its directory has been named before */

@@ -43,6 +43,7 @@ int sync_stream_open(struct sync_stream **out, struct sync_copy *copy, uint32_t 
     free(copy->differs);
     copy->differs = NULL;
     copy->at = 0;
+    copy->failed = 0; /* what fails again is counted again */
     s->copy = copy;
     s->round = round;
     sync_store_open(&s->store, copy);
