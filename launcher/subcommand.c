@@ -16,6 +16,7 @@ const struct subcommand subcommand_table[] = {
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},
     {"info", info_run, "show what the hosts are, side by side, and where they differ"},
     {"status", status_run, "show which hosts are online, their load and the jobs on them"},
+    {"verify", verify_run, "look whether the hosts are fit to run jobs"},
     {"batch", batch_main, "write a job script for Slurm, PBS, LSF or SGE, and submit it"},
     {"env", env_command_run, "print the commands by which a shell finds what belongs to mlaunch"},
     {NULL, NULL, NULL},

@@ -68,6 +68,13 @@ for option in -b -e -f -d -o --sizes --type --op --check --csv --json --stress -
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_help" "bench --help has $option"
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_page" "mlaunch-bench(1) has $option"
 done
+mandoc -T ascii "$SOURCE/doc/mlaunch-verify.1" 2> /dev/null | sed 's/.\x08//g' > "$T/verify_page"
+"$MLAUNCH" verify --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '--.*' > "$T/verify_help"
+while IFS= read -r option; do
+    grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/options" ||
+        check_match "(^|[ ,])$option([ ,]|\$)" "$T/verify_page" "mlaunch-verify(1) has $option"
+    check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option"
+done < "$T/verify_help"
 check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
 
 # The members of what is printed as JSON.
