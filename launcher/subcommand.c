@@ -18,6 +18,7 @@ const struct subcommand subcommand_table[] = {
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},
     {"info", info_run, "show what the hosts are, side by side, and where they differ"},
     {"status", status_run, "show which hosts are online, their load and the jobs on them"},
+    {"verify", verify_run, "look whether the hosts are fit to run jobs"},
     {"exec", exec_command_run, "run a command on each host, and print equal outputs once"},
     {"sync", sync_command_run, "give all hosts the same files, each by the one before it"},
     {"batch", batch_main, "write a job script for Slurm, PBS, LSF or SGE, and submit it"},

@@ -32,6 +32,7 @@ struct query_run {
     int count, left; /* left: hosts whose answer is still expected */
     int timeout_ms;
     struct event *deadline; /* of the host that was asked last */
+    struct event *pulse;    /* so that agents do not take a query that waits for others for dead */
 };
 
 /* The host has answered this round; or, with `error`, it has failed. */
@@ -131,7 +132,7 @@ static void on_answer(struct query_run *q, int host, const struct frame *f)
         host_finish(q, host, NULL);
     }
     json_decref(said);
-    if (q->round + 1 == q->rounds->count)
+    if (q->rounds->count == 1)
         agent_channel_send(q->asked[host].channel, LAUNCH_BYE, NULL, 0);
 }
 
@@ -169,6 +170,16 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+static void on_pulse(evutil_socket_t fd, short what, void *arg)
+{
+    struct query_run *q = arg;
+
+    (void)fd, (void)what;
+    for (int i = 0; i < q->count; i++)
+        if (q->asked[i].is_asked && !q->asked[i].ended)
+            agent_channel_send(q->asked[i].channel, LAUNCH_PING, NULL, 0);
+}
+
 static bool has_failed(const struct query_run *q, int host)
 {
     return !q->answers[host].said || q->answers[host].error[0];
@@ -199,7 +210,11 @@ static void hosts_ask(struct query_run *q, const struct host_list *hosts,
                       const struct channel_config *config)
 {
     const struct agent_channel_events events = {on_frame, on_end, q};
+    static const struct timeval interval = {.tv_sec = AGENT_HEARTBEAT_MS / 1000};
     struct fault why;
+
+    if (q->rounds->count > 1)
+        evtimer_add(q->pulse, &interval);
 
     for (int i = 0; i < q->count; i++) {
         q->answers[i].host = &hosts->hosts[i];
@@ -211,6 +226,10 @@ static void hosts_ask(struct query_run *q, const struct host_list *hosts,
         while (q->left > 0)
             event_base_loop(q->base, EVLOOP_ONCE);
     } while (round_next(q));
+    /* Of several rounds each may need all agents, also those that have answered. */
+    for (int i = 0; i < q->count && q->rounds->count > 1; i++)
+        if (q->asked[i].channel && !q->asked[i].ended)
+            agent_channel_send(q->asked[i].channel, LAUNCH_BYE, NULL, 0);
     event_base_loop(q->base, EVLOOP_NONBLOCK); /* sends the last BYE */
 }
 
@@ -221,6 +240,8 @@ static void query_close(struct query_run *q)
     free(q->asked);
     if (q->deadline)
         event_free(q->deadline);
+    if (q->pulse)
+        event_free(q->pulse);
     if (q->base)
         event_base_free(q->base);
 }
@@ -237,14 +258,16 @@ int query_run(struct query_answer **out, const struct host_list *hosts,
     q.base = event_base_new();
     q.answers = calloc((size_t)q.count, sizeof(*q.answers));
     q.asked = calloc((size_t)q.count, sizeof(*q.asked));
-    if (q.base)
+    if (q.base) {
         q.deadline = evtimer_new(q.base, on_deadline, &q);
-    if (!q.base || !q.answers || !q.asked || !q.deadline) {
+        q.pulse = event_new(q.base, -1, EV_PERSIST, on_pulse, &q);
+    }
+    if (!q.base || !q.answers || !q.asked || !q.deadline || !q.pulse) {
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         free(q.answers);
     } else {
+        *out = q.answers; /* the questions of later rounds may need the addresses */
         hosts_ask(&q, hosts, config);
-        *out = q.answers;
     }
     query_close(&q);
     signal(SIGPIPE, before);

@@ -132,8 +132,8 @@ static void job_merge(struct status_job *j, json_t *job, const char *host)
     j->is_stale = j->is_stale || strcmp(query_field_text(job, "state"), "stale") == 0;
 }
 
-/* Directories of other containers' jobs and of other builds' are shown on demand, as hardly
- * anything is known of them. */
+/* Hardly anything is known of the jobs of other containers and other builds, so they are shown on
+ * demand only. */
 static bool is_shown(const struct query_command *c, const char *state)
 {
     return c->verbose > 0 || (strcmp(state, "elsewhere") != 0 && strcmp(state, "unreadable") != 0);

@@ -77,6 +77,13 @@ grep -oE -- '--[a-z-]+' "$T/sync_help" | while IFS= read -r option; do
 done > "$T/sync_lacks"
 check_output "" "mlaunch-sync(1) and completion have all options of sync" cat "$T/sync_lacks"
 check_output "--checksum" "completion of sync" complete_to mlaunch sync --checks
+mandoc -T ascii "$SOURCE/doc/mlaunch-verify.1" 2> /dev/null | sed 's/.\x08//g' > "$T/verify_page"
+"$MLAUNCH" verify --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '--.*' > "$T/verify_help"
+while IFS= read -r option; do
+    grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/options" ||
+        check_match "(^|[ ,])$option([ ,]|\$)" "$T/verify_page" "mlaunch-verify(1) has $option"
+    check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option"
+done < "$T/verify_help"
 check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
 
 # The members of what is printed as JSON.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_query.c: any bytes as what the agents of two hosts answer to ps, kill, clean, hosts, info
- * and status. The first byte of the input chooses the subcommand, the rest is a script
+ * fuzz_query.c: any bytes as what the agents of two hosts answer to ps, kill, clean, hosts, info,
+ * status and verify. The first byte of the input chooses the subcommand, the rest is a script
  * (script_channel.h). Whatever the agents say, the subcommand ends, and what it prints does not
  * control a terminal.
  */
@@ -68,10 +68,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {(char *)"ps", (char *)"--json"},     {(char *)"kill", (char *)"j-1"},
         {(char *)"clean", (char *)"-q"},      {(char *)"clean", (char *)"--dry-run"},
         {(char *)"hosts", (char *)"--probe"}, {(char *)"info", (char *)"-q"},
-        {(char *)"status", (char *)"-q"},
+        {(char *)"status", (char *)"-q"},     {(char *)"verify", (char *)"-q"},
     };
-    static int (*const runs[])(int argc, char **argv) = {
-        ps_run, ps_run, ps_run, kill_run, clean_run, clean_run, hosts_run, info_run, status_run};
+    static int (*const runs[])(int argc, char **argv) = {ps_run,     ps_run,    ps_run,    kill_run,
+                                                         clean_run,  clean_run, hosts_run, info_run,
+                                                         status_run, verify_run};
     char *argv[] = {NULL, (char *)"-H", (char *)"a,b", (char *)"--agent-command=true {host}",
                     NULL, NULL};
     size_t which = size ? data[0] % (sizeof(runs) / sizeof(*runs)) : 0;

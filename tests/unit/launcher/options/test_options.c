@@ -42,7 +42,7 @@ static const struct {
     {"--backend|mpi|prog", "--backend: 'mpi' is not auto, tcp, ring, rdma, jaccl, shm or none"},
     {"sync", "mlaunch sync is not implemented in this version (to run a program of that name: "
              "mlaunch -- sync)"},
-    {"info|JOB", "mlaunch info is not implemented in this version"},
+    {"metrics|JOB", "mlaunch metrics is not implemented in this version"},
     {"-n", "-n needs a value: -n N"},
     {"--hosts", "--hosts needs a value: --hosts LIST"},
     {"-n|0|prog", "-n: '0' is not a whole number from 1 to 1048576"},

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* verify_device.c: whether RDMA devices and their ports are in order, by themselves and beside
+ * those of the same name on the other hosts. */
+#include "launcher/verify/verify_groups.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The largest rate and MTU of the ports of one name and number. */
+struct port_peers {
+    double gigabits;
+    int mtu;
+    const char *host_of_rate, *host_of_mtu;
+    bool is_active_elsewhere;
+};
+
+static void port_peers_find(const struct verify *v, const char *device, int number, int except,
+                            struct port_peers *out)
+{
+    *out = (struct port_peers){0};
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        const struct host_device *d = host_facts_device(&v->survey.hosts[i], device);
+        const struct host_port *p = d ? host_facts_port(d, number) : NULL;
+
+        if (!p || i == except)
+            continue;
+        out->is_active_elsewhere = out->is_active_elsewhere || p->is_active;
+        if (p->is_active && p->gigabits > out->gigabits) {
+            out->gigabits = p->gigabits;
+            out->host_of_rate = verify_name(v, i);
+        }
+        if (p->is_active && p->mtu > out->mtu) {
+            out->mtu = p->mtu;
+            out->host_of_mtu = verify_name(v, i);
+        }
+    }
+}
+
+static bool has_roce_v2(const struct host_port *p)
+{
+    bool is_typed = false;
+
+    for (int i = 0; i < p->gid_count; i++) {
+        is_typed = is_typed || p->gids[i].type[0];
+        if (strcmp(p->gids[i].type, "RoCE v2") == 0)
+            return true;
+    }
+    return !is_typed && p->gid_count > 0; /* an old kernel names no types */
+}
+
+static void down_check(struct verify *v, int host, const struct host_device *d,
+                       const struct host_port *p, const struct port_peers *peers)
+{
+    finding_add(&v->findings, peers->is_active_elsewhere ? FINDING_PORT : FINDING_SPARE_PORT,
+                verify_name(v, host), NULL, "%s port %d is %s (%s)%s", d->name, p->number,
+                p->state[0] ? p->state : "in no state", p->physical[0] ? p->physical : "unknown",
+                peers->is_active_elsewhere ? ", and active elsewhere" : "");
+}
+
+static void port_check(struct verify *v, int host, const struct host_device *d,
+                       const struct host_port *p)
+{
+    struct port_peers peers;
+
+    port_peers_find(v, d->name, p->number, host, &peers);
+    if (!p->is_active) {
+        down_check(v, host, d, p, &peers);
+        return;
+    }
+    if (p->gigabits > 0 && p->gigabits < peers.gigabits)
+        finding_add(&v->findings, FINDING_RATE, verify_name(v, host), NULL,
+                    "%s port %d has %s, and on %s %.0f Gb/sec", d->name, p->number, p->rate,
+                    peers.host_of_rate, peers.gigabits);
+    if (p->mtu > 0 && p->mtu < peers.mtu)
+        finding_add(&v->findings, FINDING_MTU, verify_name(v, host), NULL,
+                    "%s port %d's interface %s has an MTU of %d, and on %s of %d", d->name,
+                    p->number, p->interface, p->mtu, peers.host_of_mtu, peers.mtu);
+    if (p->is_ethernet && !has_roce_v2(p))
+        finding_add(&v->findings, FINDING_GID, verify_name(v, host), NULL,
+                    "%s port %d has no RoCE v2 address (GID)", d->name, p->number);
+    if (!p->is_ethernet && p->pkey[0] && strcmp(p->pkey, "0xffff") != 0 &&
+        strcmp(p->pkey, "0x7fff") != 0)
+        finding_add(&v->findings, FINDING_PKEY, verify_name(v, host), NULL,
+                    "%s port %d's first partition is %s, not the default 0xffff", d->name,
+                    p->number, p->pkey);
+}
+
+static void device_check(struct verify *v, int host, const struct host_device *d)
+{
+    const struct host_facts *h = &v->survey.hosts[host];
+
+    if (d->error[0])
+        finding_add(&v->findings, FINDING_ACCESS, verify_name(v, host), NULL, "%s: %s", d->name,
+                    d->error);
+    if (strtod(d->speed, NULL) < strtod(d->speed_most, NULL) || d->width < d->width_most)
+        finding_add(&v->findings, FINDING_PCIE, verify_name(v, host), NULL,
+                    "%s's PCIe link has %s x%d of %s x%d", d->name, d->speed, d->width,
+                    d->speed_most, d->width_most);
+    if (d->numa_node < 0 && d->speed[0] && atoi(h->text[HOST_NUMA_NODES]) > 1)
+        finding_add(&v->findings, FINDING_NUMA, verify_name(v, host), NULL,
+                    "%s's NUMA node is unknown", d->name);
+    for (int i = 0; i < d->port_count; i++)
+        port_check(v, host, d, &d->ports[i]);
+}
+
+/* Without an active port a single finding tells all. */
+static bool has_active_port(const struct host_facts *h)
+{
+    for (int i = 0; i < h->device_count; i++)
+        for (int k = 0; k < h->devices[i].port_count; k++)
+            if (h->devices[i].ports[k].is_active)
+                return true;
+    return false;
+}
+
+static int driver_count(const struct host_facts *h, const char *driver)
+{
+    int count = 0;
+
+    for (int i = 0; i < h->device_count; i++)
+        count += strcmp(h->devices[i].driver, driver) == 0;
+    return count;
+}
+
+/* Whether hosts have fewer devices of one driver than the one that has most. */
+static void driver_check(struct verify *v, const char *driver)
+{
+    int most = 0, at = 0;
+
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        int count = driver_count(&v->survey.hosts[i], driver);
+
+        if (count > most) {
+            most = count;
+            at = i;
+        }
+    }
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        int count = driver_count(&v->survey.hosts[i], driver);
+
+        if (v->survey.hosts[i].is_known && count < most)
+            finding_add(&v->findings, FINDING_DEVICES, verify_name(v, i), NULL,
+                        "it has %d RDMA device%s of %s, and %s has %d", count,
+                        count == 1 ? "" : "s", *driver ? driver : "an unknown driver",
+                        verify_name(v, at), most);
+    }
+}
+
+/* Each driver once. */
+static void drivers_check(struct verify *v)
+{
+    json_t *seen = json_object();
+
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        for (int k = 0; k < v->survey.hosts[i].device_count; k++) {
+            const char *driver = v->survey.hosts[i].devices[k].driver;
+
+            if (!json_object_get(seen, driver))
+                driver_check(v, driver);
+            json_object_set_new(seen, driver, json_true());
+        }
+    }
+    json_decref(seen);
+}
+
+/* The same GUID on two machines; containers of one machine share its devices. */
+static void guids_check(struct verify *v)
+{
+    json_t *seen = json_object();
+
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        for (int k = 0; k < v->survey.hosts[i].device_count; k++) {
+            const struct host_device *d = &v->survey.hosts[i].devices[k];
+            const json_t *before = json_object_get(seen, d->guid);
+            int other = (int)json_integer_value(before);
+
+            if (strspn(d->guid, "0:") == strlen(d->guid))
+                continue;
+            if (before && other != i &&
+                strcmp(v->survey.hosts[i].boot, v->survey.hosts[other].boot) != 0)
+                finding_add(&v->findings, FINDING_GUID, verify_name(v, other), verify_name(v, i),
+                            "a device of each, %s on the second, has the GUID %s", d->name,
+                            d->guid);
+            json_object_set_new(seen, d->guid, json_integer(i));
+        }
+    }
+    json_decref(seen);
+}
+
+void verify_device(struct verify *v)
+{
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        const struct host_facts *h = &v->survey.hosts[i];
+
+        if (h->device_count == 0)
+            continue;
+        if (!h->text[HOST_VERBS][0])
+            finding_add(&v->findings, FINDING_VERBS, verify_name(v, i), NULL,
+                        "it has RDMA devices, but no libibverbs.so.1");
+        if (!has_active_port(h)) {
+            finding_add(&v->findings, FINDING_NO_PORT, verify_name(v, i), NULL,
+                        "none of the ports of its %d RDMA device%s is active", h->device_count,
+                        h->device_count == 1 ? "" : "s");
+            continue;
+        }
+        for (int k = 0; k < h->device_count; k++)
+            device_check(v, i, &h->devices[k]);
+    }
+    drivers_check(v);
+    guids_check(v);
+}
