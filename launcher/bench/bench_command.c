@@ -2,10 +2,10 @@
 #include "launcher/bench/bench_command.h"
 
 #include "launcher/bench/bench_options.h"
-#include "launcher/bench/result_file.h"
 #include "launcher/options/command_line.h"
 #include "launcher/options/option_table.h"
 #include "launcher/process/install_path.h"
+#include "launcher/text/result_file.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 

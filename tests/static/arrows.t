@@ -40,8 +40,10 @@ room $l/stage $l/channel $l/process $l/protocol $l/text
 room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
+room $l/draw $l/text $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
-room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
+room $l/query $l/channel $l/draw $l/hosts $l/options $l/plan $l/process $l/protocol $l/text \
+    $l/wiring
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/bench/link/link_bench.h $l/options $l/process $l/text
 room $l/bench/compare $l/bench $l/text
