@@ -13,9 +13,9 @@ struct wiring_picture {
     size_t link_count;
 };
 
-/* The links of a matrix [host][host] of lists of devices, or null: each device of an entry is paired
- * with the one at its place in the opposite entry, and leads one way if there is none. Free it with
- * wiring_picture_clear(). ML_ERR_MEMORY. */
+/* The links of a matrix [host][host] of lists of devices, or null: each device of an entry is
+ * paired with the one at its place in the opposite entry, and leads one way if there is none. Free
+ * it with wiring_picture_clear(). ML_ERR_MEMORY. */
 int wiring_picture_state(struct wiring_picture *out, const json_t *matrix, const char *const *names,
                          int count, struct fault *why);
 void wiring_picture_clear(struct wiring_picture *p); /* also of zeros */
