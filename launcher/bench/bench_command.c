@@ -2,10 +2,10 @@
 #include "launcher/bench/bench_command.h"
 
 #include "launcher/bench/bench_options.h"
-#include "launcher/bench/result_file.h"
 #include "launcher/options/command_line.h"
 #include "launcher/options/option_table.h"
 #include "launcher/process/install_path.h"
+#include "launcher/text/result_file.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -212,8 +212,8 @@ void bench_command_print_help(void)
          "      --tune                every algorithm of the operation at every size, and\n"
          "                            where each is the fastest\n"
          "      --save FILE           write that for mlaunch --tuning FILE\n"
-         "      --vary 'SETTINGS'     measure with each in turns, and say which differences\n"
-         "                            are more than noise: 'MLAUNCH_ALGO=a|b', '-x F=1|'\n"
+         "      --vary 'SETTINGS'     measure with each in turns, and say what is more\n"
+         "                            than noise: 'MLAUNCH_ALGO=a|b', '-x FLAG=1|'\n"
          "      --runs N              how often each (default 5, the fewest)\n"
          "      --compare A B         no measurement: two files of --json side by side;\n"
          "                            status 1 if B is slower by more than noise\n"

@@ -4,8 +4,8 @@
 #include "launcher/bench/link/link_bench.h"
 #include "launcher/bench/measure.h"
 #include "launcher/bench/plot.h"
-#include "launcher/bench/result_file.h"
 #include "launcher/bench/tune.h"
+#include "launcher/text/result_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

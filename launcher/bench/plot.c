@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/plot.h"
 
-#include "launcher/bench/result_file.h"
+#include "launcher/text/result_file.h"
 #include "launcher/text/svg.h"
 
 #include <math.h>

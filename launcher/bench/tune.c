@@ -5,8 +5,8 @@
 #include "launcher/bench/bench_report.h"
 #include "launcher/bench/bench_setup.h"
 #include "launcher/bench/measure.h"
-#include "launcher/bench/result_file.h"
 #include "launcher/bench/tune_save.h"
+#include "launcher/text/result_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

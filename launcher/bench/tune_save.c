@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/tune_save.h"
 
-#include "launcher/bench/result_file.h"
+#include "launcher/text/result_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

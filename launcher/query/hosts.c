@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* hosts.c: `mlaunch hosts`: shows the hosts of a job; with --probe also which RDMA devices lead
- * from one to the other; with -o writes them as a hostfile. */
+ * from one to the other; with -o writes them as a hostfile, with --draw draws their wiring. */
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/printable.h"
+#include "launcher/draw/wiring_drawing.h"
+#include "launcher/draw/wiring_words.h"
 #include "launcher/hosts/hostfile_write.h"
 #include "launcher/options/options.h"
+#include "launcher/plan/wiring_stated.h"
 #include "launcher/query/query_command.h"
 #include "launcher/text/text_table.h"
 #include "launcher/wiring/wiring_survey.h"
@@ -189,6 +192,46 @@ static int hosts_survey_open(struct hosts *h, struct fault *why)
     return wiring_survey_create(&h->survey, &config, why);
 }
 
+/* --- picture ---------------------------------------------------------------------------------- */
+
+/* The wiring that was found, or that the hostfile states. */
+static int picture_make(const struct hosts *h, struct wiring_picture *out, struct fault *why)
+{
+    json_t *stated;
+    int rc;
+
+    if (h->survey) {
+        *out = (struct wiring_picture){.names = h->names, .count = h->c.hosts->count};
+        return wiring_links_find(wiring_survey_facts(h->survey), &out->links, &out->link_count,
+                                 why);
+    }
+    stated = wiring_stated(h->c.plan);
+    if (!stated)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--draw: the hosts' wiring is not stated, as a hostfile does; --probe "
+                         "finds it");
+    rc = wiring_picture_state(out, stated, h->names, h->c.hosts->count, why);
+    json_decref(stated);
+    return rc;
+}
+
+/* Draws, and says the same in words. */
+static int hosts_draw(const struct hosts *h, struct fault *why)
+{
+    const char *path = query_command_flag(&h->c, "draw");
+    struct wiring_picture p = {0};
+    int rc = path ? picture_make(h, &p, why) : 0;
+
+    if (path && !rc)
+        rc = wiring_drawing_write(&p, path, why);
+    if (path && !rc && !h->c.json) {
+        putchar('\n');
+        wiring_words_print(&p);
+    }
+    wiring_picture_clear(&p);
+    return rc;
+}
+
 /* Finds the wiring that there is; a wiring that the hostfile states is ignored. */
 static int hosts_probe(struct hosts *h, struct fault *why)
 {
@@ -206,6 +249,9 @@ static int hosts_probe(struct hosts *h, struct fault *why)
         return fault_set(why, ML_ERR_LINK, "without all hosts the wiring can't be found");
     for (int i = 0; i < h->c.hosts->count; i++)
         h->addresses[i] = h->c.answers[i].address;
+    rc = hosts_draw(h, why); /* also where a cable is missing, which is an error below */
+    if (rc)
+        return rc;
     rc = wiring_survey_conclude(h->survey, &culprit, why);
     return rc ? fault_wrap(why, "host %s", h->names[culprit]) : 0;
 }
@@ -238,7 +284,9 @@ static int hosts_conclude(struct hosts *h, struct fault *why)
         wiring_print(h);
     else
         hosts_print(h);
-    if (output)
+    if (!h->survey)
+        rc = hosts_draw(h, why);
+    if (!rc && output)
         rc = hostfile_write(output, file, why);
     json_decref(file);
     return rc;
@@ -252,6 +300,9 @@ int hosts_run(int argc, char **argv)
          .letter = 'o',
          .argument = "FILE",
          .help = "write them as a hostfile, with the wiring found"},
+        {.name = "draw",
+         .argument = "FILE",
+         .help = "draw the wiring found or stated, FILE.svg or FILE.dot"},
         {.name = "json", .help = "print the hostfile, nothing else"},
         {.name = NULL}};
     struct hosts h = {.c = {.name = "hosts",
@@ -268,7 +319,11 @@ int hosts_run(int argc, char **argv)
 
     rc = query_command_open(&h.c, argc, argv, &why);
     if (!rc && !h.c.is_done) {
+        const char *draw = query_command_flag(&h.c, "draw");
+
         rc = names_collect(&h, &why);
+        if (!rc && draw)
+            rc = wiring_drawing_check(draw, &why);
         if (!rc && query_command_flag(&h.c, "probe"))
             rc = hosts_probe(&h, &why);
         if (!rc)

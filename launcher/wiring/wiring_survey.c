@@ -204,6 +204,11 @@ const struct wiring_host *wiring_survey_host(const struct wiring_survey *s, int 
     return &s->facts.hosts[host];
 }
 
+const struct wiring_facts *wiring_survey_facts(const struct wiring_survey *s)
+{
+    return &s->facts;
+}
+
 /* --- conclusion ------------------------------------------------------------------------------- */
 
 json_t *wiring_survey_wiring(const struct wiring_survey *s)

@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 struct wiring_survey;
+struct wiring_facts; /* wiring_end.h */
 
 /* ML_ERR_MEMORY. What the config points to must outlive the survey. */
 int wiring_survey_create(struct wiring_survey **out, const struct wiring_config *c,
@@ -33,6 +34,9 @@ int wiring_survey_answer(struct wiring_survey *s, int host, enum wiring_round ro
 
 /* The host's devices, once it has answered WIRING_LOOK; the survey's. */
 const struct wiring_host *wiring_survey_host(const struct wiring_survey *s, int host);
+
+/* What all answers say, valid as long as the survey. */
+const struct wiring_facts *wiring_survey_facts(const struct wiring_survey *s);
 
 /* To be called once all hosts have answered both questions: settles the wiring, logs each link with
  * the reasons for what was chosen (-v), and warns of links that are hardly meant. On failure *host

@@ -42,9 +42,11 @@ room $l/stage $l/channel $l/loader $l/process $l/protocol $l/text
 room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
+room $l/draw $l/text $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
 room $l/exec $l/job $l/options $l/plan $l/text
-room $l/query $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/text $l/wiring
+room $l/query $l/channel $l/draw $l/hosts $l/options $l/plan $l/process $l/protocol $l/text \
+    $l/wiring
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h

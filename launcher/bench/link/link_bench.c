@@ -7,7 +7,7 @@
 #include "launcher/bench/link/link_report.h"
 #include "launcher/bench/link/pair_schedule.h"
 #include "launcher/bench/measure.h"
-#include "launcher/bench/result_file.h"
+#include "launcher/text/result_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* link_bench.h: `mlaunch bench link`: every pair of hosts, and with RDMA every rail between
- * them. */
+/* link_bench.h: `mlaunch bench link`: every pair of hosts, and with RDMA every rail of each. */
 #ifndef LAUNCHER_BENCH_LINK_LINK_BENCH_H
 #define LAUNCHER_BENCH_LINK_LINK_BENCH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/link/link_picture.h"
 
-#include "launcher/bench/result_file.h"
+#include "launcher/text/result_file.h"
 #include "launcher/text/svg.h"
 
 #include <stdio.h>
@@ -14,8 +14,9 @@ enum {
     BIG = 64,   /* a cell with its number */
     SMALL = 14, /* without: then its title has it */
     NUMBERS_MOST = 16,
-    KEY = 60, /* the legend's height */
-    WIDTH_LEAST = 640,
+    KEY = 60,     /* the legend's height */
+    LEGEND = 150, /* a mark and its words */
+    WIDTH_LEAST = 16 + LEGEND * LINK_GRADES,
 };
 
 static const char *const fills[LINK_GRADES] = {"#8fcf87", "#c3dc7c", "#f3d35e", "#f09a59",
@@ -88,7 +89,7 @@ static void legend_draw(FILE *to, int top)
         fprintf(to,
                 "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"14\" fill=\"%s\"/><text x=\"%d\" "
                 "y=\"%d\">%s</text>\n",
-                16 + 122 * i + (i ? 40 : 0), top, fills[i], 36 + 122 * i + (i ? 40 : 0), top + 12,
+                16 + LEGEND * i, top, fills[i], 36 + LEGEND * i, top + 12,
                 link_result_grade_words(i));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* time_spread.h: any number of measured times in bounded memory: a histogram whose steps are
- * 1/32 of the time, so that a percentile is right to 1.6 percent; the least, greatest and mean
- * are exact. */
+/* time_spread.h: any number of measured times in bounded memory: a histogram whose steps are 1/32
+ * of the time, so that a percentile is right to 1.6 percent; the least, greatest and mean are
+ * exact. */
 #ifndef LAUNCHER_BENCH_LINK_TIME_SPREAD_H
 #define LAUNCHER_BENCH_LINK_TIME_SPREAD_H
 

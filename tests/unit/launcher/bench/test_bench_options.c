@@ -132,13 +132,34 @@ static void test_files(void **state)
     assert_string_equal(bench_options_nearest("--sise"), "--sizes");
 }
 
+static void test_link(void **state)
+{
+    struct bench_options o = parsed("link");
+
+    (void)state;
+    assert_int_equal(o.kind, BENCH_LINK);
+    assert_true(o.size_count == 2 && o.sizes[0] == 8 && o.sizes[1] == 1 << 20);
+    assert_true(o.check && o.rounds == 1 && o.duration_s == 0.1 && !o.is_verbose);
+    o = parsed("link --rounds 3 --duration 0.5 --verbose --no-check -b 1K -e 4K --svg x.svg");
+    assert_true(!o.check && o.rounds == 3 && o.duration_s == 0.5 && o.is_verbose);
+    assert_int_equal(o.size_count, 3);
+    assert_string_equal(o.plot, "x.svg");
+    assert_false(parsed("lat").check);
+    refused("lat --rounds 2", "--rounds is for mlaunch bench link only");
+    refused("--no-check", "--no-check is for mlaunch bench link only");
+    refused("link --stress 2", "neither --stress nor --tune");
+    refused("link --rounds 0", "--rounds: '0' is not");
+    refused("link --duration nan", "--duration: 'nan' is not");
+    refused("link --duration 1x", "--duration: '1x' is not");
+    refused("link --duration -1", "--duration: '-1' is not");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operations),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_operations), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_files),
+        cmocka_unit_test(test_link),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

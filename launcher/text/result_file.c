@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/bench/result_file.h"
+#include "launcher/text/result_file.h"
 
 #include <errno.h>
 #include <libgen.h>

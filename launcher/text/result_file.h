@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* result_file.h: a file of results, a picture or a tuning, which appears whole or not at all. */
-#ifndef LAUNCHER_BENCH_RESULT_FILE_H
-#define LAUNCHER_BENCH_RESULT_FILE_H
+#ifndef LAUNCHER_TEXT_RESULT_FILE_H
+#define LAUNCHER_TEXT_RESULT_FILE_H
 
 #include "common/fault.h"
 

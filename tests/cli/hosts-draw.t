@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch hosts --draw: a wiring that is stated or found, as SVG, for Graphviz and in words.
+TEST_LIMIT=60
+. "${0%/*}/../lib/test.sh"
+grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
+
+# lines FILE: the lines of a picture by their kinds, and the titles of all but the good ones.
+lines() {
+    python3 -c '
+import collections, sys, xml.etree.ElementTree as tree
+svg = "{http://www.w3.org/2000/svg}"
+paths = [p for p in tree.parse(sys.argv[1]).iter(svg + "path") if p.find(svg + "title") is not None]
+count = collections.Counter(p.get("class") for p in paths)
+print(*("%s %d" % kind for kind in sorted(count.items())))
+print(*(p.find(svg + "title").text for p in paths if p.get("class") != "good"), sep="\n")' "$1"
+}
+
+# As a hostfile states it: four hosts, of which two have two cables, and two have none.
+cat > "$T/hosts.json" << 'END'
+[{"ssh": "a", "rdma": [null, ["r0", "r1"], "r2", "r3"]},
+ {"ssh": "b", "rdma": [["r0", "r1"], null, "r2", []]},
+ {"ssh": "c", "rdma": ["r0", "r1", null, "r2"]},
+ {"ssh": "d", "rdma": ["r0", [], "r1", null]}]
+END
+draw() { "$MLAUNCH" hosts --hostfile "$T/hosts.json" --draw "$@"; }
+check "a wiring that is stated" draw "$T/stated.svg"
+check_match '^a full mesh lacks: b - d$' "$OUT" "what is missing is said"
+check_match '^ring: a b c d and back to a$' "$OUT" "and the order of a ring"
+check_output "good 6 missing 1
+b and d: no link between these hosts" "the picture has both" lines "$T/stated.svg"
+check "with --json there are no words" draw "$T/stated.svg" --json
+check_no_match 'ring' "$OUT" "only the hostfile"
+check "for Graphviz" draw "$T/stated.dot"
+check_output 7 "it has the same" grep -c ' -- ' "$T/stated.dot"
+if command -v dot > /dev/null; then
+    check "and Graphviz takes it" dot -Tsvg -o "$T/by-dot.svg" "$T/stated.dot"
+else
+    skip "and Graphviz takes it" "no dot here"
+fi
+sed -i 's/"r3"\]/[]]/; s/{"ssh": "d", "rdma": \["r0"/{"ssh": "d", "rdma": ["r0\\\\"/' "$T/hosts.json"
+check "one end is not stated" draw "$T/half.svg"
+check_match '^a full mesh lacks: a - d, b - d$' "$OUT" "that pair is not joined"
+check_match '^ring: none joins all hosts$' "$OUT" "so there is no ring"
+check_match '^one way: d r0. to a$' "$OUT" "but one way"
+check_output 'good 5 missing 1 oneway 1
+b and d: no link between these hosts
+d r0\ to a : one way only' "the picture is XML all the same" lines "$T/half.svg"
+check_error 125 'is not stated.*--probe finds it' "no wiring" "$MLAUNCH" hosts -H a,b --draw "$T/no.svg"
+check_error 125 "ends in .svg or .dot" "another form" draw "$T/x.png"
+check_error 125 'cannot make a file in' "no directory" draw "$T/none/x.svg"
+
+# As it is found: h0 and h1 have a fast and a slow cable, h1 and h2 one that is dead, and h0 does
+# not hear what h2 sends.
+mkdir "$T/inst"
+cp "$AGENT" "$T/inst/"
+cp "$TEST_LIB/probe-stand-in" "$T/inst/mlaunch-probe"
+export PROBE_FABRIC=$T/fabric.json
+cat > "$PROBE_FABRIC" << 'END'
+[[0, "m0", 1, "10.1.0.1", 1], [0, "m1", 1, "10.2.0.1", 2, {"gigabits": 25}], [0, "m2", 1, "10.3.0.1", 3, {"deaf": true}],
+ [1, "m0", 1, "10.1.0.2", 1], [1, "m1", 1, "10.2.0.2", 2, {"gigabits": 25}], [1, "m2", 1, "10.4.0.2", 4],
+ [2, "m0", 1, "10.3.0.3", 3], [2, "m1", 1, "10.4.0.3", 5]]
+END
+# shellcheck disable=SC2016
+hosts=(--agent "$T/inst/mlaunch-agent" --agent-command \
+    'sh -c '\''PROBE_HOST=${0#h} exec "$@"'\'' {host}')
+check_status 125 "what is found, though a cable is missing" "$MLAUNCH" hosts --probe "${hosts[@]}" \
+    -H h0,h1,h2 --draw "$T/found.svg"
+check_match '^a full mesh lacks: h0 - h2, h1 - h2$' "$OUT" "that is said"
+check_match '^slow: h0 m1 - h1 m1, 25 Gb/s$' "$OUT" "the slow cable"
+check_match '^one way: h2 m0 to h0 m2$' "$OUT" "the one that leads one way"
+check_match '^nothing comes through: h1 m2 - h2 m1$' "$OUT" "and the dead one"
+check_match 'no RDMA device reaches|nothing comes through between' "$ERR" "the error is a job's"
+check_output "good 1 oneway 1 silent 1 slow 1
+h0 m1 and h1 m1, 25 Gb/s: a link that is slower than others
+h2 m0 to h0 m2, 100 Gb/s: one way only
+h1 m2 and h2 m1, 100 Gb/s: nothing comes through" "the picture has each" lines "$T/found.svg"
+sed -i 's/, {"deaf": true}//; s/"10.4.0.3", 5/"10.4.0.3", 4/' "$PROBE_FABRIC"
+check "all cables work" "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1,h2 --draw "$T/full.dot"
+check_match '^full mesh: a link joins each pair of hosts$' "$OUT" "a full mesh"
+
+# The picture in doc/ is what its command draws.
+# shellcheck disable=SC2016
+check "doc/wiring.svg" sh -c 'cd "$SOURCE/doc" && "$MLAUNCH" hosts --hostfile wiring.json --draw "$1"' sh \
+    "$T/wiring.svg"
+check "is what mlaunch draws" cmp "$T/wiring.svg" "$SOURCE/doc/wiring.svg"
+done_testing
