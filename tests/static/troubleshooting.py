@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""troubleshooting.py: doc/troubleshooting.md and the messages of the sources agree.
+
+An entry is a heading "### `WORDS`", or a table's row whose first cell is `WORDS`; either may hold
+several. WORDS are a message's own, with … for everything else.
+"""
+import re
+import sys
+
+import messages
+from messages import words_in
+
+DOCUMENT = "doc/troubleshooting.md"
+# The words in this section are other programs': they are not compared.
+FOREIGN = "What other tools say"
+
+# Every message of these rooms has an entry. A new message's entry goes into this section.
+SECTIONS = {
+    "common": "The data between ranks",
+    "coordinator": "The data between ranks",
+    "launcher/agent": "The start of ranks",
+    "launcher/agent/answer": "What runs and what was left",
+    "launcher/agent/mpi": "MPI programs",
+    "launcher/agent/sync": "Files for every host",
+    "launcher/channel": "Agents on the hosts",
+    "launcher/exec": "A command on every host",
+    "launcher/job": "The course of a job",
+    "launcher/loader": "The start of ranks",
+    "launcher/pmix": "MPI programs",
+    "launcher/process": "Agents on the hosts",
+    "launcher/protocol": "Agents on the hosts",
+    "launcher/ssh": "Hosts and SSH",
+    "launcher/stage": "The start of ranks",
+    "launcher/stdio": "Output and input",
+    "launcher/sync": "Files for every host",
+    "launcher/tree": "Files for every host",
+    "launcher/wiring": "RDMA devices and wiring",
+    "rdma": "RDMA devices and wiring",
+    "runtime": "The data between ranks",
+}
+
+# In these files a table holds the sentences; each text of three words is one.
+TABLES = ("rdma/verbs/explain.c",)
+
+# Messages without an entry, and why.
+INTERNAL = {
+    # What helps is known without a page.
+    "…out of memory…": "says all itself",
+    "mlaunch-probe: memfd_create: …": "says all itself",
+    # They are put in front of another sentence, or between its parts.
+    "rank … on host …": "names a place",
+    "the agent of host …": "names a place",
+    "the job's coordinator": "names a place",
+    "and … more": "ends a list",
+    "peer_gid": "names a member of an answer",
+    # A caller replaces them, or they follow from an end that has its own sentence.
+    "time-out": "callers say what has not come in time",
+    "closed by mlaunch": "the job is ending",
+    "closed while connecting": "the job is ending",
+    # No job's name or directory is that long.
+    "the job's id is too long": "cannot happen to users",
+    "the path of job … is too long": "cannot happen to users",
+    "the path of the job directory is too long": "cannot happen to users",
+    "the job's id is longer than … bytes": "cannot happen to users",
+    "the names in a handshake are too long": "cannot happen to users",
+    "… is too long": "cannot happen to users",
+    '"…" is not ADDRESS:PORT or [ADDRESS]:PORT': "cannot happen to users",
+    # No sentences.
+    "SLURM_STEP_ID": "a variable's name",
+    "…/mpi4py/MPI*.so": "a file's name",
+    "…/…/python3*/*-packages/mpi4py/MPI*.so": "a file's name",
+    "…/.local/lib/python3*/site-packages/mpi4py/MPI*.so": "a file's name",
+    "/lib/…:/usr/lib/…:/lib64:/usr/lib64:/lib:/usr/lib": "directories' names",
+    "exec /bin/sh -c 'echo …": "a line for a shell",
+    "…; echo none $t $(id -u) …": "a line for a shell",
+    'c="$HOME/.cache/mlaunch/…': "a line for a shell",
+    "…; if the agent has been stopped, mlaunch kill … -H … ends its ranks": "follows a message",
+}
+
+
+class Entry:
+    """What the words of an entry fit: … is any text, or none."""
+
+    def __init__(self, words, line=0):
+        self.words, self.line, self.named = words, line, words_in(words)
+        self.pieces = re.split(r"\s*…\s*", words.strip())
+        self.longest = max(self.pieces, key=len)
+        self.pattern = re.compile(r"\s*.*\s*".join(map(re.escape, self.pieces)), re.DOTALL)
+
+    def fits(self, text):
+        if self.longest not in text:
+            return False
+        # "cannot make …" is not about all messages that begin so.
+        if len(self.named) < 3 and self.named != words_in(text):
+            return False
+        return bool(self.pattern.fullmatch(text))
+
+
+def entries_in(text):
+    """The entries about our own messages."""
+    is_foreign = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("## "):
+            is_foreign = FOREIGN in line
+        row = re.match(r"\| *(`.*?`) *\|", line)
+        head = line if line.startswith("### ") else row.group(1) if row else ""
+        if not is_foreign:
+            yield from (Entry(words, number) for words in re.findall(r"`([^`]+)`", head))
+
+
+def told_messages():
+    """(path, text) of each message that needs an entry: (line, section)."""
+    told = {}
+    for path in messages.sources(messages.FOLDERS, (".c",)):
+        sections = [s for s in SECTIONS if str(path).startswith(s + "/")]
+        if not sections:
+            continue
+        found = [(line, text) for line, _, text in messages.messages_in(path)]
+        if str(path) in TABLES:
+            found += [f for f in messages.strings_in(path) if len(words_in(f[1])) >= 3]
+        for line, text in found:
+            # One with fewer words only says where, before another: "rank …", "host …: …".
+            if len(words_in(text)) >= 2:
+                told[str(path), text] = line, SECTIONS[max(sections, key=len)]
+    return told
+
+
+def complaints():
+    with open(DOCUMENT, encoding="utf-8") as f:
+        entries = list(entries_in(f.read()))
+    internal = [Entry(words) for words in INTERNAL]
+    told = told_messages()
+    every = {text.strip() for path in messages.sources(messages.FOLDERS, (".c", ".h", ".py"))
+             for _, text in messages.strings_in(path)}
+
+    if len(entries) < 100 or len(told) < 300:
+        yield f"only {len(entries)} entries and {len(told)} messages were found"
+    for entry in entries:
+        place = f"{DOCUMENT}:{entry.line}"
+        if len(entry.named) < 2:
+            yield f"{place}: `{entry.words}` fits too many messages: write more of its words"
+        elif not any(entry.fits(text) for text in every):
+            yield (f"{place}: no message has the words `{entry.words}`: if the message has "
+                   f"changed, write its new words here; if it is gone, remove the entry; if the "
+                   f"words are another program's, move the entry below \"## {FOREIGN}\"")
+    for entry in internal:
+        if not any(entry.fits(text) for _, text in told):
+            yield (f"tests/static/troubleshooting.py: no message has the words {entry.words!r}: "
+                   f"remove them from INTERNAL")
+    for (path, text), (line, section) in told.items():
+        if not any(entry.fits(text) for entry in (*entries, *internal)):
+            yield (f"{path}:{line}: {DOCUMENT} does not have this message. Add it there below "
+                   f"\"## {section}\", with its cause and remedy, as a heading\n"
+                   f"    ### `{text}`\nor in the first column of the section's table; or, if no "
+                   f"user can do anything about it, with the reason to INTERNAL in "
+                   f"tests/static/troubleshooting.py")
+
+
+if __name__ == "__main__":
+    FOUND = list(complaints())
+    print("\n".join(FOUND), end="\n" if FOUND else "")
+    sys.exit(1 if FOUND else 0)
