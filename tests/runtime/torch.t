@@ -50,12 +50,12 @@ import torch.distributed as dist
 points = importlib.metadata.entry_points(group="torch.backends")
 for point in points:
     point.load()()
-print(len(points), "mlaunch" in sys.modules)
+sys.stdout.write("%d %s\n" % (len(points), "mlaunch" in sys.modules))
 if "mlaunch" in sys.modules:
     dist.init_process_group("mlaunch")
     t = torch.ones(1)
     dist.all_reduce(t)
-    print("sum", int(t))
+    sys.stdout.write("sum %d\n" % t)
 PY
 if (cd "$T/package" && "$PYTHON" -c 'import setuptools; setuptools.setup()' egg_info) > "$OUT" 2>&1; then
     export PYTHONPATH=$T/package
