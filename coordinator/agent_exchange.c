@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_exchange.c: what one agent has for all others: exchanges of bytes between hosts, and names.
+ * agent_exchange.c: what agents have for each other: exchanges of bytes between all hosts, bytes
+ * that are passed to one of them, and names.
  *
  * An exchange has a number that the agents agree upon. Each agent brings bytes; once the last one
  * has, all get the bytes of all hosts, one after the other in the hosts' order. Several numbers may
@@ -34,6 +35,13 @@ struct agent_exchange {
     struct agent_share shares[]; /* one for each host */
 };
 
+struct agent_pass {
+    int to, from; /* hosts */
+    size_t size;
+    struct agent_pass *next;
+    uint8_t bytes[];
+};
+
 static struct agent_exchange **exchange_find(struct server *s, uint32_t number)
 {
     struct agent_exchange **at = &s->agent_exchanges;
@@ -55,8 +63,14 @@ static void exchange_remove(struct server *s, struct agent_exchange **at)
 
 void agent_exchange_clear(struct server *s)
 {
+    struct agent_pass *p;
+
     while (s->agent_exchanges)
         exchange_remove(s, &s->agent_exchanges);
+    while ((p = s->passes)) {
+        s->passes = p->next;
+        free(p);
+    }
     names_clear(&s->names);
 }
 
@@ -159,6 +173,100 @@ int server_share(struct server *s, uint32_t number, const void *bytes, size_t si
                  struct fault *why)
 {
     return exchange_add(s, s->host_of[0], number, bytes, size, why);
+}
+
+static int pass_send(struct connection *c, int from, const uint8_t *bytes, size_t size,
+                     struct fault *why)
+{
+    uint32_t word = htonl((uint32_t)from);
+    uint8_t *all = malloc(NUMBER + size);
+
+    if (!all)
+        return fault_set(why, ML_ERR_MEMORY, "the coordinator is out of memory");
+    memcpy(all, &word, NUMBER);
+    memcpy(all + NUMBER, bytes, size);
+    connection_send(c, COORD_PASSED, all, NUMBER + size);
+    free(all);
+    return 0;
+}
+
+/* Until the agent has connected. */
+static int pass_keep(struct server *s, int to, int from, const uint8_t *bytes, size_t size,
+                     struct fault *why)
+{
+    struct agent_pass **at = &s->passes, *p;
+
+    if (s->passes_size + size > FRAME_LIMIT)
+        return fault_set(why, ML_ERR_REFUSED, "more than %d MiB wait for agents",
+                         FRAME_LIMIT >> 20);
+    p = malloc(sizeof(*p) + size);
+    if (!p)
+        return fault_set(why, ML_ERR_MEMORY, "the coordinator is out of memory");
+    *p = (struct agent_pass){.to = to, .from = from, .size = size};
+    memcpy(p->bytes, bytes, size);
+    while (*at)
+        at = &(*at)->next;
+    *at = p;
+    s->passes_size += size;
+    return 0;
+}
+
+/* To the own agent, or by a connection. */
+static int pass_deliver(struct server *s, int to, int from, const uint8_t *bytes, size_t size,
+                        struct fault *why)
+{
+    struct connection *c;
+
+    if (to == s->host_of[0]) {
+        if (s->events.on_passed)
+            s->events.on_passed(from, bytes, size, s->events.arg);
+        return 0;
+    }
+    for (c = TAILQ_FIRST(&s->known); c; c = TAILQ_NEXT(c, entry)) {
+        if (c->state == CONNECTION_AGENT && c->host == to)
+            return pass_send(c, from, bytes, size, why);
+    }
+    return pass_keep(s, to, from, bytes, size, why);
+}
+
+void agent_exchange_on_agent(struct connection *c)
+{
+    struct agent_pass **at = &c->server->passes, *p;
+    struct fault why;
+
+    while ((p = *at)) {
+        if (p->to != c->host) {
+            at = &p->next;
+            continue;
+        }
+        pass_send(c, p->from, p->bytes, p->size, &why);
+        c->server->passes_size -= p->size;
+        *at = p->next;
+        free(p);
+    }
+}
+
+static int pass_add(struct server *s, int from, uint32_t to, const uint8_t *bytes, size_t size,
+                    struct fault *why)
+{
+    if (to >= (uint32_t)s->hosts || (int)to == from || size == 0)
+        return fault_set(why, ML_ERR_ARGUMENT, "its PASS is malformed");
+    return pass_deliver(s, (int)to, from, bytes, size, why);
+}
+
+int server_pass(struct server *s, int host, const void *bytes, size_t size, struct fault *why)
+{
+    return pass_add(s, s->host_of[0], (uint32_t)host, bytes, size, why);
+}
+
+int agent_exchange_receive_pass(struct connection *c, const struct frame *f, struct fault *why)
+{
+    uint32_t host;
+
+    if (f->size < NUMBER)
+        return fault_set(why, ML_ERR_REFUSED, "its PASS is malformed");
+    memcpy(&host, f->payload, NUMBER);
+    return pass_add(c->server, c->host, ntohl(host), f->payload + NUMBER, f->size - NUMBER, why);
 }
 
 bool server_name(struct server *s, const char *what, const char *service, const char **port)

@@ -161,9 +161,14 @@ static int frame_take(struct agent_link *l, const struct frame *f, struct fault 
 
     if (f->type == COORD_NAMED)
         return named_take(l, f, why);
-    if (f->type != COORD_EXCHANGED || f->size < sizeof(number))
+    if ((f->type != COORD_EXCHANGED && f->type != COORD_PASSED) || f->size < sizeof(number))
         return fault_set(why, ML_ERR_REFUSED, "it sent an unexpected message %u", f->type);
     memcpy(&number, f->payload, sizeof(number));
+    if (f->type == COORD_PASSED) {
+        l->events.on_passed((int)ntohl(number), f->payload + sizeof(number),
+                            f->size - sizeof(number), l->events.arg);
+        return 0;
+    }
     l->events.on_exchanged(ntohl(number), f->payload + sizeof(number), f->size - sizeof(number),
                            l->events.arg);
     return 0;
@@ -288,6 +293,13 @@ void agent_link_share(struct agent_link *l, uint32_t number, const void *bytes, 
     uint32_t word = htonl(number);
 
     link_put(l, COORD_EXCHANGE, &word, sizeof(word), bytes, size);
+}
+
+void agent_link_pass(struct agent_link *l, int host, const void *bytes, size_t size)
+{
+    uint32_t word = htonl((uint32_t)host);
+
+    link_put(l, COORD_PASS, &word, sizeof(word), bytes, size);
 }
 
 void agent_link_name(struct agent_link *l, int ask, const char *what, const char *service,

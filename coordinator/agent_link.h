@@ -24,6 +24,7 @@ struct agent_link_events {
     void (*on_exchanged)(uint32_t number, const void *bytes, size_t size, void *arg);
     /* Answers agent_link_name; `port` is "" unless a name was looked up and found. */
     void (*on_named)(int ask, bool is_done, const char *port, void *arg);
+    void (*on_passed)(int host, const void *bytes, size_t size, void *arg); /* as the server's */
     void *arg;
 };
 
@@ -40,6 +41,8 @@ int agent_link_open(struct agent_link **out, struct event_base *base, const char
 void agent_link_exited(struct agent_link *l, int rank, int64_t pid, const char *text);
 /* Shares in an exchange, as server_share does. */
 void agent_link_share(struct agent_link *l, uint32_t number, const void *bytes, size_t size);
+/* Passes bytes to the agent of that host, as server_pass does. */
+void agent_link_pass(struct agent_link *l, int host, const void *bytes, size_t size);
 /* Asks for a name, as server_name does; `ask` comes back in the answer. `port` may be NULL. */
 void agent_link_name(struct agent_link *l, int ask, const char *what, const char *service,
                      const char *port);

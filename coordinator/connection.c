@@ -241,6 +241,8 @@ static void connection_admit(struct connection *c)
     auth_destroy(c->auth);
     c->auth = NULL;
     connection_send_json(c, COORD_ADMITTED, json_object());
+    if (is_agent)
+        s->on_agent(c);
 }
 
 static void handshake_take(struct connection *c, const struct frame *f)

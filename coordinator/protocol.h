@@ -25,6 +25,7 @@ enum coordinator_frame {
     COORD_RELAY, /* JSON {group, to, word}: an object for another member of that group */
     /* agent → coordinator */
     COORD_NAME, /* JSON {ask, what, service, port}: about a name that ranks publish */
+    COORD_PASS, /* raw: u32 host, bytes: for the agent of that host */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */
     COORD_EXCHANGED, /* raw: the members' blobs for this rank, in group order; an agent's differs */
@@ -37,7 +38,8 @@ enum coordinator_frame {
     /* coordinator → rank or agent */
     COORD_ADMITTED, /* JSON {}: the first frame after the handshake */
     /* coordinator → agent */
-    COORD_NAMED, /* JSON {ask, done, port}: answers NAME */
+    COORD_NAMED,  /* JSON {ask, done, port}: answers NAME */
+    COORD_PASSED, /* raw: u32 host, bytes: PASS of that host's agent */
 };
 
 /* How long a call has waited when its rank sends WAITING. Calls that differ should be an error

@@ -71,6 +71,8 @@ static int receive_from_agent(struct connection *c, const struct frame *f, json_
         return liveness_receive_exited(c, message, why);
     case COORD_EXCHANGE:
         return agent_exchange_receive(c, f, why);
+    case COORD_PASS:
+        return agent_exchange_receive_pass(c, f, why);
     case COORD_NAME:
         return agent_exchange_receive_name(c, message, why);
     default:
@@ -83,7 +85,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     json_t *message = NULL;
     int rc;
 
-    if (f->type != COORD_EXCHANGE) {
+    if (f->type != COORD_EXCHANGE && f->type != COORD_PASS) {
         message = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(message)) {
             json_decref(message);
@@ -92,6 +94,8 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     }
     if (c->state == CONNECTION_AGENT)
         rc = receive_from_agent(c, f, message, why);
+    else if (f->type == COORD_PASS)
+        rc = fault_set(why, ML_ERR_REFUSED, "message %u does not come from ranks", f->type);
     else if (f->type == COORD_JOIN)
         rc = join_receive(c, message, why);
     else if (f->type == COORD_ABORT)

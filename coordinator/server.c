@@ -96,6 +96,7 @@ int server_open(struct server **out, struct event_base *base, const struct serve
     s->events = *events;
     s->on_frame = receive_frame;
     s->on_closed = liveness_on_closed;
+    s->on_agent = agent_exchange_on_agent;
     s->listener = -1;
     TAILQ_INIT(&s->pending);
     TAILQ_INIT(&s->known);

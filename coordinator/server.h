@@ -45,6 +45,10 @@ void server_rank_exited(struct server *s, int rank, int64_t pid, const char *tex
  * ML_ERR_REFUSED: it has come before, or is too large; ML_ERR_MEMORY. */
 int server_share(struct server *s, uint32_t number, const void *bytes, size_t size,
                  struct fault *why);
+/* The coordinator's own agent passes bytes, at least one, to the agent of another host, once that
+ * has connected. ML_ERR_ARGUMENT: there is no such host; ML_ERR_REFUSED: too much waits;
+ * ML_ERR_MEMORY. */
+int server_pass(struct server *s, int host, const void *bytes, size_t size, struct fault *why);
 /* The same for a name, as names.h describes it. */
 bool server_name(struct server *s, const char *what, const char *service, const char **port);
 

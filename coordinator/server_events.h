@@ -16,6 +16,8 @@ struct server_events {
     void (*on_exchanged)(uint32_t number, const void *bytes, size_t size, void *arg);
     /* This rank has ended, and its host has not shared in an exchange that others wait for. */
     void (*on_absent)(int rank, void *arg);
+    /* Bytes from the agent of that host. */
+    void (*on_passed)(int host, const void *bytes, size_t size, void *arg);
     void *arg;
 };
 

@@ -167,12 +167,15 @@ struct server {
     int exited; /* ranks with has_exited */
     struct generation *generations;
     struct agent_exchange *agent_exchanges; /* those under way */
+    struct agent_pass *passes;              /* for agents that are not connected yet */
+    size_t passes_size;
     struct names names;
     struct pending_sources pending;
     struct connection_list known, closed; /* known: RANK or AGENT */
     /* Called by connection.c for a frame of a rank or agent (receive_frame), and after the end of
      * its connection, which `was` a RANK or AGENT (liveness_on_closed). */
     int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
+    void (*on_agent)(struct connection *c); /* an agent is admitted: agent_exchange_on_agent */
     void (*on_closed)(struct connection *c, enum connection_state was);
     int pending_count; /* of all sources */
     unsigned refused;
@@ -229,7 +232,9 @@ void liveness_on_closed(struct connection *c, enum connection_state was);
 
 /* agent_exchange.c */
 int agent_exchange_receive(struct connection *c, const struct frame *f, struct fault *why);
+int agent_exchange_receive_pass(struct connection *c, const struct frame *f, struct fault *why);
 int agent_exchange_receive_name(struct connection *c, json_t *message, struct fault *why);
+void agent_exchange_on_agent(struct connection *c);
 void agent_exchange_on_exited(struct server *s); /* a rank has ended */
 void agent_exchange_clear(struct server *s);
 

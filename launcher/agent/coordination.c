@@ -78,6 +78,13 @@ static void on_absent(int rank, void *arg)
     c->events.on_absent(c->agent, rank);
 }
 
+static void on_passed(int host, const void *bytes, size_t size, void *arg)
+{
+    struct coordination *c = arg;
+
+    c->events.on_passed(c->agent, host, bytes, size);
+}
+
 static int service_open(struct coordination *c, char *address, struct fault *why)
 {
     const struct job_message *job = c->agent->job;
@@ -90,7 +97,8 @@ static int service_open(struct coordination *c, char *address, struct fault *why
                                    .stall_ms = job->stall_ms,
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->port};
-    struct server_events events = {on_abort, on_stall, on_refused, on_exchanged, on_absent, c};
+    struct server_events events = {on_abort,  on_stall,  on_refused, on_exchanged,
+                                   on_absent, on_passed, c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
     if (!rc)
@@ -124,7 +132,7 @@ int coordination_open(struct coordination **out, struct agent *a,
 
 static int link_open(struct coordination *c, struct fault *why)
 {
-    const struct agent_link_events events = {on_lost, on_exchanged, on_named, c};
+    const struct agent_link_events events = {on_lost, on_exchanged, on_named, on_passed, c};
     const struct job_message *job = c->agent->job;
 
     if (c->server || c->link || !c->address[0])
@@ -162,6 +170,19 @@ int coordination_exchange(struct coordination *c, uint32_t number, const void *b
     if (c->server)
         return server_share(c->server, number, bytes, size, why);
     agent_link_share(c->link, number, bytes, size);
+    return 0;
+}
+
+int coordination_pass(struct coordination *c, int host, const void *bytes, size_t size,
+                      struct fault *why)
+{
+    int rc = coordination_need(c, why);
+
+    if (rc)
+        return rc;
+    if (c->server)
+        return server_pass(c->server, host, bytes, size, why);
+    agent_link_pass(c->link, host, bytes, size);
     return 0;
 }
 

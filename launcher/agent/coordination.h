@@ -21,7 +21,8 @@ struct coordination;
 struct coordination_events {
     void (*on_exchanged)(struct agent *a, uint32_t number, const void *bytes, size_t size);
     void (*on_named)(struct agent *a, int ask, bool is_done, const char *port);
-    void (*on_absent)(struct agent *a, int rank); /* see server_events.h */
+    void (*on_absent)(struct agent *a, int rank); /* these two: see server_events.h */
+    void (*on_passed)(struct agent *a, int host, const void *bytes, size_t size);
 };
 
 /* For JOB. On the host of rank 0 it listens and stores "addr:port" in `address` (64 bytes), on the
@@ -36,11 +37,13 @@ int coordination_connect(struct coordination *c, const char *address, struct fau
 /* Reports that a rank's first process has ended or (pid 0) could not be started; `text` says
  * how. */
 void coordination_rank_exited(struct coordination *c, int rank, pid_t pid, const char *text);
-/* Exchanges bytes with all other agents, and asks for names, as coordinator/server.h describes it.
- * The answers may come within the calls. ML_ERR_REFUSED, ML_ERR_MEMORY; ML_ERR_SYSTEM: there is no
- * coordinator, because it could not listen. */
+/* Exchanges bytes with all other agents, passes them to one, and asks for names, as
+ * coordinator/server.h describes it. The answers may come within the calls. ML_ERR_REFUSED,
+ * ML_ERR_MEMORY; ML_ERR_SYSTEM: there is no coordinator, because it could not listen. */
 int coordination_exchange(struct coordination *c, uint32_t number, const void *bytes, size_t size,
                           struct fault *why);
+int coordination_pass(struct coordination *c, int host, const void *bytes, size_t size,
+                      struct fault *why);
 int coordination_name(struct coordination *c, int ask, const char *what, const char *service,
                       const char *port, struct fault *why);
 /* Reports what ranks wait for, in NOTEs, if the coordinator is here. */

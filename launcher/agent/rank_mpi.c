@@ -77,7 +77,13 @@ static void on_absent(struct agent *a, int rank)
     report_fault(a, rank, "has ended, and other ranks wait for it in MPI");
 }
 
-const struct coordination_events rank_mpi_events = {on_exchanged, on_named, on_absent};
+static void on_passed(struct agent *a, int host, const void *bytes, size_t size)
+{
+    if (a->serves_pmix)
+        pmix_helper_passed(a->pmix, host, bytes, size);
+}
+
+const struct coordination_events rank_mpi_events = {on_exchanged, on_named, on_absent, on_passed};
 
 /* Rank 0's host speaks for the first program, which all or many hosts have. */
 static void warning_add(struct agent *a, int app, const char *library)
@@ -210,6 +216,17 @@ static void on_pmix_exchange(uint32_t number, const void *bytes, size_t size, vo
         pmix_helper_exchanged(a->pmix, number, bytes, size);
 }
 
+static void on_pmix_pass(uint32_t host, const void *bytes, size_t size, void *arg)
+{
+    struct agent *a = arg;
+    struct fault why;
+
+    if (host >= (uint32_t)a->job->hosts || (int)host == a->job->host)
+        report_lost(a, "mlaunch-pmix sent something for a host that is none");
+    else if (coordination_pass(a->coordination, (int)host, bytes, size, &why))
+        report_lost(a, why.text);
+}
+
 /* "0-3,8"; "" without --bind-to. */
 static json_t *cpus_json(const struct agent *a, int local_rank)
 {
@@ -257,8 +274,9 @@ static json_t *pmix_job(const struct agent *a)
 
 static void pmix_start(struct agent *a)
 {
-    const struct pmix_helper_events events = {on_pmix_ready, on_pmix_exchange, on_abort, on_fault,
-                                              on_note,       on_pmix_lost,     a};
+    const struct pmix_helper_events events = {
+        on_pmix_ready, on_pmix_exchange, on_pmix_pass, on_abort,
+        on_fault,      on_note,          on_pmix_lost, a};
     const struct job_message *job = a->job;
     int *ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
     struct stream_child child;

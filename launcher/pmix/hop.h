@@ -15,16 +15,20 @@ enum hop_kind {
     HOP_ABORT,
     HOP_FENCE,
     HOP_SPAWN,
+    HOP_WANTED, /* what a rank of another host has put */
+    HOP_FOUND,  /* what a rank of this host has put, for another host */
 };
 
 struct hop {
     enum hop_kind kind;
     pmix_rank_t rank;
-    int status;  /* of an abort */
+    int status;    /* of an abort, or of what was found */
+    uint32_t host; /* of what was found: which one has asked, and the number of its question */
+    uint32_t ask;
     char *bytes; /* owned */
     size_t size;
     pmix_op_cbfunc_t done;      /* to be called once it has been taken in, or NULL */
-    pmix_modex_cbfunc_t answer; /* of a fence */
+    pmix_modex_cbfunc_t answer; /* of a fence, or with what was wanted */
     void *cbdata;               /* for either */
     struct hop *next;
 };

@@ -17,6 +17,16 @@ enum {
     NUMBER = 4,      /* bytes of a number in front of a frame's bytes */
 };
 
+enum pass_kind { PASS_ASK = 1, PASS_ANSWER };
+
+/* What helpers pass to each other: an answer is followed by bytes. */
+enum {
+    PASS_KIND,
+    PASS_NUMBER, /* of the question, by the host that asks */
+    PASS_RANK,   /* that it is about; in an answer: 0 if it is known */
+    PASS_WORDS
+};
+
 enum serve_state { SERVE_SILENT, SERVE_IN_USE, SERVE_FINALIZED };
 
 struct serve_rank {
@@ -30,6 +40,14 @@ struct serve_fence {
     void *cbdata;
 };
 
+/* A question to another host that is under way. */
+struct serve_ask {
+    uint32_t ask, host;
+    pmix_modex_cbfunc_t answer;
+    void *cbdata;
+    struct serve_ask *next;
+};
+
 /* One for the process: libpmix's callbacks carry no argument of ours. The threads of libpmix read
  * only `job`, which does not change. */
 static struct {
@@ -38,7 +56,9 @@ static struct {
     struct serve_rank *ranks; /* job->rank_count */
     struct serve_fence fences[FENCES_MOST];
     uint32_t fence_count; /* so far */
-    bool has_failed;      /* because of a rank, which has been reported */
+    struct serve_ask *asks;
+    uint32_t ask_count; /* so far */
+    bool has_failed;    /* because of a rank, which has been reported */
 } serve;
 
 /* --- on libpmix's threads --------------------------------------------------------------------- */
@@ -105,6 +125,30 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t count, const pmi
 
     (void)info, (void)info_count;
     return is_whole_job(procs, count) ? hop_status(&h, bytes, size) : PMIX_ERR_NOT_SUPPORTED;
+}
+
+static pmix_status_t on_wanted(const pmix_proc_t *proc, const pmix_info_t info[], size_t info_count,
+                               pmix_modex_cbfunc_t answer, void *cbdata)
+{
+    const struct hop h = {
+        .kind = HOP_WANTED, .rank = proc->rank, .answer = answer, .cbdata = cbdata};
+
+    (void)info, (void)info_count;
+    if (strncmp(proc->nspace, serve.job->space, PMIX_MAX_NSLEN) != 0 ||
+        proc->rank >= (pmix_rank_t)serve.job->size ||
+        serve.job->host_of[proc->rank] == serve.job->host)
+        return PMIX_ERR_NOT_FOUND;
+    return hop_status(&h, NULL, 0);
+}
+
+/* `arg` is the hop that is to be sent. */
+static void on_found(pmix_status_t status, char *bytes, size_t size, void *arg)
+{
+    struct hop *h = arg;
+
+    h->status = status;
+    hop_status(h, bytes, size);
+    free(h);
 }
 
 static pmix_status_t on_spawn(const pmix_proc_t *proc, const pmix_info_t info[], size_t info_count,
@@ -200,6 +244,47 @@ static int fence_begin(const struct hop *h, struct fault *why)
     return rc;
 }
 
+static int pass_tell(uint32_t host, const uint32_t words[PASS_WORDS], const void *bytes,
+                     size_t size, struct fault *why)
+{
+    uint32_t head[1 + PASS_WORDS] = {htonl(host)};
+    char *all = size <= FRAME_LIMIT - sizeof(head) ? malloc(sizeof(head) + size) : NULL;
+    int rc;
+
+    if (!all)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for what a rank has put");
+    for (int i = 0; i < PASS_WORDS; i++)
+        head[1 + i] = htonl(words[i]);
+    memcpy(all, head, sizeof(head));
+    if (size)
+        memcpy(all + sizeof(head), bytes, size);
+    rc = frame_tell(HELPER_PASS, all, sizeof(head) + size, why);
+    free(all);
+    return rc;
+}
+
+static int ask_begin(const struct hop *h, struct fault *why)
+{
+    const uint32_t words[] = {PASS_ASK, ++serve.ask_count, h->rank};
+    struct serve_ask *ask = malloc(sizeof(*ask));
+
+    if (!ask) {
+        h->answer(PMIX_ERR_NOMEM, NULL, 0, h->cbdata, NULL, NULL);
+        return 0;
+    }
+    *ask = (struct serve_ask){serve.ask_count, (uint32_t)serve.job->host_of[h->rank], h->answer,
+                              h->cbdata, serve.asks};
+    serve.asks = ask;
+    return pass_tell(ask->host, words, NULL, 0, why);
+}
+
+static int answer_send(const struct hop *h, struct fault *why)
+{
+    const uint32_t words[] = {PASS_ANSWER, h->ask, h->status != PMIX_SUCCESS};
+
+    return pass_tell(h->host, words, h->bytes, h->size, why);
+}
+
 static int hop_handle(const struct hop *h, struct fault *why)
 {
     int index = served_job_index(serve.job, h->rank);
@@ -207,6 +292,10 @@ static int hop_handle(const struct hop *h, struct fault *why)
 
     if (h->kind == HOP_FENCE)
         return fence_begin(h, why);
+    if (h->kind == HOP_WANTED)
+        return ask_begin(h, why);
+    if (h->kind == HOP_FOUND)
+        return answer_send(h, why);
     if (!r)
         return 0;
     switch (h->kind) {
@@ -279,6 +368,61 @@ static int fenced_take(const struct frame *f, struct fault *why)
     return 0;
 }
 
+/* An answer; one to no question is ignored. */
+static void answer_take(uint32_t host, uint32_t number, bool is_known, const void *bytes,
+                        size_t size)
+{
+    struct serve_ask **at = &serve.asks, *ask;
+    char *copy = is_known ? malloc(size + 1) : NULL;
+
+    while (*at && ((*at)->host != host || (*at)->ask != number))
+        at = &(*at)->next;
+    ask = *at;
+    if (!ask) {
+        free(copy);
+        return;
+    }
+    *at = ask->next;
+    if (copy)
+        memcpy(copy, bytes, size);
+    ask->answer(copy ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND, copy, copy ? size : 0, ask->cbdata,
+                on_released, copy);
+    free(ask);
+}
+
+/* Another host asks. libpmix answers once the rank has put what it puts. */
+static int ask_take(uint32_t host, uint32_t number, uint32_t rank, struct fault *why)
+{
+    const uint32_t unknown[] = {PASS_ANSWER, number, 1};
+    struct hop *h = malloc(sizeof(*h));
+    pmix_proc_t proc;
+
+    if (served_job_index(serve.job, rank) < 0 || !h) {
+        free(h);
+        return pass_tell(host, unknown, NULL, 0, why);
+    }
+    *h = (struct hop){.kind = HOP_FOUND, .rank = rank, .host = host, .ask = number};
+    PMIX_LOAD_PROCID(&proc, serve.job->space, rank);
+    if (PMIx_server_dmodex_request(&proc, on_found, h) == PMIX_SUCCESS)
+        return 0;
+    free(h);
+    return pass_tell(host, unknown, NULL, 0, why);
+}
+
+static int passed_take(const struct frame *f, struct fault *why)
+{
+    const size_t head = (1 + PASS_WORDS) * NUMBER;
+    uint32_t host = f->size >= head ? word_at(f, 0) : UINT32_MAX;
+
+    if (host >= (uint32_t)serve.job->hosts)
+        return fault_set(why, ML_ERR_REFUSED, "the agent's PASSED is malformed");
+    if (word_at(f, 1 + PASS_KIND) == PASS_ASK)
+        return ask_take(host, word_at(f, 1 + PASS_NUMBER), word_at(f, 1 + PASS_RANK), why);
+    answer_take(host, word_at(f, 1 + PASS_NUMBER), word_at(f, 1 + PASS_RANK) == 0,
+                f->payload + head, f->size - head);
+    return 0;
+}
+
 /* What the rank has done last came before its end, and has been taken in. */
 static int ended_take(const struct frame *f, struct fault *why)
 {
@@ -303,6 +447,8 @@ int serve_frame(const struct frame *f, struct fault *why)
     switch (f->type) {
     case HELP_FENCED:
         return fenced_take(f, why);
+    case HELP_PASSED:
+        return passed_take(f, why);
     case HELP_ENDED:
         return ended_take(f, why);
     default:
@@ -332,6 +478,7 @@ int serve_open(const struct served_job *job, int fd, struct fault *why)
                                           .client_finalized = on_finalized,
                                           .abort = on_abort,
                                           .fence_nb = on_fence,
+                                          .direct_modex = on_wanted,
                                           .spawn = on_spawn};
     struct info_list l = {0};
     pmix_status_t status;

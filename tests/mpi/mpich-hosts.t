@@ -20,7 +20,7 @@ check_match 'rank 1 of 2 program 1' "$OUT" "the second is number 1"
 check_status 42 "names" over -H "$H1,$H2" -n 2 "$MPI" names 0 together 42
 check_match 'name: port-of-rank-0' "$OUT" "are found on the other host"
 
-check "a start and an end without MPI's own messages" over -H "$H1,$H2" -n 4 --output raw \
+check "a start and an end without MPI's own messages" over -H "$H1,$H2" -n 4 --mpi pmi1 --output raw \
     python3 "$SOURCE/tests/mpi/pmi_speak.py" init cmd=get_my_kvsname \
     "3:cmd=put kvsname=NAME key=a value=x" cmd=barrier_in "cmd=get kvsname=NAME key=a" \
     "cmd=get kvsname=NAME key=PMI_process_mapping" cmd=barrier_in cmd=finalize

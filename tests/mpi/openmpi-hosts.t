@@ -19,9 +19,9 @@ check "where only one host's program needs PMIx" over -H "$H1,$H2" -n 1 "$MPI" :
     -n 1 sh -c "$MPI"
 check_match 'rank 1 of 2 program 1' "$OUT" "both hosts serve it"
 all_right 2 "and are one job"
-check "modex when it is asked for" over -H "$H1,$H2" -n 2 -x OMPI_MCA_pmix_base_async_modex=1 \
-    -x OMPI_MCA_async_mpi_init=1 "$MPI"
-all_right 2 "the hosts are one job"
+check "with addresses that are asked for one by one" over -H "$H1,$H2,$H3" -n 6 \
+    -x OMPI_MCA_pmix_base_collect_data=0 "$MPI"
+all_right 6 "the hosts are one job"
 
 mark=$(new_mark hosts)
 check_error 7 "rank 3 on host $H2 .* aborted the job: MPI_Abort with code 7" \

@@ -21,6 +21,9 @@ all_right 2 "whose ranks are one job"
 check "with MLAUNCH_OPT_MPI" env MLAUNCH_OPT_MPI=pmix "$MLAUNCH" -n 2 sh -c "$MPI; true"
 all_right 2 "likewise"
 
+check "two names of this machine" timeout 30 "$MLAUNCH" --agent-command "env HOST={host} sh -c" \
+    -H a,b -n 4 "$MPI"
+all_right 4 "are two hosts of one job"
 check "--mpi auto serves scripts by PMIx" "$MLAUNCH" -n 2 --mpi auto sh -c "exec $MPI"
 all_right 2 "whose ranks are one job"
 echo 'from mpi4py import MPI

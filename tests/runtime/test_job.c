@@ -125,7 +125,7 @@ static void on_note(evutil_socket_t fd, short what, void *arg)
 static void serve(struct job *j, int notes, int answer)
 {
     struct event_base *base = event_base_new();
-    struct server_events events = {on_abort, on_stall, on_refused, NULL, NULL, j->seen};
+    struct server_events events = {on_abort, on_stall, on_refused, NULL, NULL, NULL, j->seen};
     char names[JOB_RANKS][16];
     const char *name_of[JOB_RANKS];
     struct server_config config = {.job = j->id,

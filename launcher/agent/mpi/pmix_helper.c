@@ -202,6 +202,12 @@ static bool frame_take(struct pmix_helper *h, const struct frame *f)
         memcpy(&number, f->payload, NUMBER);
         h->events.on_exchange(ntohl(number), f->payload + NUMBER, f->size - NUMBER, h->events.arg);
         return true;
+    case HELPER_PASS:
+        if (f->size <= NUMBER || !h->is_ready)
+            return false;
+        memcpy(&number, f->payload, NUMBER);
+        h->events.on_pass(ntohl(number), f->payload + NUMBER, f->size - NUMBER, h->events.arg);
+        return true;
     case HELPER_READY:
     case HELPER_FAILED:
         return json_frame_take(h, f);
@@ -329,6 +335,14 @@ void pmix_helper_exchanged(struct pmix_helper *h, uint32_t number, const void *b
 
     if (!h->is_lost && !h->is_finished)
         frame_stream_send_parts(h->channel, HELP_FENCED, &word, sizeof(word), bytes, size);
+}
+
+void pmix_helper_passed(struct pmix_helper *h, int host, const void *bytes, size_t size)
+{
+    uint32_t word = htonl((uint32_t)host);
+
+    if (!h->is_lost && !h->is_finished)
+        frame_stream_send_parts(h->channel, HELP_PASSED, &word, sizeof(word), bytes, size);
 }
 
 void pmix_helper_rank_ended(struct pmix_helper *h, int index, bool has_succeeded)

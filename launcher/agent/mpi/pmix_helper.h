@@ -28,6 +28,8 @@ struct pmix_helper_events {
     /* All ranks of this host have come to the fence `number`, which counts from 1. The bytes are to
      * be joined with those of all other hosts, for pmix_helper_exchanged. */
     void (*on_exchange)(uint32_t number, const void *bytes, size_t size, void *arg);
+    /* Bytes, at least one, for the helper of that host: for pmix_helper_passed there. */
+    void (*on_pass)(uint32_t host, const void *bytes, size_t size, void *arg);
     void (*on_abort)(int index, int status, void *arg); /* MPI_Abort */
     /* The job cannot go on, because of this rank. `text` continues a sentence about it. */
     void (*on_fault)(int index, const char *text, void *arg);
@@ -55,6 +57,9 @@ const char *const *pmix_helper_variables(const struct pmix_helper *h, int index)
 
 /* The answer to on_exchange. */
 void pmix_helper_exchanged(struct pmix_helper *h, uint32_t number, const void *bytes, size_t size);
+
+/* Bytes from the helper of that host. */
+void pmix_helper_passed(struct pmix_helper *h, int host, const void *bytes, size_t size);
 
 /* The rank's first process has ended, or could not be started. */
 void pmix_helper_rank_ended(struct pmix_helper *h, int index, bool has_succeeded);

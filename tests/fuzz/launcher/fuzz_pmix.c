@@ -48,6 +48,14 @@ static void on_exchange(uint32_t number, const void *bytes, size_t size, void *a
     pmix_helper_exchanged(s->helper, number, bytes, size);
 }
 
+static void on_pass(uint32_t host, const void *bytes, size_t size, void *arg)
+{
+    struct state *s = arg;
+
+    check(s->is_ready && !s->is_lost && size > 0);
+    pmix_helper_passed(s->helper, (int)host, bytes, size);
+}
+
 static void on_abort(int index, int status, void *arg)
 {
     const struct state *s = arg;
@@ -74,8 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct event_base *base;
     static const int ranks[RANKS] = {3, 5};
     struct state s = {0};
-    const struct pmix_helper_events events = {on_ready, on_exchange, on_abort, on_text,
-                                              on_text,  on_lost,     &s};
+    const struct pmix_helper_events events = {on_ready, on_exchange, on_pass, on_abort,
+                                              on_text,  on_text,     on_lost, &s};
     struct stream_child child = {.errors = -1};
     struct fault why;
     int pair[2];

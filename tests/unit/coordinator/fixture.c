@@ -61,7 +61,7 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
 {
     struct fixture *f = arg;
     char line[512], command[16];
-    struct agent_link_events link_events = {on_lost, NULL, NULL, f};
+    struct agent_link_events link_events = {on_lost, NULL, NULL, NULL, f};
     struct fault why;
     int rank = 0, pid = 0, at = 0;
     ssize_t n = recv(fd, line, sizeof(line) - 1, 0);
@@ -100,7 +100,7 @@ static void *run_loop(void *arg)
 struct fixture *fixture_start(int size, int stall_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct server_events events = {on_abort, on_stall, on_refused, NULL, NULL, f};
+    struct server_events events = {on_abort, on_stall, on_refused, NULL, NULL, NULL, f};
     struct server_config config = {.job = "job",
                                    .secret = fixture_secret,
                                    .size = size,
