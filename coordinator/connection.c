@@ -118,13 +118,19 @@ static void connection_linger(struct connection *c)
         on_written(c->stream, c);
 }
 
+void connection_give_up(struct connection *c)
+{
+    if (c && c->state != CONNECTION_CLOSED)
+        shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
+}
+
 static void handshake_send(struct connection *c)
 {
     size_t size;
     const void *frame = auth_output(c->auth, &size);
 
-    if (size > 0)
-        bufferevent_write(c->stream, frame, size);
+    if (size > 0 && bufferevent_write(c->stream, frame, size))
+        connection_give_up(c);
 }
 
 bool connection_push_out(struct server *s)
@@ -180,14 +186,10 @@ void connection_send(struct connection *c, uint8_t type, const void *payload, si
     if (!c || c->state == CONNECTION_CLOSED)
         return;
     frame_header(header, type, (uint32_t)size);
-    bufferevent_write(c->stream, header, sizeof(header));
-    bufferevent_write(c->stream, payload, size);
-}
-
-void connection_give_up(struct connection *c)
-{
-    if (c && c->state != CONNECTION_CLOSED)
-        shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
+    /* After a frame that is missing or cut the peer would wait for ever, or read nonsense. */
+    if (bufferevent_write(c->stream, header, sizeof(header)) ||
+        bufferevent_write(c->stream, payload, size))
+        connection_give_up(c);
 }
 
 void connection_send_json(struct connection *c, uint8_t type, json_t *message)

@@ -61,4 +61,12 @@ check "clean" "$MLAUNCH" clean "$ID"
 check_output 0 "they are ended" strays
 check_output "" "the group is removed" groups "$ID"
 
+# An agent with another /tmp, as in a container, has just made it.
+young=$group/mlaunch-$(id -u)-1abc123-abcdef.0.ABCdef
+at_exit rmdir "$young"
+mkdir "$young"
+keep "$MLAUNCH" clean
+check_no_match "${young##*/}" "$T/out" "clean names no empty group of a job that it cannot see"
+check "… and does not remove it" test -d "$young"
+
 done_testing

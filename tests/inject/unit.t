@@ -15,7 +15,8 @@ esac
 # What the programs leave when they end in the middle of a test is gone with the namespaces.
 inside container
 
-mapfile -t programs < <(find "$BUILD/tests/unit" -type f -name 'test_*' ! -name '*.*' -perm -1 | sort)
+mapfile -t programs < <(find "$BUILD/tests/unit" -type f -name "test_*" ! -name "*.*" -perm -1 |
+    sort)
 [ ${#programs[@]} -gt 0 ] || skip_all "no unit tests were built"
 readelf --debug-dump=aranges "${programs[0]}" 2> /dev/null | grep -q 'Address  *Length' ||
     skip_all "the programs do not say which source their code is from (gcc -g does)"

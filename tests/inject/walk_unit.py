@@ -191,7 +191,7 @@ def main(steps, *paths):
     if slow:
         print(f"left out, because its calls cannot be listed in {most_s} s:", *slow)
     print(f"{len(programs)} programs, {calls} calls of the product with a stack of their own; "
-          f"{sum(w.runs for w in walks)} runs, in {sum(w.hits for w in walks)} of them a call failed; "
+          f"{sum(w.runs for w in walks)} runs, in {sum(w.hits for w in walks)} a call failed; "
           f"in {sum(w.own for w in walks)} the test itself crashed or waited; {bad} bad")
     return 1 if bad else 0
 

@@ -12,6 +12,15 @@
 
 netns() { TMPDIR=$T "$TEST_LIB/netns-hosts" "$@"; }
 
+# What agents leave that ended with their host: the directories of jobs, by the host's name in them.
+hosts_forget() {
+    local file
+    # shellcheck disable=SC2013 # paths without blanks
+    for file in $(grep -lsE "^ *\"host\": \"$1[0-9]+\"" "/tmp/mlaunch-$(id -u)"/*/job.json); do
+        rm -rf "${file%/job.json}"
+    done
+}
+
 hosts_up() {
     local reason prefix h a i=0
     reason=$(netns usable 2>&1) || skip_all "$reason"
@@ -21,6 +30,7 @@ hosts_up() {
         echo "Bail out! netns-hosts up failed"
         exit 1
     }
+    at_exit hosts_forget "$prefix"
     at_exit netns down "$prefix"
     # shellcheck disable=SC1090
     . "$(cat "$T/.netns")"

@@ -176,15 +176,17 @@ static void directories_sweep(const struct sweep *w)
 
 /* --- control groups --------------------------------------------------------------------------- */
 
-/* True if its job is dead or has no directory. (If this removes a group that an agent with a /tmp
- * of its own, in a container, has just made, that agent's ranks start outside of a group.) */
-static bool group_is_left_over(const struct sweep *w, const char *dir)
+/* True if its job is dead. A job without a directory may be one of an agent with another /tmp, as a
+ * container has: its group may be about to get its ranks. */
+static bool group_is_left_over(const struct sweep *w, const char *path, const char *dir)
 {
+    struct stat st;
+
     for (int i = 0; i < w->survey->job_count; i++) {
         if (strcmp(w->survey->jobs[i].dir, dir) == 0)
             return w->survey->jobs[i].state == JOB_SURVEY_STALE;
     }
-    return true;
+    return stat(path, &st) == 0 && is_old(&st, OLD_S);
 }
 
 /* A group that still has processes stays: those that could be ended have been. */
@@ -197,7 +199,7 @@ static void group_sweep(const char *path, const char *name, void *arg)
     if (name[user] != '-' ||
         snprintf(dir, sizeof(dir), "%s/%.*s/%s", w->query->base, (int)user, name,
                  name + user + 1) >= (int)sizeof(dir) ||
-        !group_is_left_over(w, dir))
+        !group_is_left_over(w, path, dir))
         return;
     job_survey_id(dir, job);
     if (*w->query->job && strcmp(w->query->job, job) != 0)
