@@ -73,7 +73,7 @@ mandoc -T ascii "$SOURCE/doc/mlaunch-sync.1" 2> /dev/null | sed 's/.\x08//g' > "
 check_match "--exclude PATTERN" "$T/sync_help" "sync --help speaks"
 grep -oE -- '--[a-z-]+' "$T/sync_help" | while IFS= read -r option; do
     grep -qE -- "(^|[ ,])$option([ ,]|\$)" "$T/sync_page" &&
-        grep -qE -- " $option[ ']" "$completion" || echo "$option"
+        grep -qE -- " ${option}[ ']" "$completion" || echo "$option"
 done > "$T/sync_lacks"
 check_output "" "mlaunch-sync(1) and completion have all options of sync" cat "$T/sync_lacks"
 check_output "--checksum" "completion of sync" complete_to mlaunch sync --checks

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/link/link_rails.h"
 
+#include "common/frame.h"
+#include "common/job_file.h"
 #include "common/rdma_choice.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 json_t *link_rails_wiring(void)
 {
     const char *directory = getenv("MLAUNCH_JOB_DIR");
-    char path[PATH_MAX];
     json_t *root, *wiring;
+    struct fault why;
 
-    if (!directory || snprintf(path, sizeof(path), "%s/rdma.json", directory) >= (int)sizeof(path))
+    if (!directory || job_file_json(&root, directory, "rdma.json", FRAME_LIMIT, &why))
         return NULL;
-    root = json_load_file(path, 0, NULL);
     wiring = json_incref(json_object_get(root, "wiring"));
     json_decref(root);
     return wiring;
