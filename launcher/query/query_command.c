@@ -265,6 +265,8 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
         help_print(c);
     else if (!rc)
         rc = options_read(&r, why);
+    if (!rc && !c->is_done)
+        rc = string_list_release(&r.passed, &c->passed, why);
     string_list_clear(&r.passed);
     if (rc || c->is_done)
         return rc;
@@ -278,6 +280,7 @@ void query_command_close(struct query_command *c)
 {
     query_free(c->answers, c->hosts ? c->hosts->count : 0);
     free(c->chosen_job);
+    strings_free(c->passed);
     plan_destroy(c->plan);
     options_destroy(c->options);
 }

@@ -49,6 +49,7 @@ struct query_command {
     struct options *options;
     struct plan *plan;             /* has nothing but the hosts and how to start their agents */
     const struct host_list *hosts; /* the plan's */
+    char **passed;                 /* the words of options that a job has, too */
 
     /* Filled in by query_command_ask_rounds; one for each host. */
     struct query_answer *answers;

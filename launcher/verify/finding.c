@@ -62,6 +62,12 @@ static const struct finding_rule {
     [FINDING_MTU] = {"device", "mtu", FINDING_WARNING, "set the same MTU at both ends (ip link)"},
     [FINDING_PKEY] = {"device", "pkey", FINDING_NOTE, "see the subnet manager's partitions"},
     [FINDING_GUID] = {"device", "guid", FINDING_ERROR, "give one of the devices another GUID"},
+    [FINDING_LINK] = {"link", "link", FINDING_ERROR, "run it by hand with -v"},
+    [FINDING_LATENCY] = {"link", "latency", FINDING_WARNING,
+                         "see the switches and cables between them, and what else runs there"},
+    [FINDING_BANDWIDTH] = {"link", "bandwidth", FINDING_WARNING,
+                           "see the switches and cables between them, and what else runs there"},
+    [FINDING_COUNTER] = {"errors", "counter", FINDING_WARNING, "see the port's cable"},
     [FINDING_STALE] = {"left", "stale", FINDING_WARNING, "mlaunch clean, or verify --fix"},
 };
 

@@ -89,6 +89,25 @@ static void hosts_judge(struct verify *v)
         verify_left(v);
 }
 
+/* With traffic, and the counters after it. */
+static int traffic_judge(struct verify *v, struct fault *why)
+{
+    struct query_command c = v->c;
+    struct fact_survey later = {.c = &c};
+    int rc = verify_links(v, why);
+
+    c.answers = NULL;
+    if (!rc)
+        rc = fact_survey_open(&later, why);
+    if (!rc)
+        rc = fact_survey_ask(&later, why);
+    if (!rc)
+        verify_counters(v, later.hosts);
+    fact_survey_close(&later);
+    query_free(c.answers, c.hosts->count);
+    return rc;
+}
+
 static void json_print(const struct verify *v)
 {
     json_t *hosts = json_array(), *root;
@@ -97,6 +116,8 @@ static void json_print(const struct verify *v)
     for (int i = 0; i < v->c.hosts->count; i++)
         json_array_append_new(hosts, text_json(verify_name(v, i)));
     root = json_pack("{so so}", "hosts", hosts, "findings", finding_json(&v->findings));
+    if (v->links)
+        json_object_set(root, "links", v->links);
     text = json_dumps(root, JSON_INDENT(2));
     printable_print("%s\n", text ? text : "{}");
     free(text);
@@ -153,6 +174,7 @@ static void verify_close(struct verify *v)
 {
     for (int i = 0; v->failed && i < v->c.hosts->count; i++)
         json_decref(v->failed[i]);
+    json_decref(v->links);
     free(v->failed);
     free(v->ports);
     finding_clear(&v->findings);
@@ -172,6 +194,10 @@ static int hosts_verify(struct verify *v, int *status, struct fault *why)
     if (rc)
         return rc;
     hosts_judge(v);
+    if (!v->survey.sysfs && !query_command_flag(&v->c, "quick"))
+        rc = traffic_judge(v, why);
+    if (rc)
+        return rc;
     if (v->findings.is_short)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     *status = findings_report(v);
@@ -193,9 +219,9 @@ int verify_run(int argc, char **argv)
                              .usage =
                                  "usage: mlaunch verify [OPTIONS]\n\n"
                                  "Looks whether the given hosts are fit to run jobs: reachable,\n"
-                                 "with sufficient limits, equal, with RDMA devices in order, and\n"
-                                 "without remains of dead jobs. Prints a line for each finding.\n"
-                                 "Status 0: fit, 1: not fit.",
+                                 "with sufficient limits, equal, with RDMA devices in order, all\n"
+                                 "pairs about equally fast, and without remains of dead jobs.\n"
+                                 "Prints a line for each finding. Status 0: fit, 1: not fit.",
                              .job_word = JOB_WORD_NONE,
                              .flags = flags,
                              .timeout_ms = TIMEOUT_MS}};

@@ -12,6 +12,7 @@ struct verify {
     struct finding_list findings;
     int *ports;      /* TCP ports on which the hosts listen, for the connections; 0: none */
     json_t **failed; /* of each host: the connections that failed; or NULL */
+    json_t *links;   /* the figures of each pair: an array; NULL: there was no traffic */
 };
 
 static inline const char *verify_name(const struct verify *v, int host)
@@ -19,12 +20,21 @@ static inline const char *verify_name(const struct verify *v, int host)
     return v->c.hosts->hosts[host].name;
 }
 
+/* Whether the two could connect to each other, both ways. */
+bool verify_reach_is_mutual(const struct verify *v, int a, int b);
+
 /* Each adds to v->findings what it finds in the answers. */
 void verify_reach(struct verify *v);
 void verify_limits(struct verify *v);
 void verify_same(struct verify *v);
 void verify_device(struct verify *v);
 void verify_left(struct verify *v);
+
+/* Makes traffic between all pairs, and adds those that fail or are slow. ML_ERR_MEMORY,
+ * ML_ERR_SYSTEM. */
+int verify_links(struct verify *v, struct fault *why);
+/* `later`: the facts of the hosts after the traffic. */
+void verify_counters(struct verify *v, const struct host_facts *later);
 
 /* The question for `host` whether it reaches the others, once all listen; and its answer. */
 json_t *verify_reach_question(const struct verify *v, int host);

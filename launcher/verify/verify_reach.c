@@ -78,6 +78,11 @@ static const char *failure_find(const struct verify *v, int from, int to)
     return NULL;
 }
 
+bool verify_reach_is_mutual(const struct verify *v, int a, int b)
+{
+    return !failure_find(v, a, b) && !failure_find(v, b, a);
+}
+
 static void pair_check(struct verify *v, int a, int b)
 {
     const char *there = failure_find(v, a, b), *back = failure_find(v, b, a);

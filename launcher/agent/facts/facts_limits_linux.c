@@ -27,7 +27,8 @@ static void room_put(json_t *out, const char *key, const char *path)
     struct statvfs fs;
 
     if (statvfs(path, &fs) == 0)
-        json_object_set_new(out, key, json_integer((json_int_t)(fs.f_bavail * fs.f_frsize)));
+        json_object_set_new(out, key,
+                            json_integer((json_int_t)fs.f_bavail * (json_int_t)fs.f_frsize));
 }
 
 /* The smaller of the member and `value` becomes the member. */

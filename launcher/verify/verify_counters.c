@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* verify_counters.c: whether the ports' error counters have grown while there was traffic. */
+#include "launcher/verify/verify_groups.h"
+
+#include <string.h>
+
+/* Those of InfiniBand's ports, of mlx5 and bnxt_re, and of Soft-RoCE. */
+static const char *const errors[] = {"symbol_error",
+                                     "link_error_recovery",
+                                     "link_downed",
+                                     "port_rcv_errors",
+                                     "local_link_integrity_errors",
+                                     "excessive_buffer_overrun_errors",
+                                     "VL15_dropped",
+                                     "port_xmit_discards",
+                                     "out_of_sequence",
+                                     "packet_seq_err",
+                                     "local_ack_timeout_err",
+                                     "rnr_nak_retry_err",
+                                     "duplicate_request",
+                                     "out_of_seq_request",
+                                     "rcvd_seq_err",
+                                     "retry_exceeded_err",
+                                     "send_err",
+                                     NULL};
+
+static void port_compare(struct verify *v, int host, const struct host_device *d,
+                         const struct host_port *before, const struct host_port *after)
+{
+    for (const char *const *name = errors; *name; name++) {
+        const json_t *old = json_object_get(before->counters, *name);
+        const json_t *new = json_object_get(after->counters, *name);
+        json_int_t grown = json_integer_value(new) - json_integer_value(old);
+
+        if (old && new &&grown > 0)
+            finding_add(&v->findings, FINDING_COUNTER, verify_name(v, host), NULL,
+                        "%s port %d's counter %s has grown by %lld during the traffic (at most 0)",
+                        d->name, after->number, *name, (long long)grown);
+    }
+}
+
+void verify_counters(struct verify *v, const struct host_facts *later)
+{
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        for (int k = 0; k < later[i].device_count; k++) {
+            const struct host_device *after = &later[i].devices[k];
+            const struct host_device *before = host_facts_device(&v->survey.hosts[i], after->name);
+
+            for (int n = 0; before && n < after->port_count; n++) {
+                const struct host_port *port = host_facts_port(before, after->ports[n].number);
+
+                if (port)
+                    port_compare(v, i, after, port, &after->ports[n]);
+            }
+        }
+    }
+}

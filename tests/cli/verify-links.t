@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch verify with traffic: equal links give no finding; one that is slow, late or fails, and a
+# port whose error counters grow, are found, and nothing else is. Only what goes from the first host
+# to the second is shaped, by classes that a packet filter chooses.
+TEST_LIMIT=240
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/recorded.sh"
+NETNS_PRIVATE=/tmp hosts_up 3
+inside() { TMPDIR=$T "$TEST_LIB/netns-hosts" exec "$@"; }
+fit() { "$MLAUNCH" verify --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2,$H3" "$@"; }
+# found COUNT REGEX NAME: all findings of the last command match. Whoever runs this may have a small
+# limit of locked memory, which is a finding of hosts with devices.
+found() {
+    grep -E '^(error|warning|note) ' "$OUT" | grep -v ' a rank may lock ' > "$T/findings"
+    if [ "$(wc -l < "$T/findings")" = "$1" ] && ! grep -qvE "$2" "$T/findings"; then
+        pass "$3"
+    else
+        fail "$3" "expected $1 of: $2"
+        diag_file "$T/findings"
+    fi
+}
+# shape MATCH CLASS…: what goes from the first host to the second and matches is of that class.
+shape() {
+    inside "$H1" tc qdisc replace dev eth0 root handle 1: htb default 10 &&
+        inside "$H1" tc class add dev eth0 parent 1: classid 1:10 htb rate 20gbit quantum 60000 &&
+        inside "$H1" tc class add dev eth0 parent 1: classid 1:20 htb quantum 60000 "${@:2}" &&
+        inside "$H1" nft -f - << END
+table ip t {
+    chain out {
+        type filter hook postrouting priority 0
+        ip daddr $A2 tcp dport != 22 tcp sport != 22 $1 meta priority set 1:20
+    }
+}
+END
+}
+unshape() {
+    inside "$H1" nft delete table ip t
+    inside "$H1" tc qdisc del dev eth0 root
+}
+
+check "three equal links" fit --json
+cp "$OUT" "$T/fit.json"
+check_output "0 3 tcp" "… without a finding" python3 -c '
+import json, sys
+v = json.load(open(sys.argv[1]))
+print(len(v["findings"]), sum(l["us"] > 0 and l["gigabytes_per_s"] > 0 for l in v["links"]),
+      *{l["backend"] for l in v["links"]})' "$T/fit.json"
+if shape '' rate 400mbit 2> "$T/shape"; then
+    check_status 1 "a link with little bandwidth" fit
+    found 1 "^warning  link    hosts $H1 and $H2: 0\.0[0-9]* GB/s over tcp, [0-9]+ % of the best pair's .* \(at least 50 %\)" \
+        "… is found alone"
+    unshape
+    shape 'meta length < 300' rate 500kbit burst 100 cburst 100
+    check_status 1 "a link that is late" fit
+    found 1 "^warning  link    hosts $H1 and $H2: 8 bytes take [0-9.]+ us over tcp, [0-9.]+ times the median .* \(at most 2.1 times\)" \
+        "… is found alone"
+    unshape
+else
+    skip "slow links" "tc or nft does not work here: $(head -n 1 "$T/shape")"
+fi
+
+# Ports with counters, one of which grows all the time on one host.
+record "$H1" "$H2" "$H3"
+for host in "$H1" "$H2" "$H3"; do
+    record_mellanox "$host" mlx5_0 1
+    inside "$host" mount -t tmpfs t /sys/class
+    tar -C "$T/recorded/$host/sys/class" -c . | inside "$host" tar -C /sys/class -x
+done
+counter=/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error
+# shellcheck disable=SC2016 # the host's shell
+inside "$H2" bash -c 'i=0; until [ -e /sys/class/stop ]; do echo $((i += 1)) > "$0.new"; mv "$0.new" "$0"; read -r -t 0.1 <> <(:); done' \
+    "$counter" < /dev/null > "$T/count" 2>&1 &
+COUNT=$!
+check_status 1 "an error counter that grows" fit
+found 1 "^warning  errors  host $H2: mlx5_0 port 1's counter symbol_error has grown by [0-9]+ during the traffic \(at most 0\)" \
+    "… is found alone"
+inside "$H2" touch /sys/class/stop
+wait "$COUNT"
+
+inside "$H2" mount --bind /bin/false "$BUILD/launcher/bench/mlaunch-bench"
+check_status 1 "a program that fails" fit
+found 2 "^error    link    hosts .*$H2.*: mlaunch bench fails between them: .*rank [01]" \
+    "… on one host is found in its pairs"
+done_testing
