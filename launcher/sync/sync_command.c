@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/number.h"
 #include "common/text/utf8.h"
 #include "launcher/options/options.h"
 #include "launcher/plan/plan.h"
@@ -18,7 +19,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PATHS_MOST = 400 }; /* each takes two descriptors on a host */
+enum {
+    PATHS_MOST = 400, /* each takes two descriptors on a host */
+    STALL_S = 30,
+    STALL_LIMIT_S = 1000000,
+};
 
 struct sync_run {
     struct query_command c;
@@ -32,6 +37,20 @@ struct sync_run {
 static bool has_flag(const struct sync_run *r, const char *name)
 {
     return query_command_flag(&r->c, name) != NULL;
+}
+
+/* As for the calls of a job. */
+static int stall_take(struct sync_run *r, struct fault *why)
+{
+    const char *value = getenv("MLAUNCH_STALL");
+    int64_t s = STALL_S;
+
+    if (value && !number_parse(value, 1, STALL_LIMIT_S, &s))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "MLAUNCH_STALL is not a whole number of seconds from 1 to %d",
+                         STALL_LIMIT_S);
+    r->settings.stall_ms = (int)s * 1000;
+    return 0;
 }
 
 static int settings_take(struct sync_run *r, struct fault *why)
@@ -61,7 +80,7 @@ static int settings_take(struct sync_run *r, struct fault *why)
     for (size_t i = 0; i < r->exclude.count; i++)
         if (!utf8_is_valid(r->exclude.items[i]))
             return fault_set(why, ML_ERR_ARGUMENT, "mlaunch sync: --exclude must be UTF-8 text");
-    return 0;
+    return stall_take(r, why);
 }
 
 /* Without --to there is nothing to do on this machine. */
@@ -170,6 +189,7 @@ int sync_command_run(int argc, char **argv)
         {"--archive", "modes, times and links are always kept"},
         {"-r", "directories are always copied with all that is in them"},
         {"--recursive", "directories are always copied with all that is in them"},
+        {"-n", "here it is called --dry-run"},
         {"-c", "here it is called --checksum"},
         {"--progress", "it is shown if standard error is a terminal"},
         {NULL, NULL}};

@@ -42,7 +42,7 @@ void sync_progress_show(struct sync_progress *p, uint64_t at, uint64_t total)
         return;
     at = at > total ? total : at;
     per_s = (double)at * 1000 / (double)past_ms;
-    left_s = per_s > 0 ? (int64_t)((double)(total - at) / per_s) : 0;
+    left_s = per_s > 0 ? (int64_t)((double)(total - at) / per_s + 0.999) : 0;
     fprintf(stderr, "\r\033[K%s of %s, %d %%, %s/s, %d:%02d left", sync_progress_size(done, at),
             sync_progress_size(all, total), (int)(at * 100 / total),
             sync_progress_size(rate, (uint64_t)per_s), (int)(left_s / 60), (int)(left_s % 60));

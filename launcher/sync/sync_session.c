@@ -2,6 +2,7 @@
 #include "launcher/sync/sync_session.h"
 
 #include "common/build_id.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/text/printable.h"
 #include "launcher/channel/agent_channel.h"
@@ -35,7 +36,9 @@ struct session {
     struct sync_feed *feed;
     struct sync_progress progress;
     char job[32];
-    uint32_t round; /* 0: no chain was made yet */
+    uint32_t round;      /* 0: no chain was made yet */
+    int64_t moved_ms;    /* when the last report came */
+    bool has_told_stall; /* since then */
     bool is_over;
     uint8_t chunk[CHUNK_HEAD + SYNC_FEED_ROOM];
 };
@@ -336,6 +339,7 @@ static int on_round(struct session *s, int host, const struct frame *f, struct f
 
         if (rc)
             return rc;
+        h->at = sync_feed_total(s->feed);
         host_reach(s, host, SYNC_HOST_DONE);
     } else {
         return fault_set(why, ML_ERR_REFUSED, "its agent sent a report out of turn");
@@ -348,6 +352,8 @@ static int report_take(struct session *s, int host, const struct frame *f, struc
     struct sync_host *h = &s->hosts[host];
     int rc = 0;
 
+    s->moved_ms = clock_ms();
+    s->has_told_stall = false;
     switch (f->type) {
     case SYNC_READY:
         rc = h->state == SYNC_HOST_BEGUN
@@ -420,12 +426,51 @@ static void on_end(int host, const char *text, void *arg)
         host_lose(s, host, text);
 }
 
+/* How far a host is behind what feeds it, in bytes. */
+static uint64_t host_lag(const struct session *s, int host)
+{
+    const struct sync_host *h = &s->hosts[host];
+    int before = host - 1;
+
+    while (before >= 0 && !is_alive(&s->hosts[before]))
+        before--;
+    if (h->is_fed || before < 0)
+        return h->unacknowledged;
+    return s->hosts[before].at > h->at ? s->hosts[before].at - h->at : 0;
+}
+
+/* Names the host that all wait for, once: those behind it have handled all that it has passed on,
+ * those before it cannot get rid of what they have. It is not given up: its disk may come back, and what it
+ * has to delete may take long. */
+static void stall_tell(struct session *s)
+{
+    int worst = -1;
+
+    if (s->has_told_stall || clock_ms() - s->moved_ms < s->settings->stall_ms)
+        return;
+    for (int i = 0; i < s->count; i++) {
+        if (!is_alive(&s->hosts[i]))
+            continue;
+        if (s->hosts[i].state < SYNC_HOST_LOOKED)
+            return; /* comparing contents may take any time */
+        if (s->hosts[i].state == SYNC_HOST_LOOKED && (worst < 0 || host_lag(s, i) > 0))
+            worst = i;
+    }
+    if (worst < 0)
+        return;
+    s->has_told_stall = true;
+    sync_progress_hide(&s->progress);
+    log_warn("host %s has taken nothing for %d s, and all wait for it: is its disk busy or stuck?",
+             s->hosts[worst].host->name, s->settings->stall_ms / 1000);
+}
+
 static void on_heartbeat(evutil_socket_t fd, short what, void *arg)
 {
     struct session *s = arg;
 
     (void)fd;
     (void)what;
+    stall_tell(s);
     for (int i = 0; i < s->count; i++) {
         if (!s->hosts[i].channel || !is_alive(&s->hosts[i]))
             continue;

@@ -16,6 +16,7 @@
 struct sync_settings {
     bool is_comparing; /* --check and --dry-run: nothing is written */
     bool is_checksum, is_delete, is_git, shows_progress;
+    int stall_ms;         /* after which a host that does not go on is named */
     char *const *exclude; /* ends with NULL */
 };
 

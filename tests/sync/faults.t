@@ -39,6 +39,25 @@ on "$H3" sh -c "head -c 5000000 $S/big > $part && rm $S/big"
 check "a part that is damaged" sync -H "$ALL" "$S"
 same_tree "the tree is the same" "$S" "$S" "$H2" "$H3"
 
+# A host does not go on, though its agent answers.
+touch "$S/big"
+slow 60 "$H1" "$H2" "$H3" "$H4"
+MLAUNCH_STALL=1 "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$S" > "$T/out" \
+    2> "$T/err" &
+pid=$!
+wait_for "has_part $H3 3000000" 20 || fail "the third host gets the file"
+copying=$(on "$H3" sh -c 'for p in /proc/[0-9]*; do
+    [ "$(readlink "$p/exe")" != '"$(readlink -f "$AGENT")"' ] || echo "${p##*/}"; done' |
+    sort -n | tail -1)
+on "$H3" kill -STOP "$copying"
+wait_for "grep -q 'host $H3 has taken nothing for 1 s' $T/err" 20 ||
+    fail "it is named" "$(cat "$T/err")"
+on "$H3" kill -CONT "$copying"
+slow 1000 "$H1" "$H2" "$H3" "$H4"
+wait $pid
+check_output 0 "a host that stops is named, and waited for" echo $?
+same_tree "… until all have everything" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
+
 # A host dies.
 touch "$S/big"
 slow 60 "$H1" "$H2" "$H3" "$H4"

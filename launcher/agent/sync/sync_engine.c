@@ -13,7 +13,7 @@
 #include <sodium.h>
 #include <unistd.h>
 
-enum { CHUNK = 256 << 10 };
+enum { CHUNK = 256 << 10, PROGRESS_MS = 200 };
 
 /* What git says of each PATH. */
 static json_t *git_look(const struct sync_order *order)
@@ -40,53 +40,67 @@ static void cut_report(struct sync_control *c, uint32_t round, bool to_next,
                                      "text", text_json(why->text)));
 }
 
+/* What mlaunch knows of how far this host is. */
+struct said {
+    uint64_t at;
+    int64_t due_ms; /* when the next report may be made */
+};
+
 /* Says now and then how many bytes have come. */
-static void progress_report(struct sync_copy *copy, int64_t *said_ms)
+static void progress_report(struct sync_copy *copy, struct said *said)
 {
     uint8_t packed[8];
 
-    if (clock_ms() - *said_ms < 200)
+    if (said->at == copy->at || clock_ms() < said->due_ms)
         return;
-    *said_ms = clock_ms();
+    said->at = copy->at;
+    said->due_ms = clock_ms() + PROGRESS_MS;
     packed_put(packed, copy->at, 8);
     sync_control_send(copy->control, SYNC_AT, packed, sizeof(packed));
 }
 
-/* Passes the stream on and takes it in, until it ends or another place in the chain comes. */
+/* Passes bytes of the stream on and takes them in. *to_next: the failure is that of the next host.
+ * 1: another place in the chain has come. */
+static int bytes_handle(struct sync_link *link, struct sync_stream *stream, struct sync_copy *copy,
+                        const uint8_t *bytes, size_t count, bool *to_next, struct fault *why)
+{
+    struct sync_control *c = copy->control;
+    bool is_fed = c->place.is_fed;
+    uint8_t packed[4];
+    int rc = sync_link_write(link, c, bytes, count, why);
+
+    *to_next = rc < 0;
+    if (!rc)
+        rc = sync_stream_take(stream, bytes, count, why);
+    if (!rc && is_fed) {
+        packed_put(packed, count, 4);
+        sync_control_send(c, SYNC_CREDIT, packed, sizeof(packed));
+    }
+    return rc;
+}
+
+/* Runs until the stream ends or another place in the chain comes. */
 static void round_run(struct sync_copy *copy, struct sync_link *link, struct sync_stream *stream)
 {
     struct sync_control *c = copy->control;
     uint32_t round = c->place.round;
-    bool is_fed = c->place.is_fed;
     static uint8_t chunk[CHUNK];
-    int64_t said_ms = clock_ms();
+    struct said said = {0};
     struct fault why = {0};
 
     while (!sync_stream_has_ended(stream)) {
-        uint8_t packed[4];
-        size_t count;
-        int rc = sync_link_read(link, c, chunk, sizeof(chunk), &count, &why);
         bool to_next = false;
+        size_t count;
+        int rc = sync_link_read(link, c, chunk, sizeof(chunk),
+                                said.at == copy->at ? -1 : said.due_ms, &count, &why);
 
-        if (!rc && count == 0)
-            return;
-        if (!rc) {
-            rc = sync_link_write(link, c, chunk, count, &why);
-            to_next = rc < 0;
-        }
-        if (!rc)
-            rc = sync_stream_take(stream, chunk, count, &why);
-        if (rc > 0)
-            return;
-        if (rc) {
+        if (!rc && count > 0)
+            rc = bytes_handle(link, stream, copy, chunk, count, &to_next, &why);
+        if (rc < 0)
             cut_report(c, round, to_next, &why);
+        if (rc || c->has_moved)
             return;
-        }
-        if (is_fed) {
-            packed_put(packed, count, 4);
-            sync_control_send(c, SYNC_CREDIT, packed, sizeof(packed));
-        }
-        progress_report(copy, &said_ms);
+        progress_report(copy, &said);
     }
 }
 

@@ -20,7 +20,7 @@ int sync_link_open(struct sync_link *l, const struct sync_order *order, char add
     struct address bound;
     int rc;
 
-    *l = (struct sync_link){.listener = -1, .previous = -1, .next = -1};
+    *l = (struct sync_link){.listener = -1, .previous = -1, .next = -1, .early = -1};
     if (!own_address_is_here(order->ip))
         return fault_set(why, ML_ERR_ARGUMENT, "%s is none of its addresses", order->ip);
     rc = address_listen(order->ip, 0, BACKLOG, &l->listener, &bound, why);
@@ -73,6 +73,27 @@ static int auth_accept(int fd, const struct sync_order *order, struct auth_ident
     return rc;
 }
 
+/* Keeps a connection that belongs to a chain of which this host has not heard yet. */
+static void early_keep(struct sync_link *l, const struct auth_identity *peer)
+{
+    socket_close(&l->early);
+    l->early = l->previous;
+    l->early_peer = *peer;
+    l->previous = -1;
+}
+
+static void early_take(struct sync_link *l, const struct sync_place *place)
+{
+    if (l->early < 0 || l->early_peer.generation > place->round)
+        return;
+    if (!place->is_fed && l->early_peer.generation == place->round &&
+        l->early_peer.rank == place->previous)
+        l->previous = l->early;
+    else
+        close(l->early);
+    l->early = -1;
+}
+
 /* Strangers are turned away, and so is a host whose connection belongs to an older round. */
 static int previous_accept(struct sync_link *l, struct sync_control *c,
                            const struct sync_order *order)
@@ -86,10 +107,14 @@ static int previous_accept(struct sync_link *l, struct sync_control *c,
             return 1;
         if (is_ready)
             l->previous = address_accept(l->listener);
-        if (l->previous >= 0 &&
-            (auth_accept(l->previous, order, &peer, NULL) ||
-             strcmp(peer.purpose, SYNC_PURPOSE) != 0 || peer.rank != c->place.previous ||
-             peer.generation != c->place.round))
+        if (l->previous < 0)
+            continue;
+        if (auth_accept(l->previous, order, &peer, NULL) ||
+            strcmp(peer.purpose, SYNC_PURPOSE) != 0 || peer.generation < c->place.round)
+            socket_close(&l->previous);
+        else if (peer.generation > c->place.round)
+            early_keep(l, &peer);
+        else if (peer.rank != c->place.previous)
             socket_close(&l->previous);
     }
     return 0;
@@ -129,6 +154,7 @@ int sync_link_make(struct sync_link *l, struct sync_control *c, const struct syn
     c->has_moved = false;
     socket_close(&l->previous);
     socket_close(&l->next);
+    early_take(l, &place);
     *to_next = true;
     if (place.next >= 0)
         rc = next_connect(l, &place, why);
@@ -140,7 +166,7 @@ int sync_link_make(struct sync_link *l, struct sync_control *c, const struct syn
 }
 
 int sync_link_read(struct sync_link *l, struct sync_control *c, void *bytes, size_t size,
-                   size_t *count, struct fault *why)
+                   int64_t deadline_ms, size_t *count, struct fault *why)
 {
     for (;;) {
         ssize_t n;
@@ -148,8 +174,11 @@ int sync_link_read(struct sync_link *l, struct sync_control *c, void *bytes, siz
         *count = c->has_moved || !c->place.is_fed ? 0 : sync_control_take(c, bytes, size);
         if (*count > 0 || c->has_moved)
             return 0;
-        if (!sync_control_wait(c, c->place.is_fed ? -1 : l->previous, POLLIN, -1))
+        if (!sync_control_wait(c, c->place.is_fed ? -1 : l->previous, POLLIN, deadline_ms)) {
+            if (deadline_ms >= 0 && clock_ms() >= deadline_ms)
+                return 0;
             continue;
+        }
         n = recv(l->previous, bytes, size, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             continue;

@@ -10,6 +10,8 @@
 struct sync_link {
     int listener;       /* or -1 */
     int previous, next; /* sockets, non-blocking, or -1 */
+    int early;          /* or -1: from a host that has heard of a new chain before this one has */
+    struct auth_identity early_peer;
 };
 
 /* Listens on order->ip and stores where. ML_ERR_SYSTEM; ML_ERR_ARGUMENT. */
@@ -22,9 +24,9 @@ int sync_link_make(struct sync_link *l, struct sync_control *c, const struct syn
                    bool *to_next, struct fault *why);
 
 /* Reads from the previous host or mlaunch, as many bytes as there are, at least one; *count is 0 if
- * another place has come. ML_ERR_PEER. */
+ * another place has come, or nothing until deadline_ms (clock_ms; -1: never). ML_ERR_PEER. */
 int sync_link_read(struct sync_link *l, struct sync_control *c, void *bytes, size_t size,
-                   size_t *count, struct fault *why);
+                   int64_t deadline_ms, size_t *count, struct fault *why);
 /* Sends all to the next host, if there is one. 1: another place has come. ML_ERR_PEER. */
 int sync_link_write(struct sync_link *l, struct sync_control *c, const void *bytes, size_t size,
                     struct fault *why);
