@@ -440,8 +440,8 @@ static uint64_t host_lag(const struct session *s, int host)
 }
 
 /* Names the host that all wait for, once: those behind it have handled all that it has passed on,
- * those before it cannot get rid of what they have. It is not given up: its disk may come back, and what it
- * has to delete may take long. */
+ * those before it cannot get rid of what they have. It is not given up: its disk may come back, and
+ * what it has to delete may take long. */
 static void stall_tell(struct session *s)
 {
     int worst = -1;
