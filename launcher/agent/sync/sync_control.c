@@ -113,9 +113,10 @@ void sync_control_send_json(struct sync_control *c, int type, json_t *object)
 {
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 
-    if (!text)
+    if (text)
+        sync_control_send(c, type, text, strlen(text));
+    else
         control_end();
-    sync_control_send(c, type, text, strlen(text));
     free(text);
     json_decref(object);
 }
