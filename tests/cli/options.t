@@ -42,7 +42,6 @@ refused 'no program given'
 refused 'no program given' run
 refused 'unknown option --hostfil; did you mean --hostfile\?' --hostfil x prog
 refused "'pmi2' is not auto, pmi1, pmix or none" --mpi pmi2 prog
-refused '--mpi pmix: this version of mlaunch serves MPI programs by PMI-1 only' --mpi pmix prog
 refused "--mca is Open MPI's: mlaunch has no such settings" --mca btl tcp prog
 refused '-hostfil; did you mean -hostfile\?' -hostfil x prog
 refused 'unknown option --json; mlaunch --help lists all' --json prog

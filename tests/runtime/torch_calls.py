@@ -294,8 +294,9 @@ if sys.argv[1:] == ["die"]:
     except RuntimeError as e:
         assert isinstance(e, mlaunch.Error) and e.code is mlaunch.ERR_PEER, e
         assert "rank 1" in str(e), e
-        print("rank %d, %s: %s" % (rank, "soon" if time.monotonic() < begin + 5 else "late", e),
-              flush=True)
+        when = "soon" if time.monotonic() < begin + 5 else "late"
+        sys.stdout.write("rank %d, %s: %s\n" % (rank, when, e))  # print() writes the newline apart
+        sys.stdout.flush()
         sys.exit(1)
 
 for dtype in ALL:

@@ -177,7 +177,7 @@ static void directories_sweep(const struct sweep *w)
 /* --- control groups --------------------------------------------------------------------------- */
 
 /* True if its job is dead. A job without a directory may be one of an agent with another /tmp, as a
- * container has: its group may be about to get its ranks. */
+ * container has: its group may be about to get its ranks, unless the user has named the job. */
 static bool group_is_left_over(const struct sweep *w, const char *path, const char *dir)
 {
     struct stat st;
@@ -186,7 +186,7 @@ static bool group_is_left_over(const struct sweep *w, const char *path, const ch
         if (strcmp(w->survey->jobs[i].dir, dir) == 0)
             return w->survey->jobs[i].state == JOB_SURVEY_STALE;
     }
-    return stat(path, &st) == 0 && is_old(&st, OLD_S);
+    return *w->query->job || (stat(path, &st) == 0 && is_old(&st, OLD_S));
 }
 
 /* A group that still has processes stays: those that could be ended have been. */
