@@ -12,10 +12,12 @@
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/host/place_linux.h"
 #include "launcher/agent/rank/binding_hwloc.h"
+#include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
+#include "launcher/agent/report.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/agent_protocol.h"
 
@@ -351,11 +353,51 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
                                      a->warnings, "pmix", (int)rank_mpi_is_pmix(a)));
 }
 
+static void mpi_prepare(struct agent *a)
+{
+    a->owes_epilog = a->job->epilog[0] != '\0';
+    rank_mpi_choose(a, on_mpi_ready);
+}
+
+static void on_prolog_end(const struct fault *failed, const char *output, void *arg)
+{
+    struct agent *a = arg;
+    struct fault why;
+
+    if (failed)
+        why = *failed; /* it may lie in the hook */
+    else if (output[0])
+        report_note(a, "info", output);
+    hook_close(a->hook);
+    a->hook = NULL;
+    if (a->stop.is_active)
+        agent_check_soon(a);
+    else if (failed)
+        on_mpi_ready(a, &why);
+    else
+        mpi_prepare(a);
+}
+
 /* The programs of --stage are there now. */
 static void job_complete(struct agent *a)
 {
+    struct hook_config prolog = {.base = a->base,
+                                 .job = a->job,
+                                 .name = "prolog",
+                                 .command = a->job->prolog,
+                                 .cwd = a->cwds[0],
+                                 .job_dir = a->dir,
+                                 .limits = &a->limits,
+                                 .cgroup = a->cgroup_fd,
+                                 .on_end = on_prolog_end,
+                                 .arg = a};
+    struct fault why;
+
     a->state = AGENT_IS_PREPARING;
-    rank_mpi_choose(a, on_mpi_ready);
+    if (!a->job->prolog[0])
+        mpi_prepare(a);
+    else if (hook_start(&a->hook, &prolog, &why))
+        on_mpi_ready(a, &why);
 }
 
 void accept_file(struct agent *a, uint32_t index, const void *bytes, size_t size)
@@ -400,6 +442,8 @@ void accept_release(struct agent *a)
     a->coordination = NULL;
     json_decref(a->warnings);
     a->warnings = NULL;
+    hook_close(a->hook);
+    a->hook = NULL;
     rank_mpi_close(a);
     received_files_close(a->files);
     a->files = NULL;

@@ -33,6 +33,7 @@ struct agent_rank;
 struct coordination;
 struct evbuffer;
 struct fault;
+struct hook;
 struct pmi;
 struct pmix_helper;
 struct sync_process;
@@ -123,6 +124,9 @@ struct agent {
     char modules[4096];           /* that of the package mlaunch; "": PYTHONPATH is left as it is */
     char bench[4096];             /* mlaunch-bench's path, if the job names it */
     struct received_files *files; /* NULL: the job has none for this host */
+    struct hook *hook;            /* --prolog or --epilog, while it runs; or NULL */
+    bool owes_epilog;             /* it is to run once all ranks have ended */
+    bool in_epilog;               /* it runs: only KILL and SIGTERM end it */
     struct coordination *coordination;
     struct spawn_limits limits;
     cpu_set_t *cpus;          /* per local rank, or NULL */

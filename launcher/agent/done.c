@@ -5,6 +5,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
+#include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
@@ -95,12 +96,53 @@ static void job_end(struct agent *a, json_t *survivors)
         event_base_loopbreak(a->base);
 }
 
+static void on_epilog_end(const struct fault *failed, const char *output, void *arg)
+{
+    struct agent *a = arg;
+
+    if (failed || output[0])
+        report_note(a, failed ? "warn" : "info", failed ? failed->text : output);
+    hook_close(a->hook);
+    a->hook = NULL;
+    a->in_epilog = false;
+    agent_check_soon(a);
+}
+
+/* Starts the epilog if it is to run. True: it runs now; what it leaves is ended afterwards. */
+static bool epilog_start(struct agent *a)
+{
+    const struct hook_config epilog = {.base = a->base,
+                                       .job = a->job,
+                                       .name = "epilog",
+                                       .command = a->job->epilog,
+                                       .cwd = a->cwds[0],
+                                       .job_dir = a->dir,
+                                       .limits = &a->limits,
+                                       /* Linux kills what is born into a group once its
+                                        * cgroup.kill was used. */
+                                       .cgroup = -1,
+                                       .on_end = on_epilog_end,
+                                       .arg = a};
+    struct fault why;
+
+    if (!a->owes_epilog || a->stop.has_given_up)
+        return false;
+    a->owes_epilog = false;
+    stop_end(a);
+    a->in_epilog = hook_start(&a->hook, &epilog, &why) == 0;
+    if (!a->in_epilog)
+        report_note(a, "warn", why.text);
+    return a->in_epilog;
+}
+
 static void job_check(struct agent *a)
 {
     json_t *survivors;
 
     if (a->state == AGENT_IS_DONE || !a->job)
         return;
+    if (a->hook && !a->stop.has_given_up)
+        return; /* its end leads here again */
     /* Once the job is being stopped, no more ranks are started. */
     if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
         return;
@@ -112,6 +154,8 @@ static void job_check(struct agent *a)
     }
     if (!a->stop.has_given_up && !a->drops_output && !rank_output_finish(a))
         return; /* more output is read first, which calls agent_check_soon again */
+    if (epilog_start(a))
+        return;
     survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
     if (a->stop.has_given_up || a->drops_output)
         ranks_give_up(a);

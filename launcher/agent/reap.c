@@ -5,6 +5,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/rank/framework_error.h"
+#include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
@@ -82,7 +83,7 @@ void reap_all(struct agent *a)
 
         if (r)
             rank_end(r, status);
-        else
+        else if (!hook_reaped(a->hook, pid, status))
             rank_mpi_reaped(a, pid, status);
     }
 }

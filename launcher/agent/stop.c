@@ -142,6 +142,12 @@ void stop_close(struct agent *a)
     a->stop.timer = NULL;
 }
 
+void stop_end(struct agent *a)
+{
+    event_del(a->stop.timer);
+    a->stop.is_active = false;
+}
+
 void stop_hurry(struct agent *a)
 {
     int64_t now = clock_ms();

@@ -21,6 +21,9 @@ void stop_close(struct agent *a);
 /* Starts the sequence; `signal` has been sent when it returns. SIGKILL, or no grace: at once. */
 void stop_start(struct agent *a, int signal, int grace_ms);
 
+/* Ends the sequence, because nothing of what it was for is left. */
+void stop_end(struct agent *a);
+
 /* For KILL: sends SIGKILL and does not wait until output has been read. */
 void stop_hurry(struct agent *a);
 

@@ -48,6 +48,8 @@ static void on_channel_end(const char *why, void *arg)
     }
     a->exit_status = STATUS_LOST;
     rank_output_abandon(a);
+    if (a->in_epilog)
+        return;
     stop_start(a, SIGTERM, LOST_GRACE_MS);
 }
 
@@ -200,6 +202,8 @@ static void on_stop(struct agent *a, const struct frame *f)
     uint32_t signal = u32_read(f->payload), grace_ms = u32_read(f->payload + 4);
 
     a->is_paused = false;
+    if (a->in_epilog)
+        return;
     if (f->size >= 12 && u32_read(f->payload + 8)) /* before the ranks end */
         coordination_tell_waits(a->coordination);
     stop_start(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM,

@@ -39,6 +39,18 @@ static int step_limit_s(const struct attempt *a)
     return a->plan->init_timeout_s > LIMIT_LEAST ? a->plan->init_timeout_s : LIMIT_LEAST;
 }
 
+/* For READY, which comes after the prolog. */
+static int prepare_limit_s(const struct attempt *a)
+{
+    return step_limit_s(a) + (a->plan->prolog ? HOOK_LIMIT_S : 0);
+}
+
+/* For DONE, which comes after the epilog. */
+static int done_limit_ms(const struct attempt *a, int grace_ms)
+{
+    return grace_ms + ATTEMPT_STOP_MARGIN_MS + (a->plan->epilog ? HOOK_LIMIT_S * 1000 : 0);
+}
+
 void attempt_steps_fail_late(struct attempt *a, struct attempt_member *m)
 {
     char text[160];
@@ -47,23 +59,23 @@ void attempt_steps_fail_late(struct attempt *a, struct attempt_member *m)
         snprintf(text, sizeof(text),
                  "its ranks have ended, but its agent has not said within %d s that nothing of the "
                  "job is left",
-                 (a->plan->grace_ms + ATTEMPT_STOP_MARGIN_MS) / 1000);
+                 done_limit_ms(a, a->plan->grace_ms) / 1000);
     else
         snprintf(text, sizeof(text), "its agent has not %s within %d s",
                  a->state == ATTEMPT_PREPARING ? "prepared the job"
                                                : "answered about its RDMA devices",
-                 step_limit_s(a));
+                 a->state == ATTEMPT_PREPARING ? prepare_limit_s(a) : step_limit_s(a));
     agent_channel_fail(m->channel, text);
 }
 
 void attempt_steps_await_done(struct attempt *a)
 {
-    attempt_steps_set_deadline(a, a->plan->grace_ms + ATTEMPT_STOP_MARGIN_MS);
+    attempt_steps_set_deadline(a, done_limit_ms(a, a->plan->grace_ms));
 }
 
 void attempt_steps_await_ready(struct attempt *a)
 {
-    attempt_steps_set_deadline(a, step_limit_s(a) * 1000);
+    attempt_steps_set_deadline(a, prepare_limit_s(a) * 1000);
 }
 
 static int survey_open(struct attempt *a, struct fault *why)
@@ -187,7 +199,7 @@ void attempt_steps_stop(struct attempt *a)
     attempt_ladder_start(a);
     if (a->cause == STOP_NONE)
         output_fold_others(a->config.output, a->failure.rank);
-    attempt_steps_set_deadline(a, a->stop_grace_ms + ATTEMPT_STOP_MARGIN_MS);
+    attempt_steps_set_deadline(a, done_limit_ms(a, a->stop_grace_ms));
 }
 
 void attempt_steps_bye(struct attempt *a)

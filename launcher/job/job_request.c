@@ -255,6 +255,8 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
         json_object_set_new(root, "mpi", json_string(mpi_names[p->mpi])) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
         json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
+        json_object_set_new(root, "prolog", json_string(p->prolog ? p->prolog : "")) ||
+        json_object_set_new(root, "epilog", json_string(p->epilog ? p->epilog : "")) ||
         (is_staged(p, host) && json_object_set_new(root, "files", files_json(p))) ||
         (p->pty && json_object_set_new(root, "pty", pty_json(p))) ||
         (wiring && json_object_set(root, "wiring", wiring))) {

@@ -514,6 +514,11 @@ const struct option option_table[] = {
      .set = set_choice, .choices = launchers, OF(agent_launcher)},
     {"agent-command", NULL, 0, "CMD", "start the agents with CMD, such as 'docker exec -i {host}'",
      .set = set_text, OF(agent_command)},
+    {"prolog", NULL, 0, "CMD",
+     "run by sh once on each host before its ranks; none start if it fails",
+     .set = set_text, OF(prolog)},
+    {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",
+     .set = set_text, OF(epilog)},
 
     {.help = "This command"},
     {"config", NULL, 0, "FILE",

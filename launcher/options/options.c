@@ -40,6 +40,8 @@ void options_destroy(struct options *o)
     free(o->agent);
     free(o->agent_command);
     free(o->events);
+    free(o->prolog);
+    free(o->epilog);
     free(o->config);
     free(o->profile);
     free(o);

@@ -68,7 +68,7 @@ struct options {
     struct rdma_choice rdma;
     enum launcher_choice agent_launcher;
     char *agent_command;
-    char *ssh_config, *agent, *events, *config, *profile;
+    char *ssh_config, *agent, *events, *config, *profile, *prolog, *epilog;
     int ssh_connect_timeout_s;
     int verbose; /* -1 quiet, 0, 1 (-v), 2 (-vv) */
     int layer;   /* of the setting that is being applied */

@@ -44,5 +44,7 @@ void plan_destroy(struct plan *p)
     free(p->agent);
     strings_free(p->agent_command);
     free(p->events);
+    free(p->prolog);
+    free(p->epilog);
     free(p);
 }

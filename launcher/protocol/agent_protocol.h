@@ -55,6 +55,7 @@ enum {
     AGENT_OUTPUT_WINDOW = 4 << 20,  /* bytes of OUTPUT per host that may be unacknowledged */
     AGENT_OUTPUT_EXTRA = 64,        /* by which each OUTPUT counts more: what it costs to keep it */
     AGENT_STDIN_WINDOW = 256 << 10, /* bytes of STDIN per rank that may be unacknowledged */
+    HOOK_LIMIT_S = 600,             /* for --prolog, and for --epilog */
     AGENT_FILE_WINDOW = 1 << 20,    /* bytes of FILE per host that may be unacknowledged */
     AGENT_EXIT_NOT_OURS = 94,       /* agent started with --build X is another build: exit status */
     /* The largest first byte of an agent's output: the high byte of a frame's length. A text that

@@ -32,6 +32,8 @@ static const struct field fields[] = {
     {"command", FIELD_STRING, AT(command), 0, 0},
     {"cwd", FIELD_STRING, AT(cwd), 0, 0},
     {"host_cwd", FIELD_STRING, AT(host_cwd), 0, 0},
+    {"prolog", FIELD_STRING, AT(prolog), 0, 0},
+    {"epilog", FIELD_STRING, AT(epilog), 0, 0},
     {"size", FIELD_INT, AT(size), 1, SIZE_MAX_RANKS},
     {"hosts", FIELD_INT, AT(hosts), 1, SIZE_MAX_RANKS},
     {"host", FIELD_INT, AT(host), 0, SIZE_MAX_RANKS},

@@ -91,9 +91,10 @@ struct job_message {
     enum job_stdin stdin_mode;
     int stdin_rank;
     struct job_pty pty;
-    const char **env;           /* NULL-terminated */
-    const char *cwd, *host_cwd; /* or "" */
-    json_t *wiring;             /* [host][host][device], or NULL */
+    const char **env;            /* NULL-terminated */
+    const char *cwd, *host_cwd;  /* or "" */
+    const char *prolog, *epilog; /* commands for sh -c, or "" */
+    json_t *wiring;              /* [host][host][device], or NULL */
     struct rdma_choice rdma;
     struct job_copy *files;
     int file_count;

@@ -178,6 +178,8 @@ class Agent:
             "command": "test", "buffer": "line", "mpi": "auto",
             "stdin": "none", "stdin_rank": 0, "env": [], "cwd": "/",
             "host_cwd": "",
+            "prolog": "",
+            "epilog": "",
             "apps": [{"argv": list(p), "env": [], "cwd": ""} for p in programs],
             "ranks": [{"rank": i, "local_rank": i, "app": i} for i in range(n)],
         }
