@@ -30,8 +30,8 @@ struct hook_config {
     void *arg;
 };
 
-/* Starts it, with an empty input. It is given HOOK_LIMIT_S (agent_protocol.h) to end. ML_ERR_MEMORY,
- * ML_ERR_SYSTEM: it could not be started, and on_end is not called. */
+/* Starts it, with an empty input. It is given HOOK_LIMIT_S (agent_protocol.h) to end.
+ * ML_ERR_MEMORY, ML_ERR_SYSTEM: it could not be started, and on_end is not called. */
 int hook_start(struct hook **out, const struct hook_config *config, struct fault *why);
 
 /* A child has been reaped. Returns whether it was the hook's. Takes NULL. */

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {(char *)"ps", (char *)"--json"},     {(char *)"kill", (char *)"j-1"},
         {(char *)"clean", (char *)"-q"},      {(char *)"clean", (char *)"--dry-run"},
         {(char *)"hosts", (char *)"--probe"}, {(char *)"info", (char *)"-q"},
-        {(char *)"status", (char *)"-q"},     {(char *)"verify", (char *)"-q"},
+        {(char *)"status", (char *)"-q"},     {(char *)"verify", (char *)"--quick"},
     };
     static int (*const runs[])(int argc, char **argv) = {ps_run,     ps_run,    ps_run,    kill_run,
                                                          clean_run,  clean_run, hosts_run, info_run,

@@ -51,14 +51,6 @@ static bool is_of_glibc(const char *path)
     return false;
 }
 
-/* A preloaded library is none that the program needs. */
-static bool is_preloaded(const char *path)
-{
-    const char *preloaded = getenv("LD_PRELOAD"), *name = strrchr(path, '/') + 1;
-
-    return preloaded && strstr(preloaded, name);
-}
-
 static void finds_what_the_loader_found(void **state)
 {
     struct loader_closure_config config = {.origin = "/nowhere", .cwd = "/"};
@@ -82,10 +74,11 @@ static void finds_what_the_loader_found(void **state)
         assert_true(is_loaded(&loaded, library->path));
     }
     for (int i = 0; i < loaded.count; i++) {
-        expected += !is_of_glibc(loaded.paths[i]) && !is_preloaded(loaded.paths[i]);
+        expected += !is_of_glibc(loaded.paths[i]);
         free(loaded.paths[i]);
     }
-    assert_int_equal(found, expected);
+    if (!getenv("LD_PRELOAD")) /* which loads what the program does not need */
+        assert_int_equal(found, expected);
     assert_true(found > 0); /* cmocka's at least */
     loader_closure_destroy(closure);
     elf_file_close(&program);
