@@ -11,9 +11,11 @@ NETNS_PRIVATE=/tmp hosts_up 3
 inside() { TMPDIR=$T "$TEST_LIB/netns-hosts" exec "$@"; }
 fit() { "$MLAUNCH" verify --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2,$H3" "$@"; }
 # found COUNT REGEX NAME: all findings of the last command match. Whoever runs this may have a small
-# limit of locked memory, which is a finding of hosts with devices.
+# limit of locked memory, which is a finding of hosts with devices; and a busy processor may halve
+# the bandwidth of a link.
 found() {
-    grep -E '^(error|warning|note) ' "$OUT" | grep -v ' a rank may lock ' > "$T/findings"
+    grep -E '^(error|warning|note) ' "$OUT" | grep -v ' a rank may lock ' |
+        grep -vE "[3-9][0-9] % of the best pair's" > "$T/findings"
     if [ "$(wc -l < "$T/findings")" = "$1" ] && ! grep -qvE "$2" "$T/findings"; then
         pass "$3"
     else
@@ -40,8 +42,8 @@ unshape() {
     inside "$H1" tc qdisc del dev eth0 root
 }
 
-check "three equal links" fit --json
-cp "$OUT" "$T/fit.json"
+# Until the processors of this machine, which all hosts share, are not busy otherwise.
+check "three equal links" wait_for 'fit --json > "$T/fit.json"' 60
 check_output "0 3 tcp" "… without a finding" python3 -c '
 import json, sys
 v = json.load(open(sys.argv[1]))
@@ -49,10 +51,8 @@ print(len(v["findings"]), sum(l["us"] > 0 and l["gigabytes_per_s"] > 0 for l in 
       *{l["backend"] for l in v["links"]})' "$T/fit.json"
 if shape '' rate 400mbit 2> "$T/shape"; then
     check_status 1 "a link with little bandwidth" fit
-    check_match "^warning  link    hosts $H1 and $H2: 0\.0[0-9]* GB/s over tcp, [0-9]+ % of the best pair's .* \(at least 50 %\)" \
-        "$OUT" "… is found"
-    # A busy processor may halve another link.
-    check_no_match "^(error|warning) +([^ ]+ +)?hosts .*(take|cannot)" "$OUT" "… and nothing else of it"
+    found 1 "^warning  link    hosts $H1 and $H2: 0\.0[0-9]* GB/s over tcp, [0-9]+ % of the best pair's .* \(at least 50 %\)" \
+        "… is found alone"
     unshape
     shape 'meta length < 300' rate 500kbit burst 100 cburst 100
     check_status 1 "a link that is late" fit

@@ -113,7 +113,10 @@ alike 1 '^warning  limits  host b: the number of processes is limited to 99 \(at
 CHANGE='mount -t tmpfs -o size=1m t /dev/shm'
 alike 1 '^warning  limits  host b: /dev/shm has room for 1.0M \(at least 64M\); free it' "a small /dev/shm"
 CHANGE='mount -t tmpfs -o size=2m t /tmp'
-alike 1 '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp"
+case $BUILD in
+/tmp/*) skip "a small /tmp" "the agent is in /tmp" ;;
+*) alike 1 '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp" ;;
+esac
 echo 'PRETTY_NAME="Other 1"' > "$T/os"
 CHANGE="mount --bind $T/os /etc/os-release"
 alike 1 '^warning  same    host b: OS is Other 1, and on 2 others ' "another system"
