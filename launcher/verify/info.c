@@ -3,6 +3,8 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/text_json.h"
+#include "launcher/text/name_ranges.h"
+#include "launcher/text/string_list.h"
 #include "launcher/text/text_table.h"
 #include "launcher/verify/fact_survey.h"
 #include "launcher/verify/verify_command.h"
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_MS = 60000, CELL = 512, HOSTS_IN_A_TABLE = 4, HOSTS_NAMED = 8 };
+enum { TIMEOUT_MS = 60000, CELL = 512, HOSTS_IN_A_TABLE = 4 };
 
 static const char addresses[] = "addresses";
 
@@ -132,41 +134,45 @@ static void columns_print(json_t *const *rows, const char *const *names, int cou
     json_decref(titles);
 }
 
-/* "a, b and 30 more": the hosts from `first` on with the same value. Marks them as done. */
-static void equal_hosts_name(char out[CELL], json_t *const *rows, const char *const *names,
-                             int count, const char *title, int first, bool *is_done)
+/* The hosts from `first` on with the same value: "all 8", or "n[1-3,5]"; to be freed. NULL: out of
+ * memory. Marks them as done. */
+static char *equal_hosts_name(json_t *const *rows, const char *const *names, int count,
+                              const char *title, int first, bool *is_done)
 {
-    size_t used = 0;
-    int equal = 0;
+    const char **equal = calloc((size_t)count, sizeof(*equal));
+    size_t found = 0;
+    char *text = NULL;
+    struct fault why;
 
-    out[0] = '\0';
-    for (int i = first; i < count; i++) {
+    for (int i = first; i < count && equal; i++) {
         if (is_done[i] || strcmp(cell_of(rows[i], title), cell_of(rows[first], title)) != 0)
             continue;
         is_done[i] = true;
-        if (equal++ < HOSTS_NAMED && used < CELL)
-            used += (size_t)snprintf(out + used, CELL - used, "%s%s", used ? ", " : "", names[i]);
+        equal[found++] = names[i];
     }
-    if (equal == count)
-        snprintf(out, CELL, "all %d", count);
-    else if (equal > HOSTS_NAMED && used < CELL)
-        snprintf(out + used, CELL - used, " and %d more", equal - HOSTS_NAMED);
+    if (found == (size_t)count)
+        string_format(&text, &why, "all %d", count);
+    else if (equal)
+        name_ranges_format(&text, equal, found, &why);
+    free(equal);
+    return text;
 }
 
 /* A line for each group of hosts with an equal value. */
 static void title_add(struct text_table *t, json_t *const *rows, const char *const *names,
                       int count, const char *title, bool *is_done)
 {
-    char marked[CELL], hosts[CELL];
+    char marked[CELL], *hosts;
     bool is_marked = title_mark(marked, rows, count, title), is_first = true;
 
     memset(is_done, 0, (size_t)count * sizeof(*is_done));
     for (int i = 0; i < count; i++) {
         if (is_done[i])
             continue;
-        equal_hosts_name(hosts, rows, names, count, title, i, is_done);
-        text_table_add(
-            t, (const char *const[]){is_first ? marked : "", cell_of(rows[i], title), hosts, NULL});
+        hosts = equal_hosts_name(rows, names, count, title, i, is_done);
+        text_table_add(t, (const char *const[]){is_first ? marked : "", cell_of(rows[i], title),
+                                                hosts ? hosts : names[i], NULL});
+        free(hosts);
         if (is_marked)
             text_table_stress(t);
         is_first = false;
