@@ -74,8 +74,11 @@ hosts() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" \
 losses() { # of four, whose sums may be added up in another order
     awk '{ print $1, substr($2, 1, 9) }' "$1"
 }
-check "a script for gloo, on two hosts with two ranks each" hosts gloo
-losses "$OUT" > "$T/gloo"
+# The gloo of torch 1.13 aborts now and then when its process exits ("terminate called without an
+# active exception").
+hosts_gloo() { hosts gloo > "$T/hosts" || hosts gloo > "$T/hosts"; }
+check "a script for gloo, on two hosts with two ranks each" hosts_gloo
+losses "$T/hosts" > "$T/gloo"
 check "… and for mlaunch" hosts mlaunch
 losses "$OUT" > "$T/mlaunch"
 check_output "" "… with nearly the same losses" diff "$T/gloo" "$T/mlaunch"
