@@ -108,13 +108,14 @@ static void link_put_json(struct agent_link *l, uint8_t type, json_t *message)
     json_decref(message);
 }
 
-static void handshake_send(struct agent_link *l)
+static int handshake_send(struct agent_link *l, struct fault *why)
 {
     size_t size;
     const void *frame = auth_output(l->auth, &size);
 
-    if (size > 0)
-        bufferevent_write(l->stream, frame, size);
+    if (size > 0 && bufferevent_write(l->stream, frame, size))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    return 0;
 }
 
 /* Handles a frame of the handshake, or ADMITTED, after which the waiting frames are sent. */
@@ -126,7 +127,8 @@ static int handshake_take(struct agent_link *l, const struct frame *f, struct fa
     if (f->type == COORD_ADMITTED && l->is_proved) {
         bufferevent_set_timeouts(l->stream, NULL, NULL);
         frame_reader_limit(l->reader, FRAME_LIMIT);
-        bufferevent_write_buffer(l->stream, l->waiting);
+        if (bufferevent_write_buffer(l->stream, l->waiting))
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
         evbuffer_free(l->waiting);
         l->waiting = NULL;
         return 0;
@@ -134,9 +136,8 @@ static int handshake_take(struct agent_link *l, const struct frame *f, struct fa
     rc = auth_input(l->auth, f, &progress, why);
     if (rc)
         return rc;
-    handshake_send(l);
     l->is_proved = progress == AUTH_DONE;
-    return 0;
+    return handshake_send(l, why);
 }
 
 static int named_take(struct agent_link *l, const struct frame *f, struct fault *why)
@@ -237,8 +238,7 @@ static int stream_connect(struct agent_link *l, struct fault *why)
     bufferevent_setcb(l->stream, on_read, NULL, on_event, l);
     bufferevent_set_timeouts(l->stream, &limit, &limit);
     bufferevent_enable(l->stream, EV_READ | EV_WRITE);
-    handshake_send(l); /* sent once connected */
-    return 0;
+    return handshake_send(l, why); /* sent once connected */
 }
 
 static void on_again(evutil_socket_t fd, short what, void *arg)
