@@ -61,7 +61,9 @@ void code_map_read(void)
 
         r->start = strtoul(at, &at, 16);
         r->size = strtoul(at, &at, 16);
-        r->owner = at[0] == ' ' ? at[1] : '?';
+        r->owner = '?';
+        if (at[0] == ' ')
+            r->owner = at[1];
         at = strchr(at, '\n');
         if (!at)
             break;

@@ -19,7 +19,8 @@ for line in open(commands):
     if not files:
         continue
     path = os.path.normpath(os.path.join(source, files[-1]))
-    flags = [w for w in words if re.match(r"-([DIU]|std=|include)", w)]
+    flags = [w for before, w in zip(["", *words], words)
+             if re.match(r"-([DIU]|std=|include|isystem)", w) or before == "-isystem"]
     arguments = ["cc", *flags, "-c", path]
     entries.setdefault(path, {"directory": build, "file": path, "arguments": arguments})
 with open(out, "w") as f:
