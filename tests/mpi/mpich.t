@@ -20,19 +20,7 @@ check "by a shell script" "$MLAUNCH" -n 2 sh -c "$MPI; true"
 all_right 2 "whose ranks are one job"
 
 mark=$(new_mark mpich)
-check_error 7 'rank 2 on host .* aborted the job: MPI_Abort with code 7' \
-    "MPI_Abort gives the status" "$MLAUNCH" -n 3 -x "$mark" "$MPI" abort 7
-nothing_left "MPI_Abort" "$mark"
-check_error 137 'rank 2 on host .* was killed by signal 9' "a rank killed, others in a barrier" \
-    timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" kill
-nothing_left "a rank killed" "$mark"
-check_error 1 'rank 2 on host .* exited with status 0 without calling MPI_Finalize' \
-    "a rank that leaves early is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" leave
-nothing_left "a rank that leaves" "$mark"
-check_error 1 'rank 2 on host .* other ranks wait for it in MPI_Init, which it has not called' \
-    "a rank without MPI_Init is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" absent
-check_error 137 'rank 1 on host .* was killed by signal 9' "a rank killed before MPI_Init" \
-    timeout 20 "$MLAUNCH" -n 1 "$MPI" : -n 1 sh -c 'kill -9 $$'
+check_ends "$mark"
 
 check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
 check_match 'name: port-of-rank-0' "$OUT" "and found"

@@ -24,15 +24,7 @@ check "with addresses that are asked for one by one" over -H "$H1,$H2,$H3" -n 6 
 all_right 6 "the hosts are one job"
 
 mark=$(new_mark hosts)
-check_error 7 "rank 3 on host $H2 .* aborted the job: MPI_Abort with code 7" \
-    "MPI_Abort on another host" over -H "$H1,$H2" -n 4 -x "$mark" "$MPI" abort 7
-nothing_left "MPI_Abort" "$mark"
-check_error 137 "rank 3 on host $H2 .* was killed by signal 9" "a rank killed on another host" \
-    over -H "$H1,$H2" -n 4 -x "$mark" "$MPI" kill
-nothing_left "a rank killed" "$mark"
-check_error 1 "rank 1 on host $H2 .* has ended, and other ranks wait for it in MPI" \
-    "a host whose rank never calls MPI_Init" over -H "$H1,$H2" -n 2 -x "$mark" "$MPI" absent
-nothing_left "a host that does not come" "$mark"
+check_ends_on_hosts "$mark"
 check "started again" over -H "$H1,$H2" -n 2 --restarts 1 "$MPI" first 1
 check_match 'rank 1 of 2 .*right' "$OUT" "the hosts of the second run are one job"
 check "by --agent-command" env TMPDIR="$T" timeout 60 "$MLAUNCH" \
