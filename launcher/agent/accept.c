@@ -362,41 +362,43 @@ static void mpi_prepare(struct agent *a)
 static void on_prolog_end(const struct fault *failed, const char *output, void *arg)
 {
     struct agent *a = arg;
-    struct fault why;
 
-    if (failed)
-        why = *failed; /* it may lie in the hook */
-    else if (output[0])
+    if (!failed && output[0])
         report_note(a, "info", output);
     hook_close(a->hook);
     a->hook = NULL;
     if (a->stop.is_active)
         agent_check_soon(a);
     else if (failed)
-        on_mpi_ready(a, &why);
+        on_mpi_ready(a, failed);
     else
         mpi_prepare(a);
+}
+
+int accept_start_hook(struct agent *a, struct hook_config *hook, struct fault *why)
+{
+    hook->base = a->base;
+    hook->job = a->job;
+    hook->cwd = a->cwds[0];
+    hook->job_dir = a->dir;
+    hook->limits = &a->limits;
+    hook->arg = a;
+    return hook_start(&a->hook, hook, why);
 }
 
 /* The programs of --stage are there now. */
 static void job_complete(struct agent *a)
 {
-    struct hook_config prolog = {.base = a->base,
-                                 .job = a->job,
-                                 .name = "prolog",
+    struct hook_config prolog = {.name = "prolog",
                                  .command = a->job->prolog,
-                                 .cwd = a->cwds[0],
-                                 .job_dir = a->dir,
-                                 .limits = &a->limits,
                                  .cgroup = a->cgroup_fd,
-                                 .on_end = on_prolog_end,
-                                 .arg = a};
+                                 .on_end = on_prolog_end};
     struct fault why;
 
     a->state = AGENT_IS_PREPARING;
     if (!a->job->prolog[0])
         mpi_prepare(a);
-    else if (hook_start(&a->hook, &prolog, &why))
+    else if (accept_start_hook(a, &prolog, &why))
         on_mpi_ready(a, &why);
 }
 

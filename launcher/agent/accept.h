@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct agent;
+struct hook_config;
 
 /* Makes the job directory, opens the coordinator if this is its host, and sends READY; or WANT, if
  * files must come first. On failure sends REFUSED with the reason and leaves nothing behind. */
@@ -18,6 +19,10 @@ void accept_job(struct agent *a, const char *text, size_t size);
 /* Takes bytes of a file that the job needs. After the last one sends READY, or on failure
  * REFUSED. */
 void accept_file(struct agent *a, uint32_t index, const void *bytes, size_t size);
+
+/* Starts --prolog or --epilog as a->hook. To be filled in: name, command, cgroup and on_end, whose
+ * arg is the agent. Fails as hook_start(). */
+int accept_start_hook(struct agent *a, struct hook_config *hook, struct fault *why);
 
 /* Frees what the job has allocated and removes its directory. Takes an agent without a job. */
 void accept_release(struct agent *a);

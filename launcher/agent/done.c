@@ -2,6 +2,7 @@
 #include "launcher/agent/done.h"
 
 #include "common/text/text_json.h"
+#include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
@@ -111,25 +112,16 @@ static void on_epilog_end(const struct fault *failed, const char *output, void *
 /* Starts the epilog if it is to run. True: it runs now; what it leaves is ended afterwards. */
 static bool epilog_start(struct agent *a)
 {
-    const struct hook_config epilog = {.base = a->base,
-                                       .job = a->job,
-                                       .name = "epilog",
-                                       .command = a->job->epilog,
-                                       .cwd = a->cwds[0],
-                                       .job_dir = a->dir,
-                                       .limits = &a->limits,
-                                       /* Linux kills what is born into a group once its
-                                        * cgroup.kill was used. */
-                                       .cgroup = -1,
-                                       .on_end = on_epilog_end,
-                                       .arg = a};
+    /* Linux kills what is born into a group once its cgroup.kill was used. */
+    struct hook_config epilog = {
+        .name = "epilog", .command = a->job->epilog, .cgroup = -1, .on_end = on_epilog_end};
     struct fault why;
 
     if (!a->owes_epilog || a->stop.has_given_up)
         return false;
     a->owes_epilog = false;
     stop_end(a);
-    a->in_epilog = hook_start(&a->hook, &epilog, &why) == 0;
+    a->in_epilog = accept_start_hook(a, &epilog, &why) == 0;
     if (!a->in_epilog)
         report_note(a, "warn", why.text);
     return a->in_epilog;

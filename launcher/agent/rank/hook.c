@@ -2,6 +2,7 @@
 #include "launcher/agent/rank/hook.h"
 
 #include "common/text/signal_text.h"
+#include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/variable_list.h"
 #include "launcher/protocol/agent_protocol.h"
 
@@ -79,18 +80,11 @@ static void on_limit(evutil_socket_t fd, short what, void *arg)
 /* What the agent has, and what the job and its part on this host are. */
 static int variables_make(struct variable_list *v, const struct hook_config *c, struct fault *why)
 {
-    const struct job_message *job = c->job;
-
+    variable_list_set(v, "MLAUNCH_JOB_DIR=%s", c->job_dir); /* first, as in ranks */
     for (char **e = environ; *e; e++)
         variable_list_set(v, "%s", *e);
-    variable_list_set(v, "MLAUNCH_JOB=%s", job->job);
-    variable_list_set(v, "MLAUNCH_JOB_DIR=%s", c->job_dir);
-    variable_list_set(v, "MLAUNCH_HOST=%s", job->host_name);
-    variable_list_set(v, "MLAUNCH_HOST_RANK=%d", job->host);
-    variable_list_set(v, "MLAUNCH_HOSTS=%d", job->hosts);
-    variable_list_set(v, "MLAUNCH_SIZE=%d", job->size);
-    variable_list_set(v, "MLAUNCH_LOCAL_SIZE=%d", job->rank_count);
-    variable_list_set(v, "MLAUNCH_RESTART=%d", job->restart);
+    rank_environment_add_job(v, c->job, c->job_dir);
+    variable_list_set(v, "MLAUNCH_HOST=%s", c->job->host_name);
     return v->failed ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
 

@@ -235,6 +235,18 @@ static void open_mpi_add(struct variable_list *l, const char *segments, bool is_
         variable_list_set_default(l, "OMPI_MCA_mpi_oversubscribe=1");
 }
 
+void rank_environment_add_job(struct variable_list *l, const struct job_message *job,
+                              const char *job_dir)
+{
+    variable_list_set(l, "MLAUNCH_JOB_DIR=%s", job_dir);
+    variable_list_set(l, "MLAUNCH_JOB=%s", job->job);
+    variable_list_set(l, "MLAUNCH_RESTART=%d", job->restart);
+    variable_list_set(l, "MLAUNCH_SIZE=%d", job->size);
+    variable_list_set(l, "MLAUNCH_LOCAL_SIZE=%d", job->rank_count);
+    variable_list_set(l, "MLAUNCH_HOST_RANK=%d", job->host);
+    variable_list_set(l, "MLAUNCH_HOSTS=%d", job->hosts);
+}
+
 static void common_add(struct rank_environment *e, const struct rank_environment_config *c)
 {
     const struct job_message *job = c->job;
@@ -257,13 +269,7 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     users_add(e, job->env);
     users_add(e, c->app->env);
     variable_list_set(l, "PWD=%s", c->cwd);
-    variable_list_set(l, "MLAUNCH_JOB_DIR=%s", c->job_dir);
-    variable_list_set(l, "MLAUNCH_JOB=%s", job->job);
-    variable_list_set(l, "MLAUNCH_RESTART=%d", job->restart);
-    variable_list_set(l, "MLAUNCH_SIZE=%d", job->size);
-    variable_list_set(l, "MLAUNCH_LOCAL_SIZE=%d", job->rank_count);
-    variable_list_set(l, "MLAUNCH_HOST_RANK=%d", job->host);
-    variable_list_set(l, "MLAUNCH_HOSTS=%d", job->hosts);
+    rank_environment_add_job(l, job, c->job_dir);
     variable_list_set(l, "MLAUNCH_COORDINATOR=%s", c->coordinator);
     variable_list_set(l, "MLAUNCH_BACKEND=%s", job->backend);
     if (job->buffer != JOB_BUFFER_FULL)

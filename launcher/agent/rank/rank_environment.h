@@ -10,6 +10,7 @@
 #include "common/fault.h"
 #include "launcher/protocol/job_message.h"
 
+struct variable_list;
 struct rank_environment; /* of all ranks of one app */
 
 struct rank_environment_config {
@@ -28,6 +29,10 @@ struct rank_environment_config {
     bool serves_pmix;      /* those of Open MPI find it by what rank_environment_of is given */
     const char *segments;  /* then: a directory for MPI's segments, or "" */
 };
+
+/* Adds what all processes of a job on a host have in common: MLAUNCH_JOB, MLAUNCH_SIZE, ... */
+void rank_environment_add_job(struct variable_list *l, const struct job_message *job,
+                              const char *job_dir);
 
 int rank_environment_create(struct rank_environment **out,
                             const struct rank_environment_config *config, struct fault *why);
