@@ -43,6 +43,17 @@ else
     skip "NetPIPE" "not here (netpipe-openmpi)"
 fi
 
+if command -v hpcc > "$T/which"; then
+    cp "$SOURCE/tests/mpi/hpccinf.txt" "$T"
+    check "HPC Challenge" timeout 100 "$MLAUNCH" -n 2 --cwd "$T" hpcc
+    check_match '^Success=1$' "$T/hpccoutf.txt" "its programs have run"
+    check_match '^CommWorldProcs=2$' "$T/hpccoutf.txt" "its ranks are one job"
+    check_no_match 'FAILED|^ *[1-9].* failed residual|ErrorsFraction=.*[1-9]' "$T/hpccoutf.txt" \
+        "all their checks have passed"
+else
+    skip "HPC Challenge" "not here (hpcc)"
+fi
+
 mark=$(new_mark openmpi)
 check_ends "$mark"
 
