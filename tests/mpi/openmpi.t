@@ -57,6 +57,11 @@ fi
 mark=$(new_mark openmpi)
 check_ends "$mark"
 
+check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
+check_match 'name: port-of-rank-0' "$OUT" "and found"
+check_match 'unknown name: not found' "$OUT" "not where there is none"
+check "a rank connects to another's port" timeout 20 "$MLAUNCH" -n 3 "$MPI" connect
+check_match 'connected: right' "$OUT" "and they talk"
 check "MPI_Comm_spawn" timeout 20 "$MLAUNCH" -n 2 "$MPI" spawn
 check_match 'spawn: refused' "$OUT" "is refused"
 check_match 'warning: .*rank 0 called MPI_Comm_spawn, which fails' "$ERR" "with a reason"
