@@ -9,7 +9,7 @@
 
 enum { NUMBER = 4 };
 
-/* The words in front of the bytes; what the agents pass on has another host's number before them. */
+/* The words in front of the bytes. In a frame the other host's number stands before them. */
 enum {
     WORD_KIND,
     WORD_NUMBER, /* of the question, by the host that asks */

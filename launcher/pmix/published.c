@@ -27,19 +27,21 @@ static struct {
     size_t size; /* of all names and values */
 } published;
 
-static struct published **find(const char *name, bool is_value)
+static struct published *find(const char *name, bool is_value)
+{
+    struct published *p = published.first;
+
+    while (p && (!p->value == is_value || strcmp(p->name, name) != 0))
+        p = p->next;
+    return p;
+}
+
+static void entry_remove(struct published *p)
 {
     struct published **at = &published.first;
 
-    while (*at && (!(*at)->value == is_value || strcmp((*at)->name, name) != 0))
+    while (*at != p)
         at = &(*at)->next;
-    return at;
-}
-
-static void entry_remove(struct published **at)
-{
-    struct published *p = *at;
-
     *at = p->next;
     published.count--;
     published.size -= strlen(p->name) + p->size;
@@ -72,26 +74,24 @@ static struct published *entry_add(const char *name, size_t size)
 }
 
 /* Answers with a value, which goes if it is for one look. */
-static int value_tell(struct published **at, uint32_t host, uint32_t number, struct fault *why)
+static int value_tell(struct published *p, uint32_t host, uint32_t number, struct fault *why)
 {
-    int rc = pass_answer(host, number, true, (*at)->value, (*at)->size, why);
+    int rc = pass_answer(host, number, true, p->value, p->size, why);
 
-    if ((*at)->is_once)
-        entry_remove(at);
+    if (p->is_once)
+        entry_remove(p);
     return rc;
 }
 
 /* Answers all that wait for the name, as far as its value is there. */
 static int waiting_answer(const char *name, struct fault *why)
 {
-    struct published **waiting, **at;
+    struct published *waiting, *p;
     int rc = 0;
 
-    while (!rc && *(waiting = find(name, false)) && *(at = find(name, true))) {
-        uint32_t host = (*waiting)->host, number = (*waiting)->number;
-
+    while (!rc && (waiting = find(name, false)) && (p = find(name, true))) {
+        rc = value_tell(p, waiting->host, waiting->number, why);
         entry_remove(waiting);
-        rc = value_tell(find(name, true), host, number, why);
     }
     return rc;
 }
@@ -100,12 +100,12 @@ static int waiting_answer(const char *name, struct fault *why)
 static int publish(const struct pass_question *q, const char *name, struct fault *why)
 {
     size_t skip = strlen(name) + 1, size = q->size > skip ? q->size - skip : 0;
-    struct published *p = *find(name, true) ? NULL : entry_add(name, NUMBER + size);
+    struct published *p = find(name, true) ? NULL : entry_add(name, NUMBER + size);
     uint32_t owner = htonl(q->rank);
     int rc;
 
     if (p && !(p->value = malloc(NUMBER + size))) {
-        entry_remove(&published.first);
+        entry_remove(p);
         p = NULL;
     }
     if (!p)
@@ -120,10 +120,10 @@ static int publish(const struct pass_question *q, const char *name, struct fault
 
 static int look(const struct pass_question *q, const char *name, struct fault *why)
 {
-    struct published **at = find(name, true), *waiting;
+    struct published *p = find(name, true), *waiting;
 
-    if (*at)
-        return value_tell(at, q->host, q->number, why);
+    if (p)
+        return value_tell(p, q->host, q->number, why);
     waiting = q->kind == PASS_AWAIT ? entry_add(name, 0) : NULL;
     if (!waiting)
         return pass_answer(q->host, q->number, false, NULL, 0, why);
@@ -135,12 +135,11 @@ static int look(const struct pass_question *q, const char *name, struct fault *w
 
 static int unpublish(const struct pass_question *q, const char *name, struct fault *why)
 {
-    struct published **at = find(name, true);
-    bool is_known = *at;
+    struct published *p = find(name, true);
 
-    if (is_known)
-        entry_remove(at);
-    return pass_answer(q->host, q->number, is_known, NULL, 0, why);
+    if (p)
+        entry_remove(p);
+    return pass_answer(q->host, q->number, p != NULL, NULL, 0, why);
 }
 
 int published_take(const struct pass_question *q, struct fault *why)
@@ -176,15 +175,12 @@ int published_expire(struct fault *why)
     int64_t now = clock_ms();
     int rc = 0;
 
-    for (struct published **at = &published.first; !rc && *at;) {
-        uint32_t host = (*at)->host, number = (*at)->number;
-
-        if (!(*at)->until_ms || (*at)->until_ms > now) {
-            at = &(*at)->next;
+    for (struct published *p = published.first, *next; !rc && p; p = next) {
+        next = p->next;
+        if (!p->until_ms || p->until_ms > now)
             continue;
-        }
-        entry_remove(at);
-        rc = pass_answer(host, number, false, NULL, 0, why);
+        rc = pass_answer(p->host, p->number, false, NULL, 0, why);
+        entry_remove(p);
     }
     return rc;
 }
