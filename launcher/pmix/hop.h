@@ -15,7 +15,8 @@ enum hop_kind {
     HOP_ABORT,
     HOP_FENCE,
     HOP_SPAWN,
-    HOP_WANTED, /* what a rank of another host has put */
+    HOP_JOINED, /* ranks connect to each other, or disconnect: they know each other anyway */
+    HOP_ASK,    /* a question for pass.h */
     HOP_FOUND,  /* what a rank of this host has put, for another host */
 };
 
@@ -23,13 +24,16 @@ struct hop {
     enum hop_kind kind;
     pmix_rank_t rank;
     int status;    /* of an abort, or of what was found */
-    uint32_t host; /* of what was found: which one has asked, and the number of its question */
+    uint32_t host; /* to be asked; or which one has asked, and the number of its question */
     uint32_t ask;
-    char *bytes; /* owned */
+    uint32_t question; /* enum pass_kind */
+    char *bytes;       /* owned */
     size_t size;
     pmix_op_cbfunc_t done;      /* to be called once it has been taken in, or NULL */
-    pmix_modex_cbfunc_t answer; /* of a fence, or with what was wanted */
-    void *cbdata;               /* for either */
+    pmix_modex_cbfunc_t answer; /* of a fence, or with what a rank has put */
+    pmix_lookup_cbfunc_t found; /* with what was published */
+    pmix_op_cbfunc_t over;      /* what was to be published is, or is not */
+    void *cbdata;               /* for each of them */
     struct hop *next;
 };
 

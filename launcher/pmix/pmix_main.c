@@ -8,6 +8,7 @@
 #include "common/build_id.h"
 #include "common/text/text_json.h"
 #include "launcher/pmix/hop.h"
+#include "launcher/pmix/published.h"
 #include "launcher/pmix/serve.h"
 #include "launcher/protocol/pmix_protocol.h"
 
@@ -98,9 +99,10 @@ static int loop_run(struct frame_reader *reader, struct fault *why)
     while (!rc) {
         struct pollfd p[] = {{.fd = CHANNEL, .events = POLLIN}, {.fd = hop_fd(), .events = POLLIN}};
 
-        if (poll(p, 2, -1) < 0)
+        if (poll(p, 2, published_wait_ms()) < 0)
             continue;
-        if (p[1].revents)
+        rc = published_expire(why);
+        if (!rc && p[1].revents)
             rc = serve_hops(why);
         if (!rc && p[0].revents)
             rc = frames_read(reader, why);

@@ -5,9 +5,12 @@
 #include "launcher/pmix/hop.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
+#include "launcher/pmix/pass.h"
+#include "launcher/pmix/published.h"
 #include "launcher/protocol/pmix_protocol.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,16 +18,6 @@
 enum {
     FENCES_MOST = 8, /* under way at once: as many as the coordinator takes */
     NUMBER = 4,      /* bytes of a number in front of a frame's bytes */
-};
-
-enum pass_kind { PASS_ASK = 1, PASS_ANSWER };
-
-/* What helpers pass to each other: an answer is followed by bytes. */
-enum {
-    PASS_KIND,
-    PASS_NUMBER, /* of the question, by the host that asks */
-    PASS_RANK,   /* that it is about; in an answer: 0 if it is known */
-    PASS_WORDS
 };
 
 enum serve_state { SERVE_SILENT, SERVE_IN_USE, SERVE_FINALIZED };
@@ -40,14 +33,6 @@ struct serve_fence {
     void *cbdata;
 };
 
-/* A question to another host that is under way. */
-struct serve_ask {
-    uint32_t ask, host;
-    pmix_modex_cbfunc_t answer;
-    void *cbdata;
-    struct serve_ask *next;
-};
-
 /* One for the process: libpmix's callbacks carry no argument of ours. The threads of libpmix read
  * only `job`, which does not change. */
 static struct {
@@ -56,9 +41,7 @@ static struct {
     struct serve_rank *ranks; /* job->rank_count */
     struct serve_fence fences[FENCES_MOST];
     uint32_t fence_count; /* so far */
-    struct serve_ask *asks;
-    uint32_t ask_count; /* so far */
-    bool has_failed;    /* because of a rank, which has been reported */
+    bool has_failed;      /* because of a rank, which has been reported */
 } serve;
 
 /* --- on libpmix's threads --------------------------------------------------------------------- */
@@ -105,11 +88,17 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
     return hop_status(&h, NULL, 0);
 }
 
+/* Whether this is a rank of the job, or all. */
+static bool is_of_job(const pmix_proc_t *proc)
+{
+    return strncmp(proc->nspace, serve.job->space, PMIX_MAX_NSLEN) == 0;
+}
+
 /* Whether these are all ranks of the job. */
 static bool is_whole_job(const pmix_proc_t procs[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strncmp(procs[i].nspace, serve.job->space, PMIX_MAX_NSLEN) != 0)
+        if (!is_of_job(&procs[i]))
             return false;
         if (procs[i].rank == PMIX_RANK_WILDCARD)
             return true;
@@ -130,14 +119,131 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t count, const pmi
 static pmix_status_t on_wanted(const pmix_proc_t *proc, const pmix_info_t info[], size_t info_count,
                                pmix_modex_cbfunc_t answer, void *cbdata)
 {
-    const struct hop h = {
-        .kind = HOP_WANTED, .rank = proc->rank, .answer = answer, .cbdata = cbdata};
+    struct hop h = {.kind = HOP_ASK,
+                    .question = PASS_MODEX,
+                    .rank = proc->rank,
+                    .answer = answer,
+                    .cbdata = cbdata};
 
     (void)info, (void)info_count;
-    if (strncmp(proc->nspace, serve.job->space, PMIX_MAX_NSLEN) != 0 ||
-        proc->rank >= (pmix_rank_t)serve.job->size ||
+    if (!is_of_job(proc) || proc->rank >= (pmix_rank_t)serve.job->size ||
         serve.job->host_of[proc->rank] == serve.job->host)
         return PMIX_ERR_NOT_FOUND;
+    h.host = (uint32_t)serve.job->host_of[proc->rank];
+    return hop_status(&h, NULL, 0);
+}
+
+/* A question to where names are kept: mlaunch-pmix of rank 0's host. */
+static struct hop name_hop(enum pass_kind question, const pmix_proc_t *proc, void *cbdata)
+{
+    return (struct hop){.kind = HOP_ASK,
+                        .question = question,
+                        .host = (uint32_t)serve.job->host_of[0],
+                        .rank = proc->rank,
+                        .cbdata = cbdata};
+}
+
+/* Writes a name and a value as PASS_PUBLISH has them. False: it cannot be published. */
+static bool publish_pack(char **bytes, size_t *size, const pmix_info_t *info)
+{
+    const pmix_value_t *v = &info->value;
+    bool is_text = v->type == PMIX_STRING && v->data.string;
+    const char *from = is_text ? v->data.string : v->data.bo.bytes;
+    size_t skip = strlen(info->key) + 2, count;
+
+    if (!info->key[0] || (!is_text && v->type != PMIX_BYTE_OBJECT))
+        return false;
+    count = is_text ? strlen(from) : v->data.bo.size;
+    if (count > FRAME_LIMIT / 2 || !(*bytes = malloc(skip + count)))
+        return false;
+    memcpy(*bytes, info->key, skip - 1);
+    (*bytes)[skip - 1] = is_text ? PASS_TEXT : PASS_BYTES;
+    if (count)
+        memcpy(*bytes + skip, from, count);
+    *size = skip + count;
+    return true;
+}
+
+static bool is_for_one_look(const pmix_value_t *v)
+{
+    return (v->type == PMIX_PERSIST && v->data.persist == PMIX_PERSIST_FIRST_READ) ||
+           (v->type == PMIX_INT && v->data.integer == PMIX_PERSIST_FIRST_READ);
+}
+
+/* One name at a time, as MPI libraries publish them. */
+static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t count,
+                                pmix_op_cbfunc_t done, void *cbdata)
+{
+    struct hop h = name_hop(PASS_PUBLISH, proc, cbdata);
+    const pmix_info_t *named = NULL;
+    pmix_status_t status;
+    char *bytes = NULL;
+    size_t size;
+
+    for (size_t i = 0; i < count; i++) {
+        if (PMIX_CHECK_KEY(&info[i], PMIX_PERSISTENCE) && is_for_one_look(&info[i].value))
+            h.question = PASS_PUBLISH_ONCE;
+        if (strncmp(info[i].key, "pmix.", 5) == 0)
+            continue;
+        if (named)
+            return PMIX_ERR_NOT_SUPPORTED;
+        named = &info[i];
+    }
+    if (!named || !publish_pack(&bytes, &size, named))
+        return PMIX_ERR_NOT_SUPPORTED;
+    h.over = done;
+    status = hop_status(&h, bytes, size);
+    free(bytes);
+    return status;
+}
+
+/* One name at a time here, too. */
+static pmix_status_t name_send(const struct hop *h, char **keys)
+{
+    if (!keys || !keys[0] || !keys[0][0] || keys[1])
+        return PMIX_ERR_NOT_SUPPORTED;
+    return hop_status(h, keys[0], strlen(keys[0]));
+}
+
+static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
+                               size_t count, pmix_lookup_cbfunc_t found, void *cbdata)
+{
+    struct hop h = name_hop(PASS_LOOKUP, proc, cbdata);
+
+    h.rank = 0; /* of PASS_AWAIT: for how many seconds */
+    for (size_t i = 0; i < count; i++) {
+        const pmix_value_t *v = &info[i].value;
+
+        if (PMIX_CHECK_KEY(&info[i], PMIX_WAIT))
+            h.question = PASS_AWAIT;
+        if (PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT) && v->type == PMIX_INT && v->data.integer > 0)
+            h.rank = (pmix_rank_t)v->data.integer;
+    }
+    h.found = found;
+    return name_send(&h, keys);
+}
+
+static pmix_status_t on_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
+                                  size_t count, pmix_op_cbfunc_t done, void *cbdata)
+{
+    struct hop h = name_hop(PASS_UNPUBLISH, proc, cbdata);
+
+    (void)info, (void)count;
+    h.over = done;
+    return name_send(&h, keys);
+}
+
+/* Ranks of one job know each other already. */
+static pmix_status_t on_connect(const pmix_proc_t procs[], size_t count, const pmix_info_t info[],
+                                size_t info_count, pmix_op_cbfunc_t done, void *cbdata)
+{
+    const struct hop h = {.kind = HOP_JOINED, .done = done, .cbdata = cbdata};
+
+    (void)info, (void)info_count;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_of_job(&procs[i]))
+            return PMIX_ERR_NOT_SUPPORTED;
+    }
     return hop_status(&h, NULL, 0);
 }
 
@@ -244,47 +350,6 @@ static int fence_begin(const struct hop *h, struct fault *why)
     return rc;
 }
 
-static int pass_tell(uint32_t host, const uint32_t words[PASS_WORDS], const void *bytes,
-                     size_t size, struct fault *why)
-{
-    uint32_t head[1 + PASS_WORDS] = {htonl(host)};
-    char *all = size <= FRAME_LIMIT - sizeof(head) ? malloc(sizeof(head) + size) : NULL;
-    int rc;
-
-    if (!all)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory for what a rank has put");
-    for (int i = 0; i < PASS_WORDS; i++)
-        head[1 + i] = htonl(words[i]);
-    memcpy(all, head, sizeof(head));
-    if (size)
-        memcpy(all + sizeof(head), bytes, size);
-    rc = frame_tell(HELPER_PASS, all, sizeof(head) + size, why);
-    free(all);
-    return rc;
-}
-
-static int ask_begin(const struct hop *h, struct fault *why)
-{
-    const uint32_t words[] = {PASS_ASK, ++serve.ask_count, h->rank};
-    struct serve_ask *ask = malloc(sizeof(*ask));
-
-    if (!ask) {
-        h->answer(PMIX_ERR_NOMEM, NULL, 0, h->cbdata, NULL, NULL);
-        return 0;
-    }
-    *ask = (struct serve_ask){serve.ask_count, (uint32_t)serve.job->host_of[h->rank], h->answer,
-                              h->cbdata, serve.asks};
-    serve.asks = ask;
-    return pass_tell(ask->host, words, NULL, 0, why);
-}
-
-static int answer_send(const struct hop *h, struct fault *why)
-{
-    const uint32_t words[] = {PASS_ANSWER, h->ask, h->status != PMIX_SUCCESS};
-
-    return pass_tell(h->host, words, h->bytes, h->size, why);
-}
-
 static int hop_handle(const struct hop *h, struct fault *why)
 {
     int index = served_job_index(serve.job, h->rank);
@@ -292,10 +357,10 @@ static int hop_handle(const struct hop *h, struct fault *why)
 
     if (h->kind == HOP_FENCE)
         return fence_begin(h, why);
-    if (h->kind == HOP_WANTED)
-        return ask_begin(h, why);
+    if (h->kind == HOP_ASK)
+        return pass_ask(h, why);
     if (h->kind == HOP_FOUND)
-        return answer_send(h, why);
+        return pass_answer(h->host, h->ask, h->status == PMIX_SUCCESS, h->bytes, h->size, why);
     if (!r)
         return 0;
     switch (h->kind) {
@@ -368,59 +433,28 @@ static int fenced_take(const struct frame *f, struct fault *why)
     return 0;
 }
 
-/* An answer; one to no question is ignored. */
-static void answer_take(uint32_t host, uint32_t number, bool is_known, const void *bytes,
-                        size_t size)
+/* libpmix answers once the rank has put what it puts. */
+static int modex_begin(const struct pass_question *q, struct fault *why)
 {
-    struct serve_ask **at = &serve.asks, *ask;
-    char *copy = is_known ? malloc(size + 1) : NULL;
-
-    while (*at && ((*at)->host != host || (*at)->ask != number))
-        at = &(*at)->next;
-    ask = *at;
-    if (!ask) {
-        free(copy);
-        return;
-    }
-    *at = ask->next;
-    if (copy)
-        memcpy(copy, bytes, size);
-    ask->answer(copy ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND, copy, copy ? size : 0, ask->cbdata,
-                on_released, copy);
-    free(ask);
-}
-
-/* Another host asks. libpmix answers once the rank has put what it puts. */
-static int ask_take(uint32_t host, uint32_t number, uint32_t rank, struct fault *why)
-{
-    const uint32_t unknown[] = {PASS_ANSWER, number, 1};
     struct hop *h = malloc(sizeof(*h));
     pmix_proc_t proc;
 
-    if (served_job_index(serve.job, rank) < 0 || !h) {
+    if (served_job_index(serve.job, q->rank) < 0 || !h) {
         free(h);
-        return pass_tell(host, unknown, NULL, 0, why);
+        return pass_answer(q->host, q->number, false, NULL, 0, why);
     }
-    *h = (struct hop){.kind = HOP_FOUND, .rank = rank, .host = host, .ask = number};
-    PMIX_LOAD_PROCID(&proc, serve.job->space, rank);
+    *h = (struct hop){.kind = HOP_FOUND, .rank = q->rank, .host = q->host, .ask = q->number};
+    PMIX_LOAD_PROCID(&proc, serve.job->space, q->rank);
     if (PMIx_server_dmodex_request(&proc, on_found, h) == PMIX_SUCCESS)
         return 0;
     free(h);
-    return pass_tell(host, unknown, NULL, 0, why);
+    return pass_answer(q->host, q->number, false, NULL, 0, why);
 }
 
-static int passed_take(const struct frame *f, struct fault *why)
+/* A question of this host or another. */
+static int question_take(const struct pass_question *q, struct fault *why)
 {
-    const size_t head = (1 + PASS_WORDS) * NUMBER;
-    uint32_t host = f->size >= head ? word_at(f, 0) : UINT32_MAX;
-
-    if (host >= (uint32_t)serve.job->hosts)
-        return fault_set(why, ML_ERR_REFUSED, "the agent's PASSED is malformed");
-    if (word_at(f, 1 + PASS_KIND) == PASS_ASK)
-        return ask_take(host, word_at(f, 1 + PASS_NUMBER), word_at(f, 1 + PASS_RANK), why);
-    answer_take(host, word_at(f, 1 + PASS_NUMBER), word_at(f, 1 + PASS_RANK) == 0,
-                f->payload + head, f->size - head);
-    return 0;
+    return q->kind == PASS_MODEX ? modex_begin(q, why) : published_take(q, why);
 }
 
 /* What the rank has done last came before its end, and has been taken in. */
@@ -448,7 +482,7 @@ int serve_frame(const struct frame *f, struct fault *why)
     case HELP_FENCED:
         return fenced_take(f, why);
     case HELP_PASSED:
-        return passed_take(f, why);
+        return pass_take(f, why);
     case HELP_ENDED:
         return ended_take(f, why);
     default:
@@ -479,6 +513,11 @@ int serve_open(const struct served_job *job, int fd, struct fault *why)
                                           .abort = on_abort,
                                           .fence_nb = on_fence,
                                           .direct_modex = on_wanted,
+                                          .publish = on_publish,
+                                          .lookup = on_lookup,
+                                          .unpublish = on_unpublish,
+                                          .connect = on_connect,
+                                          .disconnect = on_connect,
                                           .spawn = on_spawn};
     struct info_list l = {0};
     pmix_status_t status;
@@ -486,6 +525,7 @@ int serve_open(const struct served_job *job, int fd, struct fault *why)
 
     serve.job = job;
     serve.fd = fd;
+    pass_open(job, fd, question_take);
     serve.ranks = calloc((size_t)job->rank_count, sizeof(*serve.ranks));
     if (!rc && !serve.ranks)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");

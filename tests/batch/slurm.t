@@ -51,14 +51,6 @@ check "salloc and mlaunch" on_login salloc -Q -N 3 --ntasks-per-node=1 "$MLAUNCH
     -- sh -c 'hostname'
 sort "$OUT" > "$T/lines"
 check_output "$(printf '%s\n' "$N1" "$N2" "$N3")" "a rank on each node" cat "$T/lines"
-if command -v mpicc.mpich > /dev/null &&
-    mpicc.mpich -o "$T/mpi_program" "$SOURCE/tests/mpi/mpi_program.c"; then
-    check_status 42 "a program of MPICH" on_login salloc -Q -N 2 --ntasks-per-node=1 "$MLAUNCH" \
-        --output raw "$T/mpi_program" together 42
-    check_match 'rank 1 of 2 .*sum right ring right' "$OUT" "its ranks are one job"
-else
-    skip "a program of MPICH" "no MPICH here"
-fi
 check_status 5 "the rank's status is salloc's" on_login salloc -Q -N 2 "$MLAUNCH" -n 2 --ppn 1 \
     -- sh -c 'exit $((MLAUNCH_RANK * 5))'
 check_error 125 "3 ranks are asked for, but the hosts \(Slurm job [0-9]+\) have 2 slots; --oversubscribe" "no more than slots" \

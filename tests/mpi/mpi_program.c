@@ -11,6 +11,7 @@
  *             spoken: MPICH 4.0 over UCX's TCP may wait for ever in MPI_Finalize, whatever the
  *             launcher
  *   names     rank 0 publishes a name, and the last rank finds it
+ *   connect   rank 0 opens a port, and the last rank finds it by its name and connects to it
  *   first N   the last rank fails, unless MLAUNCH_RESTART is N
  *   spawn     rank 0 tries MPI_Comm_spawn
  *   stay      all ranks wait for ever
@@ -54,6 +55,35 @@ static void names(void)
     printf("name: %s\n", rc == MPI_SUCCESS ? port : "not found");
 }
 
+static void connection(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    int number = 5, got = -1;
+    MPI_Comm other;
+
+    if (rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Publish_name("door", MPI_INFO_NULL, port);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+        MPI_Send(&number, 1, MPI_INT, 0, 0, other);
+    } else if (rank == size - 1) {
+        MPI_Lookup_name("door", MPI_INFO_NULL, port);
+        MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+        MPI_Recv(&got, 1, MPI_INT, 0, 0, other, MPI_STATUS_IGNORE);
+        printf("connected: %s\n", got == number ? "right" : "wrong");
+    } else {
+        return;
+    }
+    MPI_Comm_disconnect(&other);
+    if (rank == 0) {
+        MPI_Unpublish_name("door", MPI_INFO_NULL, port);
+        MPI_Close_port(port);
+    }
+}
+
 static void spawn(char *program)
 {
     MPI_Comm children;
@@ -90,6 +120,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "names") == 0)
         names();
+    if (strcmp(what, "connect") == 0)
+        connection();
     if (strcmp(what, "stay") == 0)
         pause();
     if (strcmp(what, "spawn") == 0 && rank == 0)

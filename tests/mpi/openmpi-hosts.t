@@ -23,6 +23,12 @@ check "with addresses that are asked for one by one" over -H "$H1,$H2,$H3" -n 6 
     -x OMPI_MCA_pmix_base_collect_data=0 "$MPI"
 all_right 6 "the hosts are one job"
 
+check "names" over -H "$H1,$H2" -n 2 "$MPI" names
+check_match 'name: port-of-rank-0' "$OUT" "are found on the other host"
+check_match 'unknown name: not found' "$OUT" "not where there is none"
+check "a rank connects to a port on another host" over -H "$H1,$H2,$H3" -n 3 "$MPI" connect
+check_match 'connected: right' "$OUT" "and they talk"
+
 mark=$(new_mark hosts)
 check_ends_on_hosts "$mark"
 check "started again" over -H "$H1,$H2" -n 2 --restarts 1 "$MPI" first 1

@@ -43,9 +43,25 @@ else
     skip "NetPIPE" "not here (netpipe-openmpi)"
 fi
 
+if command -v hpcc > "$T/which"; then
+    cp "$SOURCE/tests/mpi/hpccinf.txt" "$T"
+    check "HPC Challenge" timeout 100 "$MLAUNCH" -n 2 --cwd "$T" hpcc
+    check_match '^Success=1$' "$T/hpccoutf.txt" "its programs have run"
+    check_match '^CommWorldProcs=2$' "$T/hpccoutf.txt" "its ranks are one job"
+    check_no_match 'FAILED|^ *[1-9].* failed residual|ErrorsFraction=.*[1-9]' "$T/hpccoutf.txt" \
+        "all their checks have passed"
+else
+    skip "HPC Challenge" "not here (hpcc)"
+fi
+
 mark=$(new_mark openmpi)
 check_ends "$mark"
 
+check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
+check_match 'name: port-of-rank-0' "$OUT" "and found"
+check_match 'unknown name: not found' "$OUT" "not where there is none"
+check "a rank connects to another's port" timeout 20 "$MLAUNCH" -n 3 "$MPI" connect
+check_match 'connected: right' "$OUT" "and they talk"
 check "MPI_Comm_spawn" timeout 20 "$MLAUNCH" -n 2 "$MPI" spawn
 check_match 'spawn: refused' "$OUT" "is refused"
 check_match 'warning: .*rank 0 called MPI_Comm_spawn, which fails' "$ERR" "with a reason"
