@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sync_cases.py: two agents of mlaunch sync, with strangers between them. Each function is a case."""
+"""sync_cases.py: agents of mlaunch sync, and strangers between them. Each function is a case."""
 import hashlib
 import shutil
 import tempfile
@@ -146,7 +146,7 @@ def linked(first, last, round, address=None):
 
 
 def sync_strangers():
-    """mlaunch sync: silent strangers at a host's port, liars and a flood do not hold up its chain"""
+    """mlaunch sync: silent strangers at a host's port, liars and a flood do not hold it up"""
     first, last = Copier(0), Copier(1)
     hello = {"build": last.build, "job": "sync-test", "purpose": "sync", "rank": 0, "generation": 1,
              "group": 0, "nonce": "00" * 32}
