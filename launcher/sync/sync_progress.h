@@ -18,6 +18,11 @@ void sync_progress_open(struct sync_progress *p, bool is_wanted);
 void sync_progress_show(struct sync_progress *p, uint64_t at, uint64_t total);
 void sync_progress_hide(struct sync_progress *p); /* before anything else is printed */
 
+/* What the line says after `past_ms`, with as much of it as fits below `columns`. */
+enum { SYNC_PROGRESS = 160 };
+void sync_progress_text(char out[SYNC_PROGRESS], uint64_t at, uint64_t total, int64_t past_ms,
+                        int columns);
+
 /* "1.5 GB" */
 const char *sync_progress_size(char text[32], uint64_t bytes);
 

@@ -307,6 +307,8 @@ static void on_progress(struct session *s)
     for (int i = 0; i < s->count; i++)
         if (is_alive(&s->hosts[i]) && s->hosts[i].at < least)
             least = s->hosts[i].at;
+    if (least == UINT64_MAX)
+        return;
     sync_progress_show(&s->progress, least, sync_feed_total(s->feed));
 }
 
@@ -470,6 +472,7 @@ static void on_heartbeat(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
+    on_progress(s); /* when nothing comes, it takes longer */
     stall_tell(s);
     for (int i = 0; i < s->count; i++) {
         if (!s->hosts[i].channel || !is_alive(&s->hosts[i]))

@@ -16,9 +16,10 @@ import fault_cases
 import start_cases
 import stdio_cases
 import stop_cases
+import sync_cases
 from harness import Failure
 
-MODULES = (start_cases, stdio_cases, stop_cases, fault_cases)
+MODULES = (start_cases, stdio_cases, stop_cases, fault_cases, sync_cases)
 CASES = {name: case for module in MODULES for name, case in vars(module).items()
          if inspect.isfunction(case) and case.__module__ == module.__name__}
 

@@ -24,7 +24,7 @@ def enumerators(path):
     for body in re.findall(r"enum[^{;]*\{(.*?)\}", text, re.S):
         value = -1
         for name, given in re.findall(r"(\w+)\s*(?:=([^,]*))?", body):
-            value = eval(given) if given.strip() else value + 1
+            value = eval(" ".join(given.split()), {}, values) if given.strip() else value + 1
             values[name] = value
     return values
 

@@ -81,19 +81,29 @@ int sync_control_begin(struct sync_control *c, struct sync_order *out, struct fa
     return sync_order_parse(out, (const char *)f.payload, f.size, why);
 }
 
-bool sync_control_wait(struct sync_control *c, int fd, short events, int64_t deadline_ms)
+void sync_control_poll(struct sync_control *c, struct pollfd *polls, int count, int64_t deadline_ms)
 {
-    struct pollfd p[] = {{.fd = c->fd, .events = POLLIN}, {.fd = fd, .events = events}};
     struct frame f;
 
-    if (poll(p, 2, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms)) <= 0)
-        return false;
-    if (p[0].revents) {
-        control_fill(c);
-        while (control_next(c, &f))
-            control_handle(c, &f);
+    polls[0] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+    if (poll(polls, (nfds_t)count, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms)) <= 0) {
+        for (int i = 0; i < count; i++)
+            polls[i].revents = 0;
+        return;
     }
-    return p[1].revents != 0;
+    if (!polls[0].revents)
+        return;
+    control_fill(c);
+    while (control_next(c, &f))
+        control_handle(c, &f);
+}
+
+bool sync_control_wait(struct sync_control *c, int fd, short events, int64_t deadline_ms)
+{
+    struct pollfd polls[] = {{.fd = -1}, {.fd = fd, .events = events}};
+
+    sync_control_poll(c, polls, 2, deadline_ms);
+    return polls[1].revents != 0;
 }
 
 size_t sync_control_take(struct sync_control *c, void *bytes, size_t size)

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct evbuffer;
+struct pollfd;
 
 struct sync_control {
     int fd;
@@ -32,6 +33,9 @@ int sync_control_begin(struct sync_control *c, struct sync_order *out, struct fa
 /* Waits until `fd` (-1: none) is ready for `events` of poll(), an order has come, or deadline_ms
  * (clock_ms; -1: never) is over. True: `fd` is ready. Does not return if the connection ends. */
 bool sync_control_wait(struct sync_control *c, int fd, short events, int64_t deadline_ms);
+/* The same for any number of descriptors, whose `revents` it sets. polls[0] is left for it. */
+void sync_control_poll(struct sync_control *c, struct pollfd *polls, int count,
+                       int64_t deadline_ms);
 
 /* Takes at most `size` of the bytes that mlaunch has fed; 0: there are none. */
 size_t sync_control_take(struct sync_control *c, void *bytes, size_t size);

@@ -108,18 +108,17 @@ static void chain_run(struct sync_copy *copy, struct sync_link *link, struct fau
 {
     struct sync_control *c = copy->control;
     struct sync_stream *stream = NULL;
-    bool to_next = false;
     uint32_t round;
     int rc;
 
     while (!c->has_moved)
         sync_control_wait(c, -1, 0, -1);
     round = c->place.round;
-    rc = sync_link_make(link, c, copy->order, &to_next, why);
+    rc = sync_link_make(link, c, copy->order, why);
     if (rc > 0)
         return;
     if (rc) {
-        cut_report(c, round, to_next, why);
+        cut_report(c, round, true, why);
         return;
     }
     if (sync_stream_open(&stream, copy, round, why)) {

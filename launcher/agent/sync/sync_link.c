@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16 };
+enum { BACKLOG = 128 };
 
 int sync_link_open(struct sync_link *l, const struct sync_order *order, char address[ADDRESS_TEXT],
                    struct fault *why)
@@ -36,50 +36,12 @@ static void socket_close(int *fd)
     *fd = -1;
 }
 
-static int auth_send(struct auth *a, int fd, struct fault *why)
-{
-    size_t size;
-    const void *bytes = auth_output(a, &size);
-
-    if (size > 0 && send(fd, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
-        return fault_set(why, ML_ERR_PEER, "the connection was closed");
-    return 0;
-}
-
-/* The accepting side of the handshake. */
-static int auth_accept(int fd, const struct sync_order *order, struct auth_identity *peer,
-                       struct fault *why)
-{
-    int64_t deadline = clock_ms() + SYNC_HANDSHAKE_MS;
-    enum auth_progress progress = AUTH_MORE;
-    struct frame_reader *reader = NULL;
-    struct auth *a = NULL;
-    struct frame f;
-    int rc = frame_reader_create(&reader, FRAME_LIMIT_SMALL, why);
-
-    if (!rc)
-        rc = auth_create_acceptor(&a, order->job, order->secret, why);
-    while (!rc && progress != AUTH_DONE) {
-        rc = frame_recv(fd, reader, &f, deadline, why);
-        if (!rc)
-            rc = auth_input(a, &f, &progress, why);
-        if (a && auth_send(a, fd, rc ? NULL : why) && !rc)
-            rc = ML_ERR_PEER;
-    }
-    if (!rc)
-        *peer = *auth_peer(a);
-    auth_destroy(a);
-    frame_reader_destroy(reader);
-    return rc;
-}
-
 /* Keeps a connection that belongs to a chain of which this host has not heard yet. */
-static void early_keep(struct sync_link *l, const struct auth_identity *peer)
+static void early_keep(struct sync_link *l, int fd, const struct auth_identity *peer)
 {
     socket_close(&l->early);
-    l->early = l->previous;
+    l->early = fd;
     l->early_peer = *peer;
-    l->previous = -1;
 }
 
 static void early_take(struct sync_link *l, const struct sync_place *place)
@@ -94,59 +56,126 @@ static void early_take(struct sync_link *l, const struct sync_place *place)
     l->early = -1;
 }
 
-/* Strangers are turned away, and so is a host whose connection belongs to an older round. */
-static int previous_accept(struct sync_link *l, struct sync_control *c,
-                           const struct sync_order *order)
+/* A free place, or that of the guest that has been silent for longest, which is dropped: so the
+ * host that is expected, and speaks at once, gets in however many strangers there are. */
+static struct sync_guest *guest_place(struct sync_link *l)
 {
-    struct auth_identity peer;
+    struct sync_guest *out = NULL;
 
-    while (l->previous < 0) {
-        bool is_ready = sync_control_wait(c, l->listener, POLLIN, -1);
+    for (int i = 0; i < SYNC_GUESTS; i++) {
+        struct sync_guest *g = &l->guests[i];
 
-        if (c->has_moved)
-            return 1;
-        if (is_ready)
-            l->previous = address_accept(l->listener);
-        if (l->previous < 0)
-            continue;
-        if (auth_accept(l->previous, order, &peer, NULL) ||
-            strcmp(peer.purpose, SYNC_PURPOSE) != 0 || peer.generation < c->place.round)
-            socket_close(&l->previous);
-        else if (peer.generation > c->place.round)
-            early_keep(l, &peer);
-        else if (peer.rank != c->place.previous)
-            socket_close(&l->previous);
+        if (g->state == SYNC_GUEST_FREE)
+            return g;
+        if (!out || (g->has_spoken != out->has_spoken ? out->has_spoken
+                                                      : g->deadline_ms < out->deadline_ms))
+            out = g;
     }
-    return 0;
+    sync_guest_drop(out);
+    return out;
 }
 
-static int next_connect(struct sync_link *l, const struct sync_place *place, struct fault *why)
+static void guests_accept(struct sync_link *l, const struct sync_order *order)
+{
+    int fd = -1;
+
+    /* Not all that are waiting: those that have been accepted should not wait for a flood. */
+    for (int i = 0; i < SYNC_GUESTS && (fd = address_accept(l->listener)) >= 0; i++)
+        sync_guest_accept(guest_place(l), fd, order, NULL);
+    if (fd < 0 && address_is_exhausted(errno))
+        guest_place(l);
+}
+
+/* Strangers are turned away, and so is a host whose connection belongs to an older round. */
+static void guest_admit(struct sync_link *l, struct sync_guest *g, const struct sync_place *place)
+{
+    struct auth_identity peer = *auth_peer(g->auth);
+    int fd = sync_guest_take(g);
+
+    if (strcmp(peer.purpose, SYNC_PURPOSE) == 0 && peer.generation > place->round)
+        early_keep(l, fd, &peer);
+    else if (strcmp(peer.purpose, SYNC_PURPOSE) == 0 && peer.generation == place->round &&
+             peer.rank == place->previous && !place->is_fed && l->previous < 0)
+        l->previous = fd;
+    else
+        close(fd);
+}
+
+static void guest_step(struct sync_link *l, struct sync_guest *g, bool is_ready,
+                       const struct sync_place *place)
+{
+    if (g->state == SYNC_GUEST_FREE)
+        return;
+    if ((is_ready && sync_guest_step(g, NULL)) || clock_ms() >= g->deadline_ms)
+        sync_guest_drop(g);
+    else if (g->state == SYNC_GUEST_PROVED)
+        guest_admit(l, g, place);
+}
+
+static int next_connect(struct sync_link *l, const struct sync_place *place,
+                        const struct sync_order *order, struct fault *why)
 {
     struct address to;
     int rc = address_parse(&to, place->address, why);
 
-    return rc ? rc : address_connect(&to, clock_ms() + SYNC_HANDSHAKE_MS, &l->next, why);
+    return rc ? rc : sync_guest_connect(&l->host, &to, order, place->round, why);
 }
 
-static int next_greet(struct sync_link *l, const struct sync_place *place,
-                      const struct sync_order *order, struct fault *why)
+/* The next host may drop a connection when many strangers connect to it: then another is made, as
+ * long as there is time. */
+static int next_step(struct sync_link *l, bool is_ready, const struct sync_place *place,
+                     const struct sync_order *order, struct fault *why)
 {
-    struct auth_identity me = {
-        .purpose = SYNC_PURPOSE, .rank = order->host, .generation = place->round};
-    struct frame_reader *reader = NULL;
-    int rc = frame_reader_create(&reader, FRAME_LIMIT_SMALL, why);
+    int64_t deadline_ms = l->host.deadline_ms;
+    int rc = is_ready ? sync_guest_step(&l->host, why) : 0;
 
-    if (!rc)
-        rc = auth_connect(l->next, reader, order->job, order->secret, &me,
-                          clock_ms() + SYNC_HANDSHAKE_MS, why);
-    frame_reader_destroy(reader);
+    if (!rc && l->host.state == SYNC_GUEST_PROVED) {
+        l->next = sync_guest_take(&l->host);
+        return 0;
+    }
+    if (clock_ms() >= deadline_ms)
+        return fault_set(why, ML_ERR_TIMEOUT, "cannot connect to %s: no answer in time",
+                         place->address);
+    if (rc == ML_ERR_LINK) {
+        sync_guest_drop(&l->host);
+        rc = next_connect(l, place, order, why);
+        l->host.deadline_ms = deadline_ms;
+    }
     return rc;
 }
 
-/* All hosts do this at the same time. Connecting needs nobody's answer; each host then greets the
- * next one when it has been greeted itself. */
+/* Waits for what comes first: a guest, an answer, an order. */
+static int link_step(struct sync_link *l, struct sync_control *c, const struct sync_place *place,
+                     const struct sync_order *order, struct fault *why)
+{
+    struct pollfd polls[3 + SYNC_GUESTS] = {
+        [1] = {.fd = l->listener, .events = POLLIN},
+        [2] = {.fd = l->host.state == SYNC_GUEST_FREE ? -1 : l->host.fd,
+               .events = sync_guest_events(&l->host)}};
+    int64_t deadline_ms = l->host.state == SYNC_GUEST_FREE ? -1 : l->host.deadline_ms;
+
+    for (int i = 0; i < SYNC_GUESTS; i++) {
+        const struct sync_guest *g = &l->guests[i];
+        bool is_there = g->state != SYNC_GUEST_FREE;
+
+        polls[3 + i] = (struct pollfd){.fd = is_there ? g->fd : -1, .events = sync_guest_events(g)};
+        if (is_there && (deadline_ms < 0 || g->deadline_ms < deadline_ms))
+            deadline_ms = g->deadline_ms;
+    }
+    sync_control_poll(c, polls, 3 + SYNC_GUESTS, deadline_ms);
+    if (c->has_moved)
+        return 1;
+    for (int i = 0; i < SYNC_GUESTS; i++)
+        guest_step(l, &l->guests[i], polls[3 + i].revents != 0, place);
+    if (polls[1].revents)
+        guests_accept(l, order);
+    return l->host.state == SYNC_GUEST_FREE
+               ? 0
+               : next_step(l, polls[2].revents != 0, place, order, why);
+}
+
 int sync_link_make(struct sync_link *l, struct sync_control *c, const struct sync_order *order,
-                   bool *to_next, struct fault *why)
+                   struct fault *why)
 {
     struct sync_place place = c->place;
     int rc = 0;
@@ -155,13 +184,11 @@ int sync_link_make(struct sync_link *l, struct sync_control *c, const struct syn
     socket_close(&l->previous);
     socket_close(&l->next);
     early_take(l, &place);
-    *to_next = true;
     if (place.next >= 0)
-        rc = next_connect(l, &place, why);
-    if (!rc && !place.is_fed)
-        rc = previous_accept(l, c, order);
-    if (!rc && place.next >= 0)
-        rc = next_greet(l, &place, order, why);
+        rc = next_connect(l, &place, order, why);
+    while (!rc && ((l->previous < 0 && !place.is_fed) || (l->next < 0 && place.next >= 0)))
+        rc = link_step(l, c, &place, order, why);
+    sync_guest_drop(&l->host);
     return rc;
 }
 

@@ -6,22 +6,28 @@
 
 #include "common/address.h"
 #include "launcher/agent/sync/sync_control.h"
+#include "launcher/agent/sync/sync_guest.h"
+
+enum { SYNC_GUESTS = 64 }; /* connections without a proof yet */
 
 struct sync_link {
     int listener;       /* or -1 */
     int previous, next; /* sockets, non-blocking, or -1 */
     int early;          /* or -1: from a host that has heard of a new chain before this one has */
     struct auth_identity early_peer;
+    struct sync_guest host; /* the next one, until it is `next` */
+    struct sync_guest guests[SYNC_GUESTS];
 };
 
 /* Listens on order->ip and stores where. ML_ERR_SYSTEM; ML_ERR_ARGUMENT. */
 int sync_link_open(struct sync_link *l, const struct sync_order *order, char address[ADDRESS_TEXT],
                    struct fault *why);
 
-/* Closes the connections and makes those of c->place. *to_next tells which one failed. 1: another
- * place has come meanwhile. ML_ERR_PEER, ML_ERR_TIMEOUT, ML_ERR_REFUSED. */
+/* Closes the connections and makes those of c->place, both at once: the next host is connected to,
+ * and the previous one is waited for, however long it takes. 1: another place has come meanwhile.
+ * Of the next host: ML_ERR_PEER, ML_ERR_TIMEOUT, ML_ERR_REFUSED. */
 int sync_link_make(struct sync_link *l, struct sync_control *c, const struct sync_order *order,
-                   bool *to_next, struct fault *why);
+                   struct fault *why);
 
 /* Reads from the previous host or mlaunch, as many bytes as there are, at least one; *count is 0 if
  * another place has come, or nothing until deadline_ms (clock_ms; -1: never). ML_ERR_PEER. */

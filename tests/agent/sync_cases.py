@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""sync_cases.py: agents of mlaunch sync, and strangers between them. Each function is a case."""
+import hashlib
+import shutil
+import tempfile
+import threading
+
+from harness import *
+
+WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../tree/sync_wire.h"))
+SECRET = "cd" * 32
+FLOOD = 300  # more than a host lets wait (launcher/agent/sync/sync_link.c)
+BLOCK = WIRE["SYNC_BLOCK_MOST"]
+CONTENTS = bytes(range(256)) * 4096
+
+
+def frame(kind, payload):
+    return struct.pack(">IBBH", len(payload), 1, kind, 0) + payload
+
+
+class Copier(Agent):
+    """An agent with its part of mlaunch sync; it writes the file NAME in a directory of its own."""
+
+    def __init__(self, number, secret=SECRET):
+        super().__init__()
+        self.number = number
+        self.top = tempfile.mkdtemp()
+        self.order("BEGIN", {"job": "sync-test", "secret": secret, "host": number,
+                             "ip": "127.0.0.1", "roots": [[self.top, "name"]], "exclude": [],
+                             "comparing": False, "checksum": False, "delete": False, "git": False})
+        self.address = json.loads(self.report("READY"))["address"]
+
+    def order(self, kind, payload):
+        if isinstance(payload, dict):
+            payload = json.dumps(payload).encode()
+        self.send(SYNC, bytes([WIRE["SYNC_" + kind]]) + payload)
+
+    def reports(self, kind, **said):
+        """The payloads of all reports of that kind, if they are JSON that says so."""
+        all = [p[1:] for k, p in self.frames if k == PROTOCOL["AGENT_SYNC"]
+               and p[0] == WIRE["SYNC_" + kind]]
+        return [p for p in all if not said or said.items() <= json.loads(p).items()]
+
+    def report(self, kind, seconds=20, **said):
+        self.until(lambda: self.reports(kind, **said), f"{kind} {said}", seconds * SLOW)
+        return self.reports(kind, **said)[-1]
+
+    def link(self, round, previous=-1, next=-1, address=""):
+        """previous -1: it is fed from here"""
+        self.order("LINK", {"round": round, "is_fed": previous < 0, "previous": previous,
+                            "next": next, "address": address})
+
+    def feed(self, round, *frames):
+        self.order("FEED", struct.pack(">I", round) + b"".join(frames))
+
+    def file(self):
+        try:
+            with open(os.path.join(self.top, "name"), "rb") as f:
+                return f.read()
+        except FileNotFoundError:
+            return None
+
+    def end(self):
+        self.close()
+        self.process.wait(5 * SLOW)
+        shutil.rmtree(self.top)
+
+
+def key_hash(*parts):
+    return hashlib.blake2b(b"".join(parts), key=bytes.fromhex(SECRET), digest_size=32).digest()
+
+
+def list_send(first, round):
+    entry = struct.pack(">BBHIqIQIHH", 2, 0, 0, 0o640, 1000 + round, 0, len(CONTENTS), 0, 4, 0)
+    entry += b"name"
+    first.feed(round, frame(WIRE["SYNC_ENTRIES"], entry),
+               frame(WIRE["SYNC_LIST_END"], struct.pack(">I", 1) + key_hash(entry)))
+
+
+def file_send(first, round):
+    size = struct.pack(">Q", len(CONTENTS))
+    blocks = [struct.pack(">Q", at) + CONTENTS[at:at + BLOCK]
+              for at in range(0, len(CONTENTS), BLOCK)]
+    first.feed(round, frame(WIRE["SYNC_GO"], b""),
+               frame(WIRE["SYNC_FILE"], struct.pack(">IQ", 0, 0)))
+    for b in blocks:
+        first.feed(round, frame(WIRE["SYNC_BLOCK"], b))
+    first.feed(round, frame(WIRE["SYNC_FILE_END"], struct.pack(">I", 0) +
+                            key_hash(struct.pack(">I", 0), *blocks, size)),
+               frame(WIRE["SYNC_END"], b""))
+
+
+def copy(first, last, round):
+    """Gives both hosts the file, as mlaunch would."""
+    list_send(first, round)
+    for c in (first, last):
+        c.report("LOOKED", round=round)
+    file_send(first, round)
+    last.report("DONE", round=round)
+    expect(last.file() == CONTENTS, "the file has not come")
+
+
+def connect(address, *said):
+    """A stranger's connection, on which this is said."""
+    ip, port = address.rsplit(":", 1)
+    s = socket.create_connection((ip, int(port)), 5)
+    for text in said:
+        s.sendall(text)
+    return s
+
+
+class Tap:
+    """Stands between two hosts, and keeps what the first one says; `change` may change it."""
+
+    def __init__(self, address, change=lambda data: data):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.to, self.change, self.heard = address, change, b""
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        ends = [self.listener.accept()[0], connect(self.to)]
+        while True:
+            for s in select.select(ends, [], [])[0]:
+                try:
+                    data = s.recv(1 << 20)
+                    if data and s is ends[0]:
+                        self.heard += data
+                        data = self.change(data)
+                    other = ends[s is ends[0]]
+                    if data:
+                        other.sendall(data)
+                        continue
+                    other.shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass
+                for e in ends:
+                    e.close()
+                return
+
+
+def linked(first, last, round, address=None):
+    first.link(round, next=last.number, address=address or last.address)
+    for c in (first, last):
+        c.report("LINKED", 4, round=round)  # less than a stranger may take for the handshake
+
+
+def sync_strangers():
+    """mlaunch sync: silent strangers at a host's port, liars and a flood do not hold it up"""
+    first, last = Copier(0), Copier(1)
+    hello = {"build": last.build, "job": "sync-test", "purpose": "sync", "rank": 0, "generation": 1,
+             "group": 0, "nonce": "00" * 32}
+    begun = frame(1, json.dumps(hello).encode())
+    last.link(1, previous=0)
+    strangers = [connect(last.address) for _ in range(20)]
+    for lie in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, begun[:40], begun,
+                begun + frame(3, json.dumps({"proof": "00" * 32}).encode()),
+                frame(1, json.dumps({**hello, "job": "other"}).encode()),
+                frame(1, json.dumps({**hello, "build": "other"}).encode()), frame(3, b"{}"),
+                frame(1, b"[" * 60000), struct.pack(">IBBH", 1 << 30, 1, 1, 0)):
+        strangers.append(connect(last.address, lie))
+    linked(first, last, 1)
+    strangers += [connect(last.address) for _ in range(20)]  # while files come
+    copy(first, last, 1)
+    last.link(2, previous=0)
+    strangers += [connect(last.address, begun if i % 2 else b"") for i in range(FLOOD)]
+    linked(first, last, 2)
+    copy(first, last, 2)
+    expect(not first.reports("CUT") and not last.reports("CUT"), "the chain was cut")
+    for s in strangers:
+        s.close()
+    first.end()
+    last.end()
+
+
+def sync_impostors():
+    """… nor do those with another secret, number or round, or with what was said before"""
+    first, last = Copier(0), Copier(1)
+    others = [Copier(0, "ef" * 32), Copier(2), Copier(0)]
+    tap = Tap(last.address)
+    last.link(1, previous=0)
+    linked(first, last, 1, tap.address)
+    copy(first, last, 1)
+    last.link(2, previous=0)
+    replay = connect(last.address, tap.heard)
+    others[0].link(2, next=1, address=last.address)
+    others[1].link(2, next=1, address=last.address)
+    others[2].link(1, next=1, address=last.address)
+    others[0].report("CUT", round=2, to_next=True)
+    for number, round in ((1, 2), (2, 1)):  # they have the secret, and are turned away all the same
+        others[number].report("LINKED", round=round)
+    expect(not last.reports("LINKED", round=2), "an impostor was let in")
+    linked(first, last, 2)
+    copy(first, last, 2)
+    replay.settimeout(5)
+    try:
+        while replay.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+    for c in (first, last, *others):
+        c.end()
+
+
+def sync_changed():
+    """… and what somebody changes on the way from host to host is not taken for the file"""
+    middle = CONTENTS[1000:1100]
+    for change, ends in ((lambda data: data.replace(middle, middle[::-1]), "FAILED"),
+                         (lambda data: data.replace(b"name", b"evil"), "CUT"),
+                         (lambda data: data.replace(b"name", b"../x"), "CUT")):
+        first, last = Copier(0), Copier(1)
+        tap = Tap(last.address, change)
+        last.link(1, previous=0)
+        linked(first, last, 1, tap.address)
+        list_send(first, 1)
+        if ends == "FAILED":
+            last.report("LOOKED", round=1)
+            file_send(first, 1)
+        last.report(ends)
+        expect(last.file() is None, "the changed file is there")
+        expect(os.listdir(last.top) == [], f"there is {os.listdir(last.top)}")
+        first.end()
+        last.end()

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# While mlaunch sync copies, a line on the terminal says how much has come, how fast, and how long it
+# will take; it fits the terminal, whose size may change, and is gone at the end. Where there is no
+# terminal, there is no such line.
+TEST_LIMIT=60
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/trees.sh"
+command -v tc > /dev/null || skip_all "needs tc"
+sync_hosts_up 2
+
+S=$D/src
+mkdir "$S"
+head -c 12000000 /dev/urandom > "$S/big"
+slow 40 "$H1" "$H2"
+SEEN=$T/seen   # all that came to the terminal
+SHOWN=$T/shown # the same, a line each time that one was written anew
+terminal() {
+    "$SOURCE/tests/cli/on_terminal.py" "$1" "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" \
+        -H "$ALL" "${@:2}" "$S" > "$SEEN"
+    local result=$?
+    tr '\r' '\n' < "$SEEN" | sed 's/\x1b\[K//' > "$SHOWN"
+    return $result
+}
+
+check "on a terminal that is made smaller while files come" terminal 'wait left
+size 24 30
+wait MB/s
+wait MB/s
+size 24 20
+wait left
+wait left
+size 24 10
+wait %
+wait %'
+check_match '^[0-9.]* [KM]B of 12.0 MB, [0-9]* %, [0-9.]* MB/s, 0:0[0-9] left$' "$SHOWN" \
+    "the line says how much, how fast, and how long it will take"
+check_match '^[0-9]* %, [0-9.]* MB/s, 0:0[0-9] left$' "$SHOWN" "… less on 30 columns"
+check_match '^[0-9]* %, 0:0[0-9] left$' "$SHOWN" "… less on 20"
+check_match '^[0-9]* %$' "$SHOWN" "… and less on 10"
+check_output "$(printf '\r\033[K1 file, 12.0 MB')" "it is gone when the end is told" \
+    grep -aoE $'\r\033\\[K1 file, 12.0 MB' "$SEEN"
+
+slow 100 "$H1" "$H2"
+touch "$S/big"
+check_output "1 file, 12.0 MB, to 2 of 2 hosts" "without a terminal" sh -c \
+    '"$@" 2> "$0" | grep -o "^1 file.* hosts"' "$T/err" \
+    "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$S"
+check_output "" "… there is no line, and no escape" cat "$T/err"
+touch "$S/big"
+check "on a terminal, with -q" terminal "" -q
+check_output "" "… there is nothing" cat "$SEEN"
+touch "$S/big"
+check "on a terminal, with --json" terminal "" --json
+check_no_match $'\033|%' "$SEEN" "… there is none"
+done_testing
