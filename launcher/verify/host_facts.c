@@ -315,6 +315,15 @@ const struct host_port *host_facts_port(const struct host_device *d, int number)
     return NULL;
 }
 
+bool host_facts_has_port(const struct host_facts *h)
+{
+    for (int i = 0; i < h->device_count; i++)
+        for (int k = 0; k < h->devices[i].port_count; k++)
+            if (h->devices[i].ports[k].is_active)
+                return true;
+    return false;
+}
+
 bool host_facts_are_one(const struct host_facts *a, const struct host_facts *b)
 {
     return a->boot[0] && a->namespaces[0] && strcmp(a->boot, b->boot) == 0 &&

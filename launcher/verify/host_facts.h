@@ -92,6 +92,9 @@ void host_facts_clear(struct host_facts *h);
 const struct host_device *host_facts_device(const struct host_facts *h, const char *name);
 const struct host_port *host_facts_port(const struct host_device *d, int number);
 
+/* Whether an RDMA port is active. */
+bool host_facts_has_port(const struct host_facts *h);
+
 /* Whether both are one machine, and not two containers of one. */
 bool host_facts_are_one(const struct host_facts *a, const struct host_facts *b);
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,16 +53,17 @@ static int hosts_add(struct string_list *l, const struct host *a, const struct h
 }
 
 static int words_make(struct string_list *l, const struct pair_run *r,
-                      const struct query_command *c, const char *const *words, struct fault *why)
+                      const struct query_command *c, struct fault *why)
 {
-    static const char *const first[] = {"mlaunch", "bench", "--json",    "-n", "2",
-                                        "--ppn",   "1",     "--timeout", "30"};
+    char sizes[32];
+    const char *const words[] = {"mlaunch", "bench",     "link",       "--json",    "--ppn",
+                                 "1",       "--timeout", "30",         "--backend", r->backend,
+                                 "--sizes", sizes,       "--duration", "0.05"};
     int rc = 0;
 
-    for (size_t i = 0; i < sizeof(first) / sizeof(*first) && !rc; i++)
-        rc = string_list_add(l, first[i], why);
-    for (; *words && !rc; words++)
-        rc = string_list_add(l, *words, why);
+    snprintf(sizes, sizeof(sizes), "8,%s", r->bytes);
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words) && !rc; i++)
+        rc = string_list_add(l, words[i], why);
     if (!rc)
         rc = options_add(l, c->passed, why);
     if (!rc)
@@ -81,12 +83,11 @@ static void child_become(const struct pair_run *r, const char *program, char **w
     _exit(STATUS_NOT_EXECUTABLE);
 }
 
-static int run_begin(struct pair_run *r, const struct query_command *c, const char *const *words,
-                     struct fault *why)
+static int run_begin(struct pair_run *r, const struct query_command *c, struct fault *why)
 {
     struct string_list l = {0};
     char program[PATH_MAX] = "";
-    int rc = words_make(&l, r, c, words, why);
+    int rc = words_make(&l, r, c, why);
 
     r->out = memfd_create("out", MFD_CLOEXEC);
     r->err = memfd_create("err", MFD_CLOEXEC);
@@ -127,18 +128,71 @@ static void error_keep(struct pair_run *r, char *text)
     snprintf(r->error, sizeof(r->error), "%.255s", *at ? at : "it has printed nothing");
 }
 
+/* The row's rail; a new one if there is none yet. NULL: there are too many. */
+static struct pair_rail *rail_find(struct pair_run *r, json_t *row)
+{
+    const json_t *number = json_object_get(row, "rail");
+    int rail = json_is_integer(number) ? (int)json_integer_value(number) : -1;
+
+    for (int i = 0; i < r->count; i++)
+        if (r->rails[i].rail == rail)
+            return &r->rails[i];
+    if (r->count == RDMA_RAILS + 1)
+        return NULL;
+    r->rails[r->count] = (struct pair_rail){.rail = rail};
+    snprintf(r->rails[r->count].ports[0], PAIR_PORT, "%s", query_field_text(row, "from_port"));
+    snprintf(r->rails[r->count].ports[1], PAIR_PORT, "%s", query_field_text(row, "to_port"));
+    return &r->rails[r->count++];
+}
+
+static void row_keep(struct pair_run *r, json_t *row)
+{
+    json_t *latency = json_object_get(row, "latency_us");
+    struct pair_rail *rail = rail_find(r, row);
+
+    r->errors += query_field_whole(row, "errors");
+    if (!rail)
+        return;
+    if (rail->us <= 0) { /* the short one comes first */
+        rail->us = query_field_number(latency, "typical");
+        rail->p99_us = query_field_number(latency, "p99");
+        return;
+    }
+    rail->there = query_field_number(json_object_get(row, "there_GBps"), "typical");
+    rail->back = query_field_number(json_object_get(row, "back_GBps"), "typical");
+    rail->both = query_field_number(json_object_get(row, "both_GBps"), "typical");
+}
+
+/* True if the rows were all there and make sense: they come from another machine. */
+static bool rails_check(struct pair_run *r)
+{
+    /* With several rails, each is judged by itself, and not all together. */
+    if (r->count > 1 && r->rails[0].rail < 0)
+        memmove(r->rails, r->rails + 1, (size_t)--r->count * sizeof(*r->rails));
+    for (int i = 0; i < r->count; i++) {
+        const struct pair_rail *rail = &r->rails[i];
+
+        if (!(rail->us > 0 && rail->p99_us > 0 && rail->there > 0 && rail->back > 0))
+            return false;
+    }
+    return r->count > 0;
+}
+
 static void run_conclude(struct pair_run *r)
 {
     char *text = malloc(OUTPUT_MOST);
-    size_t size = text ? output_read(r->out, text) : 0;
-    json_t *root = size ? parsed_json(text, size, 0, NULL) : NULL;
-    json_t *result = json_array_get(json_object_get(root, "results"), 0);
+    size_t size = text ? output_read(r->out, text) : 0, i;
+    json_t *root = size ? parsed_json(text, size, 0, NULL) : NULL, *row;
 
-    r->us = query_field_number(result, "time_us_med");
-    r->gigabytes = query_field_number(result, "algbw_GBps");
-    snprintf(r->backend, sizeof(r->backend), "%.7s", query_field_text(root, "backend"));
+    r->count = 0;
+    r->errors = 0;
     r->error[0] = '\0';
-    if (!(r->us > 0)) {
+    json_array_foreach(json_object_get(root, "results"), i, row)
+    {
+        row_keep(r, row);
+    }
+    if (!rails_check(r)) {
+        r->count = 0;
         if (text)
             output_read(r->err, text);
         error_keep(r, text ? text : (char[]){""});
@@ -148,7 +202,7 @@ static void run_conclude(struct pair_run *r)
 }
 
 int pair_run_all(struct pair_run *runs, size_t count, const struct query_command *c,
-                 const char *const *words, struct fault *why)
+                 struct fault *why)
 {
     int rc = 0;
 
@@ -157,7 +211,7 @@ int pair_run_all(struct pair_run *runs, size_t count, const struct query_command
         runs[i].out = runs[i].err = -1;
     }
     for (size_t i = 0; i < count && !rc; i++)
-        rc = run_begin(&runs[i], c, words, why);
+        rc = run_begin(&runs[i], c, why);
     for (size_t i = 0; i < count; i++) {
         if (runs[i].pid > 0) {
             while (waitpid(runs[i].pid, NULL, 0) < 0 && errno == EINTR)

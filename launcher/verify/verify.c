@@ -156,11 +156,14 @@ static int findings_report(const struct verify *v)
 static int verify_open(struct verify *v, struct fault *why)
 {
     size_t count = (size_t)v->c.hosts->count;
+    const char *backend = query_command_flag(&v->c, "backend");
 
     v->survey.c = &v->c;
     v->survey.with_jobs = true;
     v->survey.sysfs = query_command_flag(&v->c, "sysfs");
     v->survey.file = query_command_flag(&v->c, "program");
+    if (backend && strcmp(backend, "rdma") != 0 && strcmp(backend, "tcp") != 0)
+        return fault_set(why, ML_ERR_ARGUMENT, "--backend: verify knows rdma and tcp");
     v->ports = calloc(count, sizeof(*v->ports));
     v->failed = calloc(count, sizeof(json_t *));
     if (!v->ports || !v->failed)
@@ -208,6 +211,9 @@ int verify_run(int argc, char **argv)
 {
     struct query_flag flags[] = {
         {.name = "quick", .help = "without traffic between the hosts"},
+        {.name = "backend",
+         .argument = "rdma|tcp",
+         .help = "of this traffic (default: rdma between hosts with active ports)"},
         {.name = "program", .argument = "FILE", .help = "a file that must be the same everywhere"},
         {.name = "fix", .help = "remove what dead jobs have left, as mlaunch clean does"},
         {.name = "sysfs",

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is left of a PCIe link beside the headers of packets of 256 bytes, about. */
+static const double pcie_payload = 0.9;
+
 /* The largest rate and MTU of the ports of one name and number. */
 struct port_peers {
     double gigabits;
@@ -86,6 +89,62 @@ static void port_check(struct verify *v, int host, const struct host_device *d,
                     p->number, p->pkey);
 }
 
+/* Gb/s that the device's PCIe link carries, headers of its packets among them; 0: unknown. */
+static double pcie_gigabits(const struct host_device *d)
+{
+    double transfers = strtod(d->speed, NULL); /* GT/s of a lane */
+
+    return d->width * transfers * (transfers < 8 ? 8.0 / 10 : 128.0 / 130);
+}
+
+/* Gb/s of data: InfiniBand states those of the wire, of which older rates spend a fifth on their
+ * code. */
+static double port_gigabits(const struct host_port *p)
+{
+    bool is_old = strstr(p->rate, "SDR") || strstr(p->rate, "DDR") || strstr(p->rate, "QDR");
+
+    return p->gigabits * (is_old && !p->is_ethernet ? 8.0 / 10 : 1);
+}
+
+double verify_device_rate(const struct host_facts *h, const char *port)
+{
+    int size = (int)strcspn(port, ":"), number = port[size] ? atoi(port + size + 1) : 1;
+    char name[HOST_FACT_NAME];
+    const struct host_device *d;
+    const struct host_port *p;
+    double pcie, rate;
+
+    snprintf(name, sizeof(name), "%.*s", size, port);
+    d = host_facts_device(h, name);
+    p = d ? host_facts_port(d, number) : NULL;
+    if (!p)
+        return 0;
+    pcie = pcie_payload * pcie_gigabits(d);
+    rate = port_gigabits(p);
+    return (pcie > 0 && pcie < rate ? pcie : rate) / 8;
+}
+
+/* A link that is as fast as the device allows may still be too slow for its port. */
+static void pcie_check(struct verify *v, int host, const struct host_device *d)
+{
+    double carried = pcie_gigabits(d);
+
+    if (strtod(d->speed, NULL) < strtod(d->speed_most, NULL) || d->width < d->width_most) {
+        finding_add(&v->findings, FINDING_PCIE, verify_name(v, host), NULL,
+                    "%s's PCIe link has %s x%d of %s x%d", d->name, d->speed, d->width,
+                    d->speed_most, d->width_most);
+        return;
+    }
+    for (int i = 0; i < d->port_count && carried > 0; i++) {
+        double rate = d->ports[i].is_active ? port_gigabits(&d->ports[i]) : 0;
+
+        if (carried < 0.99 * rate)
+            finding_add(&v->findings, FINDING_PCIE, verify_name(v, host), NULL,
+                        "%s's PCIe link, %s x%d, carries %.0f Gb/s, and its port %d %.0f Gb/s",
+                        d->name, d->speed, d->width, carried, d->ports[i].number, rate);
+    }
+}
+
 static void device_check(struct verify *v, int host, const struct host_device *d)
 {
     const struct host_facts *h = &v->survey.hosts[host];
@@ -93,25 +152,12 @@ static void device_check(struct verify *v, int host, const struct host_device *d
     if (d->error[0])
         finding_add(&v->findings, FINDING_ACCESS, verify_name(v, host), NULL, "%s: %s", d->name,
                     d->error);
-    if (strtod(d->speed, NULL) < strtod(d->speed_most, NULL) || d->width < d->width_most)
-        finding_add(&v->findings, FINDING_PCIE, verify_name(v, host), NULL,
-                    "%s's PCIe link has %s x%d of %s x%d", d->name, d->speed, d->width,
-                    d->speed_most, d->width_most);
+    pcie_check(v, host, d);
     if (d->numa_node < 0 && d->speed[0] && atoi(h->text[HOST_NUMA_NODES]) > 1)
         finding_add(&v->findings, FINDING_NUMA, verify_name(v, host), NULL,
                     "%s's NUMA node is unknown", d->name);
     for (int i = 0; i < d->port_count; i++)
         port_check(v, host, d, &d->ports[i]);
-}
-
-/* Without an active port a single finding tells all. */
-static bool has_active_port(const struct host_facts *h)
-{
-    for (int i = 0; i < h->device_count; i++)
-        for (int k = 0; k < h->devices[i].port_count; k++)
-            if (h->devices[i].ports[k].is_active)
-                return true;
-    return false;
 }
 
 static int driver_count(const struct host_facts *h, const char *driver)
@@ -198,7 +244,7 @@ void verify_device(struct verify *v)
         if (!h->text[HOST_VERBS][0])
             finding_add(&v->findings, FINDING_VERBS, verify_name(v, i), NULL,
                         "it has RDMA devices, but no libibverbs.so.1");
-        if (!has_active_port(h)) {
+        if (!host_facts_has_port(h)) { /* a single finding tells all */
             finding_add(&v->findings, FINDING_NO_PORT, verify_name(v, i), NULL,
                         "none of the ports of its %d RDMA device%s is active", h->device_count,
                         h->device_count == 1 ? "" : "s");

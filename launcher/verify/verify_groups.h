@@ -30,6 +30,9 @@ void verify_same(struct verify *v);
 void verify_device(struct verify *v);
 void verify_left(struct verify *v);
 
+/* GB/s that a port ("mlx5_0", "mlx5_0:2") and its PCIe link carry; 0: unknown. */
+double verify_device_rate(const struct host_facts *h, const char *port);
+
 /* Makes traffic between all pairs, and adds those that fail or are slow. ML_ERR_MEMORY,
  * ML_ERR_SYSTEM. */
 int verify_links(struct verify *v, struct fault *why);

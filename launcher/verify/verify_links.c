@@ -1,70 +1,76 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * verify_links.c: traffic between all pairs of hosts, and which pairs are slower than the others.
+ * verify_links.c: traffic between all pairs of hosts, and which pairs are worse than the others.
  * n hosts meet in n - 1 rounds of disjoint pairs (n rounds if n is odd), as in a tournament. A pair
- * that looks slow is measured again, alone, and its better figures are kept; only what is slow each
- * time is a finding. The rule and its factors are those of NVIDIA's ClusterKit.
+ * that looks bad is measured three times again, each time beside the pairs that it is judged by and
+ * with half as many other pairs at once; only what is bad each time is a finding. What a busy
+ * machine, or a switch that all pairs use, takes from both is no difference then.
  */
 #include "common/text/text_json.h"
-#include "launcher/verify/pair_run.h"
+#include "launcher/verify/link_judge.h"
 #include "launcher/verify/verify_groups.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TESTS_AGAIN = 3, JOBS_AT_ONCE = 32 };
 
-static const double latency_most = 2.1; /* times the median */
-/* Of the best. Over TCP the processors are the bottleneck, and busy ones halve it easily. */
-static const double bandwidth_least = 0.93, tcp_bandwidth_least = 0.5;
-
-/* bench sends 64 messages at once, at least 10 times: a few seconds even at 100 Mb/s. */
-static const char *const latency_words[] = {"lat", "--sizes", "8", NULL};
-static const char *const bandwidth_words[] = {"bw", "--sizes", "64K", NULL};
-
-struct verified_link {
-    int a, b;
-    double us, gigabytes; /* the best so far */
-    char backend[8], error[256];
-};
+/* bench link sends at least 40 messages each way: a few seconds even at 100 Mb/s. Hardware needs
+ * longer ones for its full rate. */
+static const char hardware_bytes[] = "4M", other_bytes[] = "256K";
 
 struct links {
     struct verify *v;
     struct verified_link *list;
     size_t count;
-    struct pair_run *runs; /* room for one round */
+    int hosts;             /* those that are there */
+    struct pair_run *runs; /* room for one group, as the others below */
+    struct verified_link **group;
+    bool *is_used; /* of each host: it is in the group */
 };
 
-static void figures_keep(struct verified_link *l, const struct pair_run *latency,
-                         const struct pair_run *bandwidth)
-{
-    const char *error = latency->error[0] ? latency->error : bandwidth->error;
+/* --- measuring -------------------------------------------------------------------------------- */
 
-    memcpy(l->error, error, sizeof(l->error));
-    memcpy(l->backend, bandwidth->backend, sizeof(l->backend));
-    if (!error[0] && (l->us <= 0 || latency->us < l->us))
-        l->us = latency->us;
-    if (!error[0] && bandwidth->gigabytes > l->gigabytes)
-        l->gigabytes = bandwidth->gigabytes;
+static double rate_between(const struct verify *v, const struct verified_link *l,
+                           const struct pair_rail *rail)
+{
+    double a = verify_device_rate(&v->survey.hosts[l->a], rail->ports[0]);
+    double b = verify_device_rate(&v->survey.hosts[l->b], rail->ports[1]);
+
+    return a < b ? a : b;
 }
 
-/* Measures some links at once. */
+/* What was wrong before stays so. */
+static void run_keep(const struct verify *v, struct verified_link *l, const struct pair_run *r)
+{
+    memcpy(l->error, r->error, sizeof(l->error));
+    l->errors += r->errors;
+    l->count = r->count < RDMA_RAILS ? r->count : RDMA_RAILS;
+    for (int i = 0; i < l->count; i++) {
+        l->ways[i].rail = r->rails[i];
+        l->ways[i].rate = l->is_hardware ? rate_between(v, l, &r->rails[i]) : 0;
+    }
+}
+
+/* Measures links without a common host at once. */
 static int links_measure(struct links *s, struct verified_link *const *some, size_t count,
                          struct fault *why)
 {
-    struct pair_run *latency = s->runs, *bandwidth = s->runs + count;
-    int rc;
+    int rc = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        latency[i] = (struct pair_run){.a = some[i]->a, .b = some[i]->b};
-        bandwidth[i] = latency[i];
+    for (size_t at = 0; at < count && !rc; at += JOBS_AT_ONCE) {
+        size_t now = count - at < JOBS_AT_ONCE ? count - at : JOBS_AT_ONCE;
+
+        for (size_t i = 0; i < now; i++)
+            s->runs[i] = (struct pair_run){.a = some[at + i]->a,
+                                           .b = some[at + i]->b,
+                                           .backend = some[at + i]->backend,
+                                           .bytes = some[at + i]->is_hardware ? hardware_bytes
+                                                                              : other_bytes};
+        rc = pair_run_all(s->runs, now, &s->v->c, why);
+        for (size_t i = 0; i < now && !rc; i++)
+            run_keep(s->v, some[at + i], &s->runs[i]);
     }
-    rc = pair_run_all(latency, count, &s->v->c, latency_words, why);
-    if (!rc)
-        rc = pair_run_all(bandwidth, count, &s->v->c, bandwidth_words, why);
-    for (size_t i = 0; i < count && !rc; i++)
-        figures_keep(some[i], &latency[i], &bandwidth[i]);
     return rc;
 }
 
@@ -77,155 +83,243 @@ static int round_of(int a, int b, int n)
     return (a + b) % (n - 1);
 }
 
-static int rounds_run(struct links *s, int hosts, struct fault *why)
+static int rounds_run(struct links *s, struct fault *why)
 {
-    int n = hosts + hosts % 2, rc = 0;
-    struct verified_link **some = calloc((size_t)n, sizeof(*some));
+    int n = s->hosts + s->hosts % 2, rc = 0;
 
-    if (!some)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int round = 0; round < n - 1 && !rc; round++) {
         size_t count = 0, at = 0;
 
-        for (int a = 0; a < hosts; a++)
-            for (int b = a + 1; b < hosts; b++, at++)
+        for (int a = 0; a < s->hosts; a++)
+            for (int b = a + 1; b < s->hosts; b++, at++)
                 if (round_of(a, b, n) == round &&
                     verify_reach_is_mutual(s->v, s->list[at].a, s->list[at].b))
-                    some[count++] = &s->list[at];
-        for (size_t i = 0; i < count && !rc; i += JOBS_AT_ONCE)
-            rc = links_measure(s, some + i, count - i < JOBS_AT_ONCE ? count - i : JOBS_AT_ONCE,
-                               why);
+                    s->group[count++] = &s->list[at];
+        rc = links_measure(s, s->group, count, why);
     }
-    free(some);
     return rc;
 }
 
-static int numbers_compare(const void *a, const void *b)
+/* --- measuring again -------------------------------------------------------------------------- */
+
+static void link_judge_first(struct links *s, size_t at)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    struct verified_link *l = &s->list[at];
 
-    return (x > y) - (x < y);
-}
-
-/* The median latency and the best bandwidth of the links of that backend. */
-static void class_judge(const struct links *s, const char *backend, double *median, double *best)
-{
-    double *all = calloc(s->count + 1, sizeof(*all));
-    size_t count = 0;
-
-    *median = HUGE_VAL;
-    *best = 0;
-    for (size_t i = 0; i < s->count && all; i++) {
-        const struct verified_link *l = &s->list[i];
-
-        if (l->error[0] || l->us <= 0 || strcmp(l->backend, backend) != 0)
-            continue;
-        all[count++] = l->us;
-        *best = l->gigabytes > *best ? l->gigabytes : *best;
+    for (int i = 0; i < l->count; i++) {
+        link_judge_refer(&l->ways[i].against, s->list, s->count, at, i);
+        l->ways[i].trouble = link_judge(l, &l->ways[i], &l->ways[i].against);
     }
-    if (count > 0) {
-        qsort(all, count, sizeof(*all), numbers_compare);
-        *median = all[(count - 1) / 2];
+}
+
+static bool is_suspect(const struct verified_link *l)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->ways[i].trouble)
+            return true;
+    return false;
+}
+
+/* Measures a link by which others are judged, and puts its new figures into the reference. */
+static int reference_renew(struct links *s, struct link_reference *r, size_t at, struct fault *why)
+{
+    struct verified_link fresh = s->list[at], *only = &fresh;
+    int rc = links_measure(s, &only, 1, why);
+
+    if (rc || fresh.count == 0)
+        return rc; /* the old figures stay */
+    if (at == r->median_at) {
+        r->us = fresh.ways[0].rail.us;
+        r->p99_us = fresh.ways[0].rail.p99_us;
     }
-    free(all);
+    if (at == r->best_at) {
+        r->best = 0;
+        for (int i = 0; i < fresh.count; i++) {
+            double there = fresh.ways[i].rail.there, back = fresh.ways[i].rail.back;
+
+            r->best = there > r->best ? there : r->best;
+            r->best = back > r->best ? back : r->best;
+        }
+    }
+    return 0;
 }
 
-static double bandwidth_bound(const struct verified_link *l)
+/* One time more for the links of the group, at once. */
+static int group_repeat(struct links *s, size_t count, struct fault *why)
 {
-    return strcmp(l->backend, "rdma") == 0 ? bandwidth_least : tcp_bandwidth_least;
+    int rc = 0;
+
+    for (size_t i = 0; i < count && !rc; i++) {
+        struct verified_link *l = s->group[i];
+
+        for (int k = 0; k < l->count && !rc; k++) {
+            struct link_reference *r = &l->ways[k].against;
+
+            if (!l->ways[k].trouble)
+                continue;
+            rc = reference_renew(s, r, r->median_at, why);
+            if (!rc && r->best_at != r->median_at)
+                rc = reference_renew(s, r, r->best_at, why);
+        }
+    }
+    if (!rc)
+        rc = links_measure(s, s->group, count, why);
+    for (size_t i = 0; i < count && !rc; i++)
+        for (int k = 0; k < s->group[i]->count; k++)
+            s->group[i]->ways[k].trouble &=
+                link_judge(s->group[i], &s->group[i]->ways[k], &s->group[i]->ways[k].against);
+    return rc;
 }
 
-static bool link_is_bad(const struct links *s, const struct verified_link *l)
+/* Measures all suspects once more, at most `most` at once. */
+static int suspects_repeat(struct links *s, size_t most, struct fault *why)
 {
-    double median, best;
+    bool *is_due = calloc(s->count + 1, sizeof(*is_due));
+    size_t count = 1;
+    int rc = is_due ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
-    class_judge(s, l->backend, &median, &best);
-    if (!l->error[0] && l->us <= 0)
-        return false; /* not tried, as they cannot connect */
-    return l->error[0] || l->us > latency_most * median || l->gigabytes < bandwidth_bound(l) * best;
+    for (size_t i = 0; i < s->count && !rc; i++)
+        is_due[i] = is_suspect(&s->list[i]);
+    while (!rc && count > 0) {
+        count = 0;
+        memset(s->is_used, 0, (size_t)s->v->c.hosts->count * sizeof(*s->is_used));
+        for (size_t i = 0; i < s->count && count < most; i++) {
+            struct verified_link *l = &s->list[i];
+
+            if (!is_due[i] || s->is_used[l->a] || s->is_used[l->b])
+                continue;
+            is_due[i] = false;
+            s->is_used[l->a] = s->is_used[l->b] = true;
+            s->group[count++] = l;
+        }
+        rc = group_repeat(s, count, why);
+    }
+    free(is_due);
+    return rc;
 }
 
 static int bad_ones_repeat(struct links *s, struct fault *why)
 {
+    size_t most = (size_t)s->hosts / 2;
     int rc = 0;
 
-    for (int again = 0; again < TESTS_AGAIN; again++) {
-        for (size_t i = 0; i < s->count && !rc; i++) {
-            struct verified_link *l = &s->list[i];
+    for (size_t i = 0; i < s->count && !rc; i++) {
+        struct verified_link *l = &s->list[i];
 
-            if (link_is_bad(s, l) && (!l->error[0] || again == 0))
-                rc = links_measure(s, &l, 1, why);
-        }
+        if (l->error[0])
+            rc = links_measure(s, &l, 1, why);
+    }
+    for (size_t i = 0; i < s->count; i++)
+        link_judge_first(s, i);
+    for (int again = 0; again < TESTS_AGAIN && !rc; again++) {
+        most = most > 1 ? most / 2 : 1;
+        rc = suspects_repeat(s, most, why);
     }
     return rc;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+static void way_list(const struct links *s, const struct verified_link *l, int way)
+{
+    const struct pair_rail *r = &l->ways[way].rail;
+    json_t *one =
+        json_pack("{so so ss sf sf sf sf sf}", "host", text_json(verify_name(s->v, l->a)), "peer",
+                  text_json(verify_name(s->v, l->b)), "backend", l->backend, "us", r->us, "p99_us",
+                  r->p99_us, "there_GBps", r->there, "back_GBps", r->back, "both_GBps", r->both);
+
+    if (r->rail >= 0)
+        json_object_set_new(one, "rail", json_integer(r->rail));
+    if (r->ports[0][0])
+        json_object_set_new(one, "ports",
+                            json_pack("[oo]", text_json(r->ports[0]), text_json(r->ports[1])));
+    if (l->ways[way].rate > 0)
+        json_object_set_new(one, "rate_GBps", json_real(l->ways[way].rate));
+    json_array_append_new(s->v->links, one);
 }
 
 static void link_report(const struct links *s, const struct verified_link *l)
 {
     struct verify *v = s->v;
     const char *a = verify_name(v, l->a), *b = verify_name(v, l->b);
-    double median, best;
 
-    if (l->error[0]) {
-        finding_add(&v->findings, FINDING_LINK, a, b, "mlaunch bench fails between them: %s",
-                    l->error);
-        return;
+    if (l->error[0])
+        finding_add(&v->findings, FINDING_LINK, a, b, "mlaunch bench link fails over %s: %s",
+                    l->backend, l->error);
+    if (l->errors > 0)
+        finding_add(&v->findings, FINDING_DATA, a, b,
+                    "%lld bytes arrived wrong over %s (at most 0)", l->errors, l->backend);
+    for (int i = 0; i < l->count; i++) {
+        way_list(s, l, i);
+        if (l->errors == 0)
+            link_judge_report(&v->findings, l, i, a, b);
     }
-    if (l->us <= 0)
-        return;
-    json_array_append_new(v->links, json_pack("{so so so sf sf}", "host", text_json(a), "peer",
-                                              text_json(b), "backend", text_json(l->backend), "us",
-                                              l->us, "gigabytes_per_s", l->gigabytes));
-    class_judge(s, l->backend, &median, &best);
-    if (l->us > latency_most * median)
-        finding_add(&v->findings, FINDING_LATENCY, a, b,
-                    "8 bytes take %.1f us over %s, %.1f times the median of all pairs, %.1f us (at "
-                    "most %.1f times)",
-                    l->us, l->backend, l->us / median, median, latency_most);
-    if (l->gigabytes < bandwidth_bound(l) * best)
-        finding_add(&v->findings, FINDING_BANDWIDTH, a, b,
-                    "%.3f GB/s over %s, %.0f %% of the best pair's %.3f GB/s (at least %.0f %%)",
-                    l->gigabytes, l->backend, l->gigabytes / best * 100, best,
-                    bandwidth_bound(l) * 100);
+}
+
+static bool is_emulated(const struct host_facts *h)
+{
+    for (int i = 0; i < h->device_count; i++)
+        if (!h->devices[i].driver[0])
+            return true;
+    return false;
+}
+
+static struct verified_link link_make(const struct verify *v, int a, int b)
+{
+    const struct host_facts *one = &v->survey.hosts[a], *other = &v->survey.hosts[b];
+    const char *backend = query_command_flag(&v->c, "backend");
+    bool is_rdma = host_facts_has_port(one) && host_facts_has_port(other);
+
+    if (backend)
+        is_rdma = strcmp(backend, "rdma") == 0;
+    return (struct verified_link){.a = a,
+                                  .b = b,
+                                  .backend = is_rdma ? "rdma" : "tcp",
+                                  .is_hardware =
+                                      is_rdma && !is_emulated(one) && !is_emulated(other)};
 }
 
 /* A link for each pair of hosts that are there, in the order in which rounds_run() looks for
- * them; *hosts are there. */
-static int links_make(struct links *s, int *hosts, struct fault *why)
+ * them. */
+static int links_make(struct links *s, struct fault *why)
 {
-    int count = s->v->c.hosts->count, known = 0;
-    int *there = calloc((size_t)count, sizeof(*there));
+    size_t count = (size_t)s->v->c.hosts->count, known = 0;
+    int *there = calloc(count, sizeof(*there));
 
-    for (int i = 0; i < count && there; i++)
+    for (size_t i = 0; i < count && there; i++)
         if (s->v->survey.hosts[i].is_known && !s->v->c.answers[i].error[0])
-            there[known++] = i;
-    s->list = calloc((size_t)known * (size_t)known + 1, sizeof(*s->list));
-    s->runs = calloc((size_t)known + 2, sizeof(*s->runs));
-    if (!there || !s->list || !s->runs) {
+            there[known++] = (int)i;
+    s->hosts = (int)known;
+    s->list = calloc(known * known + 1, sizeof(*s->list));
+    s->runs = calloc(JOBS_AT_ONCE, sizeof(*s->runs));
+    s->group = calloc(known + 1, sizeof(struct verified_link *));
+    s->is_used = calloc(count, sizeof(*s->is_used));
+    if (!there || !s->list || !s->runs || !s->group || !s->is_used) {
         free(there);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    for (int i = 0; i < known; i++)
-        for (int k = i + 1; k < known; k++)
-            s->list[s->count++] = (struct verified_link){.a = there[i], .b = there[k]};
+    for (size_t i = 0; i < known; i++)
+        for (size_t k = i + 1; k < known; k++)
+            s->list[s->count++] = link_make(s->v, there[i], there[k]);
     free(there);
-    *hosts = known;
     return 0;
 }
 
 int verify_links(struct verify *v, struct fault *why)
 {
     struct links s = {.v = v};
-    int hosts = 0, rc = links_make(&s, &hosts, why);
+    int rc = links_make(&s, why);
 
     v->links = json_array();
-    if (!rc && hosts > 1)
-        rc = rounds_run(&s, hosts, why);
+    if (!rc)
+        rc = rounds_run(&s, why);
     if (!rc)
         rc = bad_ones_repeat(&s, why);
     for (size_t i = 0; i < s.count && !rc; i++)
         link_report(&s, &s.list[i]);
     free(s.list);
     free(s.runs);
+    free(s.group);
+    free(s.is_used);
     return rc;
 }

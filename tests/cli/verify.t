@@ -3,7 +3,7 @@
 # mlaunch verify: hosts in order give no finding; each kind of finding is provoked, and is then the
 # only one. The hosts share this machine's memory and processors, so they differ in nothing unless a
 # file in one of them is covered.
-TEST_LIMIT=150
+TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/recorded.sh"
@@ -72,14 +72,15 @@ else
     skip "a closed port" "nft is missing, or does not work here"
 fi
 
-# Hosts whose agents a shell starts here in namespaces; that of b carries CHANGE out before.
+# Hosts whose agents a shell starts here in namespaces; it carries ALL out before, and that of b
+# CHANGE, too. What they have in /sys/fs/cgroup is their own.
 # shellcheck disable=SC2016 # the agent's shell
 here() {
     "$MLAUNCH" verify --quick --agent "$AGENT" --agent-command \
-        'unshare -npm --propagation private --mount-proc --fork sh -c '\''ip link set lo up; mkdir -p -m 700 /tmp/mlaunch-0; mount -t tmpfs -o mode=700 t /tmp/mlaunch-0; [ "$1" != b ] || eval "$CHANGE"; shift; exec "$@"'\'' sh {host}' \
+        'unshare -npm --propagation private --mount-proc --fork sh -c '\''ip link set lo up; mkdir -p -m 700 /tmp/mlaunch-0; mount -t tmpfs -o mode=700 t /tmp/mlaunch-0; mount -t tmpfs t /sys/fs/cgroup; eval "$ALL"; [ "$1" != b ] || eval "$CHANGE"; shift; exec "$@"'\'' sh {host}' \
         -H a,b,c "$@"
 }
-export CHANGE=
+export CHANGE='' ALL=''
 faked="$(find /usr/lib -name libfaketime.so.1 2> /dev/null | head -n 1)"
 if [ -n "$faked" ] && [ "$SANITIZE" = no ]; then
     CHANGE="export LD_PRELOAD=$faked FAKETIME=+90s FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1"
@@ -92,43 +93,101 @@ fi
 
 # What is beside the clock is alike: only group reach may speak of these hosts, as they have no
 # network in common.
-# alike STATUS REGEX NAME [OPTION…]
+# alike REGEX NAME [OPTION…]
 alike() {
-    here "${@:4}" > "$T/all" 2> "$T/err"
+    here "${@:3}" > "$T/all" 2> "$T/err"
     grep -E '^(error|warning|note) ' "$T/all" | grep -v ' reach ' > "$T/findings"
-    if [ "$(wc -l < "$T/findings")" = 1 ] && grep -qE "$2" "$T/findings"; then
-        pass "$3, and nothing else"
+    if [ "$(wc -l < "$T/findings")" = 1 ] && grep -qE "$1" "$T/findings"; then
+        pass "$2, and nothing else"
     else
-        fail "$3, and nothing else" "expected only: $2"
+        fail "$2, and nothing else" "expected only: $1"
         diag_file "$T/findings"
         diag_file "$T/err"
     fi
 }
 CHANGE='ulimit -n 64'
-alike 1 '^warning  limits  host b: the number of open files is limited to 64 \(at least 256\); raise' \
+alike '^warning  limits  host b: the number of open files is limited to 64 \(at least 256\); raise' \
     "few open files"
 CHANGE='prlimit --nproc=99:99 --pid $$'
-alike 1 '^warning  limits  host b: the number of processes is limited to 99 \(at least 256\)' \
+alike '^warning  limits  host b: the number of processes is limited to 99 \(at least 256\)' \
     "few processes"
 CHANGE='mount -t tmpfs -o size=1m t /dev/shm'
-alike 1 '^warning  limits  host b: /dev/shm has room for 1.0M \(at least 64M\); free it' "a small /dev/shm"
-CHANGE='mount -t tmpfs -o size=2m t /tmp'
-case $BUILD in
-/tmp/*) skip "a small /tmp" "the agent is in /tmp" ;;
-*) alike 1 '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp" ;;
-esac
+alike '^warning  limits  host b: /dev/shm has room for 1.0M \(at least 64M\); free it' "a small /dev/shm"
+# The build, which has the agent, may lie below /tmp.
+CHANGE='cd "$BUILD"; mount -t tmpfs -o size=2m t /tmp; mkdir -p "$BUILD"; mount -c --bind . "$BUILD"'
+alike '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp"
+group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+if [ -n "$group" ]; then
+    CHANGE="mkdir -p /sys/fs/cgroup/$group; echo 50000 100000 > /sys/fs/cgroup/$group/cpu.max"
+    alike '^note     limits  host b: its control group allows 0.5 of its [0-9]+ processors; start no more' \
+        "half a processor"
+    CHANGE="mkdir -p /sys/fs/cgroup/$group; echo 104857600 > /sys/fs/cgroup/memory.max"
+    alike '^note     limits  host b: its control group allows 100M of its [0-9.]+G of memory; ' \
+        "100 MiB of memory"
+else
+    skip "a control group" "there is no version 2 of them here"
+fi
+# wrapped COMMAND…: the agent of b is started through it.
+wrapped() { CHANGE="host=\$1; shift; set -- \"\$host\" $(printf '%q ' "$@") \"\$@\""; }
+if $CC -o "$T/deny" -x c - << 'END'; then
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program))
+        return 1;
+    execv(argv[1], argv + 1);
+    return argc;
+}
+END
+    wrapped "$T/deny"
+    alike "^note     limits  host b: long messages between its ranks are copied twice, .*\(Operation not permitted\); allow" \
+        "processes that cannot read each other"
+else
+    skip "processes that cannot read each other" "no filter of system calls here"
+fi
+# With devices, which are recorded ones.
+record a b c
+for host in a b c; do record_mellanox "$host" mlx5_0 1; done
+if ls /usr/lib*/*/libibverbs.so.1 > /dev/null 2>&1; then
+    # shellcheck disable=SC2016
+    ALL='mount --bind "'"$T"'/recorded/$1/sys/class" /sys/class'
+    # shellcheck disable=SC2016
+    wrapped setpriv --bounding-set -ipc_lock sh -c 'ulimit -l 1024; exec "$@"' sh
+    alike '^error    limits  host b: a rank may lock 1.0M \(at least 64M\); set memlock' \
+        "little memory to lock"
+    CHANGE=
+    put b /sys/class/infiniband_verbs/uverbs7/ibdev mlx5_0
+    alike '^error    device  host b: mlx5_0: cannot open /dev/infiniband/uverbs7: No such file or directory; allow' \
+        "a device that nobody can open"
+    ALL=
+else
+    skip "devices" "there is no libibverbs"
+fi
 echo 'PRETTY_NAME="Other 1"' > "$T/os"
 CHANGE="mount --bind $T/os /etc/os-release"
-alike 1 '^warning  same    host b: OS is Other 1, and on 2 others ' "another system"
+alike '^warning  same    host b: OS is Other 1, and on 2 others ' "another system"
 echo one > "$T/program"
 echo two > "$T/other"
 CHANGE="mount --bind $T/other $T/program"
-alike 1 "^error    same    host b: $T/program has 4 bytes with checksum [0-9]+, and on 2 others 4 bytes with" \
+alike "^error    same    host b: $T/program has 4 bytes with checksum [0-9]+, and on 2 others 4 bytes with" \
     "another program" --program "$T/program"
 mkdir "$T/gone"
 CHANGE="mount -t tmpfs t $T/gone"
 echo one > "$T/gone/program"
-alike 1 "^error    same    host b: $T/gone/program: No such file or directory; copy it" \
+alike "^error    same    host b: $T/gone/program: No such file or directory; copy it" \
     "a program that is missing" --program "$T/gone/program"
 
 # What a dead job has left: its agent and guard were killed.

@@ -4,12 +4,16 @@
 #include "launcher/agent/facts/fact_file.h"
 
 #include <errno.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void limit_put(json_t *out, const char *key, int resource)
@@ -61,22 +65,45 @@ static void cgroup_add(json_t *out)
     }
 }
 
-/* Long messages between ranks of one host are read from the sender's memory; a container may forbid
- * the call altogether. */
+/* Long messages between ranks of one host are read from the sender's memory, which a container may
+ * forbid altogether, and Yama between processes that are no relatives. A child reads from this
+ * process here, as between parent and child the other way round is always allowed. */
 static void reading_add(json_t *out)
 {
     char from = 'x', to = ' ';
     struct iovec local = {&to, 1}, remote = {&from, 1};
+    int status = 0;
+    pid_t agent = getpid(), child = fork();
 
-    if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1)
-        fact_put_text(out, "no_process_read", strerror(errno));
+    if (child == 0)
+        _exit(process_vm_readv(agent, &local, 1, &remote, 1, 0) == 1 ? 0 : errno);
+    if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+        WEXITSTATUS(status))
+        fact_put_text(out, "no_process_read", strerror(WEXITSTATUS(status)));
+}
+
+/* Whether the limit of locked memory is none to this process: with that capability, unless it is
+ * one of a container's own users. */
+static bool locks_anything(void)
+{
+    char text[FACT_TEXT];
+    unsigned long long first, outside, count;
+
+    return fact_file_entry("/proc/self/status", "CapEff:", text) &&
+           (strtoull(text, NULL, 16) >> CAP_IPC_LOCK & 1) &&
+           fact_file_line("/proc/self/uid_map", text) &&
+           sscanf(text, "%llu %llu %llu", &first, &outside, &count) == 3 && first == 0 &&
+           outside == 0 && count == UINT32_MAX;
 }
 
 json_t *facts_limits_read(void)
 {
     json_t *out = json_object();
 
-    limit_put(out, "memlock", RLIMIT_MEMLOCK);
+    if (locks_anything())
+        json_object_set_new(out, "memlock", json_integer(-1));
+    else
+        limit_put(out, "memlock", RLIMIT_MEMLOCK);
     limit_put(out, "nofile", RLIMIT_NOFILE);
     limit_put(out, "nproc", RLIMIT_NPROC);
     room_put(out, "shm_free_bytes", "/dev/shm");

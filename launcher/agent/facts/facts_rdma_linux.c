@@ -107,13 +107,18 @@ static void on_port(const char *name, void *arg)
     json_array_append_new(json_object_get(device->out, "ports"), port.out);
 }
 
-/* Whether this user may open the device; only of this machine. */
+/* Whether this user may open the device, whose file has a number of its own; only of this
+ * machine. */
 static void on_verbs(const char *name, void *arg)
 {
     const struct facts_folder *device = arg;
-    char path[FACT_PATH], text[FACT_PATH + FACT_TEXT];
+    char path[FACT_PATH], text[FACT_PATH + FACT_TEXT], owner[FACT_TEXT];
     int fd;
 
+    fact_file_path(path, "", "/sys/class/infiniband_verbs/%s/ibdev", name);
+    if (!fact_file_line(path, owner) ||
+        strcmp(owner, json_string_value(json_object_get(device->out, "name"))) != 0)
+        return;
     fact_file_path(path, "", "/dev/infiniband/%s", name);
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
@@ -143,10 +148,8 @@ static void on_device(const char *name, void *arg)
     fact_file_path(inner, path, "/device/driver");
     if (fact_file_link(inner, driver))
         fact_put_text(device.out, "driver", driver);
-    if (!*all->root) {
-        fact_file_path(inner, path, "/device/infiniband_verbs");
-        fact_file_list(inner, on_verbs, &device);
-    }
+    if (!*all->root)
+        fact_file_list("/sys/class/infiniband_verbs", on_verbs, &device);
     json_object_set_new(device.out, "ports", json_array());
     fact_file_path(inner, path, "/ports");
     fact_file_list(inner, on_port, &device);

@@ -114,6 +114,17 @@ static int round_run(struct link_bench *b, int turn, size_t bytes, struct fault 
     return rc ? measure_call_failed(why, rc) : 0;
 }
 
+/* Valid as long as the wiring. */
+static void ports_set(const struct link_bench *b, struct link_row *row)
+{
+    bool is_known =
+        row->rail != LINK_ALL_RAILS || link_rails_count(b->wiring, row->from, row->to) == 1;
+    int rail = row->rail == LINK_ALL_RAILS ? 0 : row->rail;
+
+    row->ports[0] = is_known ? link_rails_port(b->wiring, row->from, row->to, rail) : "";
+    row->ports[1] = is_known ? link_rails_port(b->wiring, row->to, row->from, rail) : "";
+}
+
 /* Rank 0: keeps what the round's leaders have said. `rows` is the index of the turn's first row, in
  * the order of their leaders. */
 static int reports_keep(struct link_bench *b, int turn, size_t bytes, int round, int rows,
@@ -132,6 +143,7 @@ static int reports_keep(struct link_bench *b, int turn, size_t bytes, int round,
         rows++;
         if (!row)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        ports_set(b, row);
         memcpy(row->rounds[round], said->medians, sizeof(said->medians));
         memcpy(row->ways, said->all, sizeof(said->all));
         row->errors = (uint64_t)said->errors;

@@ -20,6 +20,14 @@ json_t *link_rails_wiring(void)
     return wiring;
 }
 
+const char *link_rails_port(const json_t *wiring, int from, int to, int rail)
+{
+    const json_t *rails = json_array_get(json_array_get(wiring, (size_t)from), (size_t)to);
+    const char *port = json_string_value(json_array_get(rails, (size_t)rail));
+
+    return port ? port : "";
+}
+
 int link_rails_count(const json_t *wiring, int from, int to)
 {
     size_t there =

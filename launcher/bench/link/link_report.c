@@ -180,6 +180,12 @@ static void json_row(const struct link_result *r, const struct link_row *row, bo
         printf(", \"rail\": null");
     else
         printf(", \"rail\": %d", row->rail);
+    if (row->ports[0][0] && row->ports[1][0]) {
+        printf(", \"from_port\": ");
+        json_text(row->ports[0]);
+        printf(", \"to_port\": ");
+        json_text(row->ports[1]);
+    }
     printf(", \"bytes\": %zu, ", row->bytes);
     for (int way = 0; way < PAIR_WAYS; way++) {
         json_way(row, (enum pair_way)way);

@@ -16,8 +16,9 @@ struct link_end {
 
 /* A pair at one size. */
 struct link_row {
-    int from, to; /* indices of ends; from < to, which leads */
-    int rail;     /* from 0; LINK_ALL_RAILS: as the library uses them */
+    int from, to;         /* indices of ends; from < to, which leads */
+    int rail;             /* from 0; LINK_ALL_RAILS: as the library uses them */
+    const char *ports[2]; /* at `from` and `to`, with RDMA and one rail; else "" */
     size_t bytes;
     struct time_summary ways[PAIR_WAYS]; /* of all rounds */
     double (*rounds)[PAIR_WAYS];         /* owned: the medians of each round, us */

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of three VMs (tests/vm); its TAP is that of verify.t.
+TEST_LIMIT=880
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/jobs.sh"
+
+fit() { timeout -k 5 300 "$MLAUNCH" verify --hostfile "$RDMA_HOSTFILE" "$@"; }
+# only REGEX NAME: the only finding of the last command matches.
+only() {
+    grep -E '^(error|warning|note) ' "$OUT" > "$T/findings"
+    if [ "$(wc -l < "$T/findings")" = 1 ] && grep -qE "$1" "$T/findings"; then
+        pass "$2"
+    else
+        fail "$2" "expected only: $1"
+        diag_file "$T/findings"
+    fi
+}
+
+check "three hosts with links over RDMA" fit --json
+cp "$OUT" "$T/fit.json"
+check_output "0 3 rdma True" "… without a finding" python3 -c '
+import json, sys
+v = json.load(open(sys.argv[1]))
+print(len(v["findings"]), len(v["links"]), *{l["backend"] for l in v["links"]},
+      all(l["ports"][0].startswith("rxe_p") and l["us"] > 0 and l["back_GBps"] > 0 for l in v["links"]))' "$T/fit.json"
+cut
+check_status 1 "a cable that is cut" fit
+only '^error    link    hosts host0 and host1: mlaunch bench link fails over rdma: .*nothing comes through between rxe_p1 .*rxe_p0 .* of host host1' \
+    "… is found alone"
+mend
+ip link set p1 down
+check_status 1 "a port that is down" fit --quick
+only '^warning  device  host host0: rxe_p1 port 1 is DOWN \(Disabled\), and active elsewhere; see its cable' \
+    "… is found alone"
+port_up
+chmod 000 /dev/infiniband/uverbs0
+# shellcheck disable=SC2016
+check_status 1 "as a user who may open no device" setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp \
+    "$MLAUNCH" verify
+check_match '^error    device  host localhost: rxe_p[12]: cannot open /dev/infiniband/uverbs0: Permission denied; allow it' \
+    "$OUT" "… the device is named"
+chmod 666 /dev/infiniband/uverbs0
+done_testing
