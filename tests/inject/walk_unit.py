@@ -26,6 +26,7 @@ OTHERS = re.compile(r"\bgetpwuid(_r)?\(")
 REPORT = re.compile(r"(Sanitizer: (?!detected memory)|runtime error:).*")
 GROUPS = ("malloc", "fork", "open", "read", "write", "mmap", "poll")
 INTERRUPTED = ("read", "write", "poll")
+MOST_INTERRUPTIONS = 100 # of one program, whose calls to wait may have no end
 SHORT = {"read": (1, 7), "write": (1, 7)}
 
 
@@ -79,7 +80,7 @@ class Program:
             with subprocess.Popen([self.path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=err, env=environment, start_new_session=True) as test:
                 try:
-                    status = test.wait(self.limit * (10 if "short" in plan else 1))
+                    status = test.wait(self.limit * (20 if "short" in plan else 1))
                 except subprocess.TimeoutExpired:
                     status = None
                     test.send_signal(signal.SIGABRT) # who waits is a line in the log then
@@ -173,7 +174,7 @@ def plans_of(program, step):
         if not numbers or step > 1:
             continue
         if group in INTERRUPTED:
-            yield group, "eintr", range(1, 10 ** 6)
+            yield group, "eintr", range(1, MOST_INTERRUPTIONS + 1)
         if group in SHORT:
             yield group, "short", SHORT[group]
 
