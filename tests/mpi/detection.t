@@ -58,15 +58,21 @@ for name in libmpi_abi.so.0 libmpi.so.12 libmpich.so.10; do
     check_no_match warning "$ERR" "… without a warning"
 done
 
+# by_pmix: a program that needs it. maybe_by_pmix: one that starts others, and may need none of it.
+missing='mlaunch-pmix, .*, is missing: .*libpmix-dev'
+lost="warning: .*if the program uses MPI, each rank is a job of its own: $missing"
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
     by_pmix() {
         check_output "pmix
 pmix" "$1 is served by PMIx" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
+    maybe_by_pmix() { by_pmix "$@"; }
 else
     by_pmix() {
-        check_error 125 "mlaunch-pmix, .*, is missing: .*libpmix-dev" "$1 is refused" \
-            "$MLAUNCH" --output raw -n 2 "${@:2}"
+        check_error 125 "$missing" "$1 is refused" "$MLAUNCH" --output raw -n 2 "${@:2}"
+    }
+    maybe_by_pmix() {
+        check_error 0 "$lost" "$1 starts with a warning" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
 fi
 by_pmix "a program of Open MPI" "$T/open"
@@ -77,8 +83,8 @@ by_pmix "one that LD_LIBRARY_PATH leads to" -x "LD_LIBRARY_PATH=$T/lib" "$T/by_p
 by_pmix "one in PATH" -x "PATH=$T:$PATH" open
 by_pmix "one in a directory" --cwd "$T" ./open
 by_pmix "a program that is asked to be" --mpi pmix "$T/plain"
-by_pmix "a wrapper's program" env A=1 "$T/open"
-by_pmix "a shell's program" sh -c "$T/open"
+maybe_by_pmix "a wrapper's program" env A=1 "$T/open"
+maybe_by_pmix "a shell's program" sh -c "$T/open"
 by_pmix "a script with --mpi auto" --mpi auto sh -c "exec $T/plain"
 # Python, of which mpi4py says what it needs: two that only have the name.
 mkdir -p "$T/python/bin" "$T/python/lib/python3.99/site-packages/mpi4py" "$T/modules/mpi4py"
@@ -88,9 +94,9 @@ gcc -shared -o "$T/modules/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" -Wl,--no-as-
     -l:libmpich.so.12
 cp "$T/plain" "$T/python/bin/python3"
 ln -s "$T/python/bin/python3" "$T/python3"
-by_pmix "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
-by_pmix "one that a link names" "$T/python3" script.py
-by_pmix "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
+maybe_by_pmix "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
+maybe_by_pmix "one that a link names" "$T/python3" script.py
+maybe_by_pmix "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
 served "a Python with an mpi4py of MPICH" -x "PYTHONPATH=$T/modules" "$T/python/bin/python3" a.py
 # pyenv's script in PATH starts a Python that files or a variable choose.
 versions=$T/pyenv/versions
@@ -104,9 +110,9 @@ chmod +x "$T/pyenv/shims/python3"
 echo 3.98.0 > "$T/pyenv/version"
 pyenv=(-x "PATH=$T/pyenv/shims:$PATH")
 served "pyenv's Python without mpi4py" "${pyenv[@]}" python3 a.py
-by_pmix "one that PYENV_VERSION chooses" "${pyenv[@]}" -x PYENV_VERSION=3.99.1 python3 a.py
+maybe_by_pmix "one that PYENV_VERSION chooses" "${pyenv[@]}" -x PYENV_VERSION=3.99.1 python3 a.py
 echo 3.99 > "$T/project/.python-version"
-by_pmix "one that .python-version chooses" "${pyenv[@]}" --cwd "$T/project/sub" python3 a.py
+maybe_by_pmix "one that .python-version chooses" "${pyenv[@]}" --cwd "$T/project/sub" python3 a.py
 by_pmix "a program beside one" -n 1 "$T/open" : -n 1 "$T/plain"
 
 warned() {
@@ -136,11 +142,24 @@ if mkdir "$T/etc" && unshare -m true 2> "$T/err" && [ -e /etc/ld.so.cache ]; the
         unshare -m --propagation private sh -c 'mount --bind "$0" /etc/ld.so.cache && exec "$@"' \
             "$T/etc/cache" "$@"
     }
-    check "a program whose library only the cache names" by_cache "$MLAUNCH" --output raw -n 1 \
-        "$T/by_path"
-    check_match "pmix|libpmix" <(cat "$OUT" "$ERR") "is found"
+    run by_cache "$MLAUNCH" --output raw "$T/by_path"
+    cat "$OUT" "$ERR" > "$T/said"
+    check_match '^pmix$|libpmix-dev' "$T/said" "a library that only the cache names is found"
 else
-    skip "a library that only the cache names" "needs root"
+    skip "a library that only the cache names is found" "needs root"
+fi
+# As --disable-pmix leaves it.
+if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] && unshare -m true 2> "$T/err"; then
+    without() {
+        unshare -m --propagation private sh -c 'mount --bind /dev/null "$0" && exec "$@"' \
+            "$BUILD/launcher/pmix/mlaunch-pmix" "$@"
+    }
+    check_error 125 "$missing" "without mlaunch-pmix a program of Open MPI is refused" \
+        without "$MLAUNCH" -n 2 "$T/open"
+    check_error 0 "$lost" "what may start one is warned of" \
+        without "$MLAUNCH" -n 2 env A=1 "$T/open"
+    check "others do not need it" without "$MLAUNCH" -n 2 "$T/mpich"
+    check_no_match . "$ERR" "and have no warning"
 fi
 
 # Files that only look like programs, cut at every place that matters.
