@@ -288,7 +288,8 @@ static void pmix_start(struct agent *a)
     a->pmix = NULL;
     for (int i = 0; ranks && i < job->rank_count; i++)
         ranks[i] = job->ranks[i].rank;
-    rc = ranks ? pmix_helper_start(&child, a->dir, &why)
+    rc = ranks ? pmix_helper_start(&child, a->dir,
+                                   job_message_variable(job, job->apps, "PMIX_MCA_psec"), &why)
                : fault_set(&why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
         rc = pmix_helper_open(&a->pmix, a->base, &child, pmix_job(a), ranks, job->rank_count,
