@@ -100,7 +100,7 @@ static void warning_add(struct agent *a, int app, const char *library)
     snprintf(text, sizeof(text),
              "%s needs %s, an MPI that mlaunch cannot serve: it serves MPICH's by PMI-1, and Open "
              "MPI's from version 3 on by PMIx. Each of its ranks will be a job of its own "
-             "(--mpi none: no warning)",
+             "(--mpi pmi1 tries nevertheless, --mpi none says nothing)",
              job->apps[app].argv[0], library);
     json_array_append_new(a->warnings, text_json(text));
 }
@@ -122,12 +122,13 @@ static void app_look(struct agent *a, int app, struct mpi_command *out)
     const struct job_app *p = &a->job->apps[app];
     const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
     char *library_path = library_path_of(a, p);
-    const struct mpi_command_place place = {.path = job_message_variable(a->job, p, "PATH"),
-                                            .library_path = library_path ? library_path : "",
-                                            .python_path =
-                                                job_message_variable(a->job, p, "PYTHONPATH"),
-                                            .home = job_message_variable(a->job, p, "HOME"),
-                                            .cwd = a->cwds[app]};
+    const struct mpi_command_place place = {
+        .path = job_message_variable(a->job, p, "PATH"),
+        .library_path = library_path ? library_path : "",
+        .python_path = job_message_variable(a->job, p, "PYTHONPATH"),
+        .python_version = job_message_variable(a->job, p, "PYENV_VERSION"),
+        .home = job_message_variable(a->job, p, "HOME"),
+        .cwd = a->cwds[app]};
 
     mpi_command_find(out, program, p->argv, &place);
     free(library_path);
@@ -287,7 +288,8 @@ static void pmix_start(struct agent *a)
     a->pmix = NULL;
     for (int i = 0; ranks && i < job->rank_count; i++)
         ranks[i] = job->ranks[i].rank;
-    rc = ranks ? pmix_helper_start(&child, a->dir, &why)
+    rc = ranks ? pmix_helper_start(&child, a->dir,
+                                   job_message_variable(job, job->apps, "PMIX_MCA_psec"), &why)
                : fault_set(&why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
         rc = pmix_helper_open(&a->pmix, a->base, &child, pmix_job(a), ranks, job->rank_count,

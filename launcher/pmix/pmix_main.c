@@ -12,12 +12,16 @@
 #include "launcher/pmix/serve.h"
 #include "launcher/protocol/pmix_protocol.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -33,9 +37,29 @@ static void signals_ignore(void)
         signal(signals[i], SIG_IGN);
 }
 
+/* Whether munged runs here. */
+static bool munge_answers(void)
+{
+    static const struct sockaddr_un address = {AF_UNIX, "/run/munge/munge.socket.2"};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool answers = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return answers;
+}
+
+/* munge proves to the server which user a process is of; without it processes only say so. Nothing
+ * else is accepted beside it, or another user's process would choose that. Where libpmix has not
+ * brought libmunge, it may be able to load it. */
+static void security_choose(void)
+{
+    if (munge_answers())
+        setenv("PMIX_MCA_psec", dlsym(RTLD_DEFAULT, "munge_encode") ? "munge" : "munge,native", 0);
+}
+
 /* Removes what an outer PMIx server has set: this process would take itself for its client. The
- * user's settings, PMIX_MCA_…, stay. munge proves to the server which user a rank is of; without it
- * ranks only say so. */
+ * user's settings, PMIX_MCA_…, stay. */
 static void environment_prepare(void)
 {
     static const char prefix[] = "PMIX_", settings[] = "PMIX_MCA_";
@@ -53,8 +77,7 @@ static void environment_prepare(void)
             entry++;
         }
     }
-    if (access("/run/munge/munge.socket.2", W_OK) == 0)
-        setenv("PMIX_MCA_psec", "munge,native", 0);
+    security_choose();
 }
 
 static int job_receive(struct served_job *job, struct frame_reader *reader, struct fault *why)

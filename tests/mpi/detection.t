@@ -23,8 +23,13 @@ program() {
 }
 library libmpi.so.40
 library libpmix.so.2
-library libmpi.so.20
 library libmpich.so.12
+# What mlaunch does not serve: Open MPI 1 and 2, Cray's, and MPICH built for srun's server.
+foreign="libmpi.so.1 libmpi.so.20 libmpi_cray.so.12 libpmi2.so.0"
+for name in $foreign; do library "$name"; done
+library libmpi_abi.so.0
+library libmpi.so.12
+library libmpich.so.10
 library libmiddle.so -l:libmpi.so.40
 library libcircle.so -l:libmiddle.so
 rpath=-Wl,-rpath,'$ORIGIN/lib'
@@ -34,7 +39,11 @@ program static -static
 program mpich -l:libmpich.so.12 "$rpath"
 program open -l:libmpi.so.40 "$rpath"
 program pmix -l:libpmix.so.2 "$rpath"
-program old -l:libmpi.so.20 "$rpath"
+for name in $foreign libmpi_abi.so.0 libmpi.so.12 libmpich.so.10; do
+    program "uses-$name" "-l:$name" "$rpath"
+done
+program for_srun -l:libmpich.so.12 -l:libpmi2.so.0 "$rpath"
+program abi_of_open -l:libmpi_abi.so.0 -l:libpmix.so.2 "$rpath"
 program indirect -l:libcircle.so "$rpath" -Wl,-rpath-link,"$T/lib"
 program by_path -l:libcircle.so -Wl,-rpath-link,"$T/lib"
 
@@ -44,27 +53,38 @@ served "a program without MPI" "$T/plain"
 served "a static program" "$T/static"
 served "a program of MPICH" "$T/mpich"
 served "a script" sh -c "$T/plain"
+for name in libmpi_abi.so.0 libmpi.so.12 libmpich.so.10; do
+    served "a program of $name" "$T/uses-$name"
+    check_no_match warning "$ERR" "… without a warning"
+done
 
+# by_pmix: a program that needs it. maybe_by_pmix: one that starts others, and may need none of it.
+missing='mlaunch-pmix, .*, is missing: .*libpmix-dev'
+lost="warning: .*if the program uses MPI, each rank is a job of its own: $missing"
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
     by_pmix() {
         check_output "pmix
 pmix" "$1 is served by PMIx" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
+    maybe_by_pmix() { by_pmix "$@"; }
 else
     by_pmix() {
-        check_error 125 "mlaunch-pmix, .*, is missing: .*libpmix-dev" "$1 is refused" \
-            "$MLAUNCH" --output raw -n 2 "${@:2}"
+        check_error 125 "$missing" "$1 is refused" "$MLAUNCH" --output raw -n 2 "${@:2}"
+    }
+    maybe_by_pmix() {
+        check_error 0 "$lost" "$1 starts with a warning" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
 fi
 by_pmix "a program of Open MPI" "$T/open"
 by_pmix "a program of PMIx" "$T/pmix"
+by_pmix "the ABI's library that needs PMIx" "$T/abi_of_open"
 by_pmix "one that needs it through others" "$T/indirect"
 by_pmix "one that LD_LIBRARY_PATH leads to" -x "LD_LIBRARY_PATH=$T/lib" "$T/by_path"
 by_pmix "one in PATH" -x "PATH=$T:$PATH" open
 by_pmix "one in a directory" --cwd "$T" ./open
 by_pmix "a program that is asked to be" --mpi pmix "$T/plain"
-by_pmix "a wrapper's program" env A=1 "$T/open"
-by_pmix "a shell's program" sh -c "$T/open"
+maybe_by_pmix "a wrapper's program" env A=1 "$T/open"
+maybe_by_pmix "a shell's program" sh -c "$T/open"
 by_pmix "a script with --mpi auto" --mpi auto sh -c "exec $T/plain"
 # Python, of which mpi4py says what it needs: two that only have the name.
 mkdir -p "$T/python/bin" "$T/python/lib/python3.99/site-packages/mpi4py" "$T/modules/mpi4py"
@@ -74,10 +94,25 @@ gcc -shared -o "$T/modules/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" -Wl,--no-as-
     -l:libmpich.so.12
 cp "$T/plain" "$T/python/bin/python3"
 ln -s "$T/python/bin/python3" "$T/python3"
-by_pmix "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
-by_pmix "one that a link names" "$T/python3" script.py
-by_pmix "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
+maybe_by_pmix "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
+maybe_by_pmix "one that a link names" "$T/python3" script.py
+maybe_by_pmix "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
 served "a Python with an mpi4py of MPICH" -x "PYTHONPATH=$T/modules" "$T/python/bin/python3" a.py
+# pyenv's script in PATH starts a Python that files or a variable choose.
+versions=$T/pyenv/versions
+mkdir -p "$T/pyenv/shims" "$versions/3.99.1/bin" "$versions/3.98.0/bin" "$T/project/sub"
+cp -r "$T/python/lib" "$versions/3.99.1"
+cp "$T/plain" "$versions/3.99.1/bin/python3"
+cp "$T/plain" "$versions/3.98.0/bin/python3"
+printf '#!/usr/bin/env bash\nexec "%s/3.99.1/bin/python3" "$@"\n' "$versions" \
+    > "$T/pyenv/shims/python3"
+chmod +x "$T/pyenv/shims/python3"
+echo 3.98.0 > "$T/pyenv/version"
+pyenv=(-x "PATH=$T/pyenv/shims:$PATH")
+served "pyenv's Python without mpi4py" "${pyenv[@]}" python3 a.py
+maybe_by_pmix "one that PYENV_VERSION chooses" "${pyenv[@]}" -x PYENV_VERSION=3.99.1 python3 a.py
+echo 3.99 > "$T/project/.python-version"
+maybe_by_pmix "one that .python-version chooses" "${pyenv[@]}" --cwd "$T/project/sub" python3 a.py
 by_pmix "a program beside one" -n 1 "$T/open" : -n 1 "$T/plain"
 
 warned() {
@@ -86,15 +121,46 @@ warned() {
     check_match '^none$' "$OUT" "… and gets no socket"
     if [ "$(grep -c warning "$ERR")" = 1 ]; then pass "… once"; else fail "… once"; fi
 }
-warned "a program of Open MPI 2" 'libmpi.so.20' "$T/old"
-warned "a program that stands twice" 'libmpi.so.20' "$T/old" : -n 1 "$T/old"
-check_output none "one rank alone is a job of its own" "$MLAUNCH" "$T/old"
+for name in $foreign; do warned "a program of $name" "$name" "$T/uses-$name"; done
+warned "a program of MPICH for srun" libpmi2.so.0 "$T/for_srun"
+old=$T/uses-libmpi.so.20
+warned "a program that stands twice" libmpi.so.20 "$old" : -n 1 "$old"
+check_output none "one rank alone is a job of its own" "$MLAUNCH" "$old"
 check_no_match warning "$ERR" "so there is no warning"
 check_output "none
 none" "--mpi none" "$MLAUNCH" --output raw -n 2 --mpi none "$T/open"
 check_no_match warning "$ERR" "says nothing"
 check_output "socket
 socket" "--mpi pmi1 is obeyed" "$MLAUNCH" --output raw -n 2 --mpi pmi1 "$T/open"
+
+# The loader's cache leads to a library whose directory nothing else names.
+if mkdir "$T/etc" && unshare -m true 2> "$T/err" && [ -e /etc/ld.so.cache ]; then
+    cp /etc/ld.so.conf "$T/etc/"
+    echo "$T/lib" >> "$T/etc/ld.so.conf"
+    /sbin/ldconfig -C "$T/etc/cache" -f "$T/etc/ld.so.conf"
+    by_cache() {
+        unshare -m --propagation private sh -c 'mount --bind "$0" /etc/ld.so.cache && exec "$@"' \
+            "$T/etc/cache" "$@"
+    }
+    run by_cache "$MLAUNCH" --output raw "$T/by_path"
+    cat "$OUT" "$ERR" > "$T/said"
+    check_match '^pmix$|libpmix-dev' "$T/said" "a library that only the cache names is found"
+else
+    skip "a library that only the cache names is found" "needs root"
+fi
+# As --disable-pmix leaves it.
+if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] && unshare -m true 2> "$T/err"; then
+    without() {
+        unshare -m --propagation private sh -c 'mount --bind /dev/null "$0" && exec "$@"' \
+            "$BUILD/launcher/pmix/mlaunch-pmix" "$@"
+    }
+    check_error 125 "$missing" "without mlaunch-pmix a program of Open MPI is refused" \
+        without "$MLAUNCH" -n 2 "$T/open"
+    check_error 0 "$lost" "what may start one is warned of" \
+        without "$MLAUNCH" -n 2 env A=1 "$T/open"
+    check "others do not need it" without "$MLAUNCH" -n 2 "$T/mpich"
+    check_no_match . "$ERR" "and have no warning"
+fi
 
 # Files that only look like programs, cut at every place that matters.
 for size in 4 40 63 64 100 500 800 2000 8000; do

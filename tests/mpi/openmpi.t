@@ -104,6 +104,35 @@ no_survivors "mlaunch and its agent were killed: no process is left" "$mark" 10
 check "mlaunch clean" "$MLAUNCH" clean
 check_output "$SEGMENTS" "removes the segments" segments
 
+# munge proves whose a rank is: with it a rank that only says so is refused.
+if [ -n "${OPENMPI_IS_ALONE:-}" ] && command -v munged > "$T/which"; then
+    security() { check_output "$1" "$2" "$MLAUNCH" --mpi pmix sh -c 'echo $PMIX_SECURITY_MODE'; }
+    mount -t tmpfs none /run && mkdir -m 755 /run/munge
+    chmod 711 "$T"
+    head -c 1024 /dev/urandom > "$T/munge.key"
+    chmod 600 "$T/munge.key"
+    security native "without munge ranks say whose they are"
+    munged --foreground --force --key-file="$T/munge.key" --socket=/run/munge/munge.socket.2 \
+        --pid-file="$T/munged.pid" --log-file="$T/munged.log" --seed-file="$T/munged.seed" \
+        > "$T/munged.out" 2>&1 &
+    munged=$!
+    wait_for '[ -S /run/munge/munge.socket.2 ]' 20
+    security munge "where munged runs they prove it"
+    check "a program with munge" "$MLAUNCH" -n 2 "$MPI"
+    all_right 2 "its ranks are one job"
+    check_status 1 "a rank that does not prove it" timeout 20 "$MLAUNCH" -n 2 --mpi pmix sh -c \
+        'PMIX_SECURITY_MODE=native PMIX_MCA_psec=native exec "$0"' "$MPI"
+    check_match 'Unreachable' "$ERR" "is refused"
+    check "what the user says about it" "$MLAUNCH" -n 2 -x PMIX_MCA_psec=native "$MPI"
+    all_right 2 "is obeyed"
+    kill "$munged"
+    wait "$munged"
+    security native "a munged that has ended is not asked"
+    umount /run
+else
+    skip "munge" "needs root and munged"
+fi
+
 if [ -n "${OPENMPI_IS_ALONE:-}" ]; then
     library=$(ldd "$BUILD/launcher/pmix/mlaunch-pmix" | awk '$1 == "libpmix.so.2" { print $3 }')
     mount --bind /dev/null "$(realpath "$library")"

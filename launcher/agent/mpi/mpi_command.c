@@ -70,37 +70,99 @@ static bool is_interpreter(const char *word, const char *file)
 }
 
 /* Looks at the first file that the pattern finds. */
-static enum mpi_kind pattern_find(const char *pattern, const char *library_path, char library[64])
+static enum mpi_kind pattern_find(const char *pattern, const struct mpi_command_place *p,
+                                  char library[64])
 {
     enum mpi_kind kind = MPI_KIND_NONE;
     glob_t found;
 
     if (glob(pattern, 0, NULL, &found) == 0) {
-        kind = mpi_program_of_file(found.gl_pathv[0], library_path, library);
+        kind = mpi_program_of_file(found.gl_pathv[0], p->library_path, p->cwd, library);
         globfree(&found);
     }
     return kind;
 }
 
+/* Cuts off the last part of a path. False: there is none. */
+static bool path_cut(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash)
+        *slash = '\0';
+    return slash;
+}
+
 /* The module below PREFIX, if `file` is PREFIX/bin/python3. */
-static enum mpi_kind prefix_find(const char *file, const char *library_path, char library[64])
+static enum mpi_kind prefix_find(const char *file, const struct mpi_command_place *p,
+                                 char library[64])
 {
     static const char *const places[] = {"lib*", "local/lib*"};
     enum mpi_kind kind = MPI_KIND_NONE;
     char prefix[PATH_MAX], pattern[PATH_MAX + 64];
 
     snprintf(prefix, sizeof(prefix), "%s", file);
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(prefix, '/');
-
-        if (!slash)
-            return MPI_KIND_NONE;
-        *slash = '\0';
-    }
+    if (!path_cut(prefix) || !path_cut(prefix))
+        return MPI_KIND_NONE;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && kind == MPI_KIND_NONE; i++) {
         snprintf(pattern, sizeof(pattern), "%s/%s/python3*/*-packages/mpi4py/MPI*.so", prefix,
                  places[i]);
-        kind = pattern_find(pattern, library_path, library);
+        kind = pattern_find(pattern, p, library);
+    }
+    return kind;
+}
+
+/* Reads the first word of DIR/NAME. */
+static bool word_read(char out[HEAD], const char *dir, const char *name)
+{
+    char path[PATH_MAX], format[16];
+    FILE *f =
+        snprintf(path, sizeof(path), "%s/%s", dir, name) < PATH_MAX ? fopen(path, "re") : NULL;
+    bool is_read;
+
+    snprintf(format, sizeof(format), "%%%d[^:\n\r \t]", HEAD - 1);
+    is_read = f && fscanf(f, format, out) == 1;
+    if (f)
+        fclose(f);
+    return is_read;
+}
+
+/* Which Python pyenv would start: that of PYENV_VERSION, of .python-version in the working
+ * directory or above, or of its own file. */
+static bool pyenv_version(char out[HEAD], const char *root, const struct mpi_command_place *p)
+{
+    char dir[PATH_MAX];
+
+    if (p->python_version[0]) {
+        snprintf(out, HEAD, "%.*s", (int)strcspn(p->python_version, ":"), p->python_version);
+        return true;
+    }
+    snprintf(dir, sizeof(dir), "%s", p->cwd);
+    do {
+        if (word_read(out, dir, ".python-version"))
+            return true;
+    } while (path_cut(dir));
+    return word_read(out, root, "version");
+}
+
+/* pyenv puts scripts into PATH, ROOT/shims/python3, that start one of ROOT/versions. */
+static enum mpi_kind shim_find(const char *file, const struct mpi_command_place *p,
+                               char library[64])
+{
+    char root[PATH_MAX], python[PATH_MAX + HEAD + 32], version[HEAD];
+    enum mpi_kind kind = MPI_KIND_NONE;
+
+    snprintf(root, sizeof(root), "%s", file);
+    if (!path_cut(root) || strcmp(base_name(root), "shims") != 0 || !path_cut(root) ||
+        !pyenv_version(version, root, p))
+        return MPI_KIND_NONE;
+    if (strcmp(version, "system") == 0)
+        return prefix_find("/usr/bin/python3", p, library);
+    for (size_t i = 0; i < 2 && kind == MPI_KIND_NONE; i++) {
+        /* 3.11 stands for a 3.11.4 that is there. */
+        snprintf(python, sizeof(python), "%s/versions/%s%s/bin/python3", root, version,
+                 i ? ".*" : "");
+        kind = prefix_find(python, p, library);
     }
     return kind;
 }
@@ -117,38 +179,37 @@ static enum mpi_kind python_find(const char *file, const struct mpi_command_plac
         size_t length = strcspn(at, ":");
 
         snprintf(pattern, sizeof(pattern), "%.*s/mpi4py/MPI*.so", (int)length, at);
-        kind = pattern_find(pattern, p->library_path, library);
+        kind = pattern_find(pattern, p, library);
         at += length + (at[length] == ':');
     }
     if (kind == MPI_KIND_NONE && p->home[0]) {
         snprintf(pattern, sizeof(pattern), "%s/.local/lib/python3*/site-packages/mpi4py/MPI*.so",
                  p->home);
-        kind = pattern_find(pattern, p->library_path, library);
+        kind = pattern_find(pattern, p, library);
     }
     if (kind == MPI_KIND_NONE)
-        kind = prefix_find(file, p->library_path, library);
+        kind = prefix_find(file, p, library);
+    if (kind == MPI_KIND_NONE)
+        kind = shim_find(file, p, library);
     if (kind == MPI_KIND_NONE && realpath(file, path))
-        kind = prefix_find(path, p->library_path, library);
+        kind = prefix_find(path, p, library);
     return kind;
 }
 
-/* What this word of the command, a program, needs. */
-static enum mpi_kind word_find(const char *word, const struct mpi_command_place *p,
-                               char library[64])
+/* What this word of the command, the program `file`, needs. */
+static enum mpi_kind word_find(const char *word, char file[PATH_MAX],
+                               const struct mpi_command_place *p, char library[64])
 {
-    enum mpi_kind kind;
-    char file[PATH_MAX], line[HEAD];
+    enum mpi_kind kind = mpi_program_of_file(file, p->library_path, p->cwd, library);
+    char line[HEAD];
 
-    if (!mpi_program_path(file, word, p->path, p->cwd))
-        return MPI_KIND_NONE;
-    kind = mpi_program_of_file(file, p->library_path, library);
     if (kind != MPI_KIND_NONE || !is_python(word, file))
         return kind;
     /* Of a script the interpreter's path counts, if its first line has it. */
     interpreter_line(line, file);
     if (line[0] == '#' && line[2] == '/' && !strstr(line, "env ")) {
         line[2 + strcspn(line + 2, " \t")] = '\0';
-        snprintf(file, sizeof(file), "%s", line + 2);
+        snprintf(file, PATH_MAX, "%s", line + 2);
     } else if ((line[0] || ends_with(word, ".py")) &&
                !mpi_program_path(file, "python3", p->path, p->cwd)) {
         return MPI_KIND_NONE;
@@ -163,15 +224,13 @@ void mpi_command_find(struct mpi_command *out, const char *program, const char *
 
     *out = (struct mpi_command){.kind = MPI_KIND_NONE};
     if (mpi_program_path(file, program, place->path, place->cwd)) {
-        out->kind = mpi_program_of_file(file, place->library_path, out->library);
-        out->is_certain = out->kind != MPI_KIND_NONE;
-        if (!out->is_certain)
-            out->is_interpreter = is_interpreter(program, file);
+        out->is_interpreter = is_interpreter(program, file);
+        out->kind = word_find(program, file, place, out->library);
+        out->is_certain = out->kind != MPI_KIND_NONE && !out->is_interpreter;
     }
-    if (out->kind == MPI_KIND_NONE)
-        out->kind = word_find(program, place, out->library);
     for (int i = 1; i < ARGUMENTS_MOST && argv[i] && out->kind == MPI_KIND_NONE; i++) {
-        if (argv[i][0] && argv[i][0] != '-' && !strchr(argv[i], '='))
-            out->kind = word_find(argv[i], place, out->library);
+        if (argv[i][0] && argv[i][0] != '-' && !strchr(argv[i], '=') &&
+            mpi_program_path(file, argv[i], place->path, place->cwd))
+            out->kind = word_find(argv[i], file, place, out->library);
     }
 }

@@ -14,6 +14,7 @@
 /* What the ranks will have in their environment; "" where it is unset. */
 struct mpi_command_place {
     const char *path, *library_path, *python_path, *home; /* PATH, LD_LIBRARY_PATH, … */
+    const char *python_version;                           /* PYENV_VERSION */
     const char *cwd;
 };
 
@@ -21,7 +22,7 @@ struct mpi_command {
     enum mpi_kind kind;
     char library[64];    /* that decided, or "" */
     bool is_certain;     /* the program itself needs it */
-    bool is_interpreter; /* of no kind, and it runs a script */
+    bool is_interpreter; /* it runs a script */
 };
 
 /* `program` is what is executed: argv[0], or the path of its copy. */

@@ -15,9 +15,11 @@ enum mpi_kind { MPI_KIND_NONE, MPI_KIND_PMI1, MPI_KIND_PMIX, MPI_KIND_OTHER };
 bool mpi_program_path(char out[PATH_MAX], const char *program, const char *path, const char *cwd);
 
 /* What a program's or library's file, a path with a slash, needs. `library_path` is
- * LD_LIBRARY_PATH, or "". Stores the name of the library that decided (64 bytes), or "".
+ * LD_LIBRARY_PATH, or ""; its relative directories begin in `cwd`. Stores the name of the library
+ * that decided (64 bytes), or "".
  * MPI_KIND_PMI1: MPICH, or one with its ABI; MPI_KIND_PMIX: Open MPI, or PMIx itself;
  * MPI_KIND_OTHER: an MPI that cannot be served. */
-enum mpi_kind mpi_program_of_file(const char *file, const char *library_path, char library[64]);
+enum mpi_kind mpi_program_of_file(const char *file, const char *library_path, const char *cwd,
+                                  char library[64]);
 
 #endif

@@ -228,10 +228,12 @@ static void on_frame(const struct frame *f, void *arg)
         helper_lose(h, "it sent an invalid frame");
 }
 
-/* The agent's environment, and the mark by which `mlaunch clean` finds the job's processes. */
-int pmix_helper_start(struct stream_child *out, const char *dir, struct fault *why)
+/* The agent's environment behind the mark by which `mlaunch clean` finds the job's processes, and
+ * what the user says about security. */
+int pmix_helper_start(struct stream_child *out, const char *dir, const char *security,
+                      struct fault *why)
 {
-    char path[PATH_MAX], mark[PATH_MAX], *argv[] = {path, NULL}, **env;
+    char path[PATH_MAX], mark[PATH_MAX], psec[256], *argv[] = {path, NULL}, **env;
     size_t count = 0;
     int rc = install_path_find(path, INSTALL_PMIX, NULL);
 
@@ -242,12 +244,14 @@ int pmix_helper_start(struct stream_child *out, const char *dir, struct fault *w
                          "libpmix-dev), or is not installed as a whole");
     while (environ[count])
         count++;
-    env = calloc(count + 2, sizeof(*env));
+    env = calloc(count + 3, sizeof(*env));
     if (!env)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(mark, sizeof(mark), "MLAUNCH_JOB_DIR=%s", dir);
     env[0] = mark;
-    memcpy(env + 1, environ, count * sizeof(*env));
+    snprintf(psec, sizeof(psec), "PMIX_MCA_psec=%s", security);
+    env[1] = security[0] ? psec : mark;
+    memcpy(env + 2, environ, count * sizeof(*env));
     rc = stream_child_start(out, argv, env, true, why);
     free(env);
     return rc;

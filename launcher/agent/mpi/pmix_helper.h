@@ -40,9 +40,10 @@ struct pmix_helper_events {
     void *arg;
 };
 
-/* Starts the process; `dir` is the job directory. ML_ERR_SYSTEM: it is missing, or cannot be
- * started. */
-int pmix_helper_start(struct stream_child *out, const char *dir, struct fault *why);
+/* Starts the process; `dir` is the job directory, `security` is what the user has set PMIX_MCA_psec
+ * to, or "". ML_ERR_SYSTEM: it is missing, or cannot be started. */
+int pmix_helper_start(struct stream_child *out, const char *dir, const char *security,
+                      struct fault *why);
 
 /* Begins to talk with it, and takes over `child`, also on failure, and `job`, HELP_JOB's JSON;
  * `ranks` are this host's, copied. */
