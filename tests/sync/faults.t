@@ -3,8 +3,6 @@
 # mlaunch sync is interrupted: the next run goes on where it was. A host dies meanwhile: it is
 # named, and the others get all. Where hosts cannot reach each other, mlaunch itself feeds them.
 TEST_LIMIT=150
-. "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/trees.sh"
 command -v tc > /dev/null || skip_all "needs tc"
 sync_hosts_up 4
