@@ -44,12 +44,13 @@ static int name_add(struct host_list *l, const char *text, struct fault *why)
     return rc;
 }
 
-/* "n[1-4]:2", but not an address, "[::1]:2" or "user@[::1]". */
+/* "n[1-4]:2" or "[a-c]", but not an address, "[::1]:2" or "user@[::1]". */
 static bool entry_is_range(const char *entry)
 {
     const char *at = strrchr(entry, '@'), *name = at ? at + 1 : entry;
+    const char *open = strchr(name, '[');
 
-    return strchr(name, '[') && *name != '[';
+    return open && (open > name || open[strcspn(open, ":]")] == ']');
 }
 
 int host_list_parse_range(struct string_list *out, const char *entry, struct fault *why)

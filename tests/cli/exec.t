@@ -17,6 +17,11 @@ check_output "[$LABEL] same
 check_output "[${H1%1}[1,3]] other
 [$H2] $H2" "those that differ, in the order of the hosts" \
     "${EXEC[@]}" "$ALL" sh -c '[ "$(uname -n)" = "$0" ] && uname -n || echo other' "$H2"
+# As in the manual, with the hosts a, b and c.
+printf 'Host %s\nHostName %s\n' a "$A1" b "$A2" c "$A3" | cat - "$NETNS_SSH_CONFIG" > "$T/abc"
+check_output "[a,c] 6.1.0-28
+[b] 6.1.0-26" "names of one letter" "$MLAUNCH" exec --ssh-config "$T/abc" -H '[a-c]' -- sh -c \
+    '[ "$(uname -n)" = "$0" ] && echo 6.1.0-26 || echo 6.1.0-28' "$H2"
 check_output "$H2" "one host's output is as it is" "${EXEC[@]}" "$H2" uname -n
 check_output "$(printf '[%s] 1\n' "$LABEL")" "no library, no input, and none of a launcher's variables" \
     "${EXEC[@]}" "$ALL" -- sh -c \

@@ -2,18 +2,9 @@
 # SPDX-License-Identifier: MIT
 # --stage-libs: with the program its shared libraries, found by the rules of the dynamic loader, go
 # to the hosts that lack them, and only there; parts of glibc never do.
+# shellcheck disable=SC2154 # here: of stage.sh
 TEST_LIMIT=120
-. "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
-
-# In these hosts the program's directory is empty.
-here=$(mktemp -d /var/tmp/mlaunch-stage.XXXXXX)
-at_exit rm -rf "$here"
-NETNS_PRIVATE="$here" hosts_up 2
-cd "$here" || exit 1
-ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
-touch "$T/begin"
-left() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null; }
+. "${0%/*}/stage.sh"
 sizes() { cat "$@" | wc -c; }
 
 # program needs libouter, that needs libinner, and both say where they were loaded from. liblocal

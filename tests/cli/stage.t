@@ -2,24 +2,16 @@
 # SPDX-License-Identifier: MIT
 # --stage: hosts without the directory that holds the program get a copy of it, which is whole, runs
 # there, and is gone afterwards however the job ends.
+# shellcheck disable=SC2154 # here: of stage.sh
 TEST_LIMIT=180
-. "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/stage.sh"
 
-# In these hosts the program's directory is empty.
-here=$(mktemp -d /var/tmp/mlaunch-stage.XXXXXX)
-at_exit rm -rf "$here"
-NETNS_PRIVATE="$here" hosts_up 2
-cd "$here" || exit 1
-ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
-touch "$T/begin"
 # counted N NAME REGEX: so many lines of $OUT match.
 counted() {
     local n
     n=$(grep -cE -- "$3" "$OUT")
     if [ "$n" = "$1" ]; then pass "$2"; else fail "$2" "$n lines match"; diag_file "$OUT"; fi
 }
-left() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null; }
 
 cat > program.c << 'C'
 #include <stdio.h>

@@ -3,8 +3,6 @@
 # mlaunch sync is interrupted: the next run goes on where it was. A host dies meanwhile: it is
 # named, and the others get all. Where hosts cannot reach each other, mlaunch itself feeds them.
 TEST_LIMIT=150
-. "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/trees.sh"
 command -v tc > /dev/null || skip_all "needs tc"
 sync_hosts_up 4
@@ -59,11 +57,14 @@ check_output 0 "a host that stops is named, and waited for" echo $?
 same_tree "… until all have everything" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
 
 # A host dies.
-touch "$S/big"
+before=$(sha256sum < "$S/big")
+printf X | dd of="$S/big" conv=notrunc status=none
 slow 60 "$H1" "$H2" "$H3" "$H4"
 "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$S" > "$T/out" 2> "$T/err" &
 pid=$!
 wait_for "has_part $H3 3000000" 20 || fail "the third host gets the file"
+check_output "$before" "until all of a file has come, the old one is there" \
+    on "$H3" sh -c "sha256sum < $S/big"
 netns kill "$H2"
 wait_for "grep -q 'host $H2:' $T/err" 20 || fail "the dead host is noticed"
 slow 1000 "$H1" "$H3" "$H4"

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# While mlaunch sync copies, a line on the terminal says how much has come, how fast, and how long it
-# will take; it fits the terminal, whose size may change, and is gone at the end. Where there is no
-# terminal, there is no such line.
+# While mlaunch sync copies, a line on the terminal says how much has come, how fast, and how long
+# it will take; it fits the terminal, whose size may change, and is gone at the end. Where there is
+# no terminal, there is no such line.
 TEST_LIMIT=60
-. "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/trees.sh"
 command -v tc > /dev/null || skip_all "needs tc"
 sync_hosts_up 2

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# trees.sh: for the tests of mlaunch sync, behind test.sh and hosts.sh: hosts on which $D is a
-# directory of their own.
+# trees.sh: for the tests of mlaunch sync: hosts on which $D is a directory of their own.
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
 
 D=$T/d
 sync_hosts_up() {

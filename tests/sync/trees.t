@@ -3,8 +3,6 @@
 # mlaunch sync gives one, two and four hosts a tree as it is here: contents, modes, times, links,
 # holes, any names; at the same place or elsewhere. What is there already is not copied again.
 TEST_LIMIT=120
-. "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/trees.sh"
 sync_hosts_up 4
 
@@ -55,6 +53,19 @@ same_tree "the tree is the same" "$S" "$S" "$H1" "$H4"
 
 check "one file" sync -H "$H1,$H2" --to "$D/one" "$S/a b/c/big"
 check_output "$(sha256sum < "$S/a b/c/big")" "… has come" on "$H2" sh -c "sha256sum < $D/one/big"
+# Millions of bytes that each host has received and sent.
+traffic() {
+    for h in $NETNS_HOSTS; do
+        on "$h" awk '$1 == "eth0:" { print $2, $10 }' /proc/net/dev
+    done
+}
+mapfile -t before < <(traffic)
+head -c 8000000 /dev/urandom > "$S/large"
+check "8 MB to four hosts" sync -H "$ALL" "$S"
+mapfile -t after < <(traffic)
+check_output "8 8 8 8 8 8 8 0" "each receives them once, and sends them once to the next" awk '
+    { printf("%s%.0f %.0f", NR == 1 ? "" : " ", ($3 - $1) / 1e6, ($4 - $2) / 1e6) }' \
+    <(paste -d' ' <(printf '%s\n' "${before[@]}") <(printf '%s\n' "${after[@]}"))
 cd "$S/a b" || exit 1
 check "a PATH with .., two at once" sync -H "$H1,$H2" --to "$D/one" ../-rf -- ../nothing c
 check_output "-rf big c nothing" "… have come" on "$H2" sh -c "echo \$(ls $D/one)"

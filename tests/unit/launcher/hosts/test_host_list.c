@@ -47,19 +47,22 @@ static void test_parse(void **state)
 
 static void test_brackets(void **state)
 {
-    static const char *const names[] = {"t1", "t2", "t3", "n01-ib", "n07-ib", "c", "::1"};
+    static const char *const names[] = {"t1",  "t2", "t3", "n01-ib", "n07-ib", "c",
+                                        "::1", "a",  "c",  "d",      "x7"};
     struct host_list *l = NULL;
     struct fault why = {0};
 
     (void)state;
-    if (host_list_parse(&l, "--hosts", "t[1-3],u@n[01,07]-ib:4, c,[::1]:2,", &why))
+    if (host_list_parse(&l, "--hosts", "t[1-3],u@n[01,07]-ib:4, c,[::1]:2,u@[a,c-d]:3,[x]7", &why))
         fail_msg("%s", why.text);
-    assert_int_equal(l->count, 7);
+    assert_int_equal(l->count, 11);
     for (int i = 0; i < l->count; i++)
         assert_string_equal(l->hosts[i].name, names[i]);
     assert_string_equal(l->hosts[3].user, "u");
     assert_int_equal(l->hosts[4].slots, 4);
     assert_int_equal(l->hosts[6].slots, 2);
+    assert_string_equal(l->hosts[8].user, "u");
+    assert_int_equal(l->hosts[8].slots, 3);
     host_list_destroy(l);
 }
 
@@ -154,7 +157,9 @@ static void test_refused(void **state)
                  {"t[1-2]:x", "slots is 'x'"},
                  {"t[1-2];b", "must not contain ';'"},
                  {"t[1-99999]", "more than 65536 hosts"},
-                 {"[a-b]x", "'[a-b]x': only ':NUMBER' may follow the ']'"},
+                 {"[::1]x", "'[::1]x': only ':NUMBER' may follow the ']'"},
+                 {"[b-a]", "--hosts: entry 1 ('[b-a]'): cannot parse '[b-a]'"},
+                 {"[]", "--hosts: entry 1 ('[]'): cannot parse '[]'"},
                  {"a,-b", "entry 2 ('-b'): the host's name '-b' begins with '-'"},
                  {"a:0", "entry 1 ('a:0'): slots is '0'"},
                  {"a:b", "entry 1 ('a:b'): slots is 'b'"},
