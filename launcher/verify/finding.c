@@ -23,6 +23,13 @@ static const struct finding_rule {
     [FINDING_CONNECT] = {"reach", "connect", FINDING_ERROR,
                          "look for a firewall and at the routes, or give the addresses to use as "
                          "\"ips\" in a hostfile"},
+    [FINDING_SLOW] = {"reach", "slow", FINDING_WARNING,
+                      "see UseDNS, GSSAPIAuthentication and slow login scripts there (ssh -v)"},
+    [FINDING_NAME] = {"reach", "name", FINDING_NOTE,
+                      "add it to /etc/hosts or DNS there, if programs are to find it by name"},
+    [FINDING_WRONG_NAME] = {"reach", "wrong-name", FINDING_WARNING,
+                            "mend /etc/hosts or DNS there, as programs that use the name meet "
+                            "another machine"},
     [FINDING_MEMLOCK] = {"limits", "memlock", FINDING_ERROR,
                          "set memlock to unlimited in /etc/security/limits.conf, or LimitMEMLOCK "
                          "of the service that starts the agent"},
@@ -41,6 +48,7 @@ static const struct finding_rule {
                          "make the hosts equal, or run on those that are"},
     [FINDING_FILE] = {"same", "file", FINDING_ERROR,
                       "copy it to all hosts, or run it with mlaunch --stage"},
+    [FINDING_MODULE] = {"same", "module", FINDING_ERROR, "install the same version on all hosts"},
     [FINDING_VERBS] = {"device", "verbs", FINDING_ERROR, "install libibverbs1"},
     [FINDING_ACCESS] = {"device", "access", FINDING_ERROR,
                         "allow it to the user, or pass /dev/infiniband into the container"},
@@ -57,6 +65,10 @@ static const struct finding_rule {
                       "see that the card sits firmly and in a slot that is as fast"},
     [FINDING_NUMA] = {"device", "numa", FINDING_NOTE,
                       "see the firmware's settings, as ranks cannot be placed near it"},
+    [FINDING_IOMMU] = {"device", "iommu", FINDING_NOTE,
+                       "boot with iommu=pt, unless that protection is wanted"},
+    [FINDING_BOND] = {"device", "bond", FINDING_WARNING,
+                      "see the cables and the switches of the links that are down"},
     [FINDING_GID] = {"device", "gid", FINDING_ERROR,
                      "give its interface an IP address, and see that it is up"},
     [FINDING_MTU] = {"device", "mtu", FINDING_WARNING, "set the same MTU at both ends (ip link)"},

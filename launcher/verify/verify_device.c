@@ -79,6 +79,10 @@ static void port_check(struct verify *v, int host, const struct host_device *d,
         finding_add(&v->findings, FINDING_MTU, verify_name(v, host), NULL,
                     "%s port %d's interface %s has an MTU of %d, and on %s of %d", d->name,
                     p->number, p->interface, p->mtu, peers.host_of_mtu, peers.mtu);
+    if (p->bond_links_up < p->bond_links)
+        finding_add(&v->findings, FINDING_BOND, verify_name(v, host), NULL,
+                    "%s port %d's bond %s has %d of its %d links up", d->name, p->number, p->bond,
+                    p->bond_links_up, p->bond_links);
     if (p->is_ethernet && !has_roce_v2(p))
         finding_add(&v->findings, FINDING_GID, verify_name(v, host), NULL,
                     "%s port %d has no RoCE v2 address (GID)", d->name, p->number);
@@ -158,6 +162,26 @@ static void device_check(struct verify *v, int host, const struct host_device *d
                     "%s's NUMA node is unknown", d->name);
     for (int i = 0; i < d->port_count; i++)
         port_check(v, host, d, &d->ports[i]);
+}
+
+/* A note a host is enough. */
+static void iommu_check(struct verify *v, int host)
+{
+    const struct host_facts *h = &v->survey.hosts[host];
+    int count = 0;
+    const struct host_device *first = NULL;
+
+    for (int i = 0; i < h->device_count; i++) {
+        if (strncmp(h->devices[i].iommu, "DMA", 3) != 0)
+            continue;
+        first = first ? first : &h->devices[i];
+        count++;
+    }
+    if (first)
+        finding_add(&v->findings, FINDING_IOMMU, verify_name(v, host), NULL,
+                    "the IOMMU translates what %d of its %d RDMA devices, %s first, read and write "
+                    "(%s), which costs time",
+                    count, h->device_count, first->name, first->iommu);
 }
 
 static int driver_count(const struct host_facts *h, const char *driver)
@@ -252,6 +276,7 @@ void verify_device(struct verify *v)
         }
         for (int k = 0; k < h->device_count; k++)
             device_check(v, i, &h->devices[k]);
+        iommu_check(v, i);
     }
     drivers_check(v);
     guids_check(v);

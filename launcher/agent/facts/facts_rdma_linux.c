@@ -73,6 +73,43 @@ static void on_gid(const char *name, void *arg)
                           json_pack("{so so}", "gid", text_json(gid), "type", text_json(type)));
 }
 
+struct found_bond {
+    const char *root, *name;
+    int links, up;
+};
+
+/* Those of a bond are named "lower_…" in its folder. */
+static void on_lower(const char *name, void *arg)
+{
+    struct found_bond *b = arg;
+    char path[FACT_PATH], state[FACT_TEXT];
+
+    if (strncmp(name, "lower_", 6) != 0)
+        return;
+    b->links++;
+    fact_file_path(path, b->root, "/sys/class/net/%s/operstate", name + 6);
+    b->up += fact_file_line(path, state) && strcmp(state, "up") == 0;
+}
+
+/* The bond that the interface is, or belongs to, and how many of its links are up. */
+static void bond_add(const struct facts_folder *port, const char *interface)
+{
+    char path[FACT_PATH], master[FACT_TEXT], mode[FACT_TEXT];
+    struct found_bond b = {.root = port->root, .name = interface};
+
+    fact_file_path(path, port->root, "/sys/class/net/%s/master", interface);
+    if (fact_file_link(path, master))
+        b.name = master;
+    fact_file_path(path, port->root, "/sys/class/net/%s/bonding/mode", b.name);
+    if (!fact_file_line(path, mode))
+        return; /* a bridge, or nothing */
+    fact_file_path(path, port->root, "/sys/class/net/%s", b.name);
+    fact_file_list(path, on_lower, &b);
+    fact_put_text(port->out, "bond", b.name);
+    json_object_set_new(port->out, "bond_links", json_integer(b.links));
+    json_object_set_new(port->out, "bond_links_up", json_integer(b.up));
+}
+
 /* The network interface of a RoCE port, and its MTU. */
 static void interface_add(const struct facts_folder *port)
 {
@@ -84,6 +121,7 @@ static void interface_add(const struct facts_folder *port)
     fact_put_text(port->out, "interface", name);
     fact_file_path(path, port->root, "/sys/class/net/%s/mtu", name);
     fact_put_whole(port->out, "mtu", path);
+    bond_add(port, name);
 }
 
 static void on_port(const char *name, void *arg)
@@ -145,6 +183,7 @@ static void on_device(const char *name, void *arg)
     whole_put(&device, "width", "device/current_link_width");
     whole_put(&device, "width_most", "device/max_link_width");
     whole_put(&device, "numa_node", "device/numa_node");
+    line_put(&device, "iommu", "device/iommu_group/type");
     fact_file_path(inner, path, "/device/driver");
     if (fact_file_link(inner, driver))
         fact_put_text(device.out, "driver", driver);
