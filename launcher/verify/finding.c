@@ -40,6 +40,8 @@ static const struct finding_rule {
     [FINDING_SHM] = {"limits", "shm", FINDING_WARNING,
                      "free it, or give the container more (docker run --shm-size)"},
     [FINDING_TMP] = {"limits", "tmp", FINDING_WARNING, "free some space"},
+    [FINDING_CACHE] = {"limits", "cache", FINDING_WARNING,
+                       "free some space, as the agent is copied there"},
     [FINDING_CGROUP] = {"limits", "cgroup", FINDING_NOTE,
                         "start no more ranks than that allows, or raise the limit"},
     [FINDING_PROCESS_READ] = {"limits", "process-read", FINDING_NOTE,
@@ -74,6 +76,8 @@ static const struct finding_rule {
     [FINDING_MTU] = {"device", "mtu", FINDING_WARNING, "set the same MTU at both ends (ip link)"},
     [FINDING_PKEY] = {"device", "pkey", FINDING_NOTE, "see the subnet manager's partitions"},
     [FINDING_GUID] = {"device", "guid", FINDING_ERROR, "give one of the devices another GUID"},
+    [FINDING_SAME_GID] = {"device", "same-gid", FINDING_ERROR,
+                          "give one of the interfaces another IP or MAC address"},
     [FINDING_LINK] = {"link", "link", FINDING_ERROR, "run it by hand with -v"},
     [FINDING_DATA] = {"link", "data", FINDING_ERROR,
                       "run no jobs there before its memory, cables and cards are looked at"},
@@ -86,6 +90,8 @@ static const struct finding_rule {
     [FINDING_JITTER] = {"link", "jitter", FINDING_WARNING,
                         "see what else runs there, lost packets, and the processors' sleep states"},
     [FINDING_COUNTER] = {"errors", "counter", FINDING_WARNING, "see the port's cable"},
+    [FINDING_CONGESTION] = {"errors", "congestion", FINDING_NOTE,
+                            "nothing, if the hosts share a switch that was full meanwhile"},
     [FINDING_STALE] = {"left", "stale", FINDING_WARNING, "mlaunch clean, or verify --fix"},
 };
 

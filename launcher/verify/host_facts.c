@@ -119,6 +119,7 @@ static int limits_read(struct host_limits *l, const json_t *limits, struct fault
                {"nproc", &l->nproc},
                {"shm_free_bytes", &l->shm_free},
                {"tmp_free_bytes", &l->tmp_free},
+               {"cache_free_bytes", &l->cache_free},
                {"cgroup_cpus", &l->cgroup_cpus},
                {"cgroup_memory_bytes", &l->cgroup_memory}};
     int rc = 0;

@@ -69,7 +69,7 @@ struct host_device {
 
 /* Of ranks on that host; HUGE_VAL: without limit, or unknown. */
 struct host_limits {
-    double memlock, nofile, nproc, shm_free, tmp_free, cgroup_cpus, cgroup_memory;
+    double memlock, nofile, nproc, shm_free, tmp_free, cache_free, cgroup_cpus, cgroup_memory;
     char no_process_read[HOST_FACT_TEXT]; /* why ranks can't read each other's memory; or "" */
 };
 

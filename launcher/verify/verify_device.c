@@ -258,8 +258,36 @@ static void guids_check(struct verify *v)
     json_decref(seen);
 }
 
+/* The same GID on two machines, as of two interfaces with one IP address; `seen` has the host of
+ * each before. One a device is enough. */
+static void gids_check(struct verify *v, int host, const struct host_device *d, json_t *seen)
+{
+    bool is_found = false;
+
+    for (int i = 0; i < d->port_count; i++) {
+        for (int k = 0; k < d->ports[i].gid_count; k++) {
+            const char *gid = d->ports[i].gids[k].text;
+            const json_t *before = json_object_get(seen, gid);
+            int other = (int)json_integer_value(before);
+
+            if (before && other != host && !is_found &&
+                strcmp(v->survey.hosts[host].boot, v->survey.hosts[other].boot) != 0) {
+                finding_add(&v->findings, FINDING_SAME_GID, verify_name(v, other),
+                            verify_name(v, host),
+                            "a port of each, %s port %d on the second, has "
+                            "the GID %s",
+                            d->name, d->ports[i].number, gid);
+                is_found = true;
+            }
+            json_object_set_new(seen, gid, json_integer(host));
+        }
+    }
+}
+
 void verify_device(struct verify *v)
 {
+    json_t *gids = json_object();
+
     for (int i = 0; i < v->c.hosts->count; i++) {
         const struct host_facts *h = &v->survey.hosts[i];
 
@@ -278,6 +306,10 @@ void verify_device(struct verify *v)
             device_check(v, i, &h->devices[k]);
         iommu_check(v, i);
     }
+    for (int i = 0; i < v->c.hosts->count; i++)
+        for (int k = 0; k < v->survey.hosts[i].device_count; k++)
+            gids_check(v, i, &v->survey.hosts[i].devices[k], gids);
+    json_decref(gids);
     drivers_check(v);
     guids_check(v);
 }

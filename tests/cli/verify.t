@@ -128,6 +128,8 @@ alike '^warning  limits  host b: /dev/shm has room for 1.0M \(at least 64M\); fr
 # The build, which has the agent, may lie below /tmp.
 CHANGE='cd "$BUILD"; mount -t tmpfs -o size=2m t /tmp; mkdir -p "$BUILD"; mount -c --bind . "$BUILD"'
 alike '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp"
+CHANGE='mount -t tmpfs -o size=2m t /mnt; export HOME=/mnt'
+alike '^warning  limits  host b: the home directory has room for 2.0M \(at least 64M\)' "a full home directory"
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)
 if [ -n "$group" ]; then
     CHANGE="mkdir -p /sys/fs/cgroup/$group; echo 50000 100000 > /sys/fs/cgroup/$group/cpu.max"
@@ -303,6 +305,11 @@ device_only 1 '^warning  device  host b: bnxt_re0 port 1.s interface ens2np0 has
     "a smaller MTU" /sys/class/net/ens2np0/mtu 1500
 device_only 1 '^error    device  host b: bnxt_re0 port 1 has no RoCE v2 address' "no RoCE v2 address" \
     /sys/class/infiniband/bnxt_re0/ports/1/gid_attrs/types/0 'IB/RoCE v1'
+reset
+for host in a b c; do rm -r "$T/recorded/$host/sys/class/infiniband/bnxt_re0/ports/1/gid_attrs/types"; done
+put b /sys/class/infiniband/bnxt_re0/ports/1/gids/0 0000:0000:0000:0000:0000:0000:0000:0000
+only 1 '^error    device  host b: bnxt_re0 port 1 has no RoCE v2 address' "no address, on an old kernel" \
+    on_recorded verify a,b,c
 device_only 0 '^note     device  host b: mlx5_0 port 1.s first partition is 0x8001' "another partition" \
     $m/ports/1/pkeys/0 0x8001
 device_only 0 '^note     device  host b: mlx5_0.s NUMA node is unknown' "an unknown NUMA node" \
@@ -311,6 +318,10 @@ reset
 put b "$m/node_guid" "$(cat "$T/recorded/a$m/node_guid")"
 only 1 '^error    device  hosts a and b: a device of each, mlx5_0 on the second, has the GUID b83f' \
     "the same GUID twice" on_recorded verify a,b,c
+reset
+put b "$m/ports/1/gids/0" "$(cat "$T/recorded/a$m/ports/1/gids/0")"
+only 1 '^error    device  hosts a and b: a port of each, mlx5_0 port 1 on the second, has the GID fe80' \
+    "the same GID twice" on_recorded verify a,b,c
 reset
 rm -r "$T/recorded/b/sys/class/infiniband/mlx5_0"
 only 1 '^warning  device  host b: it has 0 RDMA devices of mlx5_core, and a has 1; see whether a card' \

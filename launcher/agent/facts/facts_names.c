@@ -2,22 +2,82 @@
 #include "launcher/agent/facts/facts_names.h"
 
 #include "common/address.h"
-#include "common/clock.h"
 #include "common/text/text_json.h"
 
 #include <netdb.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { WAIT_MS = 3000, ADDRESSES_MOST = 16 };
+/* Not getaddrinfo_a(): with its threads, which have small stacks, agents were killed by SIGSEGV. */
+enum { WAIT_S = 3, THREADS_MOST = 32, ADDRESSES_MOST = 16 };
 
-/* The library's threads go on with a name that is not found in time; the agent ends before them, so
- * nothing of this is freed. */
+struct looked_up {
+    char *name; /* NULL: nothing to look up */
+    bool is_over;
+    int error; /* of getaddrinfo() */
+    struct addrinfo *found;
+};
+
+/* A thread may still wait for a name when the agent ends, so nothing of this is freed. */
 static struct names_lookup {
-    struct gaicb *list, **pointers;
-    struct addrinfo hints;
-} lookup;
+    pthread_mutex_t lock;
+    pthread_cond_t over; /* signalled with each name */
+    struct looked_up *names;
+    size_t count, next, left; /* the next one to look up; those that are not over */
+} lookup = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *names_work(void *unused)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+
+    (void)unused;
+    pthread_mutex_lock(&lookup.lock);
+    while (lookup.next < lookup.count) {
+        struct looked_up *one = &lookup.names[lookup.next++];
+        struct addrinfo *found = NULL;
+        int error;
+
+        if (one->is_over)
+            continue;
+        pthread_mutex_unlock(&lookup.lock);
+        error = getaddrinfo(one->name, NULL, &hints, &found);
+        pthread_mutex_lock(&lookup.lock);
+        one->error = error;
+        one->found = error ? NULL : found;
+        one->is_over = true;
+        lookup.left--;
+        pthread_cond_signal(&lookup.over);
+    }
+    pthread_mutex_unlock(&lookup.lock);
+    return NULL;
+}
+
+static void threads_start(void)
+{
+    pthread_attr_t detached;
+    pthread_t thread;
+
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    for (size_t i = 0; i < lookup.left && i < THREADS_MOST; i++)
+        if (pthread_create(&thread, &detached, names_work, NULL))
+            break;
+    pthread_attr_destroy(&detached);
+}
+
+/* Until all names are looked up, or for WAIT_S; called with the lock held. */
+static void names_wait(void)
+{
+    struct timespec until;
+    int error = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += WAIT_S;
+    while (lookup.left > 0 && !error)
+        error = pthread_cond_clockwait(&lookup.over, &lookup.lock, CLOCK_MONOTONIC, &until);
+}
 
 static json_t *addresses_list(const struct addrinfo *found)
 {
@@ -36,63 +96,38 @@ static json_t *addresses_list(const struct addrinfo *found)
     return all;
 }
 
-static json_t *name_conclude(struct gaicb *one)
+static json_t *name_conclude(const struct looked_up *one)
 {
-    int error = gai_error(one);
-
-    if (!one->ar_name)
+    if (!one->name)
         return json_object();
-    if (error == EAI_INPROGRESS)
+    if (!one->is_over)
         return json_pack("{ss}", "error", "no answer in 3 s");
-    if (error)
-        return json_pack("{so}", "error", text_json(gai_strerror(error)));
-    return json_pack("{so}", "addresses", addresses_list(one->ar_result));
-}
-
-static void lookups_wait(size_t count)
-{
-    int64_t deadline = clock_ms() + WAIT_MS;
-    size_t left = count;
-
-    while (left > 0 && clock_left_ms(deadline) > 0) {
-        int ms = clock_left_ms(deadline);
-        struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-        gai_suspend((const struct gaicb *const *)lookup.pointers, (int)count, &time);
-        left = 0;
-        for (size_t i = 0; i < count; i++) {
-            if (!lookup.pointers[i])
-                continue;
-            if (gai_error(lookup.pointers[i]) == EAI_INPROGRESS)
-                left++;
-            else
-                lookup.pointers[i] = NULL;
-        }
-    }
+    if (one->error)
+        return json_pack("{so}", "error", text_json(gai_strerror(one->error)));
+    return json_pack("{so}", "addresses", addresses_list(one->found));
 }
 
 void facts_names_resolve(const json_t *names, json_t *out)
 {
-    size_t count = json_array_size(names);
     json_t *resolved = json_array();
 
-    lookup.hints = (struct addrinfo){.ai_socktype = SOCK_STREAM};
-    lookup.list = calloc(count + 1, sizeof(*lookup.list));
-    lookup.pointers = calloc(count + 1, sizeof(*lookup.pointers));
-    for (size_t i = 0; i < count && lookup.list && lookup.pointers; i++) {
+    pthread_mutex_lock(&lookup.lock);
+    if (!lookup.names) /* once in a process */
+        lookup.names = calloc(json_array_size(names) + 1, sizeof(*lookup.names));
+    else
+        names = NULL;
+    lookup.count = lookup.names ? json_array_size(names) : 0;
+    for (size_t i = 0; i < lookup.count; i++) {
         const char *name = json_string_value(json_array_get(names, i));
 
-        if (!name || !*name)
-            continue;
-        lookup.list[i].ar_name = strdup(name);
-        lookup.list[i].ar_request = &lookup.hints;
-        if (lookup.list[i].ar_name)
-            lookup.pointers[i] = &lookup.list[i];
+        lookup.names[i].name = name && *name ? strdup(name) : NULL;
+        lookup.names[i].is_over = !lookup.names[i].name;
+        lookup.left += !lookup.names[i].is_over;
     }
-    if (lookup.list && lookup.pointers &&
-        getaddrinfo_a(GAI_NOWAIT, lookup.pointers, (int)count, NULL) == 0)
-        lookups_wait(count);
-    for (size_t i = 0; i < count && lookup.list; i++)
-        json_array_append_new(resolved, name_conclude(&lookup.list[i]));
+    threads_start();
+    names_wait();
+    for (size_t i = 0; i < lookup.count; i++)
+        json_array_append_new(resolved, name_conclude(&lookup.names[i]));
+    pthread_mutex_unlock(&lookup.lock);
     json_object_set_new(out, "resolved", resolved);
 }

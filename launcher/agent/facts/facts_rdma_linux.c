@@ -59,13 +59,14 @@ static json_t *counters_read(const char *port)
 /* Adds an address, unless it is empty or nothing but a subnet's prefix. */
 static void on_gid(const char *name, void *arg)
 {
+    static const char nobody[] = ":0000:0000:0000:0000";
     const struct facts_folder *port = arg;
     char path[FACT_PATH], gid[FACT_TEXT], type[FACT_TEXT];
     json_t *list = json_object_get(port->out, "gids");
 
     fact_file_path(path, port->path, "/gids/%s", name);
     if (json_array_size(list) >= GIDS_MOST || !fact_file_line(path, gid) ||
-        strstr(gid, ":0000:0000:0000:0000") == gid + strlen(gid) - 20)
+        strlen(gid) < strlen(nobody) || strcmp(gid + strlen(gid) - strlen(nobody), nobody) == 0)
         return;
     fact_file_path(path, port->path, "/gid_attrs/types/%s", name);
     fact_file_line(path, type);
