@@ -8,10 +8,19 @@
 #include <stdlib.h>
 #include <time.h>
 
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 int fact_survey_open(struct fact_survey *s, struct fault *why)
 {
     size_t count = (size_t)s->c->hosts->count;
 
+    s->opened_at = now_s();
     s->hosts = calloc(count, sizeof(*s->hosts));
     s->clock_ahead = calloc(count, sizeof(*s->clock_ahead));
     s->asked_at = calloc(count, sizeof(*s->asked_at));
@@ -29,14 +38,6 @@ void fact_survey_close(struct fact_survey *s)
     free(s->asked_at);
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 json_t *fact_survey_question(const struct fact_survey *s, int host)
 {
     json_t *question = json_pack("{ss sb}", "what", "facts", "jobs", (int)s->with_jobs);
@@ -46,6 +47,13 @@ json_t *fact_survey_question(const struct fact_survey *s, int host)
     if (s->sysfs) {
         snprintf(root, sizeof(root), "%s/%s", s->sysfs, s->c->hosts->hosts[host].name);
         json_object_set_new(question, "root", text_json(root));
+    }
+    if (s->modules && s->modules->count > 0) {
+        json_t *modules = json_array();
+
+        for (size_t i = 0; i < s->modules->count; i++)
+            json_array_append_new(modules, text_json(s->modules->items[i]));
+        json_object_set_new(question, "modules", modules);
     }
     if (s->file)
         json_object_set_new(question, "files", json_pack("[o]", text_json(s->file)));

@@ -10,12 +10,14 @@ struct fact_survey {
     struct query_command *c;
     const char *sysfs; /* a folder with a folder of recorded files for each host's name; or NULL */
     const char *file;  /* to be compared; or NULL */
+    const struct string_list *modules; /* of Python, to be compared; or NULL */
     bool with_jobs;
 
     /* Filled in; one for each host. */
     struct host_facts *hosts;
     double *clock_ahead; /* seconds by which its clock is ahead of ours at least; below 0: behind */
     double *asked_at;
+    double opened_at; /* seconds since 1970, as asked_at */
 };
 
 /* ML_ERR_MEMORY. */

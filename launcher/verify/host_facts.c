@@ -12,8 +12,8 @@
 enum { PORTS_MOST = 255, GIDS_MOST = 64, COUNTERS_MOST = 256 };
 
 const char *const host_fact_titles[HOST_FACTS] = {
-    "OS",         "kernel", "CPU",        "cores",      "memory", "NUMA nodes", "governor",
-    "huge pages", "GPUs",   "GPU driver", "libibverbs", "Python", "mlaunch"};
+    "OS",         "kernel",   "CPU",  "cores",      "memory",     "NUMA nodes", "governor",
+    "huge pages", "security", "GPUs", "GPU driver", "libibverbs", "Python",     "mlaunch"};
 
 /* The members of "system" that are texts. */
 static const struct fact_text {
@@ -24,6 +24,7 @@ static const struct fact_text {
              {"cpu", HOST_CPU},
              {"governor", HOST_GOVERNOR},
              {"huge_pages", HOST_HUGE_PAGES},
+             {"security", HOST_SECURITY},
              {"gpus", HOST_GPUS},
              {"gpu_driver", HOST_GPU_DRIVER},
              {"verbs", HOST_VERBS},
@@ -118,6 +119,7 @@ static int limits_read(struct host_limits *l, const json_t *limits, struct fault
                {"nproc", &l->nproc},
                {"shm_free_bytes", &l->shm_free},
                {"tmp_free_bytes", &l->tmp_free},
+               {"cache_free_bytes", &l->cache_free},
                {"cgroup_cpus", &l->cgroup_cpus},
                {"cgroup_memory_bytes", &l->cgroup_memory}};
     int rc = 0;
@@ -179,7 +181,7 @@ static int counters_check(const json_t *counters, struct fault *why)
 static int port_read(struct host_port *p, const json_t *port, struct fault *why)
 {
     char number[16], layer[HOST_FACT_NAME];
-    long long mtu;
+    long long mtu, links, up;
     int64_t index;
     int rc;
 
@@ -191,6 +193,9 @@ static int port_read(struct host_port *p, const json_t *port, struct fault *why)
         (rc = text_read(port, "interface", p->interface, sizeof(p->interface), why)) ||
         (rc = text_read(port, "pkey", p->pkey, sizeof(p->pkey), why)) ||
         (rc = whole_read(port, "mtu", 0, 1 << 20, &mtu, why)) ||
+        (rc = text_read(port, "bond", p->bond, sizeof(p->bond), why)) ||
+        (rc = whole_read(port, "bond_links", 0, 1024, &links, why)) ||
+        (rc = whole_read(port, "bond_links_up", 0, 1024, &up, why)) ||
         (rc = gids_read(p, json_object_get(port, "gids"), why)) ||
         (rc = counters_check(json_object_get(port, "counters"), why)))
         return rc;
@@ -198,6 +203,8 @@ static int port_read(struct host_port *p, const json_t *port, struct fault *why)
         return member_refuse("port", why);
     p->number = (int)index;
     p->mtu = (int)mtu;
+    p->bond_links = (int)links;
+    p->bond_links_up = (int)up;
     p->counters = json_object_get(port, "counters");
     word_keep(p->state);
     word_keep(p->physical);
@@ -238,6 +245,7 @@ static int device_read(struct host_device *d, const json_t *device, struct fault
         (rc = text_read(device, "driver", d->driver, sizeof(d->driver), why)) ||
         (rc = text_read(device, "speed", d->speed, sizeof(d->speed), why)) ||
         (rc = text_read(device, "speed_most", d->speed_most, sizeof(d->speed_most), why)) ||
+        (rc = text_read(device, "iommu", d->iommu, sizeof(d->iommu), why)) ||
         (rc = text_read(device, "error", d->error, sizeof(d->error), why)) ||
         (rc = whole_read(device, "width", 0, 255, &width, why)) ||
         (rc = whole_read(device, "width_most", 0, 255, &width_most, why)) ||

@@ -24,6 +24,7 @@ enum host_fact {
     HOST_NUMA_NODES,
     HOST_GOVERNOR,
     HOST_HUGE_PAGES,
+    HOST_SECURITY,
     HOST_GPUS,
     HOST_GPU_DRIVER,
     HOST_VERBS,
@@ -46,6 +47,8 @@ struct host_port {
     bool is_active, is_ethernet;
     char interface[HOST_FACT_NAME]; /* of a RoCE port; or "" */
     int mtu;                        /* of the interface; 0: unknown */
+    char bond[HOST_FACT_NAME];      /* that it is or belongs to; or "" */
+    int bond_links, bond_links_up;
     char pkey[16];
     struct host_gid *gids;
     int gid_count;
@@ -58,14 +61,15 @@ struct host_device {
     char speed[HOST_FACT_NAME], speed_most[HOST_FACT_NAME]; /* of its PCIe link; or "" */
     int width, width_most;                                  /* 0: unknown */
     int numa_node;                                          /* -1: unknown */
-    char error[HOST_FACT_TEXT];                             /* why it cannot be opened; or "" */
+    char iommu[32];             /* "identity", "DMA", "DMA-FQ"; "": none, or unknown */
+    char error[HOST_FACT_TEXT]; /* why it cannot be opened; or "" */
     struct host_port *ports;
     int port_count;
 };
 
 /* Of ranks on that host; HUGE_VAL: without limit, or unknown. */
 struct host_limits {
-    double memlock, nofile, nproc, shm_free, tmp_free, cgroup_cpus, cgroup_memory;
+    double memlock, nofile, nproc, shm_free, tmp_free, cache_free, cgroup_cpus, cgroup_memory;
     char no_process_read[HOST_FACT_TEXT]; /* why ranks can't read each other's memory; or "" */
 };
 

@@ -166,7 +166,8 @@ static int verify_open(struct verify *v, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT, "--backend: verify knows rdma and tcp");
     v->ports = calloc(count, sizeof(*v->ports));
     v->failed = calloc(count, sizeof(json_t *));
-    if (!v->ports || !v->failed)
+    v->resolved = calloc(count, sizeof(json_t *));
+    if (!v->ports || !v->failed || !v->resolved)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (v->survey.sysfs && query_command_flag(&v->c, "fix"))
         return fault_set(why, ML_ERR_ARGUMENT, "--fix: recorded machines (--sysfs) have no jobs");
@@ -177,8 +178,11 @@ static void verify_close(struct verify *v)
 {
     for (int i = 0; v->failed && i < v->c.hosts->count; i++)
         json_decref(v->failed[i]);
+    for (int i = 0; v->resolved && i < v->c.hosts->count; i++)
+        json_decref(v->resolved[i]);
     json_decref(v->links);
     free(v->failed);
+    free(v->resolved);
     free(v->ports);
     finding_clear(&v->findings);
     fact_survey_close(&v->survey);
@@ -209,12 +213,17 @@ static int hosts_verify(struct verify *v, int *status, struct fault *why)
 
 int verify_run(int argc, char **argv)
 {
+    struct string_list modules = {0};
     struct query_flag flags[] = {
         {.name = "quick", .help = "without traffic between the hosts"},
         {.name = "backend",
          .argument = "rdma|tcp",
          .help = "of this traffic (default: rdma between hosts with active ports)"},
         {.name = "program", .argument = "FILE", .help = "a file that must be the same everywhere"},
+        {.name = "module",
+         .argument = "NAME",
+         .help = "a Python module that must have the same version everywhere; repeats",
+         .values = &modules},
         {.name = "fix", .help = "remove what dead jobs have left, as mlaunch clean does"},
         {.name = "sysfs",
          .argument = "DIR",
@@ -230,7 +239,8 @@ int verify_run(int argc, char **argv)
                                  "Prints a line for each finding. Status 0: fit, 1: not fit.",
                              .job_word = JOB_WORD_NONE,
                              .flags = flags,
-                             .timeout_ms = TIMEOUT_MS}};
+                             .timeout_ms = TIMEOUT_MS},
+                       .survey.modules = &modules};
     struct fault why;
     int status = STATUS_OURS, rc = query_command_open(&v.c, argc, argv, &why);
 
@@ -241,5 +251,6 @@ int verify_run(int argc, char **argv)
     if (rc)
         log_error("%s", why.text);
     verify_close(&v);
+    string_list_clear(&modules);
     return status;
 }

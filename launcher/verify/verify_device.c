@@ -79,6 +79,10 @@ static void port_check(struct verify *v, int host, const struct host_device *d,
         finding_add(&v->findings, FINDING_MTU, verify_name(v, host), NULL,
                     "%s port %d's interface %s has an MTU of %d, and on %s of %d", d->name,
                     p->number, p->interface, p->mtu, peers.host_of_mtu, peers.mtu);
+    if (p->bond_links_up < p->bond_links)
+        finding_add(&v->findings, FINDING_BOND, verify_name(v, host), NULL,
+                    "%s port %d's bond %s has %d of its %d links up", d->name, p->number, p->bond,
+                    p->bond_links_up, p->bond_links);
     if (p->is_ethernet && !has_roce_v2(p))
         finding_add(&v->findings, FINDING_GID, verify_name(v, host), NULL,
                     "%s port %d has no RoCE v2 address (GID)", d->name, p->number);
@@ -160,6 +164,26 @@ static void device_check(struct verify *v, int host, const struct host_device *d
         port_check(v, host, d, &d->ports[i]);
 }
 
+/* A note a host is enough. */
+static void iommu_check(struct verify *v, int host)
+{
+    const struct host_facts *h = &v->survey.hosts[host];
+    int count = 0;
+    const struct host_device *first = NULL;
+
+    for (int i = 0; i < h->device_count; i++) {
+        if (strncmp(h->devices[i].iommu, "DMA", 3) != 0)
+            continue;
+        first = first ? first : &h->devices[i];
+        count++;
+    }
+    if (first)
+        finding_add(&v->findings, FINDING_IOMMU, verify_name(v, host), NULL,
+                    "the IOMMU translates what %d of its %d RDMA devices, %s first, read and write "
+                    "(%s), which costs time",
+                    count, h->device_count, first->name, first->iommu);
+}
+
 static int driver_count(const struct host_facts *h, const char *driver)
 {
     int count = 0;
@@ -234,8 +258,36 @@ static void guids_check(struct verify *v)
     json_decref(seen);
 }
 
+/* The same GID on two machines, as of two interfaces with one IP address; `seen` has the host of
+ * each before. One a device is enough. */
+static void gids_check(struct verify *v, int host, const struct host_device *d, json_t *seen)
+{
+    bool is_found = false;
+
+    for (int i = 0; i < d->port_count; i++) {
+        for (int k = 0; k < d->ports[i].gid_count; k++) {
+            const char *gid = d->ports[i].gids[k].text;
+            const json_t *before = json_object_get(seen, gid);
+            int other = (int)json_integer_value(before);
+
+            if (before && other != host && !is_found &&
+                strcmp(v->survey.hosts[host].boot, v->survey.hosts[other].boot) != 0) {
+                finding_add(&v->findings, FINDING_SAME_GID, verify_name(v, other),
+                            verify_name(v, host),
+                            "a port of each, %s port %d on the second, has "
+                            "the GID %s",
+                            d->name, d->ports[i].number, gid);
+                is_found = true;
+            }
+            json_object_set_new(seen, gid, json_integer(host));
+        }
+    }
+}
+
 void verify_device(struct verify *v)
 {
+    json_t *gids = json_object();
+
     for (int i = 0; i < v->c.hosts->count; i++) {
         const struct host_facts *h = &v->survey.hosts[i];
 
@@ -252,7 +304,12 @@ void verify_device(struct verify *v)
         }
         for (int k = 0; k < h->device_count; k++)
             device_check(v, i, &h->devices[k]);
+        iommu_check(v, i);
     }
+    for (int i = 0; i < v->c.hosts->count; i++)
+        for (int k = 0; k < v->survey.hosts[i].device_count; k++)
+            gids_check(v, i, &v->survey.hosts[i].devices[k], gids);
+    json_decref(gids);
     drivers_check(v);
     guids_check(v);
 }

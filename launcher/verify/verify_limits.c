@@ -73,6 +73,8 @@ void verify_limits(struct verify *v)
                     nproc_least);
         bytes_check(v, i, FINDING_SHM, "/dev/shm has room for", l->shm_free, room_least);
         bytes_check(v, i, FINDING_TMP, "/tmp has room for", l->tmp_free, room_least);
+        bytes_check(v, i, FINDING_CACHE, "the home directory has room for", l->cache_free,
+                    room_least);
         cgroup_check(v, i, h);
         if (l->no_process_read[0])
             finding_add(&v->findings, FINDING_PROCESS_READ, verify_name(v, i), NULL,

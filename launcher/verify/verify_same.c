@@ -147,6 +147,29 @@ static void file_check(struct verify *v, const char **values)
     free(texts);
 }
 
+/* The version of module `at` on each host. */
+static void module_check(struct verify *v, size_t at, const char **values)
+{
+    const struct compared c = {v->survey.modules->items[at], values};
+    int count;
+    const char *most;
+
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        json_t *one = json_array_get(json_object_get(v->survey.hosts[i].said, "modules"), at);
+
+        values[i] = query_field_text(one, "version");
+        if (*query_field_text(one, "error"))
+            finding_add(&v->findings, FINDING_MODULE, verify_name(v, i), NULL,
+                        "Python cannot import %s: %s", c.title, query_field_text(one, "error"));
+    }
+    most = most_find(&c, v->c.hosts->count, &count);
+    for (int i = 0; i < v->c.hosts->count; i++)
+        if (values[i][0] && strcmp(values[i], most) != 0)
+            finding_add(&v->findings, FINDING_MODULE, verify_name(v, i), NULL,
+                        "Python's %s is %s, and on %d other%s %s", c.title, values[i], count,
+                        count == 1 ? "" : "s", most);
+}
+
 void verify_same(struct verify *v)
 {
     const char **values = calloc((size_t)v->c.hosts->count, sizeof(*values));
@@ -159,5 +182,7 @@ void verify_same(struct verify *v)
     devices_check(v, values);
     if (v->survey.file)
         file_check(v, values);
+    for (size_t i = 0; v->survey.modules && i < v->survey.modules->count; i++)
+        module_check(v, i, values);
     free(values);
 }

@@ -28,12 +28,17 @@ for host in a b c d e f; do
     record_broadcom "$host" bnxt_re0 2
     record_thunderbolt "$host" tb0 3
 done
+for host in a b c d e f; do
+    put "$host" /sys/module/apparmor/parameters/enabled Y
+    put "$host" /proc/sys/kernel/yama/ptrace_scope 1
+done
 check "recorded machines" on_recorded info a,b
 check_no_match '^\*' "$OUT" "… that are equal"
 check_match '^  OS +Debian GNU/Linux 12 \(bookworm\) +Debian' "$OUT" "… their system"
 check_match '^  memory +378G +378G$' "$OUT" "… memory"
 check_match '^  NUMA nodes +2 +2$' "$OUT" "… NUMA nodes"
 check_match '^  governor +performance ' "$OUT" "… governor"
+check_match '^  security +AppArmor, ptrace_scope 1 +AppArmor' "$OUT" "… what limits programs"
 check_match '^  GPUs +1 x NVIDIA 2330 +1 x' "$OUT" "… GPUs, but no console"
 check_match '^  GPU driver +nvidia 535.104.05 ' "$OUT" "… driver"
 check_match '^  libibverbs +1.14.44.0 ' "$OUT" "… libibverbs"

@@ -88,6 +88,17 @@ record_broadcom() {
     put "$1" "$d/ports/1/hw_counters/packet_seq_err" 0
 }
 
+# record_bond HOST INTERFACE: it is one of two links of bond0, which are up.
+record_bond() {
+    local name
+    put "$1" /sys/class/net/bond0/bonding/mode '802.3ad 4'
+    for name in "$2" "${2%?}1"; do
+        put "$1" "/sys/class/net/$name/operstate" up
+        ln -s ../bond0 "$T/recorded/$1/sys/class/net/$name/master"
+        ln -s "../$name" "$T/recorded/$1/sys/class/net/bond0/lower_$name"
+    done
+}
+
 # A device on Thunderbolt: no PCIe link, no firmware, no counters.
 record_thunderbolt() {
     local d=/sys/class/infiniband/$2

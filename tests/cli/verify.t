@@ -72,6 +72,15 @@ else
     skip "a closed port" "nft is missing, or does not work here"
 fi
 
+# shellcheck disable=SC2016 # the host's shell
+inside "$H2" sh -c 'grep -v "$0" /etc/hosts > /tmp/hosts; mount --bind /tmp/hosts /etc/hosts' "$H3"
+only 0 "^note     reach   host $H3: on $H2 its name is not found: [A-Za-z3].*; add it to" "a name that one host lacks" \
+    "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
+inside "$H2" sh -c "echo 10.9.9.9 $H3 >> /tmp/hosts"
+only 1 "^warning  reach   host $H3: on $H2 its name is 10.9.9.9, and it has only $A3; mend" \
+    "a name that means another machine" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
+inside "$H2" umount /etc/hosts
+
 # Hosts whose agents a shell starts here in namespaces; it carries ALL out before, and that of b
 # CHANGE, too. What they have in /sys/fs/cgroup is their own.
 # shellcheck disable=SC2016 # the agent's shell
@@ -83,10 +92,13 @@ here() {
 export CHANGE='' ALL=''
 faked="$(find /usr/lib -name libfaketime.so.1 2> /dev/null | head -n 1)"
 if [ -n "$faked" ] && [ "$SANITIZE" = no ]; then
-    CHANGE="export LD_PRELOAD=$faked FAKETIME=+90s FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1"
+    # This host is slow to reach, too.
+    CHANGE="sleep 6; export LD_PRELOAD=$faked FAKETIME=+90s FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1"
     here > "$T/clock" 2>&1
     check_match "^warning .* reach .* host b: its clock is (89|90)\.[0-9] s ahead of this machine's \(at most 1 s\)" \
         "$T/clock" "a clock that is ahead"
+    check_match "^warning .* reach .* host b: its agent was ready after ([6-9]|[1-9][0-9])\.[0-9] s, and that of the median host after .* \(at most 5 s" \
+        "$T/clock" "a host that is slow to reach"
 else
     skip "a clock that is ahead" "no libfaketime here, or a sanitized build"
 fi
@@ -116,6 +128,8 @@ alike '^warning  limits  host b: /dev/shm has room for 1.0M \(at least 64M\); fr
 # The build, which has the agent, may lie below /tmp.
 CHANGE='cd "$BUILD"; mount -t tmpfs -o size=2m t /tmp; mkdir -p "$BUILD"; mount -c --bind . "$BUILD"'
 alike '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp"
+CHANGE='mount -t tmpfs -o size=2m t /mnt; export HOME=/mnt'
+alike '^warning  limits  host b: the home directory has room for 2.0M \(at least 64M\)' "a full home directory"
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)
 if [ -n "$group" ]; then
     CHANGE="mkdir -p /sys/fs/cgroup/$group; echo 50000 100000 > /sys/fs/cgroup/$group/cpu.max"
@@ -190,6 +204,26 @@ echo one > "$T/gone/program"
 alike "^error    same    host b: $T/gone/program: No such file or directory; copy it" \
     "a program that is missing" --program "$T/gone/program"
 
+mkdir "$T/modules" "$T/old"
+for d in modules old; do
+    mkdir -p "$T/$d/something" "$T/$d/some_thing-2.dist-info"
+    : > "$T/$d/something/__init__.py"
+    echo something > "$T/$d/some_thing-2.dist-info/top_level.txt"
+    printf 'Metadata-Version: 2.1\nName: some-thing\nVersion: %s\n' "$d" > "$T/$d/some_thing-2.dist-info/METADATA"
+done
+if command -v python3 > /dev/null; then
+    ALL="export PYTHONPATH=$T/modules"
+    CHANGE="export PYTHONPATH=$T/old"
+    alike "^error    same    host b: Python's something is old, and on 2 others modules; install the same" \
+        "another version of a Python module" --module os --module something
+    CHANGE="unset PYTHONPATH"
+    alike "^error    same    host b: Python cannot import something: there is none; install" \
+        "a Python module that is missing" --module something
+    ALL=
+else
+    skip "Python modules" "there is no python3"
+fi
+
 # What a dead job has left: its agent and guard were killed.
 stale() {
     "$MLAUNCH" "${SSH[@]}" -H "$H2" -- sleep 300 > "$T/job.out" 2>&1 < /dev/null &
@@ -243,12 +277,39 @@ device_only 1 "^warning  device  host b: mlx5_0's PCIe link has 8.0 GT/s PCIe x1
     "a slow PCIe link" $m/device/current_link_speed '8.0 GT/s PCIe'
 device_only 1 "^warning  device  host b: mlx5_0's PCIe link has 16.0 GT/s PCIe x8 of .* x16; " \
     "a narrow PCIe link" $m/device/current_link_width 8
+reset
+put b "$m/device/current_link_width" 4
+put b "$m/device/max_link_width" 4
+only 1 "^warning  device  host b: mlx5_0's PCIe link, 16.0 GT/s PCIe x4, carries 63 Gb/s, and its port 1 200 Gb/s; " \
+    "a PCIe link that is slower than the port" on_recorded verify a,b,c
+device_only 0 "^note     device  host b: the IOMMU translates what 1 of its 3 RDMA devices, mlx5_0 first, read and write \(DMA-FQ\), .*; boot with iommu=pt" \
+    "an IOMMU" $m/device/iommu_group/type DMA-FQ
+reset
+for host in a b c; do
+    record_bond "$host" ens2np0
+    put "$host" "$m/device/iommu_group/type" identity
+    put "$host" /sys/module/apparmor/parameters/enabled Y
+    put "$host" /proc/sys/kernel/yama/ptrace_scope 1
+done
+check "bonded ports, a policy and an IOMMU that does not translate" on_recorded verify a,b,c
+put b /sys/class/net/ens2np1/operstate down
+only 1 "^warning  device  host b: bnxt_re0 port 1's bond bond0 has 1 of its 2 links up; see the cables" \
+    "a link of a bond that is down" on_recorded verify a,b,c
+put b /sys/class/net/ens2np1/operstate up
+put b /sys/fs/selinux/enforce 1
+only 1 '^warning  same    host b: security is AppArmor, SELinux enforcing, ptrace_scope 1, and on 2 others AppArmor, ptrace_scope 1; ' \
+    "another security policy" on_recorded verify a,b,c
 device_only 1 '^warning  device  host b: mlx5_0 port 1 is DOWN \(LinkUp\), and active elsewhere; see its cable' \
     "a port that is down" $m/ports/1/state '1: DOWN'
 device_only 1 '^warning  device  host b: bnxt_re0 port 1.s interface ens2np0 has an MTU of 1500, and on a of 9000' \
     "a smaller MTU" /sys/class/net/ens2np0/mtu 1500
 device_only 1 '^error    device  host b: bnxt_re0 port 1 has no RoCE v2 address' "no RoCE v2 address" \
     /sys/class/infiniband/bnxt_re0/ports/1/gid_attrs/types/0 'IB/RoCE v1'
+reset
+for host in a b c; do rm -r "$T/recorded/$host/sys/class/infiniband/bnxt_re0/ports/1/gid_attrs/types"; done
+put b /sys/class/infiniband/bnxt_re0/ports/1/gids/0 0000:0000:0000:0000:0000:0000:0000:0000
+only 1 '^error    device  host b: bnxt_re0 port 1 has no RoCE v2 address' "no address, on an old kernel" \
+    on_recorded verify a,b,c
 device_only 0 '^note     device  host b: mlx5_0 port 1.s first partition is 0x8001' "another partition" \
     $m/ports/1/pkeys/0 0x8001
 device_only 0 '^note     device  host b: mlx5_0.s NUMA node is unknown' "an unknown NUMA node" \
@@ -257,6 +318,10 @@ reset
 put b "$m/node_guid" "$(cat "$T/recorded/a$m/node_guid")"
 only 1 '^error    device  hosts a and b: a device of each, mlx5_0 on the second, has the GUID b83f' \
     "the same GUID twice" on_recorded verify a,b,c
+reset
+put b "$m/ports/1/gids/0" "$(cat "$T/recorded/a$m/ports/1/gids/0")"
+only 1 '^error    device  hosts a and b: a port of each, mlx5_0 port 1 on the second, has the GID fe80' \
+    "the same GID twice" on_recorded verify a,b,c
 reset
 rm -r "$T/recorded/b/sys/class/infiniband/mlx5_0"
 only 1 '^warning  device  host b: it has 0 RDMA devices of mlx5_core, and a has 1; see whether a card' \

@@ -9,6 +9,7 @@
 #include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/probe_run.h"
 #include "launcher/agent/facts/facts.h"
+#include "launcher/agent/facts/facts_names.h"
 #include "launcher/agent/facts/facts_reach.h"
 
 #include <string.h>
@@ -37,6 +38,7 @@ static int listener_add(const struct answer_question *q, json_t *out, struct fau
 
 static int connections_add(const struct answer_question *q, json_t *out, struct fault *why)
 {
+    facts_names_resolve(json_object_get(q->question, "names"), out);
     return facts_reach_connect(json_object_get(q->question, "to"), out, why);
 }
 

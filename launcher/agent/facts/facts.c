@@ -4,6 +4,7 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/facts/fact_file.h"
 #include "launcher/agent/facts/facts_limits_linux.h"
+#include "launcher/agent/facts/facts_modules.h"
 #include "launcher/agent/facts/facts_rdma_linux.h"
 #include "launcher/agent/facts/facts_system_linux.h"
 #include "launcher/process/file_sum.h"
@@ -55,6 +56,7 @@ void facts_gather(const json_t *question, json_t *out)
         return;
     json_object_set_new(out, "limits", facts_limits_read());
     json_object_set_new(out, "files", files_read(json_object_get(question, "files")));
+    json_object_set_new(out, "modules", facts_modules_read(json_object_get(question, "modules")));
     clock_gettime(CLOCK_REALTIME, &now);
     json_object_set_new(out, "time", json_real((double)now.tv_sec + (double)now.tv_nsec / 1e9));
 }

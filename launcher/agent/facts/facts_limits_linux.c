@@ -96,6 +96,18 @@ static bool locks_anything(void)
            outside == 0 && count == UINT32_MAX;
 }
 
+/* Where agents are copied to: below the home directory, or what is there of that path. */
+static void cache_put(json_t *out)
+{
+    const char *home = getenv("HOME");
+    char path[FACT_PATH];
+
+    if (!home || !*home)
+        return;
+    fact_file_path(path, home, "/.cache/mlaunch");
+    room_put(out, "cache_free_bytes", access(path, F_OK) == 0 ? path : home);
+}
+
 json_t *facts_limits_read(void)
 {
     json_t *out = json_object();
@@ -108,6 +120,7 @@ json_t *facts_limits_read(void)
     limit_put(out, "nproc", RLIMIT_NPROC);
     room_put(out, "shm_free_bytes", "/dev/shm");
     room_put(out, "tmp_free_bytes", "/tmp");
+    cache_put(out);
     cgroup_add(out);
     reading_add(out);
     return out;

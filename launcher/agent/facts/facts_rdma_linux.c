@@ -59,18 +59,56 @@ static json_t *counters_read(const char *port)
 /* Adds an address, unless it is empty or nothing but a subnet's prefix. */
 static void on_gid(const char *name, void *arg)
 {
+    static const char nobody[] = ":0000:0000:0000:0000";
     const struct facts_folder *port = arg;
     char path[FACT_PATH], gid[FACT_TEXT], type[FACT_TEXT];
     json_t *list = json_object_get(port->out, "gids");
 
     fact_file_path(path, port->path, "/gids/%s", name);
     if (json_array_size(list) >= GIDS_MOST || !fact_file_line(path, gid) ||
-        strstr(gid, ":0000:0000:0000:0000") == gid + strlen(gid) - 20)
+        strlen(gid) < strlen(nobody) || strcmp(gid + strlen(gid) - strlen(nobody), nobody) == 0)
         return;
     fact_file_path(path, port->path, "/gid_attrs/types/%s", name);
     fact_file_line(path, type);
     json_array_append_new(list,
                           json_pack("{so so}", "gid", text_json(gid), "type", text_json(type)));
+}
+
+struct found_bond {
+    const char *root, *name;
+    int links, up;
+};
+
+/* Those of a bond are named "lower_…" in its folder. */
+static void on_lower(const char *name, void *arg)
+{
+    struct found_bond *b = arg;
+    char path[FACT_PATH], state[FACT_TEXT];
+
+    if (strncmp(name, "lower_", 6) != 0)
+        return;
+    b->links++;
+    fact_file_path(path, b->root, "/sys/class/net/%s/operstate", name + 6);
+    b->up += fact_file_line(path, state) && strcmp(state, "up") == 0;
+}
+
+/* The bond that the interface is, or belongs to, and how many of its links are up. */
+static void bond_add(const struct facts_folder *port, const char *interface)
+{
+    char path[FACT_PATH], master[FACT_TEXT], mode[FACT_TEXT];
+    struct found_bond b = {.root = port->root, .name = interface};
+
+    fact_file_path(path, port->root, "/sys/class/net/%s/master", interface);
+    if (fact_file_link(path, master))
+        b.name = master;
+    fact_file_path(path, port->root, "/sys/class/net/%s/bonding/mode", b.name);
+    if (!fact_file_line(path, mode))
+        return; /* a bridge, or nothing */
+    fact_file_path(path, port->root, "/sys/class/net/%s", b.name);
+    fact_file_list(path, on_lower, &b);
+    fact_put_text(port->out, "bond", b.name);
+    json_object_set_new(port->out, "bond_links", json_integer(b.links));
+    json_object_set_new(port->out, "bond_links_up", json_integer(b.up));
 }
 
 /* The network interface of a RoCE port, and its MTU. */
@@ -84,6 +122,7 @@ static void interface_add(const struct facts_folder *port)
     fact_put_text(port->out, "interface", name);
     fact_file_path(path, port->root, "/sys/class/net/%s/mtu", name);
     fact_put_whole(port->out, "mtu", path);
+    bond_add(port, name);
 }
 
 static void on_port(const char *name, void *arg)
@@ -145,6 +184,7 @@ static void on_device(const char *name, void *arg)
     whole_put(&device, "width", "device/current_link_width");
     whole_put(&device, "width_most", "device/max_link_width");
     whole_put(&device, "numa_node", "device/numa_node");
+    line_put(&device, "iommu", "device/iommu_group/type");
     fact_file_path(inner, path, "/device/driver");
     if (fact_file_link(inner, driver))
         fact_put_text(device.out, "driver", driver);

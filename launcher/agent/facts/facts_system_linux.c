@@ -103,6 +103,25 @@ static void python_add(json_t *out, const char *root)
         fact_put_text(out, "python", text);
 }
 
+/* Policies that keep programs from files, devices or each other's memory. */
+static void security_add(json_t *out, const char *root)
+{
+    char path[FACT_PATH], value[FACT_TEXT], text[FACT_TEXT] = "";
+    size_t used = 0;
+
+    fact_file_path(path, root, "/sys/module/apparmor/parameters/enabled");
+    if (fact_file_line(path, value) && value[0] == 'Y')
+        used += (size_t)snprintf(text, sizeof(text), ", AppArmor");
+    fact_file_path(path, root, "/sys/fs/selinux/enforce");
+    if (fact_file_line(path, value))
+        used += (size_t)snprintf(text + used, sizeof(text) - used, ", SELinux %s",
+                                 value[0] == '1' ? "enforcing" : "permissive");
+    fact_file_path(path, root, "/proc/sys/kernel/yama/ptrace_scope");
+    if (fact_file_line(path, value))
+        snprintf(text + used, sizeof(text) - used, ", ptrace_scope %.16s", value);
+    fact_put_text(out, "security", text[0] ? text + 2 : "");
+}
+
 static void load_add(json_t *out, const char *root)
 {
     char path[FACT_PATH], text[FACT_TEXT];
@@ -194,6 +213,7 @@ json_t *facts_system_read(const char *root)
     identity_add(out, root);
     verbs_add(out, root);
     python_add(out, root);
+    security_add(out, root);
     load_add(out, root);
     gpus_add(out, root);
     if (*root)

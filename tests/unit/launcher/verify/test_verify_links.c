@@ -320,6 +320,52 @@ static void test_failure(void **state)
     expect_none();
 }
 
+/* What the ports' counters say before and after the traffic. */
+static void counters_grow(const char *driver, const char *name, int before, int after)
+{
+    struct host host = {.name = (char *)(uintptr_t) "a"};
+    struct host_list list = {.hosts = &host, .count = 1};
+    struct host_facts facts[2] = {{0}};
+    struct verify v = {.c.hosts = &list, .survey.hosts = facts};
+    struct fault why;
+
+    for (int i = 0; i < 2; i++) {
+        json_t *said = machine(driver, "100 Gb/sec (4X EDR)");
+        json_t *device = json_array_get(json_object_get(said, "devices"), 0);
+
+        json_object_set_new(json_array_get(json_object_get(device, "ports"), 0), "counters",
+                            json_pack("{si}", name, i ? after : before));
+        assert_int_equal(host_facts_read(&facts[i], said, &why), 0);
+        json_decref(said);
+    }
+    finding_clear(&found);
+    verify_counters(&v, &facts[1]);
+    found = v.findings;
+    host_facts_clear(&facts[0]);
+    host_facts_clear(&facts[1]);
+}
+
+static void test_counters(void **state)
+{
+    (void)state;
+    counters_grow("mlx5_core", "symbol_error", 4, 4);
+    expect_none();
+    counters_grow("mlx5_core", "port_rcv_packets", 4, 9);
+    expect_none();
+    counters_grow("mlx5_core", "symbol_error", 4, 9);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.list[0].kind, FINDING_COUNTER);
+    assert_string_equal(found.list[0].text, "mlx5_0 port 1's counter symbol_error has grown by 5 "
+                                            "during the traffic (at most 0)");
+    counters_grow("", "duplicate_request", 4, 9);
+    expect_none();
+    counters_grow("", "retry_exceeded_err", 4, 9);
+    assert_int_equal(found.count, 1);
+    counters_grow("mlx5_core", "np_cnp_sent", 4, 9);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.list[0].kind, FINDING_CONGESTION);
+}
+
 static int end(void **state)
 {
     (void)state;
@@ -339,6 +385,7 @@ int main(void)
         cmocka_unit_test_setup(test_port_rate, play_begin),
         cmocka_unit_test_setup(test_data, play_begin),
         cmocka_unit_test_setup(test_failure, play_begin),
+        cmocka_unit_test(test_counters),
     };
 
     return cmocka_run_group_tests(tests, NULL, end);
