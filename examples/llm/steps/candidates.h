@@ -4,8 +4,8 @@
  * probabilities among all tokens need. Each rank finds those of its part of the vocabulary; rank 0
  * merges them. So no logits travel, and the struct is what ranks send each other.
  */
-#ifndef EXAMPLES_LLM_STEPS_CANDIDATES_H
-#define EXAMPLES_LLM_STEPS_CANDIDATES_H
+#ifndef LLM_STEPS_CANDIDATES_H
+#define LLM_STEPS_CANDIDATES_H
 
 #include <stdint.h>
 

@@ -2,11 +2,11 @@
 /*
  * lead.h: a model that lies over the ranks of a group, and the steps that rank 0 lets all of them
  * carry out. Rank 0 calls lead_rows for each step and lead_end at the end; meanwhile the others are
- * in worker_run (worker.h).
+ * in step_worker_run (step_worker.h).
  *
  *     rank 0                                    ranks 1 …
  *     lead_open ──── compare the files ──────── lead_open
- *     lead_rows ──── the step: rows ─────────▶ worker_run
+ *     lead_rows ──── the step: rows ─────────▶ step_worker_run
  *         │  ◀────── two sums a layer ───────▶    │
  *         │  ◀────── the best logits ─────────    │
  *     lead_end  ──── the end ────────────────▶ returns 0
@@ -21,8 +21,8 @@
  *
  * Threads: one at a time may call these functions, of all that belong to one group.
  */
-#ifndef EXAMPLES_LLM_STEPS_LEAD_H
-#define EXAMPLES_LLM_STEPS_LEAD_H
+#ifndef LLM_STEPS_LEAD_H
+#define LLM_STEPS_LEAD_H
 
 #include "examples/llm/model/gguf.h"
 #include "examples/llm/steps/candidates.h"
@@ -69,12 +69,15 @@ uint32_t lead_vocabulary(const struct lead *l);
  * the library's, ml_error() says what it is, and the group is lost. */
 int lead_rows(struct lead *l, const struct llm_row *rows, uint32_t n, struct candidates *out);
 
-/* Rank 0: a step that does nothing, but finds out whether all ranks live, and tells them that they
- * may have to wait: from here to the next lead_rows, no rank is reported as stalled. Call it when
- * there is nothing to compute, and then every ten seconds or so. Returns 0 or the library's error. */
+/* Rank 0: a step that does nothing, but finds out whether all ranks live, and keeps the launcher from
+ * reporting those that wait as stalled. Call it every lead_idle_ms() while there is nothing to compute.
+ * Returns 0 or the library's error. */
 int lead_idle(struct lead *l);
 
-/* Rank 0: lets the others return from worker_run. Returns 0 or the library's error. */
+/* Ten seconds, or less if MLAUNCH_STALL is short. */
+int lead_idle_ms(void);
+
+/* Rank 0: lets the others return from step_worker_run. Returns 0 or the library's error. */
 int lead_end(struct lead *l);
 
 /* What this rank has done since lead_open or the last lead_times_clear. */

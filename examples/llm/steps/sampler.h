@@ -4,8 +4,8 @@
  * best whose probabilities (exact ones, of all tokens, at temperature 1) add up to p; the
  * temperature then weighs those that are left. What is left is never more than CANDIDATES_MOST.
  */
-#ifndef EXAMPLES_LLM_STEPS_SAMPLER_H
-#define EXAMPLES_LLM_STEPS_SAMPLER_H
+#ifndef LLM_STEPS_SAMPLER_H
+#define LLM_STEPS_SAMPLER_H
 
 #include "examples/llm/steps/candidates.h"
 
