@@ -2,11 +2,11 @@
 /*
  * lead.h: a model that lies over the ranks of a group, and the steps that rank 0 lets all of them
  * carry out. Rank 0 calls lead_rows for each step and lead_end at the end; meanwhile the others are
- * in step_worker_run (step_worker.h).
+ * in lead_follow.
  *
  *     rank 0                                    ranks 1 …
  *     lead_open ──── compare the files ──────── lead_open
- *     lead_rows ──── the step: rows ─────────▶ step_worker_run
+ *     lead_rows ──── the step: rows ─────────▶ lead_follow
  *         │  ◀────── two sums a layer ───────▶    │
  *         │  ◀────── the best logits ─────────    │
  *     lead_end  ──── the end ────────────────▶ returns 0
@@ -77,8 +77,11 @@ int lead_idle(struct lead *l);
 /* Ten seconds, or less if MLAUNCH_STALL is short. */
 int lead_idle_ms(void);
 
-/* Rank 0: lets the others return from step_worker_run. Returns 0 or the library's error. */
+/* Rank 0: lets the others return from lead_follow. Returns 0 or the library's error. */
 int lead_end(struct lead *l);
+
+/* Ranks 1 …: carries out what rank 0 sends, until its lead_end. Returns 0 or the library's error. */
+int lead_follow(struct lead *l);
 
 /* What this rank has done since lead_open or the last lead_times_clear. */
 struct lead_times {
