@@ -2,7 +2,7 @@
 /*
  * lead.h: a model that lies over the ranks of a group, and the steps that rank 0 lets all of them
  * carry out. Rank 0 calls lead_rows for each step and lead_end at the end; meanwhile the others are
- * in step_worker_run (step_worker.h).
+ * in step_worker_run.
  *
  *     rank 0                                    ranks 1 …
  *     lead_open ──── compare the files ──────── lead_open
