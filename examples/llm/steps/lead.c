@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "examples/llm/steps/lead.h"
 
-#include "examples/llm/steps/forward.h"
 #include "examples/llm/steps/step.h"
 
 #include <inttypes.h>
@@ -10,13 +9,6 @@
 #include <string.h>
 
 enum { IDLE_MS = 10000, SENTENCE = 400 };
-
-struct lead {
-    struct forward forward;
-    int rank;
-    struct candidates own[LLM_MOST_ROWS]; /* this rank's */
-    struct candidates *all;               /* rank 0: every rank's own, in the order of ranks */
-};
 
 /* What each rank tells all others about its opening. */
 struct lead_report {
@@ -117,6 +109,11 @@ const struct gguf *lead_gguf(const struct lead *l)
     return l->forward.gguf;
 }
 
+int lead_ranks(const struct lead *l)
+{
+    return (int)l->forward.ranks;
+}
+
 uint32_t lead_slots(const struct lead *l)
 {
     return l->forward.cache.slots;
@@ -145,67 +142,17 @@ void lead_times_clear(struct lead *l)
 /* --- steps -------------------------------------------------------------------------------------
  */
 
-/* Rank 0's step goes to all; *s is rank 0's then. */
-static int step_share(struct lead *l, struct step *s)
-{
-    double begin = forward_clock();
-    int rc = l->forward.ranks > 1 ? ml_broadcast(l->forward.group, s, sizeof(*s), 0) : 0;
-
-    /* The others' waiting for a step says nothing about the network. */
-    if (!l->rank)
-        l->forward.times.collectives_s += forward_clock() - begin;
-    return rc;
-}
-
-static bool rows_are_valid(const struct lead *l, const struct llm_row *rows, uint32_t n)
-{
-    if (n < 1 || n > LLM_MOST_ROWS)
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (rows[i].token < 0 || (uint32_t)rows[i].token >= lead_vocabulary(l) ||
-            rows[i].slot >= lead_slots(l) || rows[i].position < 0 ||
-            (uint32_t)rows[i].position >= lead_context(l))
-            return false;
-    return true;
-}
-
-/* Computes the rows of a step; rank 0 gets the candidates of all ranks. */
-static int step_compute(struct lead *l, const struct step *s, struct candidates *out)
-{
-    struct forward *f = &l->forward;
-    int wanted = forward_rows(f, s->row, s->rows, l->own), rc = 0;
-    double begin = forward_clock();
-
-    if (wanted <= 0)
-        return wanted;
-    if (f->ranks > 1) {
-        rc = ml_gather(f->group, l->own, l->all, (size_t)wanted * sizeof(*l->own), 0);
-        f->times.collectives_s += forward_clock() - begin;
-    } else {
-        memcpy(l->all, l->own, (size_t)wanted * sizeof(*l->own));
-    }
-    for (int i = 0; i < wanted && !rc && !l->rank; i++) {
-        struct candidates parts[2];
-
-        parts[0] = l->all[i];
-        for (uint32_t r = 1; r < f->ranks; r++) {
-            parts[1] = l->all[r * (size_t)wanted + (size_t)i];
-            candidates_merge(&parts[0], parts, 2);
-        }
-        out[i] = parts[0];
-    }
-    return rc;
-}
-
 int lead_rows(struct lead *l, const struct llm_row *rows, uint32_t n, struct candidates *out)
 {
     struct step s = {.kind = STEP_ROWS, .rows = n};
     double begin = forward_clock();
     int rc;
 
-    if (!rows_are_valid(l, rows, n))
+    if (n < 1 || n > LLM_MOST_ROWS)
         return ML_ERR_ARGUMENT;
     memcpy(s.row, rows, n * sizeof(*rows));
+    if (!step_is_valid(l, &s))
+        return ML_ERR_ARGUMENT;
     rc = step_share(l, &s);
     if (!rc)
         rc = step_compute(l, &s, out);
@@ -240,35 +187,10 @@ int lead_end(struct lead *l)
 /* --- how fast memory is ------------------------------------------------------------------------
  */
 
-struct lead_reading {
-    uint64_t bytes;
-    double seconds;
-};
-
-/* All ranks read at the same time. all: rank 0's, or NULL. */
-static int step_read(struct lead *l, struct lead_reading *all)
-{
-    struct forward *f = &l->forward;
-    struct lead_reading own = {model_weights_bytes(&f->weights, &f->shape), 0};
-
-    for (int pass = 0; pass < 3; pass++) {
-        int rc = ml_barrier(f->group);
-        double seconds;
-
-        if (rc)
-            return rc;
-        seconds = forward_read(f);
-        if (pass == 0) /* which only brings the file into memory */
-            continue;
-        own.seconds = pass == 1 || seconds < own.seconds ? seconds : own.seconds;
-    }
-    return ml_gather(f->group, &own, all, sizeof(own), 0);
-}
-
 int lead_read(struct lead *l, uint64_t *bytes, double *seconds)
 {
     struct step s = {.kind = STEP_READ};
-    struct lead_reading *all = calloc(l->forward.ranks, sizeof(*all));
+    struct step_reading *all = calloc(l->forward.ranks, sizeof(*all));
     int rc = all ? step_share(l, &s) : ML_ERR_MEMORY;
 
     if (!rc)
@@ -281,27 +203,4 @@ int lead_read(struct lead *l, uint64_t *bytes, double *seconds)
     }
     free(all);
     return rc;
-}
-
-/* --- the others --------------------------------------------------------------------------------
- */
-
-int lead_follow(struct lead *l)
-{
-    struct step s = {0};
-    int rc;
-
-    for (;;) {
-        rc = step_share(l, &s);
-        if (rc || s.kind == STEP_END)
-            return rc;
-        if (s.kind == STEP_READ)
-            rc = step_read(l, NULL);
-        else if (s.kind == STEP_ROWS && rows_are_valid(l, s.row, s.rows))
-            rc = step_compute(l, &s, NULL);
-        else if (s.kind != STEP_NOTHING)
-            rc = ML_ERR_ARGUMENT; /* rank 0 checks its rows before it sends them */
-        if (rc)
-            return rc;
-    }
 }

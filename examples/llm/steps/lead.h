@@ -2,11 +2,11 @@
 /*
  * lead.h: a model that lies over the ranks of a group, and the steps that rank 0 lets all of them
  * carry out. Rank 0 calls lead_rows for each step and lead_end at the end; meanwhile the others are
- * in lead_follow.
+ * in step_worker_run.
  *
  *     rank 0                                    ranks 1 …
  *     lead_open ──── compare the files ──────── lead_open
- *     lead_rows ──── the step: rows ─────────▶ lead_follow
+ *     lead_rows ──── the step: rows ─────────▶ step_worker_run
  *         │  ◀────── two sums a layer ───────▶    │
  *         │  ◀────── the best logits ─────────    │
  *     lead_end  ──── the end ────────────────▶ returns 0
@@ -59,6 +59,7 @@ void lead_close(struct lead *l);
 
 /* The model's file; it is mapped until lead_close. */
 const struct gguf *lead_gguf(const struct lead *l);
+int lead_ranks(const struct lead *l);
 uint32_t lead_slots(const struct lead *l);
 uint32_t lead_context(const struct lead *l);
 uint32_t lead_vocabulary(const struct lead *l);
@@ -77,11 +78,8 @@ int lead_idle(struct lead *l);
 /* Ten seconds, or less if MLAUNCH_STALL is short. */
 int lead_idle_ms(void);
 
-/* Rank 0: lets the others return from lead_follow. Returns 0 or the library's error. */
+/* Rank 0: lets the others return from step_worker_run. Returns 0 or the library's error. */
 int lead_end(struct lead *l);
-
-/* Ranks 1 …: carries out what rank 0 sends, until its lead_end. Returns 0 or the library's error. */
-int lead_follow(struct lead *l);
 
 /* What this rank has done since lead_open or the last lead_times_clear. */
 struct lead_times {
