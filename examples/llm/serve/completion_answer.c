@@ -39,7 +39,7 @@ static json_t *model_text(const char *text, size_t length)
 
 static char *dump(json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
 
     json_decref(value);
     return text;

@@ -55,6 +55,17 @@ static uint32_t slot_common(const struct engine_slot *s, const struct order *o)
     return n;
 }
 
+/* How much of the prompt the slot is worth keeping for: what it has in common, if that is half of
+ * one of the two. Less is only how the template begins, and a free slot may have another
+ * conversation that goes on. */
+static uint32_t slot_worth(const struct engine_slot *s, const struct order *o)
+{
+    uint32_t common = slot_common(s, o);
+    uint32_t least = s->held_count < o->prompt_count ? s->held_count : o->prompt_count;
+
+    return 2 * common >= least ? common : 0;
+}
+
 /* The free slot with most of this prompt; of equals the one that has been free for longest. */
 static struct engine_slot *slot_choose(struct engine *e, const struct order *o)
 {
@@ -63,12 +74,12 @@ static struct engine_slot *slot_choose(struct engine *e, const struct order *o)
 
     for (uint32_t i = 0; i < e->slot_count; i++) {
         struct engine_slot *s = &e->slots[i];
-        uint32_t common = s->ticket ? 0 : slot_common(s, o);
+        uint32_t worth = s->ticket ? 0 : slot_worth(s, o);
 
-        if (s->ticket || (best && (common < most || (common == most && s->used >= best->used))))
+        if (s->ticket || (best && (worth < most || (worth == most && s->used >= best->used))))
             continue;
         best = s;
-        most = common;
+        most = worth;
     }
     return best;
 }

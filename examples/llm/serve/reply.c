@@ -25,16 +25,21 @@ void reply_send(struct evhttp_request *request, int status, const char *type, co
                 size_t length, int retry_s)
 {
     struct evbuffer *body = evbuffer_new();
-    char seconds[16];
+    bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
+    char number[24];
 
     if (retry_s) {
-        snprintf(seconds, sizeof(seconds), "%d", retry_s);
-        evhttp_add_header(headers(request), "Retry-After", seconds);
+        snprintf(number, sizeof(number), "%d", retry_s);
+        evhttp_add_header(headers(request), "Retry-After", number);
     }
     evhttp_add_header(headers(request), "Content-Type", type);
     evhttp_add_header(headers(request), "X-Content-Type-Options", "nosniff");
-    if (body && length)
+    if (is_head) { /* libevent 2.1 would send the body */
+        snprintf(number, sizeof(number), "%zu", length);
+        evhttp_add_header(headers(request), "Content-Length", number);
+    } else if (body && length) {
         evbuffer_add(body, text, length);
+    }
     evhttp_send_reply(request, status, NULL, body);
     if (body)
         evbuffer_free(body);

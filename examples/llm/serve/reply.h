@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { REPLY_WAITING_MOST = 1 << 20 }; /* bytes of a stream that its client has not taken */
+enum { REPLY_WAITING_MOST = 256 << 10 }; /* bytes of a stream that its client has not taken */
 
 /* Answers at once. text may be NULL with length 0; retry_s: 0, or for the header Retry-After. */
 void reply_send(struct evhttp_request *request, int status, const char *type, const char *text,

@@ -17,7 +17,7 @@ static long restarts(void)
 
 static char *dump(json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
 
     json_decref(value);
     return text;
