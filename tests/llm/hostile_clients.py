@@ -43,7 +43,7 @@ def healthy():
 
 # One byte of a next request while this one waits, and then it goes.
 with dial() as s:
-    s.sendall(post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 3000})) + b"G")
+    s.sendall(post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 100000})) + b"G")
 healthy()
 
 # 4 MiB are read, one byte more is refused.
@@ -77,7 +77,7 @@ healthy()
 slow = socket.socket()
 slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 slow.connect(("127.0.0.1", PORT))
-slow.sendall(post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 4000, "stream": True})))
+slow.sendall(post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 100000, "stream": True})))
 answer = ask(post("/v1/completions", json.dumps({"prompt": "y", "max_tokens": 8})))
 assert b'"completion_tokens":8' in answer, answer
 slow.close()

@@ -34,11 +34,11 @@ async function main() {
 
     await assert.rejects(client.chat.completions.create({ model, messages, n: 2 }),
         error => error instanceof OpenAI.BadRequestError && error.param === "n");
-    await assert.rejects(client.completions.create({ model, prompt: "x ".repeat(20000) }),
+    await assert.rejects(client.completions.create({ model, prompt: "x ".repeat(200000) }),
         error => error instanceof OpenAI.BadRequestError && /context/.test(error.message));
 
     // The client leaves in the middle.
-    const cut = await client.completions.create({ model, prompt: "x", max_tokens: 4000, stream: true });
+    const cut = await client.completions.create({ model, prompt: "x", max_tokens: 100000, stream: true });
     for await (const chunk of cut) {
         assert.ok(chunk.id);
         break;

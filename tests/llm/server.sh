@@ -31,9 +31,14 @@ serve_start() {
     "$MLAUNCH" -x "$MARK" "${options[@]}" -- "$LLM" serve --port "$PORT" "$@" \
         > "$T/serve.out" 2> "$T/serve.err" &
     serve_pid=$!
-    serve_healthy 30
+    serve_healthy 30 && return
+    diag_file "$T/serve.err"
+    return 1
 }
-serve_healthy() { wait_for "curl -fsS $URL/health > '$T/health' 2> '$T/curl.err'" "$1"; }
+# Ends at once when the job has ended.
+serve_answers() { curl -fsS "$URL/health" > "$T/health" 2> "$T/curl.err"; }
+serve_has_ended() { [ -n "$serve_pid" ] && ! kill -0 "$serve_pid" 2> "$T/kill.err"; }
+serve_healthy() { wait_for "serve_answers || serve_has_ended" "$1" && ! serve_has_ended; }
 serve_wait() {
     wait "$serve_pid"
     serve_status=$?
@@ -51,6 +56,11 @@ post() {
     local path=$1 body=$2
     shift 2
     curl -sS --max-time 60 "$@" "$URL$path" -H 'Content-Type: application/json' -d "$body"
+}
+# post_start PATH BODY FILE: the same, its output to FILE, in the background as the process $!.
+post_start() {
+    exec_post() { exec curl -sSN "$URL$1" -H 'Content-Type: application/json' -d "$2"; }
+    exec_post "$1" "$2" > "$3" 2>&1 &
 }
 # field EXPRESSION FILE: of the JSON in FILE, called r.
 field() { python3 -c 'import json, sys
