@@ -3,6 +3,7 @@
 
 #include "common/status.h"
 #include "launcher/job/job.h"
+#include "launcher/job/job_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,8 @@ static _Noreturn void child_run(struct event_base *base, struct plan *p, int ran
                                 const int fds[2], const sigset_t *mask)
 {
     static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+    char id[JOB_ID_SIZE];
+    struct fault why;
     int status;
 
     for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++)
@@ -28,7 +31,7 @@ static _Noreturn void child_run(struct event_base *base, struct plan *p, int ran
     if (getppid() != parent || dup2(fds[0], STDOUT_FILENO) < 0 || dup2(fds[1], STDERR_FILENO) < 0)
         _exit(STATUS_OURS);
     plan_keep_rank(p, rank);
-    status = job_run(p);
+    status = job_identity_name(id, &why) ? STATUS_OURS : job_run(p, id, NULL);
     plan_destroy(p);
     fflush(stdout);
     _exit(status);

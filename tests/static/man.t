@@ -25,7 +25,7 @@ check_output "" "no heading is a macro by accident" cat "$T/headings"
 
 {
     "$MLAUNCH" --help
-    for command in ps kill clean hosts info status; do "$MLAUNCH" "$command" --help; done
+    for command in ps kill logs clean hosts info status; do "$MLAUNCH" "$command" --help; done
 } > "$T/help" 2>&1
 check_match '--hostfile' "$T/help" "--help speaks"
 grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' |
