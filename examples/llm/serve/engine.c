@@ -265,11 +265,12 @@ static void *engine_run(void *arg)
         e->error = lead_end(e->config.lead);
     if (e->error)
         reason = ml_error();
+    queue_refuse(e->config.queue, reason);
     for (uint32_t i = 0; i < e->slot_count; i++) {
         if (e->slots[i].ticket)
             slot_free(e, &e->slots[i], TICKET_FAILED);
     }
-    queue_close(e->config.queue, reason);
+    queue_close(e->config.queue);
     return NULL;
 }
 

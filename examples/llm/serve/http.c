@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 100, BACKLOG = 512 };
+enum { LOOK_MS = 100, BACKLOG = 512, SEND_ROOM = 64 << 10 };
 
 /* A connection; the reference to its bufferevent is ours, so that it outlives evhttp's. */
 struct http_connection {
@@ -121,16 +121,17 @@ static void request_on_complete(struct evhttp_request *request, void *arg)
 }
 
 /* TCP_NODELAY: a token is a small message, and the next one must not wait for its acknowledgement.
- * The watermark bounds what a client may send while it is being answered. */
+ * SO_SNDBUF: the kernel would keep megabytes for each client that reads nothing. */
 static void http_on_evhttp_request(struct evhttp_request *request, void *arg)
 {
     struct http *h = arg;
     struct http_connection *c = connection_find(h, request);
-    int on = 1;
+    int on = 1, send_room = SEND_ROOM;
 
     if (c) {
         c->has_request = true;
         setsockopt(bufferevent_getfd(c->bev), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(bufferevent_getfd(c->bev), SOL_SOCKET, SO_SNDBUF, &send_room, sizeof(send_room));
         evhttp_request_set_on_complete_cb(request, request_on_complete, h);
     }
     h->on_request(request, h->arg);

@@ -142,7 +142,7 @@ enum queue_refusal queue_put(struct queue *q, struct ticket *t)
     enum queue_refusal refusal = QUEUE_ACCEPTED;
 
     pthread_mutex_lock(&q->lock);
-    if (q->is_closed || q->is_stopping) {
+    if (q->reason[0]) {
         refusal = QUEUE_CLOSED;
     } else if (q->waiting_count + q->running_count >= q->most + q->slots) {
         refusal = QUEUE_FULL;
@@ -217,6 +217,8 @@ void queue_stop(struct queue *q, int grace_ms)
     pthread_mutex_lock(&q->lock);
     if (!q->is_stopping)
         q->stop_ms = clock_ms() + grace_ms;
+    if (!q->reason[0])
+        snprintf(q->reason, sizeof(q->reason), "the server is stopping");
     q->is_stopping = true;
     pthread_cond_signal(&q->came);
     pthread_mutex_unlock(&q->lock);
@@ -260,10 +262,7 @@ bool queue_is_closed(struct queue *q)
 void queue_reason(struct queue *q, char reason[QUEUE_REASON_ROOM])
 {
     pthread_mutex_lock(&q->lock);
-    if (q->is_stopping && !q->is_closed)
-        snprintf(reason, QUEUE_REASON_ROOM, "the server is stopping");
-    else
-        memcpy(reason, q->reason, QUEUE_REASON_ROOM);
+    memcpy(reason, q->reason, QUEUE_REASON_ROOM);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -387,10 +386,16 @@ bool queue_is_stopping(struct queue *q)
     return is_stopping;
 }
 
-void queue_close(struct queue *q, const char *reason)
+void queue_refuse(struct queue *q, const char *reason)
 {
     pthread_mutex_lock(&q->lock);
     snprintf(q->reason, sizeof(q->reason), "%s", reason);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_close(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
     q->is_closed = true;
     while (q->waiting) {
         struct ticket *t = q->waiting;

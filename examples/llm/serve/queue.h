@@ -93,7 +93,8 @@ void queue_count(struct queue *q, struct ticket *t); /* one more token, whose te
 bool queue_add(struct queue *q, struct ticket *t, const char *text, size_t length);
 void queue_end(struct queue *q, struct ticket *t, enum ticket_end end);
 bool queue_is_stopping(struct queue *q); /* the grace of queue_stop is over, or nothing runs */
-/* The engine has ended: all that wait have failed. */
-void queue_close(struct queue *q, const char *reason);
+/* Nothing is accepted from now on, and queue_reason() says this; before the first ticket fails. */
+void queue_refuse(struct queue *q, const char *reason);
+void queue_close(struct queue *q); /* the engine has ended: all that wait have failed */
 
 #endif

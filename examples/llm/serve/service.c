@@ -198,8 +198,11 @@ int service_run(const struct service_config *config, char *error, size_t size)
     if (!s)
         return status;
     if (!service_open(s, config, error, size)) {
-        printf("llm: %s on http://%s:%u, %d ranks, %u slots of %u tokens\n", s->model, config->host,
-               http_port(s->facts.http), ml_size(config->world), s->facts.slots, s->facts.context);
+        bool is_v6 = strchr(config->host, ':');
+
+        printf("llm: %s on http://%s%s%s:%u, %d ranks, %u slots of %u tokens\n", s->model,
+               is_v6 ? "[" : "", config->host, is_v6 ? "]" : "", http_port(s->facts.http),
+               ml_size(config->world), s->facts.slots, s->facts.context);
         fflush(stdout);
         event_base_dispatch(s->base);
         queue_reason(s->facts.queue, reason);

@@ -120,18 +120,24 @@ static void text_comes_back_in_pieces(void **state)
 static void a_closed_queue_has_told_everyone(void **state)
 {
     struct queue *q = queue_open(4, 1);
-    struct ticket *a = put(q, 0), *b = put(q, 0);
+    struct ticket *runs = put(q, 0), *a = put(q, 0), *b = put(q, 0);
     char reason[QUEUE_REASON_ROOM] = "";
     struct ticket_news news;
 
     (void)state;
     queue_reason(q, reason);
     assert_string_equal(reason, "");
-    queue_close(q, "rank 1 is lost");
-    queue_reason(q, reason);
-    assert_string_equal(reason, "rank 1 is lost");
-    assert_true(queue_is_closed(q));
+    assert_ptr_equal(queue_take(q, 0), runs);
+    queue_refuse(q, "rank 1 is lost");
     put(q, QUEUE_CLOSED);
+    queue_end(q, runs, TICKET_FAILED);
+    assert_ptr_equal(queue_changed(q), runs);
+    queue_reason(q, reason); /* there before the first one fails */
+    assert_string_equal(reason, "rank 1 is lost");
+    queue_leave(q, runs);
+    assert_false(queue_is_closed(q));
+    queue_close(q);
+    assert_true(queue_is_closed(q));
     assert_ptr_equal(queue_changed(q), a);
     queue_news(q, a, &news);
     assert_int_equal(news.end, TICKET_FAILED);

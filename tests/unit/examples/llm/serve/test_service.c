@@ -404,7 +404,7 @@ static void a_reader_that_takes_nothing_is_bounded(void **state)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
     (void)state;
-    server_start((struct fake){.slots = 2, .context = FAKE_CONTEXT_MOST}, 4);
+    server_start((struct fake){.slots = 2, .context = FAKE_CONTEXT_MOST, .step_us = 20}, 4);
     setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
     a.sin_port = htons(server.config.port);
     assert_int_equal(connect(slow, (struct sockaddr *)&a, sizeof(a)), 0);
