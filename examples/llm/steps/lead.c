@@ -109,6 +109,11 @@ const struct gguf *lead_gguf(const struct lead *l)
     return l->forward.gguf;
 }
 
+int lead_ranks(const struct lead *l)
+{
+    return (int)l->forward.ranks;
+}
+
 uint32_t lead_slots(const struct lead *l)
 {
     return l->forward.cache.slots;

@@ -59,6 +59,7 @@ void lead_close(struct lead *l);
 
 /* The model's file; it is mapped until lead_close. */
 const struct gguf *lead_gguf(const struct lead *l);
+int lead_ranks(const struct lead *l);
 uint32_t lead_slots(const struct lead *l);
 uint32_t lead_context(const struct lead *l);
 uint32_t lead_vocabulary(const struct lead *l);
