@@ -59,7 +59,7 @@ TEMPLATES = {
 }
 MERGES = ["h e", "i n", "o u", "t h", "Ġ t", "Ġt h", "Ġt he", "a n", "an d", "Ġ and", "e r", "r e",
           "Ġ w", "o r", "l d", "or ld", "Ġw orld", "l l", "he ll", "hell o", "Ġ s", "i s", "Ġ is",
-          "H ell", "Hell o", "o n", "e n", "Ġ a", "a t", "Ġ o", "Ġo f"]
+          "H e", "He ll", "Hell o", "o n", "e n", "Ġ a", "a t", "Ġ o", "Ġo f"]
 WORDS = ["▁", "▁t", "he", "in", "▁the", "▁a", "an", "nd", "▁and", "er", "re", "▁w", "or", "ld",
          "orld", "▁world", "ll", "el", "ello", "▁H", "▁Hello", "▁hello", "▁is", "is", "▁of", "on"]
 

@@ -18,7 +18,7 @@ struct text_out;
 struct text_out *text_out_new(const char *const *stops, size_t count);
 void text_out_free(struct text_out *o); /* takes NULL */
 
-/* Adds a token's bytes. *ready is what is certain now; it is terminated, and valid until the next
+/* Adds a token's bytes. *ready is what is certain now: not terminated, and valid until the next
  * call. True: a stop string has come; *ready ends before it, and nothing more is taken. */
 bool text_out_add(struct text_out *o, const char *bytes, size_t length, const char **ready,
                   size_t *ready_length);
