@@ -187,7 +187,7 @@ static const struct llm_option options[OPTIONS] = {
      set_top_p},
     {"seed", "N", "of the random numbers (default 0): the same seed, the same text", LLM_GENERATE,
      set_seed},
-    {"context", "N", "room for N tokens (default: as many as needed)", LLM_GENERATE | LLM_BENCH,
+    {"context", "N", "positions to keep (default: what the model was trained for, at most 4096)", LLM_GENERATE | LLM_BENCH,
      set_context},
     {"score", NULL, "only say what the model expects after each token of the prompt", LLM_GENERATE,
      set_score},

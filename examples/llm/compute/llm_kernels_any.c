@@ -19,8 +19,9 @@ static void block_quantize(const float *x, int8_t *q, float *scale, float *sum, 
     for (int i = 0; i < BLOCK_VALUES; i++) {
         float rounded = x[i] * inverse;
 
-        /* Also of what isn't a number, which no integer could hold. */
-        q[i] = (int8_t)(rounded >= -127 && rounded <= 127 ? lrintf(rounded) : 0);
+        /* The product may be a little above 127; and no number is no integer either. */
+        rounded = rounded > 127 ? 127 : rounded < -127 ? -127 : rounded;
+        q[i] = (int8_t)(rounded == rounded ? lrintf(rounded) : 0);
         total += q[i];
     }
     for (int i = 0; i < BLOCK_VALUES / 4; i++)
