@@ -139,6 +139,26 @@ check_error 2 "cannot listen on port $PORT of 127.0.0.1: Address already in use;
 serve_stop
 no_survivors "nothing is left of it either" "$MARK" 5
 
+# As a job in the background, by the script `server`.
+export XDG_STATE_HOME=$T/state LLM_NAME=test-llm-$$ LLM MLAUNCH
+server=$SOURCE/examples/llm/server
+check_output "$LLM_NAME answers at http://127.0.0.1:$PORT" "server start" \
+    "$server" start -n 2 -x "$MARK" -- --model "$T/tiny.gguf" --port "$PORT"
+at_exit "$server" stop
+check "server health" "$server" health
+check_match '"ok":true' "$OUT" "it is healthy"
+check_error 1 "$LLM_NAME is running already" "a second start is refused" "$server" start -n 1 -- --model x
+check "server status" "$server" status
+check_match "^$LLM_NAME .* live " "$OUT" "it has the job's ranks"
+check "server restart" "$server" restart
+check "server logs" "$server" logs
+check_match "llm: tiny on http://127.0.0.1:$PORT, 2 ranks" "$OUT" "they have what it said"
+check_output "$LLM_NAME has ended" "server stop" "$server" stop
+no_survivors "nothing is left of it" "$MARK" 5
+check_error 1 "nowhere.gguf: cannot be opened" "a server that cannot start says why" \
+    "$server" start -n 2 -x "$MARK" -- --model "$T/nowhere.gguf" --port "$PORT"
+no_survivors "nothing is left of that" "$MARK" 5
+
 # Without mlaunch it is a group of one.
 "$LLM" serve --model "$T/tiny.gguf" --port "$PORT" > "$T/alone" 2>&1 &
 alone=$!
