@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A rank of `llm serve` is killed, each rank in each phase. Its clients are told which one, in
 # mlaunch's words; the job starts again, the same port answers the same, and nothing is left.
+# shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `llm serve` over two ranks, with the clients that it is for: what their guides tell people to
 # type, bursts, clients that leave, hostile ones, OpenAI's own client, Prometheus, a browser.
+# shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"

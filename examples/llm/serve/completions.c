@@ -10,6 +10,7 @@
 #include <event2/buffer.h>
 #include <event2/keyvalq_struct.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,9 +27,9 @@ enum {
 /* A request that the queue has accepted. */
 struct completion {
     struct completions *all;
-    struct completion *next, **before;
+    struct completion *next;
     struct ticket *ticket;
-    struct reply *reply;
+    struct http_reply *reply;
     struct answer_head head;
     bool is_stream, wants_usage, is_begun;
     struct evbuffer *text; /* of an answer that is sent whole */
@@ -45,14 +46,25 @@ struct completions {
 
 static void completion_free(struct completion *c)
 {
-    if (c->before) {
-        *c->before = c->next;
-        if (c->next)
-            c->next->before = c->before;
-    }
+    struct completion **at = &c->all->first;
+
+    while (*at && *at != c)
+        at = &(*at)->next;
+    if (*at)
+        *at = c->next;
     if (c->text)
         evbuffer_free(c->text);
     free(c);
+}
+
+/* Takes the first one off the list; NULL: it is empty. */
+static struct completion *completion_take(struct completions *all)
+{
+    struct completion *c = all->first;
+
+    if (c)
+        all->first = c->next;
+    return c;
 }
 
 /* Answers a request that was not accepted. `text` is freed. */
@@ -139,9 +151,12 @@ static void completion_start(struct completions *all, struct evhttp_request *req
     enum queue_refusal refusal;
     char reason[QUEUE_REASON_ROOM];
 
-    if (!c || !(c->text = evbuffer_new()))
+    if (!c)
         goto no_memory;
     c->all = all;
+    c->text = evbuffer_new();
+    if (!c->text)
+        goto no_memory;
     c->ticket = ticket;
     c->is_stream = r->stream;
     c->wants_usage = r->include_usage;
@@ -169,9 +184,6 @@ static void completion_start(struct completions *all, struct evhttp_request *req
         return;
     }
     c->next = all->first;
-    c->before = &all->first;
-    if (c->next)
-        c->next->before = &c->next;
     all->first = c;
     return;
 no_memory:
@@ -241,17 +253,14 @@ void completions_request(struct completions *all, struct evhttp_request *request
 /* Sends one event of a stream; text is freed. False: the completion is gone. */
 static bool event_send(struct completion *c, char *text)
 {
-    size_t length = text ? strlen(text) : 0;
-    char *event = malloc(length + sizeof("data: \n\n"));
     bool is_sent = true;
+    char *event = NULL;
+    int length = text ? asprintf(&event, "data: %s\n\n", text) : -1;
 
-    if (event && text) {
-        memcpy(event, "data: ", 6);
-        memcpy(event + 6, text, length);
-        memcpy(event + 6 + length, "\n\n", 3);
-        is_sent = reply_event(c->reply, event, length + 8);
+    if (length >= 0) {
+        is_sent = reply_event(c->reply, event, (size_t)length);
+        free(event);
     }
-    free(event);
     free(text);
     if (!is_sent)
         completion_on_gone(c);
@@ -403,11 +412,11 @@ struct completions *completions_open(const struct completions_config *config)
 
 void completions_close(struct completions *all)
 {
+    struct completion *c;
+
     if (!all)
         return;
-    while (all->first) {
-        struct completion *c = all->first;
-
+    while ((c = completion_take(all))) {
         reply_drop(c->reply);
         completion_end(c);
     }
@@ -418,8 +427,10 @@ void completions_close(struct completions *all)
 
 void completions_fail(struct completions *all)
 {
-    while (all->first)
-        completion_fail(all->first);
+    struct completion *c;
+
+    while ((c = completion_take(all)))
+        completion_fail(c);
 }
 
 json_t *completions_list(const struct completions *all)

@@ -222,12 +222,15 @@ fail:
 
 uint16_t http_port(const struct http *h)
 {
-    struct sockaddr_storage address = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {0}};
     socklen_t length = sizeof(address);
 
-    getsockname(evconnlistener_get_fd(h->listener), (struct sockaddr *)&address, &length);
-    /* The port lies at the same place in both families' addresses. */
-    return ntohs(((struct sockaddr_in *)&address)->sin_port);
+    getsockname(evconnlistener_get_fd(h->listener), &address.any, &length);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 void http_stop_listening(struct http *h)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 51, LONG_ROUNDS = 3, LONG_SIZE = 2 << 20 };
+enum { ROUNDS = 51, MIDDLE = ROUNDS / 2, LONG_ROUNDS = 3, LONG_SIZE = 2 << 20 };
 
 static int by_time(const void *a, const void *b)
 {
@@ -35,7 +35,7 @@ static int link_measure(ml_group *world, int peer, char *out, char *in, struct l
         if (clock_ns() - begin < best)
             best = clock_ns() - begin;
     }
-    speed->latency_us = (double)times[ROUNDS / 2] / 1e3;
+    speed->latency_us = (double)times[MIDDLE] / 1e3;
     speed->gigabytes_in_s = best ? (double)LONG_SIZE / (double)best : 0;
     return rc;
 }

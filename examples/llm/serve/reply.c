@@ -9,7 +9,7 @@
 
 enum { READ_AHEAD = 16 << 10 }; /* what a client may send while it is being answered */
 
-struct reply {
+struct http_reply {
     struct evhttp_request *request;
     struct event *closed;
     reply_on_gone *on_gone;
@@ -45,7 +45,7 @@ void reply_send(struct evhttp_request *request, int status, const char *type, co
         evbuffer_free(body);
 }
 
-static void reply_free(struct reply *r)
+static void reply_free(struct http_reply *r)
 {
     if (r->closed)
         event_free(r->closed);
@@ -55,7 +55,7 @@ static void reply_free(struct reply *r)
 /* While a stream is sent: evhttp frees the connection, and has left the request to us. */
 static void stream_on_closed(struct evhttp_connection *connection, void *arg)
 {
-    struct reply *r = arg;
+    struct http_reply *r = arg;
 
     (void)connection;
     if (!evhttp_request_get_connection(r->request))
@@ -64,7 +64,7 @@ static void stream_on_closed(struct evhttp_connection *connection, void *arg)
     reply_free(r);
 }
 
-void reply_drop(struct reply *r)
+void reply_drop(struct http_reply *r)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(r->request);
 
@@ -76,7 +76,7 @@ void reply_drop(struct reply *r)
 /* While the request waits. */
 static void reply_on_closed(evutil_socket_t fd, short what, void *arg)
 {
-    struct reply *r = arg;
+    struct http_reply *r = arg;
     reply_on_gone *on_gone = r->on_gone;
     void *gone_arg = r->arg;
 
@@ -86,16 +86,16 @@ static void reply_on_closed(evutil_socket_t fd, short what, void *arg)
     on_gone(gone_arg);
 }
 
-struct reply *reply_open(struct event_base *base, struct evhttp_request *request,
-                         reply_on_gone *on_gone, void *arg)
+struct http_reply *reply_open(struct event_base *base, struct evhttp_request *request,
+                              reply_on_gone *on_gone, void *arg)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);
-    struct reply *r = calloc(1, sizeof(*r));
+    struct http_reply *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
-    *r = (struct reply){.request = request, .on_gone = on_gone, .arg = arg};
+    *r = (struct http_reply){.request = request, .on_gone = on_gone, .arg = arg};
     r->closed = event_new(base, bufferevent_getfd(bev), EV_CLOSED | EV_PERSIST, reply_on_closed, r);
     if (!r->closed || event_add(r->closed, NULL)) {
         reply_free(r);
@@ -104,7 +104,7 @@ struct reply *reply_open(struct event_base *base, struct evhttp_request *request
     return r;
 }
 
-void reply_finish(struct reply *r, int status, const char *text, size_t length, int retry_s)
+void reply_finish(struct http_reply *r, int status, const char *text, size_t length, int retry_s)
 {
     struct evhttp_request *request = r->request;
 
@@ -112,7 +112,7 @@ void reply_finish(struct reply *r, int status, const char *text, size_t length, 
     reply_send(request, status, "application/json", text, length, retry_s);
 }
 
-void reply_stream(struct reply *r)
+void reply_stream(struct http_reply *r)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(r->request);
     struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);
@@ -126,7 +126,7 @@ void reply_stream(struct reply *r)
     evhttp_send_reply_start(r->request, 200, NULL);
 }
 
-bool reply_event(struct reply *r, const char *text, size_t length)
+bool reply_event(struct http_reply *r, const char *text, size_t length)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(r->request);
     struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);
@@ -142,7 +142,7 @@ bool reply_event(struct reply *r, const char *text, size_t length)
     return false;
 }
 
-void reply_stream_end(struct reply *r)
+void reply_stream_end(struct http_reply *r)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(r->request);
     struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);

@@ -22,24 +22,24 @@ void reply_send(struct evhttp_request *request, int status, const char *type, co
                 size_t length, int retry_s);
 
 /* An answer that comes later. */
-struct reply;
+struct http_reply;
 typedef void reply_on_gone(void *arg);
 
 /* The client's going is on_gone(arg), once; the reply is then freed already. NULL: no memory; the
  * request is still the caller's to answer. */
-struct reply *reply_open(struct event_base *base, struct evhttp_request *request,
-                         reply_on_gone *on_gone, void *arg);
+struct http_reply *reply_open(struct event_base *base, struct evhttp_request *request,
+                              reply_on_gone *on_gone, void *arg);
 
 /* Answers, and frees r. */
-void reply_finish(struct reply *r, int status, const char *text, size_t length, int retry_s);
+void reply_finish(struct http_reply *r, int status, const char *text, size_t length, int retry_s);
 
 /* The same in pieces: events of a stream (Content-Type text/event-stream). reply_event returns
  * false if the client takes nothing: its connection is closed then, and r freed, without on_gone. */
-void reply_stream(struct reply *r);
-bool reply_event(struct reply *r, const char *text, size_t length);
-void reply_stream_end(struct reply *r); /* frees r */
+void reply_stream(struct http_reply *r);
+bool reply_event(struct http_reply *r, const char *text, size_t length);
+void reply_stream_end(struct http_reply *r); /* frees r */
 
 /* Closes the connection, and frees r; without on_gone. */
-void reply_drop(struct reply *r);
+void reply_drop(struct http_reply *r);
 
 #endif
