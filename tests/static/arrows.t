@@ -85,14 +85,21 @@ if [ -d rdma ]; then
 fi
 
 room examples
+e=examples/llm
+room $e/model
+room $e/compute $e/model
+room $e/steps $e/compute $e/model
+room $e/text $e/model/gguf.h $e/model/gguf_value.h
+room $e/serve $e/steps $e/text $e/model
+room $e $e/model $e/compute $e/steps $e/text $e/serve
 
 # No folder is without a line, and none is too full to be surveyed.
 while IFS= read -r folder; do
     [ -n "${rooms[$folder]:-}" ] || [ -z "$(find "$folder" -maxdepth 1 -name '*.[ch]')" ] ||
         fail "$folder has a line in $0"
-done < <(find common coordinator launcher runtime rdma -type d)
+done < <(find common coordinator examples launcher runtime rdma -type d)
 while IFS= read -r folder; do
     n=$(find "$folder" -maxdepth 1 -name '*.[ch]' | wc -l)
     if [ "$n" -le 26 ]; then pass "$folder has at most 26 files"; else fail "$folder has at most 26 files" "$n"; fi
-done < <(find common coordinator launcher runtime rdma -type d ! -name python)
+done < <(find common coordinator examples launcher runtime rdma -type d ! -name python)
 done_testing

@@ -7,7 +7,7 @@
 . "${0%/*}/symbols.sh"
 cd "$BUILD" || exit 1
 
-folders="common coordinator launcher rdma runtime"
+folders="common coordinator examples/llm launcher rdma runtime"
 
 # "runtime/a runtime/b": a.c or a.h includes b.h.
 includes() {

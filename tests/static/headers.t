@@ -28,7 +28,7 @@ while IFS= read -r header; do
     echo "#include \"$header\"" > "$T/alone.c"
     check "$header compiles alone" "$CC" -fsyntax-only -Wall -Wextra -Werror -I"$SOURCE" -I"$BUILD" \
         -D_GNU_SOURCE -std=gnu11 "${flags[@]}" "$T/alone.c"
-done < <(find common coordinator launcher runtime rdma -name '*.h' | sort)
+done < <(find common coordinator examples launcher runtime rdma -name '*.h' | sort)
 # public COMPILER LANGUAGE STANDARD…: the public header in programs of these standards.
 public() {
     local compiler=$1 language=$2 standard

@@ -6,7 +6,7 @@
 . "${0%/*}/symbols.sh"
 cd "$SOURCE" || exit 1
 
-folders="common coordinator launcher rdma runtime"
+folders="common coordinator examples/llm launcher rdma runtime"
 
 # shellcheck disable=SC2086
 find $folders -name '*.[ch]' > "$T/files"
