@@ -4,6 +4,7 @@
 #include "examples/llm/text/text_error.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,7 +13,8 @@ enum { DEFAULT_MOST = 1024, NAME_SHOWN = 40 };
 /* One rendering. */
 struct rendering {
     const struct gguf *g;
-    struct gguf_text template;
+    struct
+        gguf_text template; /* a copy; "\\n" is the newline that it stands for: files have both */
     const struct chat_message *messages;
     size_t count;
     const struct chat_options *options;
@@ -49,37 +51,47 @@ static void chatml_put(struct prompt *out, const char *role, const char *text, s
     prompt_add(out, "<|im_end|>\n");
 }
 
-/* The system's message that the template writes where the conversation has none: the literal text
- * behind "<|im_start|>system\n". False: there is none. */
-static bool default_system(const struct gguf_text *t, char text[DEFAULT_MOST], size_t *length)
+/* The text between quotation marks that begins at `at`, without its escapes; 0: it has no end, or is
+ * too long. */
+static size_t literal_read(const char *at, const char *limit, char mark, char text[DEFAULT_MOST])
 {
-    static const char begin[] = "<|im_start|>system\\n", end[] = "<|im_end|>";
+    size_t used = 0;
+
+    for (; at < limit && *at != mark && used < DEFAULT_MOST; at++) {
+        if (*at == '\\' && at + 1 < limit)
+            at++;
+        text[used++] = *at;
+    }
+    return at < limit && *at == mark ? used : 0;
+}
+
+/* The system's message that the template writes where the conversation has none: a literal text
+ * with both marks around it. 0: there is none. */
+static size_t default_system(const struct gguf_text *t, char text[DEFAULT_MOST])
+{
+    static const char begin[] = "<|im_start|>system\n", end[] = "<|im_end|>";
     const char *at = t->bytes, *limit = t->bytes + t->length;
 
     while ((at = memmem(at, (size_t)(limit - at), begin, sizeof(begin) - 1))) {
+        char mark = at > t->bytes ? at[-1] : '\0';
         const char *stop;
+        size_t length;
 
         at += sizeof(begin) - 1;
-        stop = memmem(at, (size_t)(limit - at), end, sizeof(end) - 1);
-        if (!stop || stop - at >= DEFAULT_MOST)
-            return false;
-        /* A quotation mark: the text is not in the template, but a message's. */
-        if (memchr(at, '\'', (size_t)(stop - at)) || memchr(at, '"', (size_t)(stop - at)) ||
-            memchr(at, '\\', (size_t)(stop - at)))
-            continue;
-        *length = (size_t)(stop - at);
-        memcpy(text, at, *length);
-        return true;
+        length = mark == '\'' || mark == '"' ? literal_read(at, limit, mark, text) : 0;
+        stop = memmem(text, length, end, sizeof(end) - 1);
+        if (stop)
+            return (size_t)(stop - text);
     }
-    return false;
+    return 0;
 }
 
 static void chatml_render(const struct rendering *r)
 {
     char text[DEFAULT_MOST];
-    size_t length;
+    size_t length = is_role(&r->messages[0], "system") ? 0 : default_system(&r->template, text);
 
-    if (!is_role(&r->messages[0], "system") && default_system(&r->template, text, &length)) {
+    if (length > 0) {
         prompt_add(r->out, "<|im_start|>system\n");
         prompt_add_bytes(r->out, text, length);
         prompt_add(r->out, "<|im_end|>\n");
@@ -333,24 +345,24 @@ static void zephyr_render(const struct rendering *r)
 
 static const struct chat_style styles[] = {
     {"Qwen3",
-     {"<|im_start|>", "ns.last_query_index", ".split('</think>')[-1].lstrip('\\n')",
-      ".rstrip('\\n').split('<think>')[-1].lstrip('\\n')", "enable_thinking is false"},
-     {"assistant\\n<think>\\n'", "raise_exception", "preserve_thinking", "image"},
+     {"<|im_start|>", "ns.last_query_index", ".split('</think>')[-1].lstrip('\n')",
+      ".rstrip('\n').split('<think>')[-1].lstrip('\n')", "enable_thinking is false"},
+     {"assistant\n<think>\n'", "raise_exception", "preserve_thinking", "bos_token", "eos_token"},
      qwen3_render},
     {"ChatML, Qwen2.5",
      {"<|im_start|>", "(message.role == \"assistant\" and not message.tool_calls)",
       "(message.role == \"system\" and not loop.first)",
-      "'<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n'"},
+      "'<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>' + '\n'"},
      {"think", "raise_exception", "trim", "bos_token", "eos_token"},
      chatml_render},
     {"ChatML",
-     {"<|im_start|>", "<|im_end|>", "<|im_start|>assistant\\n"},
+     {"<|im_start|>", "<|im_end|>", "<|im_start|>assistant\n"},
      {"tool", "think", "raise_exception", "trim", "strip", "replace", "bos_token", "eos_token",
       "namespace", "loop.last", "elif"},
      chatml_render},
     {"Llama 3.1",
-     {"<|start_header_id|>", "Cutting Knowledge Date: December 2023\\n",
-      "\"Today Date: \" + date_string + \"\\n\\n\"", "messages[0]['content']|trim",
+     {"<|start_header_id|>", "Cutting Knowledge Date: December 2023\n",
+      "\"Today Date: \" + date_string + \"\n\n\"", "messages[0]['content']|trim",
       "message['content'] | trim + '<|eot_id|>'"},
      {"recipient", "functools", "thinking"},
      llama31_render},
@@ -359,8 +371,8 @@ static const struct chat_style styles[] = {
      {"tool", "date", "elif", "function"},
      llama3_render},
     {"Zephyr",
-     {"'<|user|>\\n' + message['content'] + eos_token",
-      "'<|system|>\\n' + message['content'] + eos_token", "'<|assistant|>'", "loop.last"},
+     {"'<|user|>\n' + message['content'] + eos_token",
+      "'<|system|>\n' + message['content'] + eos_token", "'<|assistant|>'", "loop.last"},
      {"tool", "trim", "bos_token", "raise_exception"},
      zephyr_render},
 };
@@ -379,13 +391,35 @@ static bool is_style(const struct gguf_text *t, const struct chat_style *s)
     return true;
 }
 
+/* Copies the template; the caller frees it. NULL: out of memory. */
+static char *template_copy(struct gguf_text *t)
+{
+    char *copy = malloc(t->length + 1), *at = copy;
+
+    for (size_t i = 0; copy && i < t->length; i++) {
+        bool is_newline = t->bytes[i] == '\\' && i + 1 < t->length && t->bytes[i + 1] == 'n';
+
+        *at++ = is_newline ? '\n' : t->bytes[i];
+        i += is_newline;
+    }
+    t->bytes = copy;
+    t->length = (size_t)(at - copy);
+    return copy;
+}
+
+/* Sets *template, whose bytes the caller frees; also if it fails. */
 static const struct chat_style *style_find(const struct gguf *g, struct gguf_text *template,
                                            char *error, size_t size)
 {
+    *template = (struct gguf_text){NULL, 0};
     if (!gguf_text(g, "tokenizer.chat_template", template)) {
         text_error(error, size, g,
                    "this model has no chat template (tokenizer.chat_template); /v1/completions "
                    "takes raw text");
+        return NULL;
+    }
+    if (!template_copy(template)) {
+        text_error(error, size, g, "out of memory");
         return NULL;
     }
     for (int i = 0; i < STYLES; i++) {
@@ -403,11 +437,11 @@ const char *chat_family(const struct gguf *g, char *error, size_t size)
     struct gguf_text template;
     const struct chat_style *style = style_find(g, &template, error, size);
 
+    free((char *)template.bytes);
     return style ? style->name : NULL;
 }
 
-static bool messages_check(const struct rendering *r, const struct chat_style *style, char *error,
-                           size_t size)
+static bool messages_check(const struct rendering *r, char *error, size_t size)
 {
     if (r->count == 0)
         return text_error(error, size, r->g, "a conversation needs at least one message");
@@ -420,10 +454,6 @@ static bool messages_check(const struct rendering *r, const struct chat_style *s
                               "assistant",
                               i, NAME_SHOWN, m->role);
     }
-    if (r->options->no_thinking && style->render != qwen3_render)
-        return text_error(error, size, r->g,
-                          "this model's chat template (%s) does not know enable_thinking",
-                          style->name);
     return true;
 }
 
@@ -433,9 +463,12 @@ bool chat_render(const struct gguf *g, const struct chat_message *messages, size
     struct rendering r = {
         .g = g, .messages = messages, .count = count, .options = options, .out = out};
     const struct chat_style *style = style_find(g, &r.template, error, size);
+    bool is_done = style && messages_check(&r, error, size);
 
-    if (!style || !messages_check(&r, style, error, size))
-        return false;
-    style->render(&r);
-    return out->failed ? text_error(error, size, g, "out of memory") : true;
+    if (is_done) {
+        style->render(&r);
+        is_done = !out->failed || text_error(error, size, g, "out of memory");
+    }
+    free((char *)r.template.bytes);
+    return is_done;
 }

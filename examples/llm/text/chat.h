@@ -23,7 +23,7 @@ struct chat_message {
 
 /* What a request may set (chat_template_kwargs); begins as {0}. */
 struct chat_options {
-    bool no_thinking;   /* enable_thinking is false; of those that think, only Qwen3 takes it */
+    bool no_thinking;   /* enable_thinking is false; only Qwen3's template asks for it */
     const char *date;   /* "22 Nov 2026", for Llama 3.1 and later; NULL: what the template says */
     bool is_unanswered; /* ends behind the last message: add_generation_prompt is false */
 };

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# npm.sh: other people's programs from npm, to compare ours with: llama.cpp (node-llama-cpp, whose
+# package for Linux has llama.cpp's libraries in it, so nothing is downloaded or compiled when it
+# runs) and the reference renderer of chat templates. They are installed once, without their install
+# scripts, into the build folder. A file that reads this has read test.sh.
+NPM_PACKAGES="node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/jinja@0.5.11"
+NPM=$BUILD/tests/llm/npm
+NPM_WHY=""
+
+# npm_ready: true if the packages are in $NPM/node_modules; else $NPM_WHY says why not.
+npm_ready() {
+    [ "$(uname -m)" = x86_64 ] || { NPM_WHY="llama.cpp's package is for x86-64"; return 1; }
+    if ! command -v node > /dev/null || ! command -v npm > /dev/null; then
+        NPM_WHY="no node and npm here"
+        return 1
+    fi
+    mkdir -p "$NPM"
+    # Files that run at once wait for the one that installs.
+    {
+        flock 9
+        if [ "$(cat "$NPM/installed" 2> /dev/null)" != "$NPM_PACKAGES" ]; then
+            echo '{"private": true}' > "$NPM/package.json"
+            # shellcheck disable=SC2086
+            if ! (cd "$NPM" && npm install --ignore-scripts --omit=optional --no-audit --no-fund \
+                --fetch-retries=1 --fetch-timeout=60000 $NPM_PACKAGES) > "$NPM/log" 2>&1; then
+                NPM_WHY="npm cannot get $NPM_PACKAGES: $(grep -m 1 'ERR!\|error' "$NPM/log")"
+                return 1
+            fi
+            echo "$NPM_PACKAGES" > "$NPM/installed"
+        fi
+    } 9> "$NPM/lock"
+}
+
+# npm_files PATH...: files and folders of llama.cpp's repository, which node-llama-cpp has as a git
+# bundle, in $NPM/llama.cpp/PATH.
+npm_files() {
+    local path clone=$NPM/llama.cpp.git bundle=$NPM/node_modules/node-llama-cpp/llama/gitRelease.bundle
+    {
+        flock 9
+        if [ ! -e "$clone/whole" ]; then
+            rm -rf "$clone"
+            git clone -q --bare "$bundle" "$clone" && touch "$clone/whole" || return 1
+        fi
+        mkdir -p "$NPM/llama.cpp"
+        for path; do
+            [ -e "$NPM/llama.cpp/$path" ] || git -C "$clone" archive HEAD "$path" |
+                tar -x -C "$NPM/llama.cpp" || return 1
+        done
+    } 9> "$NPM/lock"
+}
+
+# npm_script SCRIPT: puts a script of this folder where it finds the packages, in $NPM.
+npm_script() { cp "$SOURCE/tests/llm/$1" "$NPM/$1.$$" && mv "$NPM/$1.$$" "$NPM/$1"; }
