@@ -12,8 +12,8 @@ static const double rate_least = 0.9;      /* of that of the ports */
 static const double uneven_most = 3;       /* the 99th percentile: times the median of the way */
 static const double busy_uneven_most = 10; /* and of the 99th percentiles of the class */
 
-static bool is_alike(const struct verified_link *a, const struct link_way *way,
-                     const struct verified_link *b, const struct link_way *other)
+bool link_judge_is_alike(const struct verified_link *a, const struct link_way *way,
+                         const struct verified_link *b, const struct link_way *other)
 {
     return a->is_hardware == b->is_hardware && strcmp(a->backend, b->backend) == 0 &&
            way->rate == other->rate;
@@ -52,7 +52,7 @@ void link_judge_refer(struct link_reference *out, const struct verified_link *li
             const struct link_way *w = &links[i].ways[k];
             double best = w->rail.there > w->rail.back ? w->rail.there : w->rail.back;
 
-            if (!is_alike(&links[at], mine, &links[i], w))
+            if (!link_judge_is_alike(&links[at], mine, &links[i], w))
                 continue;
             if (best > out->best || (best == out->best && out->best_at == at)) {
                 out->best = best;

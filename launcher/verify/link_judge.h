@@ -45,6 +45,10 @@ struct verified_link {
     char error[256]; /* why; or "" */
 };
 
+/* Whether two ways are of one class. */
+bool link_judge_is_alike(const struct verified_link *a, const struct link_way *way,
+                         const struct verified_link *b, const struct link_way *other);
+
 /* The class of a way of links[at], itself among it. */
 void link_judge_refer(struct link_reference *out, const struct verified_link *links, size_t count,
                       size_t at, int way);

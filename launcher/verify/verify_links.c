@@ -102,13 +102,26 @@ static int rounds_run(struct links *s, struct fault *why)
 
 /* --- measuring again -------------------------------------------------------------------------- */
 
-static void link_judge_first(struct links *s, size_t at)
+/* Mostly all ways are of one class, so that of the one before is looked at only once. */
+static void links_judge(struct links *s)
 {
-    struct verified_link *l = &s->list[at];
+    const struct verified_link *last = NULL;
+    const struct link_way *before = NULL;
 
-    for (int i = 0; i < l->count; i++) {
-        link_judge_refer(&l->ways[i].against, s->list, s->count, at, i);
-        l->ways[i].trouble = link_judge(l, &l->ways[i], &l->ways[i].against);
+    for (size_t at = 0; at < s->count; at++) {
+        struct verified_link *l = &s->list[at];
+
+        for (int i = 0; i < l->count; i++) {
+            struct link_way *w = &l->ways[i];
+
+            if (before && link_judge_is_alike(l, w, last, before))
+                w->against = before->against;
+            else
+                link_judge_refer(&w->against, s->list, s->count, at, i);
+            w->trouble = link_judge(l, w, &w->against);
+            last = l;
+            before = w;
+        }
     }
 }
 
@@ -209,8 +222,7 @@ static int bad_ones_repeat(struct links *s, struct fault *why)
         if (l->error[0])
             rc = links_measure(s, &l, 1, why);
     }
-    for (size_t i = 0; i < s->count; i++)
-        link_judge_first(s, i);
+    links_judge(s);
     for (int again = 0; again < TESTS_AGAIN && !rc; again++) {
         most = most > 1 ? most / 2 : 1;
         rc = suspects_repeat(s, most, why);

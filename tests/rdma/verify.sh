@@ -5,7 +5,7 @@ TEST_LIMIT=880
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/jobs.sh"
 
-fit() { timeout -k 5 300 "$MLAUNCH" verify --hostfile "$RDMA_HOSTFILE" "$@"; }
+fit() { timeout -k 5 300 "$MLAUNCH" verify --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" "$@"; }
 # only REGEX NAME: the only finding of the last command matches, but for clocks: on a busy machine
 # those of emulated ones drift.
 only() {
@@ -35,6 +35,14 @@ check_status 1 "a port that is down" fit --quick
 only '^warning  device  host host0: rxe_p1 port 1 is DOWN \(Disabled\), and active elsewhere; see its cable' \
     "… is found alone"
 port_up
+rail_add
+HOSTFILE=$T/rails.json run fit --json -H host0,host1
+cp "$OUT" "$T/fit.json"
+check_output "0 rxe_p1 rxe_p0, 1 rxe_m rxe_m" "two rails are two links" python3 -c '
+import json, sys
+v = json.load(open(sys.argv[1]))
+print(*sorted("%d %s %s" % (l["rail"], *l["ports"]) for l in v["links"]), sep=", ")' "$T/fit.json"
+rail_remove
 chmod 000 /dev/infiniband/uverbs0
 # shellcheck disable=SC2016
 check_status 1 "as a user who may open no device" setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp \
