@@ -79,6 +79,10 @@ sed -i 's/, {"deaf": true}//; s/"10.4.0.3", 5/"10.4.0.3", 4/' "$PROBE_FABRIC"
 check "all cables work" "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1,h2 --draw "$T/full.dot"
 check_match '^full mesh: a link joins each pair of hosts$' "$OUT" "a full mesh"
 
+printf '#!/bin/sh\n' > "$T/inst/mlaunch-probe"
+check_error 125 'host h1: its RDMA devices could not be read: mlaunch-probe printed nothing; is lib' \
+    "a probe that prints nothing" "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1
+
 # The picture in doc/ is what its command draws.
 # shellcheck disable=SC2016
 check "doc/wiring.svg" sh -c 'cd "$SOURCE/doc" && "$MLAUNCH" hosts --hostfile wiring.json --draw "$1"' sh \

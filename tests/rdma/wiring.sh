@@ -27,9 +27,11 @@ devices() { # devices FILE: the matrix alone
 packets() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
 
 # --- found, written, used again
-check "mlaunch hosts --probe" probe --hosts "$HOSTS" -o "$T/found.json"
+check "mlaunch hosts --probe" probe --hosts "$HOSTS" -o "$T/found.json" --draw "$T/found.svg"
 check_match '^host1 +rxe_p0 +rxe_p2|^host1 +rxe_p0 +- +rxe_p2' "$OUT" "… shows the matrix"
 check_match '^host0 +rxe_p2 +1 +active +Ethernet +4096 .*10.78.2.1/24' "$OUT" "… and the devices"
+check_match '^full mesh: a link joins each pair of hosts$' "$OUT" "… and says what they make up"
+check_output 3 "… draws them" grep -cE '<title>host[0-2] rxe_p[0-2] and host' "$T/found.svg"
 check_output "$(devices "$RDMA_HOSTFILE")" "… writes the real wiring" devices "$T/found.json"
 check "… which a job takes" job --hostfile "$T/found.json"
 check_match '^we are 3,' "$OUT" "… with all ranks"
@@ -38,6 +40,11 @@ check_output "$(devices "$RDMA_HOSTFILE")" "a wrong hostfile is put right" \
     sh -c '"$0" hosts --probe --hostfile "$1" -o "$1" > /dev/null && python3 -c "import json, sys; print([h[\"rdma\"] for h in json.load(open(sys.argv[1]))])" "$1"' \
     "$MLAUNCH" "$T/swapped.json"
 check_error 125 "host host9: .*" "a host that is not there" probe --hosts host0,host9
+
+# --- files go over TCP
+check "mlaunch sync where there is RDMA" "$MLAUNCH" sync -H host1,host2 --to synced "$HELLO"
+check_output "$(cksum < "$HELLO")" "… gives the last host the file" far host2 \
+    "cksum < synced/hello"
 
 # --- what each user says overrides what is found
 check "a GID index of the user's" job -v --hosts "$HOSTS" --gid-index 0
@@ -70,6 +77,10 @@ refused "a smaller MTU between two hosts" \
     --hostfile "$RDMA_HOSTFILE"
 check "… and --mtu passes below it" job --mtu 1024 --hostfile "$RDMA_HOSTFILE"
 far host1 tc filter add dev p0 ingress protocol ip u32 match ip protocol 17 0xff action drop
+check_error 125 'host host0: nothing comes through' "a wire that carries nothing is found" \
+    probe --hosts "$HOSTS" --draw "$T/dead.svg"
+check_match '^a full mesh lacks: host0 - host1$' "$OUT" "… and the cable that is needed"
+check_match '^nothing comes through: host0 rxe_p1 - host1 rxe_p0' "$OUT" "… and the one that is there"
 refused "a wire that carries nothing" \
     'host host0: nothing comes through between rxe_p1 port 1 .GID 1, ::ffff:10.78.1.1. and rxe_p0 port 1 .GID 1, ::ffff:10.78.1.2. of host host1; are these on one cable' \
     --hostfile "$RDMA_HOSTFILE"

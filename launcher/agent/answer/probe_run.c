@@ -89,10 +89,13 @@ static int probe_answer_read(struct probe_run *w, json_t *answer, struct fault *
         size += (size_t)n;
     }
     root = line ? parsed_json(line, strlen(line), 0, NULL) : NULL;
-    if (!root || json_object_update(answer, root))
+    if (!root || json_object_update(answer, root)) {
+        const char *said = text[0] ? text : "mlaunch-probe printed nothing";
+
         rc = fault_set(why, ML_ERR_DEVICE,
                        "its RDMA devices could not be read: %.*s; is libibverbs1 installed there?",
-                       (int)strcspn(text, "\n"), text[0] ? text : "mlaunch-probe printed nothing");
+                       (int)strcspn(said, "\n"), said);
+    }
     json_decref(root);
     free(text);
     return rc;
