@@ -124,6 +124,7 @@ check_match "try 1" "$T/follow" "writes to the same log"
 check_match "has ended with status 3" "$T/follow" "until the last one has failed"
 
 # There are at most 32 logs of ended jobs, and 256 MiB.
+wait_for '! "$MLAUNCH" logs | grep -q " running "' 20
 "$MLAUNCH" clean -q --logs
 check_output 0 "clean --logs removes all" logs_left
 for i in {10..49}; do echo old > "$LOGS/10000$i-000000.log"; done
