@@ -75,6 +75,20 @@ check_match 'rank 0 of 1' "$OUT" "makes each rank a job of its own"
 check "a job within a rank" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"
 check_match 'rank 1 of 2' "$OUT" "is one of its own"
 
+# Whoever writes to the server's port what is no PMIx does not trouble it.
+cat > "$T/junk.py" << 'END'
+import os, re, socket, sys
+host, port = re.search(r"tcp4?://([\d.]+):(\d+)", os.environ["PMIX_SERVER_URI41"]).groups()
+all_bytes = bytes(range(256))
+for junk in (b"", b"\0", b"\xff" * 100, all_bytes * 20, b"\x7f\xff\xff\xff" * 10, b"GET /\n"):
+    with socket.create_connection((host, int(port))) as s:
+        s.sendall(junk)
+os.execv(sys.argv[1], sys.argv[1:])
+END
+check "ranks that write junk to the server" timeout 20 "$MLAUNCH" -n 2 --mpi pmix \
+    python3 "$T/junk.py" "$MPI"
+all_right 2 "are one job all the same"
+
 # The server of a job whose ranks sleep.
 cat > "$T/server" << 'END'
 for pid in $(pgrep -x mlaunch-pmix); do
@@ -84,7 +98,7 @@ for pid in $(pgrep -x mlaunch-pmix); do
 done
 exec sleep 60
 END
-check_error 125 'mlaunch-pmix, which serves MPI programs by PMIx, was killed by signal 9' \
+check_error 125 'mlaunch-pmix, which serves ranks 0-1 by PMIx, was killed by signal 9' \
     "a server that is killed ends the job" \
     timeout 20 "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh "$T/server" KILL
 nothing_left "a server that is killed" "$mark"
