@@ -60,6 +60,17 @@ check_ends "$mark"
 check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
 check_match 'name: port-of-rank-0' "$OUT" "and found"
 check_match 'unknown name: not found' "$OUT" "not where there is none"
+# shellcheck disable=SC2046 # words
+gcc -o "$T/pmix_names" "$SOURCE/tests/mpi/pmix_names.c" $(pkg-config --cflags --libs pmix)
+check_output "awaited in vain: NOT-FOUND
+published once: SUCCESS
+first look: value
+second look: NOT-FOUND
+published: SUCCESS
+again: EXISTS
+found: value
+withdrawn: SUCCESS
+twice: NOT-FOUND" "PMIx's names" timeout 20 "$MLAUNCH" --output raw "$T/pmix_names"
 check "a rank connects to another's port" timeout 20 "$MLAUNCH" -n 3 "$MPI" connect
 check_match 'connected: right' "$OUT" "and they talk"
 check "MPI_Comm_spawn" timeout 20 "$MLAUNCH" -n 2 "$MPI" spawn
