@@ -20,7 +20,8 @@ enum {
 /* A question that is under way. */
 struct pass_ask {
     uint32_t number, host;
-    char *name; /* that is looked up, or NULL */
+    char *name;            /* that is looked up, or NULL */
+    pmix_status_t refusal; /* what `over` gets if it cannot be done */
     pmix_modex_cbfunc_t answer;
     pmix_lookup_cbfunc_t found;
     pmix_op_cbfunc_t over;
@@ -106,7 +107,7 @@ static void ask_finish(struct pass_ask *ask, bool is_known, const void *bytes, s
     else if (ask->found)
         lookup_finish(ask, is_known, bytes, size);
     else
-        ask->over(is_known ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND, ask->cbdata);
+        ask->over(is_known ? PMIX_SUCCESS : ask->refusal, ask->cbdata);
     free(ask->name);
     free(ask);
 }
@@ -168,8 +169,15 @@ int pass_ask(const struct hop *h, struct fault *why)
 
     if (!ask)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *ask = (struct pass_ask){pass.ask_count, h->host, NULL,      h->answer,
-                             h->found,       h->over, h->cbdata, pass.asks};
+    *ask = (struct pass_ask){.number = pass.ask_count,
+                             .host = h->host,
+                             .refusal =
+                                 h->question == PASS_UNPUBLISH ? PMIX_ERR_NOT_FOUND : PMIX_EXISTS,
+                             .answer = h->answer,
+                             .found = h->found,
+                             .over = h->over,
+                             .cbdata = h->cbdata,
+                             .next = pass.asks};
     if (h->found)
         ask->name = strndup(h->bytes, h->size);
     if (h->found && !ask->name) {

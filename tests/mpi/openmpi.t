@@ -60,6 +60,17 @@ check_ends "$mark"
 check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
 check_match 'name: port-of-rank-0' "$OUT" "and found"
 check_match 'unknown name: not found' "$OUT" "not where there is none"
+# shellcheck disable=SC2046 # words
+gcc -o "$T/pmix_names" "$SOURCE/tests/mpi/pmix_names.c" $(pkg-config --cflags --libs pmix)
+check_output "awaited in vain: NOT-FOUND
+published once: SUCCESS
+first look: value
+second look: NOT-FOUND
+published: SUCCESS
+again: EXISTS
+found: value
+withdrawn: SUCCESS
+twice: NOT-FOUND" "PMIx's names" timeout 20 "$MLAUNCH" --output raw "$T/pmix_names"
 check "a rank connects to another's port" timeout 20 "$MLAUNCH" -n 3 "$MPI" connect
 check_match 'connected: right' "$OUT" "and they talk"
 check "MPI_Comm_spawn" timeout 20 "$MLAUNCH" -n 2 "$MPI" spawn
@@ -75,6 +86,20 @@ check_match 'rank 0 of 1' "$OUT" "makes each rank a job of its own"
 check "a job within a rank" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"
 check_match 'rank 1 of 2' "$OUT" "is one of its own"
 
+# Whoever writes to the server's port what is no PMIx does not trouble it.
+cat > "$T/junk.py" << 'END'
+import os, re, socket, sys
+host, port = re.search(r"tcp4?://([\d.]+):(\d+)", os.environ["PMIX_SERVER_URI41"]).groups()
+all_bytes = bytes(range(256))
+for junk in (b"", b"\0", b"\xff" * 100, all_bytes * 20, b"\x7f\xff\xff\xff" * 10, b"GET /\n"):
+    with socket.create_connection((host, int(port))) as s:
+        s.sendall(junk)
+os.execv(sys.argv[1], sys.argv[1:])
+END
+check "ranks that write junk to the server" timeout 20 "$MLAUNCH" -n 2 --mpi pmix \
+    python3 "$T/junk.py" "$MPI"
+all_right 2 "are one job all the same"
+
 # The server of a job whose ranks sleep.
 cat > "$T/server" << 'END'
 for pid in $(pgrep -x mlaunch-pmix); do
@@ -84,7 +109,7 @@ for pid in $(pgrep -x mlaunch-pmix); do
 done
 exec sleep 60
 END
-check_error 125 'mlaunch-pmix, which serves MPI programs by PMIx, was killed by signal 9' \
+check_error 125 'mlaunch-pmix, which serves ranks 0-1 by PMIx, was killed by signal 9' \
     "a server that is killed ends the job" \
     timeout 20 "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh "$T/server" KILL
 nothing_left "a server that is killed" "$mark"

@@ -45,24 +45,44 @@ struct pmix_helper {
     const char ***variables; /* per rank */
 };
 
+/* "rank 3", or "ranks 0-3,8"; ends with "…" where there are too many. */
+static void ranks_describe(const struct pmix_helper *h, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "rank%s ", h->rank_count > 1 ? "s" : "");
+
+    for (int i = 0, last; i < h->rank_count; i = last + 1) {
+        last = i;
+        while (last + 1 < h->rank_count && h->ranks[last + 1] == h->ranks[last] + 1)
+            last++;
+        if (used + 32 > size) {
+            snprintf(text + used, size - used, "…");
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%d", i ? "," : "", h->ranks[i]);
+        if (last > i)
+            used += (size_t)snprintf(text + used, size - used, "-%d", h->ranks[last]);
+    }
+}
+
 /* "was killed by signal 9 (Killed): WORDS". */
 static void end_describe(struct pmix_helper *h, char *text, size_t size)
 {
-    char how[SIGNAL_TEXT + 64], words[300], killed[SIGNAL_TEXT];
+    char how[SIGNAL_TEXT + 64], words[300], killed[SIGNAL_TEXT], ranks[128];
     bool lacks_library;
 
     last_words_read(&h->words, h->child.errors);
     last_words_line(&h->words, words, sizeof(words));
+    ranks_describe(h, ranks, sizeof(ranks));
     lacks_library = strstr(words, "libpmix") && strstr(words, "shared librar");
     if (WIFSIGNALED(h->status))
         snprintf(how, sizeof(how), "%s", signal_text_killed(killed, WTERMSIG(h->status)));
     else
         snprintf(how, sizeof(how), "has ended with status %d", WEXITSTATUS(h->status));
     if (h->failure[0])
-        snprintf(text, size, "mlaunch-pmix, which serves MPI programs by PMIx, has failed: %s%s%s",
+        snprintf(text, size, "mlaunch-pmix, which serves %s by PMIx, has failed: %s%s%s", ranks,
                  h->failure, words[0] ? ": " : "", words);
     else
-        snprintf(text, size, "mlaunch-pmix, which serves MPI programs by PMIx, %s%s%s%s", how,
+        snprintf(text, size, "mlaunch-pmix, which serves %s by PMIx, %s%s%s%s", ranks, how,
                  words[0] ? ": " : "", words, lacks_library ? PACKAGE_HINT : "");
 }
 
