@@ -75,6 +75,7 @@ static void result_print_json(const struct llm_measures *r, const char *model)
 static int bench_measure(struct lead *l, const int32_t *prompt, struct llm_measures *r)
 {
     static const struct sampler_settings greedy = {.temperature = 0};
+    struct sampler_random random = {{0}}; /* not used without a temperature */
     struct candidates c;
     int32_t token = 0;
     int rc = llm_run_prompt(l, prompt, r->prompt_tokens, 0, &c, NULL);
@@ -89,7 +90,7 @@ static int bench_measure(struct lead *l, const int32_t *prompt, struct llm_measu
     r->prefill = *lead_times(l);
     lead_times_clear(l);
     for (uint32_t n = 0; n < r->tokens && !rc; n++) {
-        token = sampler_pick(&greedy, NULL, &c);
+        token = sampler_pick(&greedy, &random, &c);
         rc = llm_run_prompt(l, &token, 1, (uint32_t)r->prompt_tokens + n, &c, NULL);
     }
     r->decode = *lead_times(l);
