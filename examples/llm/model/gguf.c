@@ -75,6 +75,11 @@ static bool report_set(const struct report *r, const char *format, ...)
     return false;
 }
 
+#ifdef __clang_analyzer__
+/* The analyzer does not see that it never returns true. */
+#define report_set(...) (report_set(__VA_ARGS__), false)
+#endif
+
 static int shown_length(const struct gguf_text *t)
 {
     return t->length > NAME_SHOWN ? NAME_SHOWN : (int)t->length;
@@ -114,7 +119,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* --- What is no GGUF file ---------------------------------------------------------------------- */
+/* --- What is no GGUF file --------------------------------------------------------------------- */
 
 static const char safetensors_advice[] =
     "llm reads GGUF, one file with weights, tokenizer and chat template: get the GGUF of the same "
@@ -169,7 +174,7 @@ static bool magic_refuse(const struct gguf *g, const struct report *r)
                       g->map[0], g->map[1], g->map[2], g->map[3]);
 }
 
-/* --- Keys -------------------------------------------------------------------------------------- */
+/* --- Keys ------------------------------------------------------------------------------------- */
 
 static bool keys_read(struct gguf *g, struct gguf_cursor *c, uint64_t count, const struct report *r)
 {
@@ -228,7 +233,7 @@ static bool keys_check(const struct gguf *g, uint64_t *alignment, const struct r
     return true;
 }
 
-/* --- Tensors ----------------------------------------------------------------------------------- */
+/* --- Tensors ---------------------------------------------------------------------------------- */
 
 /* "F32, F16": for the sentence about a type that is not among them. */
 static void types_list(char *text, size_t size)
@@ -373,7 +378,7 @@ static bool tensors_order(struct gguf *g, const struct report *r)
     return true;
 }
 
-/* --- The file ---------------------------------------------------------------------------------- */
+/* --- The file --------------------------------------------------------------------------------- */
 
 /* FNV-1a of 64 bits. */
 static uint64_t header_hash(const struct gguf *g)
@@ -436,7 +441,7 @@ static bool file_map(struct gguf *g, const struct report *r)
     g->size = (uint64_t)st.st_size;
     map = mmap(NULL, (size_t)g->size, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
-    if (map == MAP_FAILED)
+    if (!map || map == MAP_FAILED)
         return report_set(r, "its %" PRIu64 " bytes cannot be mapped: %s", g->size,
                           strerror(errno));
     g->map = map;
@@ -521,7 +526,7 @@ bool gguf_array(const struct gguf *g, const char *key, struct gguf_array *out)
 
 const struct gguf_tensor *gguf_tensor(const struct gguf *g, const char *name)
 {
-    struct gguf_tensor wanted;
+    struct gguf_tensor wanted = {.name = ""};
 
     if (g->tensor_count == 0 || strlen(name) >= sizeof(wanted.name))
         return NULL;
