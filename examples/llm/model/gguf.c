@@ -126,7 +126,7 @@ static const char safetensors_advice[] =
     "model (publishers call it NAME-GGUF, file NAME-Q8_0.gguf), or make it with "
     "convert_hf_to_gguf.py of llama.cpp";
 
-static bool folder_refuse(const struct report *r, int fd)
+static void folder_refuse(const struct report *r, int fd)
 {
     bool has_weights = false;
     const char *gguf = NULL;
@@ -138,7 +138,8 @@ static bool folder_refuse(const struct report *r, int fd)
         int err = errno;
 
         close(fd);
-        return report_set(r, "cannot read this directory: %s", strerror(err));
+        report_set(r, "cannot read this directory: %s", strerror(err));
+        return;
     }
     while (!gguf && (entry = readdir(folder))) {
         has_weights |= ends_with(entry->d_name, ".safetensors");
@@ -149,10 +150,11 @@ static bool folder_refuse(const struct report *r, int fd)
     }
     closedir(folder);
     if (gguf)
-        return report_set(r, "is a directory: name the file in it, such as %s", gguf);
-    if (has_weights)
-        return report_set(r, "is a safetensors folder; %s", safetensors_advice);
-    return report_set(r, "is a directory; llm needs a GGUF file");
+        report_set(r, "is a directory: name the file in it, such as %s", gguf);
+    else if (has_weights)
+        report_set(r, "is a safetensors folder; %s", safetensors_advice);
+    else
+        report_set(r, "is a directory; llm needs a GGUF file");
 }
 
 /* A safetensors file begins with the length of its header, which is JSON. */
@@ -430,8 +432,10 @@ static bool file_map(struct gguf *g, const struct report *r)
         close(fd);
         return report_set(r, "cannot be examined: %s", strerror(err));
     }
-    if (S_ISDIR(st.st_mode))
-        return folder_refuse(r, fd);
+    if (S_ISDIR(st.st_mode)) {
+        folder_refuse(r, fd);
+        return false;
+    }
     if (!S_ISREG(st.st_mode) || st.st_size < 8) {
         close(fd);
         return S_ISREG(st.st_mode)
@@ -441,7 +445,7 @@ static bool file_map(struct gguf *g, const struct report *r)
     g->size = (uint64_t)st.st_size;
     map = mmap(NULL, (size_t)g->size, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
-    if (!map || map == MAP_FAILED)
+    if (map == MAP_FAILED)
         return report_set(r, "its %" PRIu64 " bytes cannot be mapped: %s", g->size,
                           strerror(errno));
     g->map = map;
