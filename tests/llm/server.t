@@ -104,13 +104,8 @@ else
 fi
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -n "$browser" ]; then
-    # The page looks each second; virtual time makes a browser wait for that.
-    run "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$T/browser" \
-        --virtual-time-budget=3000 --dump-dom "$URL/dashboard"
-    check_match '<h1 id="model">tiny</h1><span id="state" class="state ok">ok' "$OUT" \
-        "the dashboard shows the model in a browser"
-    check_match '<td class="">1</td><td class="">[^<]*</td><td class="">worker</td><td class="ok">ok' "$OUT" \
-        "and its ranks"
+    check "the dashboard in a browser: its ranks, and a chat that streams" python3 \
+        "$SOURCE/tests/llm/dashboard_browser.py" "$browser" "$URL" "$T/browser"
 else
     skip "the dashboard in a browser" "no Chromium here"
 fi
