@@ -32,26 +32,23 @@ npm_ready() {
     } 9> "$NPM/lock"
 }
 
-# npm_files PATH…: files of llama.cpp's repository, which node-llama-cpp has as a git bundle, in
-# $NPM/llama.cpp/PATH.
+# npm_files PATH...: files and folders of llama.cpp's repository, which node-llama-cpp has as a git
+# bundle, in $NPM/llama.cpp/PATH.
 npm_files() {
     local path clone=$NPM/llama.cpp.git bundle=$NPM/node_modules/node-llama-cpp/llama/gitRelease.bundle
     {
         flock 9
-        [ -e "$clone/HEAD" ] || git clone -q --bare "$bundle" "$clone" || return 1
+        if [ ! -e "$clone/whole" ]; then
+            rm -rf "$clone"
+            git clone -q --bare "$bundle" "$clone" && touch "$clone/whole" || return 1
+        fi
+        mkdir -p "$NPM/llama.cpp"
         for path; do
-            [ -e "$NPM/llama.cpp/$path" ] && continue
-            mkdir -p "$NPM/llama.cpp/${path%/*}"
-            git -C "$clone" show "HEAD:$path" > "$NPM/llama.cpp/$path.new" &&
-                mv "$NPM/llama.cpp/$path.new" "$NPM/llama.cpp/$path" || return 1
+            [ -e "$NPM/llama.cpp/$path" ] || git -C "$clone" archive HEAD "$path" |
+                tar -x -C "$NPM/llama.cpp" || return 1
         done
     } 9> "$NPM/lock"
 }
 
-# npm_run SCRIPT ARGUMENT…: a script of this folder, which finds the packages.
-npm_run() {
-    local script=$1
-    shift
-    cp "$SOURCE/tests/llm/$script" "$NPM/$script.$$" && mv "$NPM/$script.$$" "$NPM/$script" || return 1
-    node "$NPM/$script" "$@"
-}
+# npm_script SCRIPT: puts a script of this folder where it finds the packages, in $NPM.
+npm_script() { cp "$SOURCE/tests/llm/$1" "$NPM/$1.$$" && mv "$NPM/$1.$$" "$NPM/$1"; }

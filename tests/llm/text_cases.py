@@ -1,16 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Cases for the tests of examples/llm/text, and what two programs made of them.
-
-    text_cases.py texts COUNT SEED      a JSON array of random texts
-    text_cases.py vocabulary FILE       the texts of llama.cpp's test of a vocabulary
-    text_cases.py expected FILE         their tokens
-    text_cases.py chats                 a JSON array of conversations
-    text_cases.py compare CASES A B     says where two JSON arrays differ; status 1
-"""
-import json
+"""Cases for text_compare.py: random texts, and conversations."""
 import random
-import sys
 
 # Characters that all of Unicode 14 to 16 agree about.
 RANGES = [(0x20, 0x7e), (0x20, 0x7e), (0x20, 0x7e), (0xa1, 0x17f), (0x391, 0x3a1), (0x410, 0x44f),
@@ -27,6 +17,12 @@ WORDS = ["'s", "'S", "'re", "'LL", "'t", "I'm", "don't", "the", "world", "Hello"
          "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0627\u0644"]
 
 
+LISTED = ["", "Hello world", " Hello  world\n", "don't I'LL", "a\n\n b\t", "1234567 and 3.14",
+          "<|im_end|></s><|eot_id|>", "<s>Hello</s> the <|im_start|>user\n",
+          "\u00e4\u20ac\U0001f600", "   ", "hello of the world and Hello",
+          "\u3000x\u180ey\u0085z"]
+
+
 def text(r):
     parts = []
     for _ in range(r.randrange(1, 14)):
@@ -39,6 +35,11 @@ def text(r):
             low, high = r.choice(RANGES)
             parts.append("".join(chr(r.randint(low, high)) for _ in range(r.randrange(1, 9))))
     return "".join(parts)
+
+
+def texts(count, seed):
+    r = random.Random(seed)
+    return [text(r) for _ in range(count)]
 
 
 def turns(*contents, system=None):
@@ -84,41 +85,3 @@ def chats():
     cases += [{"messages": m, "enable_thinking": True} for m in conversations[:2]]
     cases += [{"messages": m, "date": "22 Nov 2026"} for m in conversations[:2]]
     return cases
-
-
-def compare(cases, a, b):
-    different = [i for i in range(max(len(a), len(b), len(cases)))
-                 if i >= len(a) or i >= len(b) or a[i] != b[i]]
-    for i in different[:10]:
-        print("case %d: %s\n  one:   %s\n  other: %s"
-              % (i, json.dumps(cases[i]), json.dumps(a[i:i + 1]), json.dumps(b[i:i + 1])))
-    if different:
-        print("%d of %d cases differ" % (len(different), len(cases)))
-    return 1 if different else 0
-
-
-def load(path):
-    with open(path, encoding="utf-8") as f:
-        return json.load(f)
-
-
-def main(word, *arguments):
-    if word == "texts":
-        r = random.Random(int(arguments[1]))
-        made = [text(r) for _ in range(int(arguments[0]))]
-    elif word == "vocabulary":
-        with open(arguments[0], encoding="utf-8", newline="") as f:
-            made = f.read().split("\n__ggml_vocab_test__\n")
-    elif word == "expected":
-        with open(arguments[0], encoding="utf-8") as f:
-            made = [[int(n) for n in line.split()] for line in f.read().split("\n")]
-    elif word == "chats":
-        made = chats()
-    else:
-        return compare(*map(load, arguments))
-    print(json.dumps(made))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -1,47 +1,38 @@
 // SPDX-License-Identifier: MIT
-// text_peer.mjs WORD MODEL: what llama.cpp makes of texts, and Hugging Face's renderer of chats; the
-// words, stdin and stdout as of text_probe. MODEL of the word `chat` is a template.
+// text_peer.mjs FILE: what llama.cpp makes of texts, and Hugging Face's renderer of conversations.
+// Each line of FILE is a job, blanks between: WORD MODEL CASES ANSWERS. The word `chat` takes a
+// template as its model; the others are those of text_probe, and `ends`: which tokens end an answer.
 import fs from "node:fs";
 import {getLlama} from "node-llama-cpp";
 import {Template} from "@huggingface/jinja";
 
-const [word, path] = process.argv.slice(2);
-const asked = JSON.parse(fs.readFileSync(0, "utf8"));
+const BEGIN = "<|begin_of_text|>", END = "<|eot_id|>"; // of tiny_model.py's llama-bpe
 
-function chat(template, one) {
-    const {messages, date, unanswered, ...options} = one;
-    try {
-        return new Template(template).render({
-            messages, ...options, add_generation_prompt: !unanswered,
-            ...(date ? {date_string: date} : {}), bos_token: "<B>", eos_token: "<E>"});
-    } catch (failure) {
-        return {error: String(failure)};
+const llama = await getLlama({gpu: false, build: "never", skipDownload: true, progressLogs: false,
+    maxThreads: 1, logger: () => {}});
+
+const models = new Map();
+
+function chat(template, {messages, date, unanswered, ...options}) {
+    return template.render({messages, ...options, ...(date ? {date_string: date} : {}),
+        add_generation_prompt: !unanswered, bos_token: BEGIN, eos_token: END});
+}
+
+async function answers(word, path, cases) {
+    if (word === "chat") {
+        const template = new Template(fs.readFileSync(path, "utf8"));
+        return cases.map((one) => chat(template, one));
     }
+    if (!models.has(path))
+        models.set(path, await llama.loadModel({modelPath: path, vocabOnly: true}));
+    return cases.map((one) => word === "ends" ?
+        Array.from({length: one}, (_, token) => models.get(path).isEogToken(token)) :
+        Array.from(models.get(path).tokenize(one, word === "special")));
 }
 
-async function tokens(one) {
-    const llama = await getLlama({gpu: false, build: "never", skipDownload: true,
-        progressLogs: false, maxThreads: 1, logLevel: "error"});
-    const model = await llama.loadModel({modelPath: path, vocabOnly: true});
-    return one(model);
+for (const job of fs.readFileSync(process.argv[2], "utf8").trim().split("\n")) {
+    const [word, path, cases, to] = job.split(" ");
+    const found = await answers(word, path, JSON.parse(fs.readFileSync(cases, "utf8")));
+    fs.writeFileSync(to, JSON.stringify(found));
 }
-
-function pieces(model) {
-    const list = [];
-    for (let token = 0; token < asked[0]; token++)
-        list.push(model.isEogToken(token));
-    return list;
-}
-
-let answers;
-if (word === "chat") {
-    const template = fs.readFileSync(path, "utf8");
-    answers = asked.map((one) => chat(template, one));
-} else if (word === "ends") {
-    answers = await tokens(pieces);
-} else {
-    answers = await tokens((model) =>
-        asked.map((text) => Array.from(model.tokenize(text, word === "special"))));
-}
-fs.writeSync(1, JSON.stringify(answers));
 process.exit(0);

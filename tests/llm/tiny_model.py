@@ -136,7 +136,8 @@ def byte_characters():
 
 
 def bpe_keys(pre):
-    tokens = [byte_characters()[b] for b in range(256)]
+    characters = byte_characters()
+    tokens = [characters[b] for b in range(256)]
     tokens += [merge.replace(" ", "") for merge in MERGES]
     types = [1] * len(tokens)
     if pre == "llama-bpe":
@@ -173,8 +174,12 @@ def vocabulary(o):
         keys = {k: v for k, v in found.items() if k.startswith("tokenizer.")}
         return keys, struct.unpack_from("<Q", keys["tokenizer.ggml.tokens"], 8)[0], []
     keys = spm_keys() if o.vocabulary == "spm" else bpe_keys(o.vocabulary)
-    family = {"spm": "zephyr", "llama-bpe": "llama3"}.get(o.vocabulary, "chatml")
-    keys["tokenizer.chat_template"] = TEMPLATES[family]
+    template = o.template or {"spm": "zephyr", "llama-bpe": "llama3"}.get(o.vocabulary, "chatml")
+    if template not in TEMPLATES:
+        with open(template, encoding="utf-8", newline="") as f:
+            keys["tokenizer.chat_template"] = f.read()
+    else:
+        keys["tokenizer.chat_template"] = TEMPLATES[template]
     types = keys["tokenizer.ggml.token_type"]
     return keys, len(types), [i for i, t in enumerate(types) if t == 3]
 
@@ -365,6 +370,8 @@ def parser():
     p.add_argument("--context", type=int, default=4096)
     p.add_argument("--vocabulary", choices=("qwen2", "llama-bpe", "gpt-2", "spm"),
                    help="llama: llama-bpe; others: qwen2")
+    p.add_argument("--template", metavar="NAME|FILE",
+                   help="of chats: %s, or a file" % ", ".join(TEMPLATES))
     p.add_argument("--vocabulary-from", metavar="FILE", help="the tokenizer of another GGUF file")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--set", type=key_value, action="append", default=[], metavar="KEY=VALUE")

@@ -51,12 +51,12 @@ static void texts_put(struct written_gguf *w, const char *key, const char *const
         written_text(w, texts[i]);
 }
 
-static struct tokenizer *tokenizer_make(const char *model, const char *pre,
+/* The file stays open, because the tokenizer reads it. */
+static struct tokenizer *tokenizer_make(struct gguf **file, const char *model, const char *pre,
                                         const char *const *tokens, size_t n)
 {
     static struct written_gguf w;
     char path[64], error[512];
-    struct gguf *g;
     struct tokenizer *t;
 
     written_head(&w, 3, 0, 6);
@@ -71,8 +71,8 @@ static struct tokenizer *tokenizer_make(const char *model, const char *pre,
         written_u32(&w, i < SPECIAL ? 3 : 1);
     written_key(&w, "tokenizer.ggml.bos_token_id", GGUF_KIND_U32);
     written_u32(&w, 0);
-    g = written_open(&w, path, error);
-    t = g ? tokenizer_new(g, error, sizeof(error)) : NULL;
+    *file = written_open(&w, path, error);
+    t = *file ? tokenizer_new(*file, error, sizeof(error)) : NULL;
     if (!t)
         abort();
     return t;
@@ -143,16 +143,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const patterns[] = {"qwen2", "llama-bpe", "gpt-2", "smollm", "default"};
     static struct tokenizer *tokenizers[6];
+    static struct gguf *files[6];
     struct prompt p = {0};
     bool is_typed = false;
 
     for (int i = 0; i < 6 && !tokenizers[i]; i++) {
         if (i < 5)
-            tokenizers[i] = tokenizer_make("gpt2", patterns[i], bpe_tokens,
+            tokenizers[i] = tokenizer_make(&files[i], "gpt2", patterns[i], bpe_tokens,
                                            sizeof(bpe_tokens) / sizeof(bpe_tokens[0]));
         else
-            tokenizers[i] =
-                tokenizer_make("llama", "", spm_tokens, sizeof(spm_tokens) / sizeof(spm_tokens[0]));
+            tokenizers[i] = tokenizer_make(&files[i], "llama", "", spm_tokens,
+                                           sizeof(spm_tokens) / sizeof(spm_tokens[0]));
     }
     for (size_t begin = 0, i = 0; i <= size; i++) {
         if (i < size && data[i] != 1)
