@@ -77,8 +77,8 @@ static int part_copy(int fd, struct view_text *t)
     return 0;
 }
 
-/* Goes back from `end` until *lines newlines have been seen, and sets the file there; *lines becomes
- * how many are still to be found in an older part. */
+/* Goes back from `end` until *lines newlines have been seen, and sets the file there; *lines
+ * becomes how many are still to be found in an older part. */
 static void part_seek(int fd, off_t end, int64_t *lines)
 {
     char block[BLOCK];

@@ -62,7 +62,7 @@ static void fds_close(int fds[2])
 }
 
 int exec_host_start(struct exec_host *h, struct event_base *base, struct plan *p,
-                    event_callback_fn on_bytes, void *arg, struct fault *why)
+                    event_callback_fn on_bytes, struct fault *why)
 {
     const char *name = plan_host(p, p->ranks[h->rank].host)->name;
     int to[2] = {-1, -1};
@@ -74,7 +74,7 @@ int exec_host_start(struct exec_host *h, struct event_base *base, struct plan *p
     if (pipes_open(h->fds, to))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot make pipes for host %s", name);
     for (int i = 0; i < 2 && !rc; i++) {
-        h->events[i] = event_new(base, h->fds[i], EV_READ | EV_PERSIST, on_bytes, arg);
+        h->events[i] = event_new(base, h->fds[i], EV_READ | EV_PERSIST, on_bytes, h);
         if (!h->events[i] || event_add(h->events[i], NULL))
             rc = fault_set(why, ML_ERR_SYSTEM, "cannot watch the output of host %s", name);
     }
