@@ -3,7 +3,7 @@
 # A rank of `llm serve` is killed, each rank in each phase. Its clients are told which one, in
 # mlaunch's words; the job starts again, the same port answers the same, and nothing is left.
 # shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
-TEST_LIMIT=120
+TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"
 
@@ -36,8 +36,7 @@ busy() {
     case $1 in
     idle) return ;;
     prompt)
-        (exec curl -sS "$URL/v1/completions" -H 'Content-Type: application/json' -d "@$T/long.json") \
-            > "$T/heard.waiting" 2>&1 &
+        post_start /v1/completions "@$T/long.json" "$T/heard.waiting"
         clients+=($!)
         wait_for "busy_is 1" 10
         return ;;
