@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/compute/llm_kernels_x86.h"
+
+#if defined(__x86_64__)
+const struct llm_kernels llm_kernels_avx2 = X86_KERNELS("AVX2");
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#define KERNEL_VNNI
+#include "examples/llm/compute/llm_kernels_x86.h"
+
+#if defined(__x86_64__)
+const struct llm_kernels llm_kernels_avx512 = X86_KERNELS("AVX-512");
+#endif

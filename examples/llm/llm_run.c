@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/llm_run.h"
+
+#include "examples/llm/steps/step_worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SENTENCE = 512 };
+
+int llm_run_lost(int rc)
+{
+    fprintf(stderr, "llm: %s\n",
+            rc == ML_ERR_ARGUMENT ? "a token or a position is beyond what the model has"
+                                  : ml_error());
+    return rc == ML_ERR_ARGUMENT ? LLM_EXIT_USAGE : LLM_EXIT_LOST;
+}
+
+int llm_run_prompt(struct lead *l, const int32_t *tokens, size_t count, uint32_t first,
+                   struct candidates *last, struct candidates *each)
+{
+    struct candidates found[LLM_MOST_ROWS];
+    struct llm_row rows[LLM_MOST_ROWS];
+
+    for (size_t begin = 0; begin < count; begin += LLM_MOST_ROWS) {
+        uint32_t n = count - begin < LLM_MOST_ROWS ? (uint32_t)(count - begin) : LLM_MOST_ROWS;
+        int rc;
+
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = (struct llm_row){
+                .token = tokens[begin + i],
+                .position = (int32_t)(first + begin + i),
+                .want = each || begin + i + 1 == count,
+            };
+        rc = lead_rows(l, rows, n, found);
+        if (rc)
+            return rc;
+        if (each)
+            memcpy(each + begin, found, n * sizeof(*found));
+        if (begin + n == count)
+            *last = found[each ? n - 1 : 0];
+    }
+    return 0;
+}
+
+int llm_run(const struct llm_options *o, uint32_t context, llm_run_fn *lead)
+{
+    struct lead_options options = {.slots = 1, .context = context};
+    char error[SENTENCE];
+    ml_group *world;
+    struct lead *l;
+    int rc, status = 0;
+
+    if (ml_init(&world))
+        return llm_run_lost(ML_ERR_SYSTEM);
+    if (lead_open(&l, world, o->model, &options, error, sizeof(error))) {
+        if (ml_rank(world) == 0)
+            fprintf(stderr, "llm: %s\n", error);
+        ml_finalize();
+        return LLM_EXIT_USAGE;
+    }
+    if (ml_rank(world) == 0) {
+        status = lead(l, o);
+        rc = status == LLM_EXIT_LOST ? 0 : lead_end(l);
+    } else {
+        rc = step_worker_run(l);
+    }
+    if (rc)
+        status = llm_run_lost(rc);
+    lead_close(l);
+    if (ml_finalize() && !status)
+        status = llm_run_lost(ML_ERR_SYSTEM);
+    return status;
+}

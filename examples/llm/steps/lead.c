@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/steps/lead.h"
+
+#include "examples/llm/steps/step.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IDLE_MS = 10000, SENTENCE = 400 };
+
+/* What each rank tells all others about its opening. */
+struct lead_report {
+    struct gguf_fingerprint fingerprint;
+    uint32_t slots, context;
+    char sentence[SENTENCE]; /* of its failure; "": it has opened the model */
+};
+
+/* Says in `error` what is wrong with rank r's report; false: nothing. */
+static bool report_is_wrong(const struct lead_report *all, int r, const struct lead *l,
+                            const char *path, char *error, size_t size)
+{
+    const struct lead_report *a = &all[0], *b = &all[r];
+    const char *host = ml_host(l->forward.group, r);
+    bool is_alone = ml_size(l->forward.group) == 1;
+
+    if (b->sentence[0])
+        snprintf(error, size, "%s%s%s", is_alone || !host ? "" : host, is_alone || !host ? "" : ": ",
+                 b->sentence);
+    else if (a->fingerprint.size != b->fingerprint.size ||
+             a->fingerprint.hash != b->fingerprint.hash)
+        snprintf(error, size,
+                 "%s: %s is another file than on %s: %" PRIu64 " and %" PRIu64
+                 " bytes, with keys and tensors of checksums %016" PRIx64 " and %016" PRIx64
+                 "; copy one of them to all hosts",
+                 host, path, ml_host(l->forward.group, 0), b->fingerprint.size, a->fingerprint.size,
+                 b->fingerprint.hash, a->fingerprint.hash);
+    else if (a->slots != b->slots || a->context != b->context)
+        snprintf(error, size, "rank %d on %s has other options than rank 0", r, host);
+    else
+        return false;
+    return true;
+}
+
+/* All ranks learn how all others fared. */
+static int lead_compare(struct lead *l, const char *path, const struct lead_report *own,
+                        char *error, size_t size)
+{
+    int ranks = ml_size(l->forward.group), rc = 0;
+    struct lead_report *all = calloc((size_t)ranks, sizeof(*all));
+
+    if (!all) {
+        snprintf(error, size, "out of memory");
+        return -1;
+    }
+    if (ml_all_gather(l->forward.group, own, all, sizeof(*own))) {
+        snprintf(error, size, "%s", ml_error());
+        rc = -1;
+    }
+    for (int r = 0; r < ranks && !rc; r++) {
+        all[r].sentence[SENTENCE - 1] = 0;
+        rc = report_is_wrong(all, r, l, path, error, size) ? -1 : 0;
+    }
+    free(all);
+    return rc;
+}
+
+int lead_open(struct lead **out, ml_group *group, const char *path,
+              const struct lead_options *options, char *error, size_t size)
+{
+    struct lead_report own = {.sentence = ""};
+    struct lead *l = calloc(1, sizeof(*l));
+    size_t ranks = (size_t)ml_size(group);
+
+    if (!l) {
+        snprintf(error, size, "out of memory");
+        return -1;
+    }
+    l->rank = ml_rank(group);
+    if (forward_open(&l->forward, group, path, options, own.sentence, sizeof(own.sentence)) == 0) {
+        own.fingerprint = gguf_fingerprint(l->forward.gguf);
+        own.slots = l->forward.cache.slots;
+        own.context = l->forward.cache.context;
+        l->all = l->rank ? NULL : calloc(ranks, sizeof(l->own));
+        if (!l->all && !l->rank)
+            snprintf(own.sentence, sizeof(own.sentence), "out of memory");
+    }
+    l->forward.group = group; /* what has failed to open is all zeros */
+    if (lead_compare(l, path, &own, error, size)) {
+        lead_close(l);
+        return -1;
+    }
+    *out = l;
+    return 0;
+}
+
+void lead_close(struct lead *l)
+{
+    if (!l)
+        return;
+    forward_close(&l->forward);
+    free(l->all);
+    free(l);
+}
+
+const struct gguf *lead_gguf(const struct lead *l)
+{
+    return l->forward.gguf;
+}
+
+int lead_ranks(const struct lead *l)
+{
+    return (int)l->forward.ranks;
+}
+
+uint32_t lead_slots(const struct lead *l)
+{
+    return l->forward.cache.slots;
+}
+
+uint32_t lead_context(const struct lead *l)
+{
+    return l->forward.cache.context;
+}
+
+uint32_t lead_vocabulary(const struct lead *l)
+{
+    return l->forward.shape.vocabulary;
+}
+
+const struct lead_times *lead_times(const struct lead *l)
+{
+    return &l->forward.times;
+}
+
+void lead_times_clear(struct lead *l)
+{
+    memset(&l->forward.times, 0, sizeof(l->forward.times));
+}
+
+/* --- steps -------------------------------------------------------------------------------------
+ */
+
+int lead_rows(struct lead *l, const struct llm_row *rows, uint32_t n, struct candidates *out)
+{
+    struct step s = {.kind = STEP_ROWS, .rows = n};
+    double begin = forward_clock();
+    int rc;
+
+    if (n < 1 || n > LLM_MOST_ROWS)
+        return ML_ERR_ARGUMENT;
+    memcpy(s.row, rows, n * sizeof(*rows));
+    if (!step_is_valid(l, &s))
+        return ML_ERR_ARGUMENT;
+    rc = step_share(l, &s);
+    if (!rc)
+        rc = step_compute(l, &s, out);
+    l->forward.times.total_s += forward_clock() - begin;
+    l->forward.times.steps++;
+    l->forward.times.rows += n;
+    return rc;
+}
+
+int lead_idle(struct lead *l)
+{
+    struct step s = {.kind = STEP_NOTHING};
+
+    return step_share(l, &s);
+}
+
+int lead_idle_ms(void)
+{
+    const char *value = getenv("MLAUNCH_STALL");
+    long stall_s = value ? strtol(value, NULL, 10) : 0;
+
+    return stall_s > 0 && stall_s < 30 ? (int)stall_s * 1000 / 3 : IDLE_MS;
+}
+
+int lead_end(struct lead *l)
+{
+    struct step s = {.kind = STEP_END};
+
+    return step_share(l, &s);
+}
+
+/* --- how fast memory is ------------------------------------------------------------------------
+ */
+
+int lead_read(struct lead *l, uint64_t *bytes, double *seconds)
+{
+    struct step s = {.kind = STEP_READ};
+    struct step_reading *all = calloc(l->forward.ranks, sizeof(*all));
+    int rc = all ? step_share(l, &s) : ML_ERR_MEMORY;
+
+    if (!rc)
+        rc = step_read(l, all);
+    *bytes = 0;
+    *seconds = 0;
+    for (uint32_t r = 0; r < l->forward.ranks && !rc; r++) {
+        *bytes += all[r].bytes;
+        *seconds = all[r].seconds > *seconds ? all[r].seconds : *seconds;
+    }
+    free(all);
+    return rc;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/steps/step_worker.h"
+
+#include "examples/llm/steps/step.h"
+
+int step_worker_run(struct lead *l)
+{
+    struct step s = {0};
+    int rc;
+
+    for (;;) {
+        rc = step_share(l, &s);
+        if (rc || s.kind == STEP_END)
+            return rc;
+        if (s.kind == STEP_READ)
+            rc = step_read(l, NULL);
+        else if (s.kind == STEP_ROWS && step_is_valid(l, &s))
+            rc = step_compute(l, &s, NULL);
+        else if (s.kind != STEP_NOTHING)
+            rc = ML_ERR_ARGUMENT; /* rank 0 checks its rows before it sends them */
+        if (rc)
+            return rc;
+    }
+}
