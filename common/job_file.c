@@ -33,6 +33,7 @@ struct job_file_member {
 
 static const struct job_file_member members[] = {
     MEMBER(job, TEXT),
+    MEMBER(name, TEXT),
     MEMBER(host, TEXT),
     MEMBER(host_rank, INT),
     MEMBER(hosts, INT),
@@ -57,6 +58,21 @@ static const struct job_file_member members[] = {
     MEMBER(started_at, WIDE),
 };
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
+
+bool job_file_is_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char others[] = "0123456789._-";
+    size_t length = strlen(name);
+
+    if (length == 0 || length >= JOB_NAME || !strchr(letters, name[0]))
+        return false;
+    for (; *name; name++) {
+        if (!strchr(letters, *name) && !strchr(others, *name))
+            return false;
+    }
+    return true;
+}
 
 static json_t *get_member(const struct job_file *j, const struct job_file_member *m)
 {
@@ -252,7 +268,11 @@ int job_file_parse(const char *name, const char *text, struct job_file *out, str
         rc = fault_set(why, ML_ERR_SYSTEM, "%.220s is malformed: %s", name,
                        object ? "not an object" : error.text);
     for (int i = 0; i < MEMBERS && !rc; i++) {
-        if (!set_member(&j, &members[i], json_object_get(object, members[i].name)))
+        const json_t *value = json_object_get(object, members[i].name);
+
+        if (!value && strcmp(members[i].name, "name") == 0)
+            continue; /* builds before there were names */
+        if (!set_member(&j, &members[i], value))
             rc = fault_set(why, ML_ERR_SYSTEM, "%.220s: \"%s\" is missing or malformed", name,
                            members[i].name);
     }

@@ -15,8 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { JOB_NAME = 41 }; /* bytes for the longest name of a job, terminated */
+
 struct job_file {
     char job[AUTH_JOB];   /* job id */
+    char name[JOB_NAME];  /* --name, or "" */
     char host[256];       /* this host's name in the hostfile */
     int host_rank;        /* this host's index in the job, from 0 */
     int hosts;            /* number of hosts */
@@ -41,6 +44,10 @@ struct job_file {
     char command[256];      /* the command line, for ps */
     int64_t started_at;     /* seconds since 1970 */
 };
+
+/* Whether `name` may be that of a job: letters, digits and . _ -, a letter first, so that no id of
+ * a job is one. */
+bool job_file_is_name(const char *name);
 
 /* Write both files into `dir` (under a temporary name, then renamed), and read them. ML_ERR_SYSTEM
  * names a missing or malformed file. */

@@ -6,7 +6,9 @@
 #include "launcher/bench/bench_command.h"
 #include "launcher/bench/compare/compare_command.h"
 #include "launcher/bench/compare/vary_command.h"
+#include "launcher/detach/detached_job.h"
 #include "launcher/job/job.h"
+#include "launcher/job/job_identity.h"
 #include "launcher/options/options_load.h"
 #include "launcher/plan/plan_create.h"
 #include "launcher/process/loop_memory.h"
@@ -30,12 +32,20 @@ static int output_flush(void)
     return STATUS_OURS;
 }
 
-static int plan_run(struct plan *p)
+static int plan_run(const struct options *o, struct plan *p)
 {
-    if (!p->dry_run)
-        return job_run(p);
-    plan_print(p);
-    return 0;
+    char id[JOB_ID_SIZE];
+    struct fault why;
+
+    if (p->dry_run) {
+        plan_print(p);
+        return 0;
+    }
+    if (job_identity_name(id, &why)) {
+        log_error("%s", why.text);
+        return STATUS_OURS;
+    }
+    return o->detach ? detached_job_run(o, p, id) : job_run(p, id, NULL);
 }
 
 /* Otherwise there would be as many jobs. */
@@ -77,12 +87,14 @@ static int options_run(const struct options *o, bool is_bench)
     log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
     rc = outer_check(&why);
     if (!rc)
+        rc = detached_job_check(o, &why);
+    if (!rc)
         rc = plan_create(&p, o, environ, &why);
     if (!rc && is_bench)
         rc = bench_check(p, &why);
     if (rc)
         log_error("%s", why.text);
-    status = rc ? STATUS_OURS : plan_run(p);
+    status = rc ? STATUS_OURS : plan_run(o, p);
     plan_destroy(p);
     return status;
 }

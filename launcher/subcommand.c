@@ -2,6 +2,7 @@
 #include "launcher/subcommand.h"
 
 #include "launcher/batch/batch.h"
+#include "launcher/detach/logs_command.h"
 #include "launcher/env_command.h"
 #include "launcher/exec/exec_command.h"
 #include "launcher/query/query_command.h"
@@ -14,6 +15,7 @@
 const struct subcommand subcommand_table[] = {
     {"ps", ps_run, "list the jobs on hosts: user, program, ranks, alive or dead"},
     {"kill", kill_run, "end a job by its id, from any terminal"},
+    {"logs", logs_command_run, "print what a detached job has written"},
     {"clean", clean_run, "remove what dead jobs have left behind"},
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},
     {"info", info_run, "show what the hosts are, side by side, and where they differ"},

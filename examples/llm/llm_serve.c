@@ -1,11 +1,157 @@
 /* SPDX-License-Identifier: MIT */
 #include "examples/llm/llm_serve.h"
 
+#include "common/text/number.h"
+#include "examples/llm/serve/link_speed.h"
+#include "examples/llm/serve/service.h"
+#include "examples/llm/steps/step_worker.h"
+
+#include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    EXIT_LOST = 1,
+    EXIT_USAGE = 2,
+    QUEUE_DEFAULT = 8,
+    SLOTS_DEFAULT = 4,
+    QUEUE_LIMIT = 4096,
+    CONTEXT_LIMIT = 1 << 20,
+    PORT_DEFAULT = 8080,
+};
+
+struct serve_options {
+    const char *model, *host;
+    int64_t port, queue, slots, context;
+};
+
+static const char serve_help[] =
+    "usage: mlaunch -n RANKS -- llm serve --model FILE [OPTION]...\n"
+    "\n"
+    "Answers over HTTP, as OpenAI's servers do: /v1/chat/completions, /v1/completions,\n"
+    "/v1/models; and /health, /queue, /metrics, /dashboard.\n"
+    "\n"
+    "  --model FILE    the model, a GGUF file, at the same path on every host\n"
+    "  --host ADDRESS  where rank 0 listens (default 127.0.0.1: this host alone; there\n"
+    "                  is no password, so put a proxy in front of any other)\n"
+    "  --port N        (default 8080; 0: any free one)\n"
+    "  --queue N       how many requests may wait for a slot (default 8)\n"
+    "  --slots N       how many are answered at a time (default 4, at most 64)\n"
+    "  --context N     tokens of prompt and answer together (default: what the model\n"
+    "                  was trained for, at most 4096); memory grows with it and --slots\n";
+
+static int number_option(const char *name, const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    if (number_parse(text, min, max, out))
+        return 0;
+    fprintf(stderr, "llm serve: --%s must be a number from %lld to %lld, not '%s'\n", name,
+            (long long)min, (long long)max, text);
+    return -1;
+}
+
+/* Returns 0, 1 after --help, or -1. */
+static int options_read(struct serve_options *o, int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"model", required_argument, NULL, 'm'}, {"host", required_argument, NULL, 'h'},
+        {"port", required_argument, NULL, 'p'},  {"queue", required_argument, NULL, 'q'},
+        {"slots", required_argument, NULL, 's'}, {"context", required_argument, NULL, 'c'},
+        {"help", no_argument, NULL, '?' + 1},    {0},
+    };
+    int c, i = 0, rc = 0;
+
+    optind = 1;
+    while (!rc && (c = getopt_long(argc, argv, "", known, &i)) != -1) {
+        if (c == 'm')
+            o->model = optarg;
+        else if (c == 'h')
+            o->host = optarg;
+        else if (c == 'p')
+            rc = number_option("port", optarg, 0, 65535, &o->port);
+        else if (c == 'q')
+            rc = number_option("queue", optarg, 1, QUEUE_LIMIT, &o->queue);
+        else if (c == 's')
+            rc = number_option("slots", optarg, 1, LLM_MOST_ROWS, &o->slots);
+        else if (c == 'c')
+            rc = number_option("context", optarg, 2, CONTEXT_LIMIT, &o->context);
+        else if (c == '?' + 1)
+            rc = 1;
+        else
+            rc = -1;
+    }
+    if (rc)
+        return rc;
+    if (optind < argc) {
+        fprintf(stderr, "llm serve: '%s' is no option\n", argv[optind]);
+        return -1;
+    }
+    if (o->model)
+        return 0;
+    fprintf(stderr, "llm serve: --model is missing: name a GGUF file\n");
+    return -1;
+}
+
+/* Every rank; rank 0 says what is the matter, as it is the same for all. */
+static int serve_say(ml_group *world, const char *sentence, int status)
+{
+    if (ml_rank(world) == 0)
+        fprintf(stderr, "llm serve: %s\n", sentence);
+    return status;
+}
+
+/* A signal to end is rank 0's: it lets the others go when its clients have been told. */
+static int work(struct lead *lead)
+{
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    return step_worker_run(lead) ? EXIT_LOST : 0;
+}
+
+static int serve(ml_group *world, struct lead *lead, const struct serve_options *o)
+{
+    struct link_speed *links = calloc((size_t)ml_size(world), sizeof(*links));
+    struct service_config config = {
+        world, lead, o->model, links, o->host, (uint16_t)o->port, (uint32_t)o->queue};
+    char error[512];
+    int status;
+
+    if (!links)
+        return serve_say(world, "out of memory", EXIT_USAGE);
+    if (link_speed_measure(world, links))
+        status = serve_say(world, ml_error(), EXIT_LOST);
+    else if (ml_rank(world) > 0)
+        status = work(lead);
+    else if ((status = service_run(&config, error, sizeof(error))) == EXIT_USAGE)
+        serve_say(world, error, status);
+    free(links);
+    return status;
+}
 
 int llm_serve(int argc, char **argv)
 {
-    (void)argc;
-    fprintf(stderr, "llm: this build has no `%s`\n", argv[0]);
-    return 2;
+    struct serve_options o = {NULL, "127.0.0.1", PORT_DEFAULT, QUEUE_DEFAULT, SLOTS_DEFAULT, 0};
+    struct lead_options options;
+    struct lead *lead;
+    ml_group *world;
+    char error[512];
+    int status = options_read(&o, argc, argv);
+
+    if (status > 0)
+        fputs(serve_help, stdout);
+    if (status)
+        return status > 0 ? 0 : EXIT_USAGE;
+    if (ml_init(&world)) {
+        fprintf(stderr, "llm serve: %s\n", ml_error());
+        return EXIT_LOST;
+    }
+    options = (struct lead_options){(uint32_t)o.slots, (uint32_t)o.context};
+    if (lead_open(&lead, world, o.model, &options, error, sizeof(error))) {
+        status = serve_say(world, error, EXIT_USAGE);
+    } else {
+        status = serve(world, lead, &o);
+        lead_close(lead);
+    }
+    ml_finalize();
+    return status;
 }

@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/answer/job_name.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
@@ -278,6 +279,7 @@ int accept_write_job_file(struct agent *a, const char *coordinator, struct fault
 
     place_write(&file);
     snprintf(file.job, sizeof(file.job), "%s", job->job);
+    snprintf(file.name, sizeof(file.name), "%s", job->name);
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
     snprintf(file.coordinator, sizeof(file.coordinator), "%s",
@@ -311,9 +313,16 @@ static int files_open(struct agent *a, struct fault *why)
 static int coordinator_open(struct agent *a, struct fault *why)
 {
     char address[ADDRESS_TEXT];
-    int rc = coordination_open(&a->coordination, a, &rank_mpi_events, address, why);
+    int lock = -1, rc = coordination_open(&a->coordination, a, &rank_mpi_events, address, why);
 
-    return rc ? rc : accept_write_job_file(a, address, why);
+    if (!rc && a->job->name[0])
+        rc = job_name_claim(&lock, a->dir, a->job->job, a->job->name, why);
+    if (rc)
+        return rc;
+    rc = accept_write_job_file(a, address, why);
+    if (lock >= 0)
+        close(lock);
+    return rc;
 }
 
 /* Everything that can fail on this host, in the order in which a reader would check it. */

@@ -14,9 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LONG_S = 5, LINK_WAYS = 4 /* that a pair measures, one after the other */ };
+enum {
+    LONG_S = 5,
+    LINK_WAYS = 4, /* that a pair measures, one after the other */
+    COLUMNS_USUAL = 80,
+};
 
 /* For an option that neither has: a slip of one of bench's is refused here, as run's reader would
  * offer one of its own. */
@@ -124,6 +129,23 @@ static bool has_colours(void)
            strcmp(terminal, "dumb") != 0;
 }
 
+/* What the program of rank 0 cannot find out itself, because its output is a pipe. */
+static int terminal_words_add(struct string_list *run, const struct bench_options *o,
+                              struct fault *why)
+{
+    struct winsize w = {0};
+    char columns[16];
+    int rc = has_colours() ? string_list_add(run, "--colour", why) : 0;
+
+    if (rc || o->is_wide || !isatty(STDOUT_FILENO))
+        return rc;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col)
+        w.ws_col = COLUMNS_USUAL;
+    snprintf(columns, sizeof(columns), "%d", w.ws_col);
+    rc = string_list_add(run, "--columns", why);
+    return rc ? rc : string_list_add(run, columns, why);
+}
+
 int bench_command_words(char ***out, int argc, char *const *argv, struct fault *why)
 {
     struct string_list run = {0}, bench = {0};
@@ -149,8 +171,8 @@ int bench_command_words(char ***out, int argc, char *const *argv, struct fault *
         rc = string_list_add(&run, BENCH_PROGRAM, why);
     if (!rc)
         rc = string_list_add_all(&run, words, why);
-    if (!rc && checked.kind == BENCH_LINK && has_colours())
-        rc = string_list_add(&run, "--colour", why);
+    if (!rc && checked.kind == BENCH_LINK)
+        rc = terminal_words_add(&run, &checked, why);
     if (!rc)
         rc = string_list_release(&run, out, why);
     string_list_clear(&run);
@@ -207,6 +229,7 @@ void bench_command_print_help(void)
          "      --svg FILE.svg        the same; of link a picture of all pairs\n"
          "      --rounds N            link: N rounds for each pair and size\n"
          "      --verbose             link: print every round\n"
+         "      --wide                link: all columns, also on a narrow terminal\n"
          "      --duration SECONDS    link: of each of a round's four parts (default 0.1)\n"
          "      --no-check            link: do not check what arrives\n"
          "      --tune                every algorithm of the operation at every size, and\n"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000 };
+enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000, COLUMNS_MOST = 65535 };
 #define DURATION_LEAST 0.001 /* seconds */
 #define DURATION_MOST  3600
 static const int64_t size_most = (int64_t)1 << 40;
@@ -214,6 +214,26 @@ static int set_colour(struct reading *r, const char *name, const char *value, st
     return 0;
 }
 
+static int set_wide(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    (void)value;
+    (void)why;
+    r->out->is_wide = true;
+    r->of_link = name;
+    return 0;
+}
+
+static int set_columns(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    int64_t columns;
+
+    if (!number_parse(value, 0, COLUMNS_MOST, &columns))
+        return value_refuse(name, value, "a number of columns", why);
+    r->out->columns = (int)columns;
+    r->of_link = name;
+    return 0;
+}
+
 static int set_form(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     enum bench_form form = strcmp(name, "--csv") == 0 ? BENCH_CSV : BENCH_JSON;
@@ -280,7 +300,9 @@ static const struct bench_option {
     {"--duration", true, set_duration},
     {"--verbose", false, set_verbose},
     {"--no-check", false, set_no_check},
-    {"--colour", false, set_colour},
+    {"--wide", false, set_wide},
+    {"--colour", false, set_colour}, /* these two mlaunch adds, which knows the terminal */
+    {"--columns", true, set_columns},
     {NULL, false, NULL},
 };
 

@@ -44,7 +44,8 @@ struct bench_options {
     const char *save; /* with --tune */
     int rounds;       /* of link, as all below */
     double duration_s;
-    bool is_verbose, is_coloured;
+    bool is_verbose, is_coloured, is_wide;
+    int columns; /* of the terminal that the table must fit; 0: there is none */
 };
 
 /* True if `word` is an option of bench. *takes_value: its value is the next word, or follows

@@ -77,15 +77,10 @@ static void stream_read(struct exec_run *r, int host, int stream)
 
 static void on_bytes(evutil_socket_t fd, short what, void *arg)
 {
-    struct exec_run *r = arg;
+    struct exec_host *h = arg;
 
     (void)what;
-    for (int i = 0; i < r->started; i++) {
-        for (int stream = 1; stream <= 2; stream++) {
-            if (r->hosts[i].fds[stream - 1] == fd)
-                stream_read(r, i, stream);
-        }
-    }
+    stream_read(h->run, h->rank, h->fds[0] == fd ? 1 : 2);
 }
 
 static void hosts_start(struct exec_run *r)
@@ -96,8 +91,9 @@ static void hosts_start(struct exec_run *r)
            !r->failed.code) {
         struct exec_host *h = &r->hosts[r->started];
 
+        h->run = r;
         h->rank = r->started++;
-        if (exec_host_start(h, r->base, r->plan, on_bytes, r, &why)) {
+        if (exec_host_start(h, r->base, r->plan, on_bytes, &why)) {
             exec_output_end(r->output, h->rank, STATUS_OURS);
             r->ended++;
             run_fail(r, &why);

@@ -3,6 +3,7 @@
 
 #include "common/status.h"
 #include "launcher/job/job.h"
+#include "launcher/job/job_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,8 @@ static _Noreturn void child_run(struct event_base *base, struct plan *p, int ran
                                 const int fds[2], const sigset_t *mask)
 {
     static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+    char id[JOB_ID_SIZE];
+    struct fault why;
     int status;
 
     for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++)
@@ -28,7 +31,7 @@ static _Noreturn void child_run(struct event_base *base, struct plan *p, int ran
     if (getppid() != parent || dup2(fds[0], STDOUT_FILENO) < 0 || dup2(fds[1], STDERR_FILENO) < 0)
         _exit(STATUS_OURS);
     plan_keep_rank(p, rank);
-    status = job_run(p);
+    status = job_identity_name(id, &why) ? STATUS_OURS : job_run(p, id, NULL);
     plan_destroy(p);
     fflush(stdout);
     _exit(status);
@@ -59,7 +62,7 @@ static void fds_close(int fds[2])
 }
 
 int exec_host_start(struct exec_host *h, struct event_base *base, struct plan *p,
-                    event_callback_fn on_bytes, void *arg, struct fault *why)
+                    event_callback_fn on_bytes, struct fault *why)
 {
     const char *name = plan_host(p, p->ranks[h->rank].host)->name;
     int to[2] = {-1, -1};
@@ -71,7 +74,7 @@ int exec_host_start(struct exec_host *h, struct event_base *base, struct plan *p
     if (pipes_open(h->fds, to))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot make pipes for host %s", name);
     for (int i = 0; i < 2 && !rc; i++) {
-        h->events[i] = event_new(base, h->fds[i], EV_READ | EV_PERSIST, on_bytes, arg);
+        h->events[i] = event_new(base, h->fds[i], EV_READ | EV_PERSIST, on_bytes, h);
         if (!h->events[i] || event_add(h->events[i], NULL))
             rc = fault_set(why, ML_ERR_SYSTEM, "cannot watch the output of host %s", name);
     }

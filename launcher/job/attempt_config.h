@@ -20,8 +20,9 @@ struct attempt_config {
     struct input *input;
     enum stdin_mode stdin_mode;
     struct events_file *events;
-    const char *job; /* the job's id */
-    int restart;     /* how many runs came before */
+    const char *job;               /* the job's id */
+    int restart;                   /* how many runs came before */
+    void (*on_started)(void *arg); /* called once, on the loop: all ranks have started */
     /* Called once, on the loop: the run is over. It may be destroyed after the loop has
      * returned. */
     void (*on_end)(void *arg);

@@ -263,12 +263,17 @@ static void on_started(struct attempt *a, struct attempt_member *m, const struct
         member_distrust(m, "its agent reported a rank of another host");
         return;
     }
+    a->ranks_started += a->ranks[started.rank].pid == 0;
     a->ranks[started.rank].pid = started.pid;
     log_debug("rank %d on host %s: started, pid %lld", started.rank, m->host->name,
               (long long)started.pid);
     events_file_write(a->config.events, "started", a->identity.id,
                       json_pack("{s:i, s:s, s:I}", "rank", started.rank, "host", m->host->name,
                                 "pid", (json_int_t)started.pid));
+    if (a->ranks_started == a->plan->size) {
+        a->ranks_started = -1; /* an agent may say it twice */
+        a->config.on_started(a->config.arg);
+    }
 }
 
 /* False: the agent sends more than it may, which would fill the memory here. */

@@ -76,7 +76,7 @@ struct attempt {
     enum attempt_state state;
     struct attempt_member *members; /* one per host of the plan */
     struct attempt_rank *ranks;     /* one per rank */
-    int ranks_left;                 /* that have not ended */
+    int ranks_started, ranks_left;  /* that have started, that have not ended */
     char coordinator[96];           /* address, from the READY of rank 0's host */
     bool is_pmix;                   /* a host's programs need PMIx, so all hosts serve it */
     struct progress_line *progress;

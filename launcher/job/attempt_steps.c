@@ -161,14 +161,15 @@ void attempt_steps_prepare(struct attempt *a)
 
 void attempt_steps_start(struct attempt *a)
 {
+    const char *name = a->plan->name;
     char command[256];
 
     a->has_run = true;
     a->start_ms = clock_ms();
     job_request_command_line(command, sizeof(command), a->plan);
-    log_info("job %s: %d rank%s on %d host%s: %s", a->identity.id, a->plan->size,
-             a->plan->size == 1 ? "" : "s", a->plan->host_count,
-             a->plan->host_count == 1 ? "" : "s", command);
+    log_info("job %s%s%s%s: %d rank%s on %d host%s: %s", a->identity.id, name ? " (" : "",
+             name ? name : "", name ? ")" : "", a->plan->size, a->plan->size == 1 ? "" : "s",
+             a->plan->host_count, a->plan->host_count == 1 ? "" : "s", command);
     events_file_write(a->config.events, "launched", a->identity.id,
                       json_pack("{s:i, s:i, s:s}", "ranks", a->plan->size, "hosts",
                                 a->plan->host_count, "command", command));

@@ -41,7 +41,8 @@ enum {
 
 struct job {
     struct plan *plan;
-    char id[JOB_ID_SIZE];
+    const char *id;
+    const struct job_watch *watch; /* or NULL */
     struct event_base *base;
     struct events_file *events;
     struct output *output;
@@ -267,6 +268,8 @@ static void on_credit(int host, uint32_t bytes, void *arg)
 
     if (j->attempt)
         attempt_on_credit(j->attempt, host, bytes);
+    if (j->watch)
+        j->watch->on_written(j->watch->arg);
 }
 
 static void on_stdin(int rank, const void *bytes, size_t size, void *arg)
@@ -285,6 +288,14 @@ static void on_size(struct terminal_size size, void *arg)
 
     if (j->attempt)
         attempt_on_resize(j->attempt, size);
+}
+
+static void on_attempt_started(void *arg)
+{
+    const struct job *j = arg;
+
+    if (j->watch)
+        j->watch->on_started(j->watch->arg);
 }
 
 static void on_attempt_end(void *arg)
@@ -438,6 +449,7 @@ static int job_run_all(struct job *j)
                                     .input = j->input,
                                     .stdin_mode = input_mode(j->plan),
                                     .events = j->events,
+                                    .on_started = on_attempt_started,
                                     .on_end = on_attempt_end,
                                     .arg = j};
     struct attempt_result result = {.status = STATUS_OURS};
@@ -475,9 +487,7 @@ static int job_open(struct job *j, struct fault *why)
     j->base = event_base_new();
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
-    rc = job_identity_name(j->id, why);
-    if (!rc)
-        rc = events_file_open(&j->events, j->plan->events, why);
+    rc = events_file_open(&j->events, j->plan->events, j->plan->name, why);
     if (!rc && j->plan->pty)
         rc = terminal_open(&j->terminal, j->base, on_size, j, why);
     if (!rc)
@@ -533,9 +543,9 @@ static void job_close(struct job *j)
         event_base_free(j->base);
 }
 
-int job_run(struct plan *p)
+int job_run(struct plan *p, const char *id, const struct job_watch *watch)
 {
-    struct job j = {.plan = p, .newcomer = -1};
+    struct job j = {.plan = p, .id = id, .watch = watch, .newcomer = -1};
     struct fault why;
     int status;
 

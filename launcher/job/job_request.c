@@ -251,6 +251,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                             json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
                                       p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
         json_object_set_new(root, "command", json_string(command)) ||
+        json_object_set_new(root, "name", json_string(p->name ? p->name : "")) ||
         json_object_set_new(root, "buffer", json_string(buffer_names[p->buffer])) ||
         json_object_set_new(root, "mpi", json_string(mpi_names[p->mpi])) ||
         json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||

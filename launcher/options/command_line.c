@@ -17,7 +17,7 @@ struct line_reader {
 };
 
 /* First words that later versions take as subcommands, so that they cannot name a program now. */
-static const char *const future_subcommands[] = {"sync", "metrics", NULL};
+static const char *const future_subcommands[] = {"metrics", NULL};
 
 /* What a word with dashes stands for: one of our options, or one of another program's; with what
  * follows its '='. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/options/option_table.h"
 
+#include "common/job_file.h"
 #include "common/text/number.h"
 #include "launcher/options/foreign.h"
 #include "launcher/text/environment.h"
@@ -340,6 +341,19 @@ static int set_quiet(struct options *o, struct app_options *app, const struct op
     return rc;
 }
 
+static int set_name(struct options *o, struct app_options *app, const struct option *spec,
+                    const char *value, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    if (!job_file_is_name(value))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is not a job's name: at most %d letters, digits and . _ -, a "
+                         "letter first",
+                         text_show(shown, value), JOB_NAME - 1);
+    return set_text(o, app, spec, value, why);
+}
+
 /* command_line.c acts upon --help and --version. */
 static int set_nothing(struct options *o, struct app_options *app, const struct option *spec,
                        const char *value, struct fault *why)
@@ -519,6 +533,16 @@ const struct option option_table[] = {
      .set = set_text, OF(prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",
      .set = set_text, OF(epilog)},
+
+    {.help = "In the background"},
+    {"detach", NULL, 0, NULL,
+     "go to the background once all ranks have started, and print the job's id; mlaunch logs "
+     "prints what it writes",
+     .scope = OPTION_COMMAND, .set = set_flag, OF(detach)},
+    {"json", NULL, 0, NULL, "with --detach: print the job's id, name, log and pid as JSON",
+     .scope = OPTION_COMMAND, .set = set_flag, OF(json)},
+    {"name", NULL, 0, "NAME", "the job's name, for ps, kill and logs; one job at a time has it",
+     .scope = OPTION_COMMAND, .set = set_name, OF(name)},
 
     {.help = "This command"},
     {"config", NULL, 0, "FILE",

@@ -42,6 +42,7 @@ void options_destroy(struct options *o)
     free(o->events);
     free(o->prolog);
     free(o->epilog);
+    free(o->name);
     free(o->config);
     free(o->profile);
     free(o);

@@ -69,6 +69,8 @@ struct options {
     enum launcher_choice agent_launcher;
     char *agent_command;
     char *ssh_config, *agent, *events, *config, *profile, *prolog, *epilog;
+    char *name;        /* --name */
+    bool detach, json; /* --json: with --detach */
     int ssh_connect_timeout_s;
     int verbose; /* -1 quiet, 0, 1 (-v), 2 (-vv) */
     int layer;   /* of the setting that is being applied */

@@ -46,5 +46,6 @@ void plan_destroy(struct plan *p)
     free(p->events);
     free(p->prolog);
     free(p->epilog);
+    free(p->name);
     free(p);
 }

@@ -82,6 +82,7 @@ struct plan {
     char **agent_command;      /* --agent-command, split into words, or NULL */
     char *events;              /* --events, or NULL */
     char *prolog, *epilog;     /* commands for sh -c, once a host; or NULL */
+    char *name;                /* --name, or NULL */
     bool leaves_exit; /* whoever runs the plan says with which status its one rank has exited */
     bool dry_run;
     int verbose; /* -1 quiet, 0, 1, 2 */

@@ -491,6 +491,7 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
         (rc = string_copy_if(&p->events, o->events, why)) ||
         (rc = string_copy_if(&p->prolog, o->prolog, why)) ||
         (rc = string_copy_if(&p->epilog, o->epilog, why)) ||
+        (rc = string_copy_if(&p->name, o->name, why)) ||
         (rc = string_copy_if(&p->ssh_config, o->ssh_config, why)) ||
         (rc = bind_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
         (rc = pty_settle(p, o, why)) || (rc = output_settle(p, o->output, why)))

@@ -176,6 +176,12 @@ static void print_job(const struct plan *p)
     printable_print(p->timeout_s ? "%d s\n" : "none\n", p->timeout_s);
     printable_print("on failure: %s; restarts: %d; binding: %s\n",
                     p->continue_on_failure ? "continue" : "stop", p->restarts, binds[p->bind]);
+    if (p->name)
+        printable_print("name: %s\n", p->name);
+    if (p->prolog)
+        printable_print("prolog: %s\n", p->prolog);
+    if (p->epilog)
+        printable_print("epilog: %s\n", p->epilog);
     if (p->port)
         printable_print("ports: coordinator %d", p->port);
     if (p->port && p->starting_port)

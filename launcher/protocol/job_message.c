@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/protocol/job_message.h"
 
+#include "common/job_file.h"
 #include "common/text/number.h"
 #include "common/text/parsed_json.h"
 
@@ -34,6 +35,7 @@ static const struct field fields[] = {
     {"host_cwd", FIELD_STRING, AT(host_cwd), 0, 0},
     {"prolog", FIELD_STRING, AT(prolog), 0, 0},
     {"epilog", FIELD_STRING, AT(epilog), 0, 0},
+    {"name", FIELD_STRING, AT(name), 0, 0},
     {"size", FIELD_INT, AT(size), 1, SIZE_MAX_RANKS},
     {"hosts", FIELD_INT, AT(hosts), 1, SIZE_MAX_RANKS},
     {"host", FIELD_INT, AT(host), 0, SIZE_MAX_RANKS},
@@ -459,6 +461,8 @@ static int message_read(struct job_message *m, struct fault *why)
         return rc;
     if (!job_id_is_valid(m->job))
         return member_refuse(why, "is not an id", "job");
+    if (m->name[0] && !job_file_is_name(m->name))
+        return member_refuse(why, "is not a name", "name");
     if (!secret || !hex_parse(secret, m->secret, sizeof(m->secret)))
         return member_refuse(why, "is not 64 hexadecimal digits", "secret");
     rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);

@@ -94,6 +94,7 @@ struct job_message {
     const char **env;            /* NULL-terminated */
     const char *cwd, *host_cwd;  /* or "" */
     const char *prolog, *epilog; /* commands for sh -c, or "" */
+    const char *name;            /* --name, or "" */
     json_t *wiring;              /* [host][host][device], or NULL */
     struct rdma_choice rdma;
     struct job_copy *files;

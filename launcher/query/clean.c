@@ -3,10 +3,13 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/printable.h"
+#include "common/text/text_json.h"
+#include "launcher/detach/log_directory.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { STATUS_LEFT = 1, TIMEOUT_MS = 60000 };
@@ -45,10 +48,56 @@ static void removed_print(const char *host, json_t *one, bool dry_run)
                                  : " has been removed");
 }
 
-/* Prints what was removed and reports what could not be. Returns how many things are left. */
-static int outcome_report(const struct query_command *c)
+/* What becomes of the logs here, of jobs that have ended. */
+struct log_sweep {
+    const struct query_command *c;
+    json_t *removed; /* their paths */
+    int left;
+};
+
+static void log_remove(const struct log_entry *e, void *arg)
 {
-    int left = 0, removed = 0;
+    struct log_sweep *s = arg;
+    int err = is_dry_run(s->c) ? 0 : log_directory_remove(e);
+
+    if (err) {
+        s->left++;
+        log_error("the log %s is left: %s", e->path, strerror(err));
+        return;
+    }
+    json_array_append_new(s->removed, text_json(e->path));
+    if (!s->c->json && s->c->verbose >= 0)
+        printable_print("log %s %s\n", e->path,
+                        is_dry_run(s->c) ? "would be removed" : "has been removed");
+}
+
+/* Those that are too many or too big; with --logs all, or those of the job. */
+static void logs_sweep(struct log_sweep *s)
+{
+    struct log_list l;
+    struct fault why;
+
+    s->removed = json_array();
+    if (log_directory_list(&l, &why)) {
+        log_warn("%s", why.text);
+    } else if (!query_command_flag(s->c, "logs")) {
+        log_directory_each_surplus(&l, log_remove, s);
+    } else {
+        for (int i = 0; i < l.count; i++) {
+            const struct log_entry *e = &l.entries[i];
+
+            if (!e->is_running &&
+                (!*s->c->job || strcmp(e->id, s->c->job) == 0 || strcmp(e->name, s->c->job) == 0))
+                log_remove(e, s);
+        }
+    }
+    free(l.entries);
+}
+
+/* Prints what was removed and reports what could not be. Returns how many things are left. */
+static int outcome_report(const struct query_command *c, const struct log_sweep *logs)
+{
+    int left = logs->left, removed = (int)json_array_size(logs->removed);
     char text[1024];
     json_t *one;
     size_t k;
@@ -81,10 +130,15 @@ static int outcome_report(const struct query_command *c)
 static int clean_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c), left;
+    struct query_command with_logs = *c;
+    struct log_sweep logs = {.c = c};
 
+    logs_sweep(&logs);
+    with_logs.more = json_pack("{so}", "logs", logs.removed);
     if (c->json)
-        query_command_print_json(c);
-    left = outcome_report(c);
+        query_command_print_json(&with_logs);
+    left = outcome_report(c, &logs);
+    json_decref(with_logs.more);
     return unreached ? STATUS_OURS : left ? STATUS_LEFT : 0;
 }
 
@@ -101,6 +155,7 @@ int clean_run(int argc, char **argv)
         {"-f", asks}, {"--force", asks}, {"-y", asks}, {"--yes", asks}, {NULL, NULL}};
     struct query_flag flags[] = {
         {.name = "dry-run", .letter = 'n', .help = "only print what would be ended and removed"},
+        {.name = "logs", .help = "also all logs of ended jobs here, or those of JOB"},
         {.name = "json", .help = "the answer as JSON"},
         {.name = NULL}};
     struct query_command c = {
@@ -108,7 +163,8 @@ int clean_run(int argc, char **argv)
         .usage = "usage: mlaunch clean [OPTIONS] [JOB]\n\n"
                  "Ends and removes on the given hosts what is left of your dead jobs, or of one\n"
                  "of them: processes, shared memory, control groups, job directories, half\n"
-                 "copies of agents. Live jobs are never touched.",
+                 "copies of agents; and logs of detached jobs that are too many or too big. Live\n"
+                 "jobs are never touched.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
         .hints = hints,

@@ -88,9 +88,9 @@ int kill_run(int argc, char **argv)
     struct query_command c = {
         .name = "kill",
         .usage = "usage: mlaunch kill [OPTIONS] JOB\n\n"
-                 "Ends the job with that id, which mlaunch ps shows, through its agents on the\n"
-                 "given hosts; one of the job's hosts is enough. Its mlaunch says so and ends\n"
-                 "with status 143.",
+                 "Ends the job with that id, which mlaunch ps shows, or with that --name, through\n"
+                 "its agents on the given hosts; one of the job's hosts is enough. Its mlaunch\n"
+                 "says so and ends with status 143.",
         .job_word = JOB_WORD_NEEDED,
         .flags = flags,
         .hints = hints,

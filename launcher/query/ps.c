@@ -15,10 +15,11 @@
 
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = QUERY_FORMAT };
 
-static const char *const job_head[] = {"JOB",   "USER", "AGE", "HOST",    "RANKS",
-                                       "STATE", "%CPU", "MEM", "COMMAND", NULL};
+/* The first column is there only if a job has a name. */
+static const char *const job_head[] = {"NAME",  "JOB",  "USER", "AGE",     "HOST", "RANKS",
+                                       "STATE", "%CPU", "MEM",  "COMMAND", NULL};
 
-static void add_job(struct text_table *t, const char *host, json_t *job)
+static void add_job(struct text_table *t, const char *host, json_t *job, bool has_names)
 {
     char age[CELL], ranks[CELL], cpu[CELL], memory[CELL];
     const char *state = query_field_text(job, "state"), *command = query_field_text(job, "command");
@@ -30,9 +31,19 @@ static void add_job(struct text_table *t, const char *host, json_t *job)
     query_format_size(memory, query_field_number(job, "memory_bytes"));
     if (strcmp(state, "unreadable") == 0)
         command = query_field_text(job, "why");
-    text_table_add(t, (const char *const[]){query_field_text(job, "job"),
-                                            query_field_text(job, "user"), age, host, ranks, state,
-                                            cpu, memory, command, NULL});
+    const char *const cells[] = {query_field_text(job, "job_name"),
+                                 query_field_text(job, "job"),
+                                 query_field_text(job, "user"),
+                                 age,
+                                 host,
+                                 ranks,
+                                 state,
+                                 cpu,
+                                 memory,
+                                 command,
+                                 NULL};
+
+    text_table_add(t, cells + !has_names);
 }
 
 static const char *const rank_head[] = {"RANK", "HOST",      "PID",  "STATE", "%CPU",
@@ -187,10 +198,27 @@ static void ranks_print(const struct found_rank *list, size_t count, const char 
     text_table_destroy(t);
 }
 
+/* Whether a job that is shown has a name. */
+static bool names_are_there(const struct query_command *c)
+{
+    json_t *job;
+    size_t k;
+
+    for (int i = 0; i < c->hosts->count; i++) {
+        json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
+        {
+            if (is_shown(c, job) && *query_field_text(job, "job_name"))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Prints all jobs, a line for each host of each. Returns the number of lines. */
 static int jobs_print(const struct query_command *c)
 {
-    struct text_table *t = text_table_create(job_head, "llrlrlrrl");
+    bool has_names = names_are_there(c);
+    struct text_table *t = text_table_create(job_head + !has_names, "lllrlrlrrl" + !has_names);
     int shown = 0;
     json_t *job;
     size_t k;
@@ -200,7 +228,7 @@ static int jobs_print(const struct query_command *c)
         {
             if (!is_shown(c, job))
                 continue;
-            add_job(t, c->answers[i].host->name, job);
+            add_job(t, c->answers[i].host->name, job, has_names);
             shown++;
         }
     }
@@ -347,7 +375,7 @@ int ps_run(int argc, char **argv)
         .name = "ps",
         .usage = "usage: mlaunch ps [OPTIONS] [JOB]\n\n"
                  "Lists the jobs on the given hosts, a line for each host of each job: yours,\n"
-                 "and for root everybody's. With JOB, or -v, its ranks too.",
+                 "and for root everybody's. With JOB, an id or a name, or -v, its ranks too.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
         .hints = hints,

@@ -417,6 +417,7 @@ void query_command_print_json(const struct query_command *c)
             json_object_set_new(one, "error", text_json(a->error));
         json_array_append_new(all, one);
     }
+    json_object_update(root, c->more);
     /* Mended again: another host has chosen the keys, too. */
     text = json_dumps(root, JSON_INDENT(2));
     printable_print("%s\n", text ? text : "{}");

@@ -39,6 +39,7 @@ struct query_command {
     int timeout_ms;                 /* for one host's answer */
     const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
     const char *word;     /* a member that is a string, or NULL */
+    json_t *more;         /* what --json prints beside the answers, the caller's; or NULL */
 
     /* Filled in by query_command_open. */
     const char *job;  /* or "" */

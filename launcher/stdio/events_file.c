@@ -12,9 +12,11 @@
 struct events_file {
     FILE *file;
     char *path;
+    const char *name; /* of the job, or NULL */
 };
 
-int events_file_open(struct events_file **out, const char *path, struct fault *why)
+int events_file_open(struct events_file **out, const char *path, const char *name,
+                     struct fault *why)
 {
     struct events_file *e;
     int rc;
@@ -23,8 +25,10 @@ int events_file_open(struct events_file **out, const char *path, struct fault *w
     if (!path)
         return 0;
     e = calloc(1, sizeof(*e));
-    if (e)
+    if (e) {
         e->path = strdup(path);
+        e->name = name;
+    }
     if (!e || !e->path) {
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         goto fail;
@@ -64,6 +68,8 @@ void events_file_write(struct events_file *e, const char *event, const char *job
     clock_gettime(CLOCK_REALTIME, &now);
     line = json_pack("{s:f, s:s, s:s}", "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9,
                      "event", event, "job", job);
+    if (e->name)
+        json_object_set_new(line, "name", json_string(e->name));
     if (members)
         json_object_update(line, members);
     json_decref(members);

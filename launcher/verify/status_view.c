@@ -168,14 +168,18 @@ static void jobs_print(const struct fact_survey *s)
 
     for (size_t i = 0; i < count && t; i++) {
         json_t *j = jobs[i].first;
-        char age[QUERY_FORMAT], ranks[QUERY_FORMAT * 2];
+        char age[QUERY_FORMAT], ranks[QUERY_FORMAT * 2], job[128];
 
         query_format_age(age, query_field_whole(j, "age_s"));
         snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, query_field_whole(j, "size"));
-        text_table_add(t, (const char *const[]){
-                              jobs[i].id, query_field_text(j, "user"), age, jobs[i].names, ranks,
-                              jobs[i].is_stale ? "stale" : query_field_text(j, "state"),
-                              query_field_text(j, "command"), NULL});
+        if (*query_field_text(j, "job_name"))
+            snprintf(job, sizeof(job), "%s (%s)", jobs[i].id, query_field_text(j, "job_name"));
+        else
+            snprintf(job, sizeof(job), "%s", jobs[i].id);
+        text_table_add(
+            t, (const char *const[]){job, query_field_text(j, "user"), age, jobs[i].names, ranks,
+                                     jobs[i].is_stale ? "stale" : query_field_text(j, "state"),
+                                     query_field_text(j, "command"), NULL});
         if (jobs[i].is_stale)
             text_table_stress(t);
     }

@@ -180,6 +180,7 @@ class Agent:
             "host_cwd": "",
             "prolog": "",
             "epilog": "",
+            "name": "",
             "apps": [{"argv": list(p), "env": [], "cwd": ""} for p in programs],
             "ranks": [{"rank": i, "local_rank": i, "app": i} for i in range(n)],
         }

@@ -36,6 +36,21 @@ check_match $'\033\\[30;48;5;' "$OUT" "there are colours"
 check "but not if nobody wants them" env TERM=xterm NO_COLOR=1 "$SOURCE/tests/cli/on_terminal.py" '' \
     "$MLAUNCH" bench link -n 2 --duration 0.01
 check_no_match $'\033\\[30' "$OUT" "there are none"
+# on_columns N ARGUMENT…: on a terminal that is so wide.
+on_columns() {
+    local columns=$1
+    shift
+    env NO_COLOR=1 "$SOURCE/tests/cli/on_terminal.py" '' sh -c 'stty cols "$0"; exec "$@"' "$columns" \
+        "$MLAUNCH" bench link --duration 0.01 "$@"
+}
+check "on 80 columns" on_columns 80 -n 4 --oversubscribe --sizes 8
+cp "$OUT" "$T/columns"
+check_output 80 "the table fits" sh -c 'tr -d "\r" < "$1" | grep -v "^# link, " | awk "{ if (length > n) n = length } END { print n <= 80 ? 80 : n }"' sh "$T/columns"
+check_match '^# from +to +#bytes t_typical +99% BW there +BW back +BW both errors' "$T/columns" "with the most important columns"
+check "on 200 columns" on_columns 200 -n 2 --sizes 8
+check_match '#bytes +t_min .* 99.9% .* BW peak' "$OUT" "all are there"
+check "--wide on 80 columns" on_columns 80 -n 2 --sizes 8 --wide
+check_match '#bytes +t_min .* 99.9% .* BW peak' "$OUT" "all are there"
 check "--verbose in the table" link -n 2 --sizes 8 --rounds 3 --verbose
 check_match '^#   rank 0 > rank 1, 8 bytes, round 3 of 3: t_typical [0-9.]+, BW there' "$OUT" "is a line a round"
 

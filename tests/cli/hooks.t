@@ -41,6 +41,10 @@ same_text 2 "$(seen after | grep -c .)" "are followed by the epilog too"
 job_says 0 "warning: host $H1: the epilog exited with status 4: oh" \
     "an epilog that fails is a warning" "${BOTH[@]}" --epilog 'echo oh; exit 4' -- true
 
+check "--dry-run" "$MLAUNCH" --dry-run --name hooks --prolog 'mount -a' --epilog sync -- true
+cp "$OUT" "$T/plan"
+check_output $'name: hooks\nprolog: mount -a\nepilog: sync' "prints the name and both commands" \
+    grep -E '^(name|prolog|epilog):' "$T/plan"
 job_status 0 "what a prolog leaves in the background lives as long as the ranks" "${BOTH[@]}" \
     --prolog "sleep 3333 & echo \$! > $T/seen/\$MLAUNCH_HOST.pid" -- \
     sh -c "kill -0 \$(cat $T/seen/\$(uname -n).pid)"

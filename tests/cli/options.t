@@ -44,7 +44,7 @@ refused 'unknown option --hostfil; did you mean --hostfile\?' --hostfil x prog
 refused "'pmi2' is not auto, pmi1, pmix or none" --mpi pmi2 prog
 refused "--mca is Open MPI's: mlaunch has no such settings" --mca btl tcp prog
 refused '-hostfil; did you mean -hostfile\?' -hostfil x prog
-refused 'unknown option --json; mlaunch --help lists all' --json prog
+refused '--json goes with --detach' --json prog
 refused 'is a list, but this option takes one variable: write -x FOO -x BAR=3' -x FOO,BAR=3 prog
 refused 'mlaunch metrics is not implemented in this version' metrics
 refused "'x' is not a whole number" -n x prog

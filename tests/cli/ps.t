@@ -193,8 +193,8 @@ job = json.load(sys.stdin)[\"hosts\"][0][\"jobs\"][0]
 wait = job[\"ranks\"][0][\"waits\"][0]
 print([int(w) for w in wait[\"text\"].split() if len(w) > 3 and w.isdigit()],
       wait[\"receives_from\"], wait[\"sends_to\"])"' sh "$ID"
-check_output "job user name host_rank host_count size command directory state started_at age_s \
-agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes ranks" \
+check_output "job job_name user name host_rank host_count size command directory state started_at \
+age_s agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes ranks" \
     "its members stand in the documented order" ps_json '" ".join(job)'
 kill -TERM "$PID"
 wait "$PID"

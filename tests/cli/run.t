@@ -75,7 +75,7 @@ check_match '^\[0\] done$' "$OUT" "--on-failure continue: the others went on"
 : > "$T/count"
 job_status 0 "--restarts: until it works" -n 2 --restarts 3 -- sh -c \
     '[ $MLAUNCH_RANK = 0 ] || exit 0; echo x >> '"$T"'/count; [ $(wc -l < '"$T"'/count) -ge 3 ]'
-check_match 'starting the job again \(restart 2 of 3\)' "$ERR" "--restarts: it says so"
+check_match 'starting the job again in 1 s \(restart 2 of 3\)' "$ERR" "--restarts: it says so"
 check_output 3 "--restarts: as often as needed" grep -c x "$T/count"
 check_output 1 "--restarts: the job keeps its id" sh -c \
     'sed -n "s/.*\"job\":\"\([^\"]*\)\".*/\1/p" "$1" | sort -u | wc -l' - "$EVENTS"

@@ -40,6 +40,12 @@ check_no_match $'\033' "$T/watch" "… without escapes, as stdout is no terminal
 kill "$PID"
 wait "$PID"
 check_output 143 "… until it is ended" echo "$?"
+check_status 130 "--watch on a terminal, until Ctrl-C" "$SOURCE/tests/cli/on_terminal.py" \
+    $'wait 1 of 1 hosts online\nwait 1 of 1 hosts\nsize 10 40\nwait 1 of 1 hosts\ntype \\x03\nmodes' \
+    "$MLAUNCH" status --watch 1
+cp "$OUT" "$T/terminal"
+check_output 3 "each look clears the screen" grep -cF $'\033[H\033[J' "$T/terminal"
+check_no_match $'\033\\[[?]' "$T/terminal" "no mode of the terminal is changed that would have to be restored"
 # shellcheck disable=SC2016
 check "--watch ends when nobody reads" sh -c '"$0" status --watch 1 | head -n 1' "$MLAUNCH"
 check_output "" "no complaint" cat "$T/watch.err"

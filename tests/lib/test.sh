@@ -51,9 +51,9 @@ TEST_FAILED=0
 TEST_DONE=
 TEST_CLEANUP=()
 
-# Neither the caller's configuration nor what an outer launcher set may reach a test. LC_ALL:
-# messages are compared.
-export XDG_CONFIG_HOME="$T/.config" LC_ALL=C.UTF-8
+# Neither the caller's configuration and logs nor what an outer launcher set may reach a test.
+# LC_ALL: messages are compared.
+export XDG_CONFIG_HOME="$T/.config" XDG_STATE_HOME="$T/.state" LC_ALL=C.UTF-8
 while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e |
     grep -E '^(MLAUNCH_OPT_|MLAUNCH_ALGO$|MLAUNCH_STALL$)')
 

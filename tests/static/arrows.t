@@ -44,9 +44,10 @@ room $l/stdio $l/plan $l/process $l/protocol
 room $l/wiring
 room $l/draw $l/text $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
+room $l/detach $l/job $l/options $l/plan $l/text
 room $l/exec $l/job $l/options $l/plan $l/text
-room $l/query $l/channel $l/draw $l/hosts $l/options $l/plan $l/process $l/protocol $l/text \
-    $l/wiring
+room $l/query $l/channel $l/detach $l/draw $l/hosts $l/options $l/plan $l/process $l/protocol \
+    $l/text $l/wiring
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h
@@ -54,8 +55,8 @@ room $l/batch $l/options $l/process $l/text
 room $l/bench $l/bench/link/link_bench.h $l/options $l/process $l/text
 room $l/bench/compare $l/bench $l/text
 room $l/bench/link $l/bench $l/text
-room $l $l/batch $l/bench $l/bench/compare $l/channel $l/exec $l/hosts $l/job $l/options $l/plan \
-    $l/process $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
+room $l $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job $l/options \
+    $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
 
 a=launcher/agent
 room $a/host

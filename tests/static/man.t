@@ -25,7 +25,7 @@ check_output "" "no heading is a macro by accident" cat "$T/headings"
 
 {
     "$MLAUNCH" --help
-    for command in ps kill clean hosts info status; do "$MLAUNCH" "$command" --help; done
+    for command in ps kill logs clean hosts info status; do "$MLAUNCH" "$command" --help; done
 } > "$T/help" 2>&1
 check_match '--hostfile' "$T/help" "--help speaks"
 grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' |
@@ -64,7 +64,7 @@ check_output "bootstrap" "completion behind the program" sh -c \
 mandoc -T ascii "$SOURCE/doc/mlaunch-bench.1" 2> /dev/null | sed 's/.\x08//g' > "$T/bench_page"
 "$MLAUNCH" bench --help > "$T/bench_help" 2>&1
 for option in -b -e -f -d -o --sizes --type --op --check --csv --json --stress --tune \
-    --save --vary --runs --compare --svg --rounds --duration --verbose --no-check; do
+    --save --vary --runs --compare --svg --rounds --duration --verbose --wide --no-check; do
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_help" "bench --help has $option"
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_page" "mlaunch-bench(1) has $option"
 done

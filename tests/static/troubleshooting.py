@@ -24,6 +24,7 @@ SECTIONS = {
     "launcher/agent/mpi": "MPI programs",
     "launcher/agent/sync": "Files for every host",
     "launcher/channel": "Agents on the hosts",
+    "launcher/detach": "Jobs in the background",
     "launcher/exec": "A command on every host",
     "launcher/job": "The course of a job",
     "launcher/loader": "The start of ranks",
@@ -67,6 +68,7 @@ INTERNAL = {
     "… is too long": "cannot happen to users",
     '"…" is not ADDRESS:PORT or [ADDRESS]:PORT': "cannot happen to users",
     # No sentences.
+    "…/.local/state/mlaunch/logs": "a directory's name",
     "SLURM_STEP_ID": "a variable's name",
     "…/mpi4py/MPI*.so": "a file's name",
     "…/…/python3*/*-packages/mpi4py/MPI*.so": "a file's name",

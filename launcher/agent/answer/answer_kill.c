@@ -113,7 +113,7 @@ int answer_kill_run(const struct answer_question *q, json_t *out, struct fault *
 
         if (j->state == JOB_SURVEY_LIVE && is_own)
             json_array_append_new(live, text_json(j->file.job));
-        if (!*q->job || strcmp(j->file.job, q->job) != 0 || j->state == JOB_SURVEY_UNREADABLE)
+        if (!*q->job || !job_survey_is_asked(j, q->job) || j->state == JOB_SURVEY_UNREADABLE)
             continue;
         /* Agents of several hosts may share this machine: each is ended. What another user has
          * under the same id, perhaps to mislead, is the answer only if there is nothing else. */

@@ -172,6 +172,7 @@ static json_t *job_describe(const struct job_survey *s, int job, const struct an
         state = "stopped";
     /* In the order of doc/protocol.md. */
     json_object_set_new(one, "job", text_json(f->job));
+    json_object_set_new(one, "job_name", text_json(f->name));
     json_object_set_new(one, "user", user_name(j->user));
     json_object_set_new(one, "name", text_json(f->host));
     json_object_set_new(one, "host_rank", json_integer(f->host_rank));
@@ -222,7 +223,7 @@ int answer_list_run(const struct answer_question *q, json_t *out, struct fault *
     jobs = json_array();
     orphans = json_array();
     for (int i = 0; i < s->job_count; i++) {
-        if (!*q->job || strcmp(s->jobs[i].file.job, q->job) == 0)
+        if (job_survey_is_asked(&s->jobs[i], q->job))
             json_array_append_new(jobs, job_describe(s, i, q, deadline_ms));
     }
     orphans_describe(s, q, orphans);

@@ -336,6 +336,11 @@ void job_survey_close(struct job_survey *s)
     free(s);
 }
 
+bool job_survey_is_asked(const struct job_survey_job *j, const char *job)
+{
+    return !*job || strcmp(j->file.job, job) == 0 || strcmp(j->file.name, job) == 0;
+}
+
 bool job_survey_is_below(const struct job_survey *s, const struct process *p, pid_t ancestor)
 {
     for (size_t steps = 0; p && steps <= s->processes.count; steps++) {

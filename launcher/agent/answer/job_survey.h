@@ -65,6 +65,9 @@ void job_survey_close(struct job_survey *s); /* takes NULL */
 int job_survey_ranks(const struct job_survey *s, int job, struct job_survey_rank **out, int *count,
                      struct fault *why);
 
+/* Whether a question about `job` is about this one: its id, its name, or "", which is all. */
+bool job_survey_is_asked(const struct job_survey_job *j, const char *job);
+
 /* Whether `p` is `ancestor` or one of its descendants. */
 bool job_survey_is_below(const struct job_survey *s, const struct process *p, pid_t ancestor);
 

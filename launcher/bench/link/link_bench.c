@@ -197,28 +197,6 @@ static int world_begin(struct link_bench *b, struct fault *why)
     return rc;
 }
 
-/* One time through all pairs, in a world of its own. */
-static int world_run(struct link_bench *b, struct fault *why)
-{
-    int rc = ml_init(&b->world);
-
-    if (rc)
-        return measure_call_failed(why, rc);
-    rc = world_begin(b, why);
-    if (!rc && b->reports && b->rail == LINK_ALL_RAILS)
-        link_report_begin(&b->result);
-    if (!rc)
-        rc = turns_run(b, why);
-    pair_buffers_close(&b->buffers);
-    if (!rc) {
-        rc = ml_finalize();
-        b->world = NULL;
-        if (rc)
-            measure_call_failed(why, rc);
-    }
-    return rc;
-}
-
 static int rails_most(const struct link_bench *b)
 {
     int most = 0;
@@ -230,6 +208,30 @@ static int rails_most(const struct link_bench *b)
             most = count > most ? count : most;
         }
     return most;
+}
+
+/* One time through all pairs, in a world of its own. */
+static int world_run(struct link_bench *b, struct fault *why)
+{
+    int rc = ml_init(&b->world);
+
+    if (rc)
+        return measure_call_failed(why, rc);
+    rc = world_begin(b, why);
+    if (!rc && b->reports && b->rail == LINK_ALL_RAILS) {
+        b->result.has_rails = !getenv("MLAUNCH_RAIL") && rails_most(b) > 1;
+        link_report_begin(&b->result);
+    }
+    if (!rc)
+        rc = turns_run(b, why);
+    pair_buffers_close(&b->buffers);
+    if (!rc) {
+        rc = ml_finalize();
+        b->world = NULL;
+        if (rc)
+            measure_call_failed(why, rc);
+    }
+    return rc;
 }
 
 /* Where pairs have several rails, each by itself. */

@@ -46,36 +46,145 @@ static int name_width(const struct link_result *r)
     return width;
 }
 
+enum table_value {
+    VALUE_RAIL,
+    VALUE_BYTES,
+    VALUE_MIN,
+    VALUE_TYPICAL,
+    VALUE_MEAN,
+    VALUE_STDEV,
+    VALUE_P99,
+    VALUE_P999,
+    VALUE_MAX,
+    VALUE_THERE,
+    VALUE_BACK,
+    VALUE_BOTH,
+    VALUE_PEAK,
+    VALUE_MESSAGES,
+    VALUE_ERRORS,
+    VALUES,
+};
+
+/* In the order of the table. Where a terminal is too narrow those with the greatest `leaves` are
+ * left out first; 0: never. */
+static const struct table_column {
+    const char *title;
+    int width, leaves;
+} columns[VALUES] = {
+    [VALUE_RAIL] = {"rail", 4, 0},     [VALUE_BYTES] = {"#bytes", 9, 0},
+    [VALUE_MIN] = {"t_min", 9, 5},     [VALUE_TYPICAL] = {"t_typical", 9, 0},
+    [VALUE_MEAN] = {"t_avg", 9, 9},    [VALUE_STDEV] = {"t_stdev", 9, 8},
+    [VALUE_P99] = {"99%", 9, 2},       [VALUE_P999] = {"99.9%", 9, 4},
+    [VALUE_MAX] = {"t_max", 9, 3},     [VALUE_THERE] = {"BW there", 8, 0},
+    [VALUE_BACK] = {"BW back", 8, 0},  [VALUE_BOTH] = {"BW both", 8, 1},
+    [VALUE_PEAK] = {"BW peak", 8, 7},  [VALUE_MESSAGES] = {"Mmsg/s", 8, 6},
+    [VALUE_ERRORS] = {"errors", 6, 0},
+};
+enum { LEAVES_MOST = 9 };
+
+/* The rail is left out on a terminal if it is "all" in each row. */
+static bool column_is_shown(const struct link_result *r, int limit, int column)
+{
+    return columns[column].leaves <= limit &&
+           (column != VALUE_RAIL || r->has_rails || !r->options->columns);
+}
+
+/* Columns with a greater `leaves` than this are left out. */
+static int table_limit(const struct link_result *r)
+{
+    int limit = LEAVES_MOST;
+
+    for (; r->options->columns && limit > 0; limit--) {
+        int width = 2 * name_width(r) + 1;
+
+        for (int i = 0; i < VALUES; i++) {
+            if (column_is_shown(r, limit, i))
+                width += 1 + columns[i].width;
+        }
+        if (width <= r->options->columns)
+            break;
+    }
+    return limit;
+}
+
 static void table_begin(const struct link_result *r)
 {
-    int pairs = r->end_count * (r->end_count - 1) / 2;
+    int pairs = r->end_count * (r->end_count - 1) / 2, limit = table_limit(r);
 
     bench_report_heading(r->options, &r->setup);
     printf(": %d %s in %d %s\n"
-           "# latencies in us (half of there and back), bandwidths in GB/s (10^9 bytes)\n"
-           "# %-*s %-*s %4s %9s %9s %9s %9s %9s %9s %9s %9s %8s %8s %8s %8s %8s %6s\n",
-           pairs, pairs == 1 ? "pair" : "pairs", r->turns, r->turns == 1 ? "turn" : "turns",
-           name_width(r) - 2, "from", name_width(r), "to", "rail", "#bytes", "t_min", "t_typical",
-           "t_avg", "t_stdev", "99%", "99.9%", "t_max", "BW there", "BW back", "BW both", "BW peak",
-           "Mmsg/s", "errors");
+           "# latencies in us (half of there and back), bandwidths in GB/s (10^9 bytes)\n",
+           pairs, pairs == 1 ? "pair" : "pairs", r->turns, r->turns == 1 ? "turn" : "turns");
+    if (limit < LEAVES_MOST)
+        puts("# (some columns are left out: --wide, --csv and --json have all)");
+    printf("# %-*s %-*s", name_width(r) - 2, "from", name_width(r), "to");
+    for (int i = 0; i < VALUES; i++) {
+        if (column_is_shown(r, limit, i))
+            printf(" %*s", columns[i].width, columns[i].title);
+    }
+    puts("");
+}
+
+static double value_of(const struct link_row *row, int column)
+{
+    const struct time_summary *l = &row->ways[PAIR_LATENCY];
+
+    switch (column) {
+    case VALUE_MIN:
+        return l->min;
+    case VALUE_TYPICAL:
+        return l->typical;
+    case VALUE_MEAN:
+        return l->mean;
+    case VALUE_STDEV:
+        return l->stdev;
+    case VALUE_P99:
+        return l->p99;
+    case VALUE_P999:
+        return l->p999;
+    case VALUE_MAX:
+        return l->max;
+    case VALUE_THERE:
+        return typical_gbps(row, PAIR_THERE);
+    case VALUE_BACK:
+        return typical_gbps(row, PAIR_BACK);
+    case VALUE_BOTH:
+        return typical_gbps(row, PAIR_BOTH);
+    case VALUE_PEAK:
+        return link_result_gbps(row, PAIR_THERE, row->ways[PAIR_THERE].min);
+    default:
+        return messages_of(row);
+    }
+}
+
+static void value_print(const struct link_result *r, const struct link_row *row, int column)
+{
+    int width = columns[column].width;
+    char rail[16];
+
+    if (column == VALUE_RAIL)
+        printf(" %*s", width, rail_text(row, rail));
+    else if (column == VALUE_BYTES)
+        printf(" %*zu", width, row->bytes);
+    else if (column == VALUE_ERRORS && r->options->check)
+        printf(" %*" PRIu64, width, row->errors);
+    else if (column == VALUE_ERRORS)
+        printf(" %*s", width, "-");
+    else
+        printf(" %*.*f", width, column < VALUE_THERE ? 2 : 3, value_of(row, column));
 }
 
 static void table_row(const struct link_result *r, const struct link_row *row)
 {
-    const struct time_summary *l = &row->ways[PAIR_LATENCY];
-    char rail[16];
+    int limit = table_limit(r);
 
-    printf("%-*s %-*s %4s %9zu %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f %8.3f %8.3f %8.3f "
-           "%8.3f %8.3f ",
-           name_width(r), r->ends[row->from].name, name_width(r), r->ends[row->to].name,
-           rail_text(row, rail), row->bytes, l->min, l->typical, l->mean, l->stdev, l->p99, l->p999,
-           l->max, typical_gbps(row, PAIR_THERE), typical_gbps(row, PAIR_BACK),
-           typical_gbps(row, PAIR_BOTH),
-           link_result_gbps(row, PAIR_THERE, row->ways[PAIR_THERE].min), messages_of(row));
-    if (r->options->check)
-        printf("%6" PRIu64 "\n", row->errors);
-    else
-        printf("%6s\n", "-");
+    printf("%-*s %-*s", name_width(r), r->ends[row->from].name, name_width(r),
+           r->ends[row->to].name);
+    for (int i = 0; i < VALUES; i++) {
+        if (column_is_shown(r, limit, i))
+            value_print(r, row, i);
+    }
+    puts("");
 }
 
 /* --- CSV -------------------------------------------------------------------------------------- */

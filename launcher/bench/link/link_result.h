@@ -29,6 +29,7 @@ struct link_result {
     struct bench_setup setup;
     struct link_end *ends;
     int end_count, turns;
+    bool has_rails;        /* some are measured by themselves */
     struct link_row *rows; /* rank 0's */
     int count, room;
 };

@@ -18,6 +18,7 @@
 static const uint8_t secret[AUTH_SECRET] = {0xab, 1, 2};
 static const struct job_file job = {
     .job = "20240101-abc",
+    .name = "llm",
     .host = "node \"a\" \\ ü",
     .host_rank = 1,
     .hosts = 3,
@@ -41,6 +42,29 @@ static const struct job_file job = {
     .command = "prog --x 'a b'",
     .started_at = 1700000000,
 };
+
+static void knows_names(void **state)
+{
+    static const char *const good[] = {"llm", "a", "Z9._-x",
+                                       "a234567890123456789012345678901234567890", NULL};
+    static const char *const bad[] = {"",
+                                      "1llm",
+                                      ".a",
+                                      "-a",
+                                      "a b",
+                                      "a/b",
+                                      "a\n",
+                                      "\xc3\xa4",
+                                      "1ngk8fs-q4z7cd",
+                                      "a2345678901234567890123456789012345678901",
+                                      NULL};
+
+    (void)state;
+    for (int i = 0; good[i]; i++)
+        assert_true(job_file_is_name(good[i]));
+    for (int i = 0; bad[i]; i++)
+        assert_false(job_file_is_name(bad[i]));
+}
 
 static int make_dir(void **state)
 {
@@ -96,6 +120,7 @@ static void test_back_and_forth(void **state)
     assert_string_equal(back.coordinator, job.coordinator);
     assert_string_equal(back.bind_ip, job.bind_ip);
     assert_string_equal(back.command, job.command);
+    assert_string_equal(back.name, job.name);
     assert_int_equal(back.host_rank, job.host_rank);
     assert_int_equal(back.hosts, job.hosts);
     assert_int_equal(back.size, job.size);
@@ -220,6 +245,7 @@ static void test_nowhere_to_write(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_names),
         cmocka_unit_test_setup_teardown(test_back_and_forth, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_look_from_outside, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_bytes_that_are_no_text, make_dir, remove_dir),

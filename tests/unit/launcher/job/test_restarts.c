@@ -22,10 +22,24 @@ static void test_ranks(void **state)
 
     (void)state;
     assert_int_equal(pause_after(&r, 5, false), 0);
-    assert_int_equal(pause_after(&r, 5, false), 0);
+    assert_int_equal(pause_after(&r, 5, false), 1000);
     assert_int_equal(pause_after(&r, 5, false), -1);
     assert_int_equal(r.count, 2);
     assert_int_equal(pause_after(&none, 5, true), -1);
+}
+
+static void test_fast(void **state)
+{
+    static const int pauses[] = {0, 1000, 2000, 4000, 8000, 16000, 30000, 30000};
+    struct restarts r = {.most = 100};
+
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(pause_after(&r, RESTARTS_FAST_MS - 1, false), pauses[i]);
+    assert_int_equal(pause_after(&r, RESTARTS_FAST_MS, false), 0);
+    assert_int_equal(pause_after(&r, 5, false), 1000);
+    assert_int_equal(pause_after(&r, 5, true), 1000);
+    assert_int_equal(pause_after(&r, 5, false), 0);
 }
 
 static void test_hosts(void **state)
@@ -57,7 +71,8 @@ static void test_healthy(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranks), cmocka_unit_test(test_hosts),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranks), cmocka_unit_test(test_fast),
+                                       cmocka_unit_test(test_hosts),
                                        cmocka_unit_test(test_healthy)};
 
     return cmocka_run_group_tests_name("restarts", tests, NULL, NULL);

@@ -250,7 +250,7 @@ static const struct {
     {"--label=yes|p", "--label takes no value, so not 'yes'"},
     {"a|:|--host|b|c", "--host applies to the whole job"},
     /* no suggestion is better than a far-fetched one */
-    {"--json|p", "unknown option --json; mlaunch --help lists all"},
+    {"--xml|p", "unknown option --xml; mlaunch --help lists all"},
     {"--zzz|p", "unknown option --zzz; mlaunch --help lists all"},
     {"-hostfil|f|p", "unknown option -hostfil; did you mean -hostfile?"},
     {"--hostfil|f|p", "unknown option --hostfil; did you mean --hostfile?"},

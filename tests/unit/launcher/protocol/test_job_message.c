@@ -27,7 +27,7 @@ static const char good[] =
     "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": \"pmi1\", "
     "\"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\", "
-    "\"prolog\": \"\", \"epilog\": \"\","
+    "\"prolog\": \"\", \"epilog\": \"\", \"name\": \"llm.1\","
     "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
     "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
@@ -43,6 +43,7 @@ static void reads_all(void **state)
     if (job_message_parse(&m, good, strlen(good), &why))
         fail_msg("%s", why.text);
     assert_string_equal(m->job, "j-1");
+    assert_string_equal(m->name, "llm.1");
     assert_int_equal(m->secret[31], 0x1f);
     assert_int_equal(m->size, 3);
     assert_int_equal(m->rank_count, 2);
@@ -110,6 +111,7 @@ static const struct malformed {
     {"host", "2", "\"host\" is out of range"},
     {"host", "0", "\"ranks\" holds a rank that is not of this host"},
     {"host_name", "null", "\"host_name\" is not a string"},
+    {"name", "\"1\"", "\"name\" is not a name"},
     {"host_names", "[\"a\", 1]", "\"host_names\" holds something"},
     {"host_of", "[0, 1, 2]", "\"host_of\" names a host"},
     {"host_of", "[0, 1, -1]", "\"host_of\" names a host"},

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/serve/completion_answer.h"
+
+#include "common/text/text_json.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A text of the model's: any bytes, but almost always UTF-8. What is not becomes U+FFFD. */
+static json_t *model_text(const char *text, size_t length)
+{
+    json_t *value = json_stringn(length ? text : "", length);
+    char *plain;
+    size_t at = 0, to = 0;
+
+    if (value)
+        return value;
+    plain = malloc(3 * length + 1);
+    while (plain && at < length) {
+        size_t size = 4;
+
+        if (size > length - at)
+            size = length - at;
+        do { /* the character at `at`, if there is one of this size */
+            value = json_stringn(text + at, size);
+        } while (!value && --size);
+        memcpy(plain + to, size ? text + at : "\xef\xbf\xbd", size ? size : 3);
+        to += size ? size : 3;
+        at += size ? size : 1;
+        json_decref(value);
+    }
+    value = plain ? json_stringn(plain, to) : NULL;
+    free(plain);
+    return value;
+}
+
+static char *dump(json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+
+    json_decref(value);
+    return text;
+}
+
+static json_t *head_json(const struct answer_head *head, bool is_chunk)
+{
+    const char *object = "text_completion";
+    char id[32];
+
+    snprintf(id, sizeof(id), "%s-%016" PRIx64, head->is_chat ? "chatcmpl" : "cmpl", head->id);
+    if (head->is_chat)
+        object = is_chunk ? "chat.completion.chunk" : "chat.completion";
+    return json_pack("{s:s, s:s, s:I, s:o}", "id", id, "object", object, "created",
+                     (json_int_t)head->created, "model", text_json(head->model));
+}
+
+static json_t *usage_json(const struct answer_head *head, const struct ticket_news *news)
+{
+    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", (json_int_t)head->prompt_count,
+                     "completion_tokens", (json_int_t)news->tokens, "total_tokens",
+                     (json_int_t)head->prompt_count + news->tokens, "prompt_tokens_details",
+                     "cached_tokens", (json_int_t)news->reused);
+}
+
+static double seconds_between(int64_t from_ns, int64_t to_ns)
+{
+    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+/* seconds: from the request to its last token; tokens_per_sec: of the answer alone, without the
+ * time in the queue and that for the prompt. */
+static json_t *timing_json(const struct ticket_news *news)
+{
+    double answering = seconds_between(news->first_ns, news->last_ns);
+    double first = seconds_between(news->taken_ns, news->first_ns);
+    double rate = 0;
+
+    if (news->tokens > 1 && answering > 0)
+        rate = (news->tokens - 1) / answering;
+    else if (news->tokens && first > 0)
+        rate = news->tokens / first;
+    return json_pack("{s:f, s:f, s:f, s:f}", "seconds",
+                     seconds_between(news->put_ns, news->last_ns), "tokens_per_sec", rate,
+                     "queued_seconds", seconds_between(news->put_ns, news->taken_ns),
+                     "first_token_seconds", seconds_between(news->put_ns, news->first_ns));
+}
+
+static json_t *finish_json(const struct ticket_news *news)
+{
+    return news ? json_string(news->end == TICKET_LENGTH ? "length" : "stop") : json_null();
+}
+
+/* The one choice. `content` is taken. news: NULL unless the answer ends here. */
+static json_t *choices_json(const char *name, json_t *content, const struct ticket_news *news)
+{
+    return json_pack("[{s:i, s:o, s:n, s:o}]", "index", 0, name, content, "logprobs",
+                     "finish_reason", finish_json(news));
+}
+
+char *answer_whole(const struct answer_head *head, const char *text, size_t length,
+                   const struct ticket_news *news)
+{
+    json_t *all = head_json(head, false), *content = model_text(text, length);
+
+    if (head->is_chat)
+        content = json_pack("{s:s, s:o}", "role", "assistant", "content", content);
+    json_object_set_new(all, "choices",
+                        choices_json(head->is_chat ? "message" : "text", content, news));
+    json_object_set_new(all, "usage", usage_json(head, news));
+    json_object_set_new(all, "timing", timing_json(news));
+    return dump(all);
+}
+
+char *answer_first(const struct answer_head *head)
+{
+    json_t *all = head_json(head, true);
+    json_t *delta = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
+
+    json_object_set_new(all, "choices", choices_json("delta", delta, NULL));
+    return dump(all);
+}
+
+char *answer_chunk(const struct answer_head *head, const char *text, size_t length)
+{
+    json_t *all = head_json(head, true), *content = model_text(text, length);
+
+    if (head->is_chat)
+        content = json_pack("{s:o}", "content", content);
+    json_object_set_new(all, "choices",
+                        choices_json(head->is_chat ? "delta" : "text", content, NULL));
+    return dump(all);
+}
+
+char *answer_last(const struct answer_head *head, const struct ticket_news *news)
+{
+    json_t *all = head_json(head, true);
+    json_t *nothing = head->is_chat ? json_object() : json_string("");
+
+    json_object_set_new(all, "choices",
+                        choices_json(head->is_chat ? "delta" : "text", nothing, news));
+    json_object_set_new(all, "timing", timing_json(news));
+    return dump(all);
+}
+
+char *answer_usage(const struct answer_head *head, const struct ticket_news *news)
+{
+    json_t *all = head_json(head, true);
+
+    json_object_set_new(all, "choices", json_array());
+    json_object_set_new(all, "usage", usage_json(head, news));
+    return dump(all);
+}
+
+static const char *error_type(int status)
+{
+    switch (status) {
+    case 429:
+        return "rate_limit_error";
+    case 500:
+        return "server_error";
+    case 503:
+        return "unavailable_error";
+    default:
+        return "invalid_request_error";
+    }
+}
+
+char *answer_error(int status, const char *message, const char *param)
+{
+    return dump(json_pack("{s:{s:o, s:s, s:s?, s:i}}", "error", "message", text_json(message),
+                          "type", error_type(status), "param", param, "code", status));
+}
+
+char *answer_too_long(uint32_t prompt_count, uint32_t context)
+{
+    char message[160];
+
+    snprintf(message, sizeof(message),
+             "the prompt has %" PRIu32 " tokens, and the context of this server %" PRIu32
+             ", in which the answer must find room too",
+             prompt_count, context);
+    return dump(json_pack("{s:{s:s, s:s, s:s, s:i, s:I, s:I}}", "error", "message", message, "type",
+                          "exceed_context_size_error", "param", "messages", "code", 400,
+                          "n_prompt_tokens", (json_int_t)prompt_count, "n_ctx",
+                          (json_int_t)context));
+}

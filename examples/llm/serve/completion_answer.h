@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * completion_answer.h: answers as OpenAI's clients read them, as JSON texts: whole ones, the chunks
+ * of a stream, and errors. Each function returns a text that the caller frees, or NULL: no memory.
+ */
+#ifndef LLM_SERVE_COMPLETION_ANSWER_H
+#define LLM_SERVE_COMPLETION_ANSWER_H
+
+#include "examples/llm/serve/queue.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What all JSON texts of one answer say. */
+struct answer_head {
+    bool is_chat;
+    uint64_t id;
+    int64_t created; /* seconds since 1970 */
+    const char *model;
+    uint32_t prompt_count; /* tokens */
+};
+
+char *answer_whole(const struct answer_head *head, const char *text, size_t length,
+                   const struct ticket_news *news);
+
+/* The chunks of a stream, in this order: the first (of a chat alone), those with text, the last
+ * one, and if the client asked for it, one with the usage. */
+char *answer_first(const struct answer_head *head);
+char *answer_chunk(const struct answer_head *head, const char *text, size_t length);
+char *answer_last(const struct answer_head *head, const struct ticket_news *news);
+char *answer_usage(const struct answer_head *head, const struct ticket_news *news);
+
+/* {"error": {…}}; the type follows from the HTTP status. param: the member at fault, or NULL. */
+char *answer_error(int status, const char *message, const char *param);
+/* 400: so many tokens do not fit into a slot of `context`. */
+char *answer_too_long(uint32_t prompt_count, uint32_t context);
+
+#endif

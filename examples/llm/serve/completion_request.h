@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * completion_request.h: the bodies of POST /v1/chat/completions and /v1/completions, as OpenAI's
+ * clients send them, checked. Members that would change the answer and that this server cannot
+ * honour are refused; other unknown ones are ignored, as OpenAI's servers do.
+ */
+#ifndef LLM_SERVE_COMPLETION_REQUEST_H
+#define LLM_SERVE_COMPLETION_REQUEST_H
+
+#include "examples/llm/steps/sampler.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    COMPLETION_MESSAGES_MOST = 4096,
+    COMPLETION_STOPS_MOST = 16,
+    COMPLETION_STOP_BYTES_MOST = 256,
+};
+
+enum completion_thinking { THINKING_UNSAID, THINKING_OFF, THINKING_ON };
+
+struct completion_message {
+    const char *role;
+    char *content;
+};
+
+struct completion_request {
+    bool is_chat;
+    struct completion_message *messages; /* of a chat; at least one */
+    uint32_t message_count;
+    const char *prompt; /* of a completion */
+    bool stream, include_usage, has_seed;
+    uint64_t seed;
+    uint32_t tokens_most; /* 0: not said */
+    struct sampler_settings sampling;
+    const char *stops[COMPLETION_STOPS_MOST];
+    uint32_t stop_count;
+    enum completion_thinking thinking;
+    json_t *root; /* texts lie in it */
+};
+
+/* What is wrong with a body: a sentence, and the member's name, or NULL. */
+struct completion_problem {
+    char text[256];
+    const char *param;
+};
+
+/* Returns 0; then *out is freed by completion_request_free. Or -1, and *problem says why. */
+int completion_request_read(struct completion_request *out, bool is_chat, const char *body,
+                            size_t size, struct completion_problem *problem);
+void completion_request_free(struct completion_request *r);
+
+#endif

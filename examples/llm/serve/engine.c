@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/serve/engine.h"
+
+#include "common/quiet_thread.h"
+#include "examples/llm/text/text_out.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEART_BEAT_MS = 10000 };
+
+/* A part of the model's memory, and the ticket that uses it. */
+struct engine_slot {
+    struct ticket *ticket; /* NULL: free */
+    int32_t *held;         /* the tokens whose positions were computed */
+    uint32_t held_count;
+    uint32_t planned;  /* rows in the step that is being made */
+    uint32_t answered; /* tokens */
+    int32_t next;      /* the token to be computed, once the prompt is */
+    uint64_t used;     /* the time of its last ticket, in tickets */
+    struct sampler_random random;
+    struct text_out *out;
+};
+
+struct engine {
+    struct engine_config config;
+    pthread_t thread;
+    atomic_bool is_ready;
+    int error;
+    uint32_t slot_count;
+    struct engine_slot *slots;
+    uint64_t tickets;
+    struct llm_row rows[LLM_MOST_ROWS];
+    struct candidates found[LLM_MOST_ROWS];
+};
+
+static void slot_free(struct engine *e, struct engine_slot *s, enum ticket_end end)
+{
+    queue_end(e->config.queue, s->ticket, end);
+    s->ticket = NULL;
+    text_out_free(s->out);
+    s->out = NULL;
+}
+
+/* How many tokens of the prompt the slot has already; never all, because the last one's row says
+ * what follows. */
+static uint32_t slot_common(const struct engine_slot *s, const struct order *o)
+{
+    uint32_t n = 0;
+
+    while (n < s->held_count && n + 1 < o->prompt_count && s->held[n] == o->prompt[n])
+        n++;
+    return n;
+}
+
+/* How much of the prompt the slot is worth keeping for: what it has in common, if that is half of
+ * one of the two. Less is only how the template begins, and a free slot may have another
+ * conversation that goes on. */
+static uint32_t slot_worth(const struct engine_slot *s, const struct order *o)
+{
+    uint32_t common = slot_common(s, o);
+    uint32_t least = s->held_count < o->prompt_count ? s->held_count : o->prompt_count;
+
+    return 2 * common >= least ? common : 0;
+}
+
+/* The free slot with most of this prompt; of equals the one that has been free for longest. */
+static struct engine_slot *slot_choose(struct engine *e, const struct order *o)
+{
+    struct engine_slot *best = NULL;
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < e->slot_count; i++) {
+        struct engine_slot *s = &e->slots[i];
+        uint32_t worth = s->ticket ? 0 : slot_worth(s, o);
+
+        if (s->ticket || (best && (worth < most || (worth == most && s->used >= best->used))))
+            continue;
+        best = s;
+        most = worth;
+    }
+    return best;
+}
+
+static void slot_begin(struct engine *e, struct ticket *t)
+{
+    struct engine_slot *s = slot_choose(e, &t->order);
+
+    s->ticket = t;
+    s->used = ++e->tickets;
+    s->held_count = slot_common(s, &t->order);
+    s->answered = 0;
+    sampler_seed(&s->random, t->order.seed);
+    s->out = text_out_new((const char *const *)t->order.stops, t->order.stop_count);
+    queue_begin(e->config.queue, t, s->held_count);
+    if (!s->out)
+        slot_free(e, s, TICKET_FAILED);
+}
+
+static uint32_t slots_running(const struct engine *e)
+{
+    uint32_t running = 0;
+
+    for (uint32_t i = 0; i < e->slot_count; i++)
+        running += e->slots[i].ticket != NULL;
+    return running;
+}
+
+/* Fills free slots; waits for a ticket if none is running. Returns how many are. */
+static uint32_t slots_fill(struct engine *e, int wait_ms)
+{
+    uint32_t running;
+
+    for (uint32_t i = 0; i < e->slot_count; i++) {
+        if (e->slots[i].ticket && ticket_is_left(e->config.queue, e->slots[i].ticket))
+            slot_free(e, &e->slots[i], TICKET_FAILED);
+    }
+    while ((running = slots_running(e)) < e->slot_count) {
+        struct ticket *t = queue_take(e->config.queue, running ? 0 : wait_ms);
+
+        if (!t)
+            break;
+        slot_begin(e, t);
+    }
+    return running;
+}
+
+static void row_add(struct engine *e, uint32_t *n, struct engine_slot *s, int32_t token, bool want)
+{
+    e->rows[(*n)++] = (struct llm_row){
+        .token = token,
+        .slot = (uint16_t)(s - e->slots),
+        .want = want,
+        .position = (int32_t)(s->held_count + s->planned),
+    };
+    s->held[s->held_count + s->planned++] = token;
+}
+
+/* Those that answer first, one row each; then prompts, beginning with the one that came first. */
+static uint32_t rows_plan(struct engine *e)
+{
+    struct engine_slot *s, *oldest;
+    const struct order *o;
+    uint32_t n = 0;
+
+    for (s = e->slots; s < e->slots + e->slot_count; s++) {
+        s->planned = 0;
+        if (s->ticket && s->held_count >= s->ticket->order.prompt_count)
+            row_add(e, &n, s, s->next, true);
+    }
+    while (n < LLM_MOST_ROWS) {
+        oldest = NULL;
+        for (s = e->slots; s < e->slots + e->slot_count; s++) {
+            if (s->ticket && s->held_count + s->planned < s->ticket->order.prompt_count &&
+                (!oldest || s->used < oldest->used))
+                oldest = s;
+        }
+        if (!oldest)
+            break;
+        o = &oldest->ticket->order;
+        while (n < LLM_MOST_ROWS && oldest->held_count + oldest->planned < o->prompt_count) {
+            uint32_t at = oldest->held_count + oldest->planned;
+
+            row_add(e, &n, oldest, o->prompt[at], at + 1 == o->prompt_count);
+        }
+    }
+    return n;
+}
+
+/* Sends what is certain of the text; false: no memory. */
+static bool text_send(struct engine *e, struct engine_slot *s, const char *text, size_t length)
+{
+    return !text_out_has_failed(s->out) && queue_add(e->config.queue, s->ticket, text, length);
+}
+
+/* No more tokens follow; what was held back is certain now. */
+static void slot_end(struct engine *e, struct engine_slot *s, enum ticket_end end)
+{
+    const char *text;
+    size_t length;
+
+    text_out_end(s->out, &text, &length);
+    slot_free(e, s, text_send(e, s, text, length) ? end : TICKET_FAILED);
+}
+
+/* The model has said a token. */
+static void slot_take(struct engine *e, struct engine_slot *s, int32_t token)
+{
+    const char *text;
+    size_t length;
+    bool is_stopped;
+
+    if (tokenizer_is_end(e->config.tokenizer, token)) {
+        slot_end(e, s, TICKET_STOP);
+        return;
+    }
+    s->answered++;
+    s->next = token;
+    queue_count(e->config.queue, s->ticket);
+    tokenizer_piece(e->config.tokenizer, token, &text, &length);
+    is_stopped = text_out_add(s->out, text, length, &text, &length);
+    if (!text_send(e, s, text, length))
+        slot_free(e, s, TICKET_FAILED);
+    else if (is_stopped)
+        slot_free(e, s, TICKET_STOP);
+    else if (s->answered == s->ticket->order.tokens_most)
+        slot_end(e, s, TICKET_LENGTH);
+}
+
+static int step_make(struct engine *e)
+{
+    uint32_t n = rows_plan(e), found = 0;
+    int rc = lead_rows(e->config.lead, e->rows, n, e->found);
+
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; i < e->slot_count; i++)
+        e->slots[i].held_count += e->slots[i].planned;
+    for (uint32_t i = 0; i < n; i++) {
+        struct engine_slot *s = &e->slots[e->rows[i].slot];
+
+        if (e->rows[i].want) {
+            struct candidates *c = &e->found[found++];
+
+            slot_take(e, s, sampler_pick(&s->ticket->order.sampling, &s->random, c));
+        }
+    }
+    return 0;
+}
+
+/* Reads all weights once, from the disk perhaps. */
+static int weights_read(struct engine *e)
+{
+    e->rows[0] = (struct llm_row){.want = 1};
+    return lead_rows(e->config.lead, e->rows, 1, e->found);
+}
+
+static int steps_make(struct engine *e)
+{
+    bool is_idle = false;
+    int rc = weights_read(e);
+
+    atomic_store(&e->is_ready, true);
+    while (!rc && !queue_is_stopping(e->config.queue)) {
+        if (slots_fill(e, is_idle ? HEART_BEAT_MS : 0)) {
+            rc = step_make(e);
+            is_idle = false;
+        } else {
+            rc = lead_idle(e->config.lead);
+            is_idle = true;
+        }
+    }
+    return rc;
+}
+
+static void *engine_run(void *arg)
+{
+    struct engine *e = arg;
+    const char *reason = "the server is stopping";
+
+    e->error = steps_make(e);
+    if (!e->error)
+        e->error = lead_end(e->config.lead);
+    if (e->error)
+        reason = ml_error();
+    queue_refuse(e->config.queue, reason);
+    for (uint32_t i = 0; i < e->slot_count; i++) {
+        if (e->slots[i].ticket)
+            slot_free(e, &e->slots[i], TICKET_FAILED);
+    }
+    queue_close(e->config.queue);
+    return NULL;
+}
+
+static void engine_free(struct engine *e)
+{
+    if (e && e->slots) {
+        for (uint32_t i = 0; i < e->slot_count; i++)
+            free(e->slots[i].held);
+        free(e->slots);
+    }
+    free(e);
+}
+
+struct engine *engine_start(const struct engine_config *config)
+{
+    struct engine *e = calloc(1, sizeof(*e));
+    uint32_t context = lead_context(config->lead);
+
+    if (!e)
+        return NULL;
+    e->config = *config;
+    e->slot_count = lead_slots(config->lead);
+    e->slots = calloc(e->slot_count, sizeof(*e->slots));
+    if (!e->slots)
+        goto fail;
+    for (uint32_t i = 0; i < e->slot_count; i++) {
+        e->slots[i].held = calloc(context, sizeof(int32_t));
+        if (!e->slots[i].held)
+            goto fail;
+    }
+    if (quiet_thread_start(&e->thread, 0, engine_run, e))
+        goto fail;
+    return e;
+fail:
+    engine_free(e);
+    return NULL;
+}
+
+bool engine_is_ready(const struct engine *e)
+{
+    return atomic_load(&e->is_ready);
+}
+
+int engine_join(struct engine *e)
+{
+    int error;
+
+    if (!e)
+        return 0;
+    pthread_join(e->thread, NULL);
+    error = e->error;
+    engine_free(e);
+    return error;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/serve/http.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 100, BACKLOG = 512, SEND_ROOM = 64 << 10 };
+
+/* A connection; the reference to its bufferevent is ours, so that it outlives evhttp's. */
+struct http_connection {
+    struct bufferevent *bev;
+    int64_t since_ms; /* when it was made, or its last request was answered */
+    bool has_request;
+};
+
+struct http {
+    struct evhttp *evhttp;
+    struct evconnlistener *listener; /* evhttp's, once it is bound */
+    struct event *look;
+    http_on_request *on_request;
+    void *arg;
+    bool is_stopped;
+    uint32_t count;
+    struct http_connection connections[HTTP_CONNECTIONS_MOST + 1];
+};
+
+/* evhttp takes its callbacks off a connection that it frees. */
+static bool connection_is_freed(const struct http_connection *c)
+{
+    bufferevent_event_cb on_event;
+
+    bufferevent_getcb(c->bev, NULL, NULL, &on_event, NULL);
+    return !on_event;
+}
+
+static void connections_forget(struct http *h)
+{
+    for (uint32_t i = 0; i < h->count;) {
+        if (connection_is_freed(&h->connections[i])) {
+            bufferevent_decref(h->connections[i].bev);
+            h->connections[i] = h->connections[--h->count];
+        } else {
+            i++;
+        }
+    }
+}
+
+/* A request that comes byte by byte never meets evhttp's own time limit. */
+static void connection_limit(struct http_connection *c, int64_t now_ms)
+{
+    int fd = bufferevent_getfd(c->bev);
+
+    if (!c->has_request && now_ms - c->since_ms > HTTP_REQUEST_S * 1000 && fd >= 0)
+        shutdown(fd, SHUT_RDWR); /* evhttp reads its end, and frees it */
+}
+
+static void http_look(evutil_socket_t fd, short what, void *arg)
+{
+    struct http *h = arg;
+    int64_t now_ms = clock_ms();
+
+    (void)fd;
+    (void)what;
+    connections_forget(h);
+    for (uint32_t i = 0; i < h->count; i++)
+        connection_limit(&h->connections[i], now_ms);
+    if (!h->is_stopped && h->count < HTTP_CONNECTIONS_MOST)
+        evconnlistener_enable(h->listener);
+}
+
+/* evhttp asks for a bufferevent for each connection that it has accepted. */
+static struct bufferevent *http_on_connection(struct event_base *base, void *arg)
+{
+    struct http *h = arg;
+    struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+
+    if (!bev)
+        return NULL;
+    connections_forget(h);
+    if (h->count <= HTTP_CONNECTIONS_MOST) {
+        bufferevent_incref(bev);
+        h->connections[h->count++] = (struct http_connection){bev, clock_ms(), false};
+    }
+    if (h->count >= HTTP_CONNECTIONS_MOST)
+        evconnlistener_disable(h->listener);
+    return bev;
+}
+
+static struct http_connection *connection_find(struct http *h, struct evhttp_request *request)
+{
+    struct evhttp_connection *of = evhttp_request_get_connection(request);
+    struct bufferevent *bev = of ? evhttp_connection_get_bufferevent(of) : NULL;
+
+    for (uint32_t i = 0; i < h->count; i++) {
+        if (h->connections[i].bev == bev)
+            return &h->connections[i];
+    }
+    return NULL;
+}
+
+static void request_on_complete(struct evhttp_request *request, void *arg)
+{
+    struct http_connection *c = connection_find(arg, request);
+
+    if (c) {
+        c->has_request = false;
+        c->since_ms = clock_ms();
+    }
+}
+
+/* TCP_NODELAY: a token is a small message, and the next one must not wait for its acknowledgement.
+ * SO_SNDBUF: the kernel would keep megabytes for each client that reads nothing. */
+static void http_on_evhttp_request(struct evhttp_request *request, void *arg)
+{
+    struct http *h = arg;
+    struct http_connection *c = connection_find(h, request);
+    int on = 1, send_room = SEND_ROOM;
+
+    if (c) {
+        c->has_request = true;
+        setsockopt(bufferevent_getfd(c->bev), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(bufferevent_getfd(c->bev), SOL_SOCKET, SO_SNDBUF, &send_room, sizeof(send_room));
+        evhttp_request_set_on_complete_cb(request, request_on_complete, h);
+    }
+    h->on_request(request, h->arg);
+}
+
+/* A socket that listens at the first of the addresses that takes it. */
+static int listen_at(const char *host, uint16_t port, char *error, size_t size)
+{
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *all, *a;
+    int rc, fd = -1, on = 1;
+    char service[8];
+
+    snprintf(service, sizeof(service), "%u", port);
+    rc = getaddrinfo(host, service, &hints, &all);
+    if (rc) {
+        snprintf(error, size, "--host %s: %s", host, gai_strerror(rc));
+        return -1;
+    }
+    for (a = all; a && fd < 0; a = a->ai_next) {
+        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+            continue;
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+            break;
+        rc = errno;
+        close(fd);
+        fd = -1;
+        errno = rc;
+    }
+    if (fd < 0)
+        snprintf(error, size, "cannot listen on port %u of %s: %s%s", port, host, strerror(errno),
+                 errno == EADDRINUSE ? "; choose another one with --port" : "");
+    freeaddrinfo(all);
+    return fd;
+}
+
+static void evhttp_limit(struct evhttp *evhttp)
+{
+    evhttp_set_max_body_size(evhttp, HTTP_BODY_MOST);
+    evhttp_set_max_headers_size(evhttp, HTTP_HEADERS_MOST);
+    evhttp_set_timeout(evhttp, HTTP_IDLE_S);
+    /* What has no route gets our 404 or 405, and not evhttp's 501. */
+    evhttp_set_allowed_methods(evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
+                                           EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
+                                           EVHTTP_REQ_PATCH);
+    /* A client that sends too much reads our answer before it learns that we have closed. */
+    evhttp_set_flags(evhttp, EVHTTP_SERVER_LINGERING_CLOSE);
+}
+
+struct http *http_open(struct event_base *base, const char *host, uint16_t port,
+                       http_on_request *on_request, void *arg, char *error, size_t size)
+{
+    struct timeval often = {0, LOOK_MS * 1000L};
+    struct http *h = calloc(1, sizeof(*h));
+    int fd = listen_at(host, port, error, size);
+
+    if (fd < 0)
+        goto fail;
+    snprintf(error, size, "out of memory");
+    if (!h)
+        goto fail;
+    h->on_request = on_request;
+    h->arg = arg;
+    h->evhttp = evhttp_new(base);
+    h->look = event_new(base, -1, EV_PERSIST, http_look, h);
+    if (!h->evhttp || !h->look || event_add(h->look, &often))
+        goto fail;
+    h->listener =
+        evconnlistener_new(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+    if (!h->listener)
+        goto fail;
+    fd = -1;
+    evhttp_limit(h->evhttp);
+    evhttp_set_bevcb(h->evhttp, http_on_connection, h);
+    evhttp_set_gencb(h->evhttp, http_on_evhttp_request, h);
+    if (!evhttp_bind_listener(h->evhttp, h->listener)) {
+        evconnlistener_free(h->listener);
+        goto fail;
+    }
+    return h;
+fail:
+    if (fd >= 0)
+        close(fd);
+    http_close(h);
+    return NULL;
+}
+
+uint16_t http_port(const struct http *h)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {0}};
+    socklen_t length = sizeof(address);
+
+    getsockname(evconnlistener_get_fd(h->listener), &address.any, &length);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+void http_stop_listening(struct http *h)
+{
+    h->is_stopped = true;
+    evconnlistener_disable(h->listener);
+}
+
+uint32_t http_connections(struct http *h)
+{
+    connections_forget(h);
+    return h->count;
+}
+
+bool http_is_flushed(struct http *h)
+{
+    connections_forget(h);
+    for (uint32_t i = 0; i < h->count; i++) {
+        if (evbuffer_get_length(bufferevent_get_output(h->connections[i].bev)))
+            return false;
+    }
+    return true;
+}
+
+void http_close(struct http *h)
+{
+    if (!h)
+        return;
+    if (h->look)
+        event_free(h->look);
+    if (h->evhttp)
+        evhttp_free(h->evhttp);
+    connections_forget(h);
+    free(h);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "examples/llm/serve/service.h"
+
+#include "common/clock.h"
+#include "examples/llm/serve/routes.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    EXIT_LOST = 1,
+    EXIT_USAGE = 2,
+    /* What is being answered may end, or learn that a rank is lost: the signal of mlaunch that
+     * follows a rank's death may be faster than the library's error. */
+    GRACE_MS = 300,
+    STEP_MS = 1500, /* for the step that is being computed */
+    FLUSH_MS = 700,
+    LOOK_MS = 20,
+};
+
+struct service {
+    struct service_facts facts;
+    struct event_base *base;
+    struct event *sigterm, *sigint, *deadline, *look;
+    struct tokenizer *tokenizer;
+    char model[256];
+    int64_t flushed_ms; /* when it ends although bytes still wait */
+    bool is_engine_stuck;
+};
+
+static void timer_set(struct event *timer, int ms)
+{
+    struct timeval in = {ms / 1000, ms % 1000 * 1000L};
+
+    event_add(timer, &in);
+}
+
+/* The engine has ended, or takes too long; all answers are on their way. */
+static void service_flush(void *arg)
+{
+    struct service *s = arg;
+
+    http_stop_listening(s->facts.http);
+    event_del(s->deadline);
+    s->flushed_ms = clock_ms() + FLUSH_MS;
+    timer_set(s->look, 0);
+}
+
+static void service_on_look(evutil_socket_t fd, short what, void *arg)
+{
+    struct service *s = arg;
+
+    (void)fd;
+    (void)what;
+    if (http_is_flushed(s->facts.http) || clock_ms() >= s->flushed_ms)
+        event_base_loopbreak(s->base);
+    else
+        timer_set(s->look, LOOK_MS);
+}
+
+static void service_on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct service *s = arg;
+
+    (void)fd;
+    (void)what;
+    s->is_engine_stuck = true;
+    completions_fail(s->facts.completions);
+    service_flush(s);
+}
+
+static void service_on_signal(evutil_socket_t signal, short what, void *arg)
+{
+    struct service *s = arg;
+
+    (void)signal;
+    (void)what;
+    http_stop_listening(s->facts.http);
+    queue_stop(s->facts.queue, GRACE_MS);
+    if (!event_pending(s->deadline, EV_TIMEOUT, NULL))
+        timer_set(s->deadline, GRACE_MS + STEP_MS);
+}
+
+static void service_on_request(struct evhttp_request *request, void *arg)
+{
+    struct service *s = arg;
+
+    routes_request(&s->facts, request);
+}
+
+/* "/models/Qwen3-0.6B-Q8_0.gguf": Qwen3-0.6B-Q8_0 */
+static void model_name(char *out, size_t size, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dot;
+
+    snprintf(out, size, "%s", slash ? slash + 1 : path);
+    dot = strrchr(out, '.');
+    if (dot && dot > out && strcmp(dot, ".gguf") == 0)
+        *dot = '\0';
+}
+
+static int service_events(struct service *s)
+{
+    signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
+    s->base = event_base_new();
+    if (!s->base)
+        return -1;
+    s->sigterm = evsignal_new(s->base, SIGTERM, service_on_signal, s);
+    s->sigint = evsignal_new(s->base, SIGINT, service_on_signal, s);
+    s->deadline = evtimer_new(s->base, service_on_deadline, s);
+    s->look = evtimer_new(s->base, service_on_look, s);
+    if (!s->sigterm || !s->sigint || !s->deadline || !s->look)
+        return -1;
+    return event_add(s->sigterm, NULL) || event_add(s->sigint, NULL) ? -1 : 0;
+}
+
+static int service_parts(struct service *s, const struct service_config *config)
+{
+    struct service_facts *f = &s->facts;
+    struct completions_config completions = {
+        .base = s->base,
+        .gguf = lead_gguf(config->lead),
+        .tokenizer = s->tokenizer,
+        .model = s->model,
+        .context = f->context,
+        .slots = f->slots,
+        .metrics = &f->metrics,
+        .on_closed = service_flush,
+        .arg = s,
+    };
+    struct engine_config engine = {.lead = config->lead, .tokenizer = s->tokenizer};
+
+    f->queue = queue_open(config->queue_most, f->slots);
+    completions.queue = engine.queue = f->queue;
+    if (!f->queue)
+        return -1;
+    f->completions = completions_open(&completions);
+    f->engine = f->completions ? engine_start(&engine) : NULL;
+    return f->engine ? 0 : -1;
+}
+
+static int service_open(struct service *s, const struct service_config *config, char *error,
+                        size_t size)
+{
+    struct service_facts *f = &s->facts;
+
+    f->world = config->world;
+    f->links = config->links;
+    f->slots = lead_slots(config->lead);
+    f->context = lead_context(config->lead);
+    f->started = time(NULL);
+    model_name(s->model, sizeof(s->model), config->path);
+    f->model = s->model;
+    s->tokenizer = tokenizer_new(lead_gguf(config->lead), error, size);
+    if (!s->tokenizer)
+        return -1;
+    snprintf(error, size, "out of memory");
+    if (service_events(s))
+        return -1;
+    f->http = http_open(s->base, config->host, config->port, service_on_request, s, error, size);
+    if (!f->http)
+        return -1;
+    snprintf(error, size, "out of memory or threads");
+    return service_parts(s, config);
+}
+
+static void service_close(struct service *s)
+{
+    completions_close(s->facts.completions);
+    http_close(s->facts.http);
+    queue_free(s->facts.queue);
+    if (s->look)
+        event_free(s->look);
+    if (s->deadline)
+        event_free(s->deadline);
+    if (s->sigint)
+        event_free(s->sigint);
+    if (s->sigterm)
+        event_free(s->sigterm);
+    if (s->base)
+        event_base_free(s->base);
+    tokenizer_free(s->tokenizer);
+    free(s);
+}
+
+int service_run(const struct service_config *config, char *error, size_t size)
+{
+    struct service *s = calloc(1, sizeof(*s));
+    char reason[QUEUE_REASON_ROOM];
+    int status = EXIT_USAGE;
+
+    snprintf(error, size, "out of memory");
+    if (!s)
+        return status;
+    if (!service_open(s, config, error, size)) {
+        bool is_v6 = strchr(config->host, ':');
+
+        printf("llm: %s on http://%s%s%s:%u, %d ranks, %u slots of %u tokens\n", s->model,
+               is_v6 ? "[" : "", config->host, is_v6 ? "]" : "", http_port(s->facts.http),
+               ml_size(config->world), s->facts.slots, s->facts.context);
+        fflush(stdout);
+        event_base_dispatch(s->base);
+        queue_reason(s->facts.queue, reason);
+        if (s->is_engine_stuck)
+            _exit(EXIT_LOST); /* it is in a call that only the job's end can end */
+        status = engine_join(s->facts.engine) ? EXIT_LOST : 0;
+        if (status)
+            fprintf(stderr, "llm: %s\n", reason);
+    } else {
+        lead_end(config->lead); /* the other ranks wait for a step */
+    }
+    service_close(s);
+    return status;
+}

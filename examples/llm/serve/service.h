@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * service.h: the server's life in rank 0.
+ *
+ *     listens ──▶ loading ──weights read──▶ ready ──SIGTERM, SIGINT──▶ stopping ─┐
+ *                    │                        │                                  │ the engine ended
+ *                    └───── a rank is lost ───┴──▶ everyone is told ──▶ flushed ◀┘──▶ the end
+ */
+#ifndef LLM_SERVE_SERVICE_H
+#define LLM_SERVE_SERVICE_H
+
+#include "examples/llm/serve/link_speed.h"
+#include "examples/llm/steps/lead.h"
+
+#include <stdint.h>
+
+struct service_config {
+    ml_group *world;
+    struct lead *lead;
+    const char *path; /* of the model */
+    const struct link_speed *links;
+    const char *host;
+    uint16_t port;
+    uint32_t queue_most;
+};
+
+/* Serves until the end. Returns 0 after a signal, 1 if a rank was lost, which stderr says, and 2 if
+ * it cannot begin: then `error` has a sentence. */
+int service_run(const struct service_config *config, char *error, size_t size);
+
+#endif

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --detach and `mlaunch logs`: a job goes on in the background, outlives its terminal, and leaves a
+# log; what fails before its ranks run is said at once.
+. "${0%/*}/../lib/test.sh"
+LOGS=$XDG_STATE_HOME/mlaunch/logs
+NAME=test-detach-$$
+
+# mlaunch_of ID: the pid of the mlaunch in the background.
+mlaunch_of() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$T/json"; }
+ended() { wait_for "! \"\$MLAUNCH\" logs --json | grep -A4 '$1' | grep -q '\"running\": true'" 20; }
+logs_left() { find "$LOGS" -type f 2> /dev/null | wc -l; }
+
+# The start.
+check "a job is detached" "$MLAUNCH" --detach --name "$NAME" -n 2 --grace 1 -- \
+    sh -c 'echo "hello from $MLAUNCH_RANK"; echo oops >&2; cat; exec sleep 1000'
+id=$(cat "$OUT")
+check_match "^[0-9a-z]{7}-[0-9a-z]{6}\$" "$OUT" "its id is printed"
+check_match "job $NAME runs in the background; mlaunch logs $NAME prints its output, mlaunch kill $NAME ends it" \
+    "$ERR" "and what to do with it"
+check "ps shows it" "$MLAUNCH" ps "$NAME"
+check_match "^$NAME  *$id .* 2/2  live" "$OUT" "with all its ranks"
+check_output $'700\n600' "nobody else may read the logs" stat -c %a "$LOGS" "$LOGS/$id.$NAME.log"
+wait_for '[ "$("$MLAUNCH" logs "$NAME" | wc -l)" = 4 ]' 20
+check "logs by the name" sh -c '"$MLAUNCH" logs "$1" | sort' sh "$NAME"
+printf '%s\n' '[0] hello from 0' '[0] oops' '[1] hello from 1' '[1] oops' > "$T/expected"
+cp "$OUT" "$T/output"
+check "they have all output" diff "$T/output" "$T/expected"
+check "logs by the id" "$MLAUNCH" logs "$id" --lines 2
+check "the last two lines" test "$(wc -l < "$OUT")" = 2
+check_output "" "no lines" "$MLAUNCH" logs -n0 "$id"
+check "the list of logs" "$MLAUNCH" logs
+check_match "^$NAME  *$id  *running  *[0-9]+  $LOGS/$id.$NAME.log\$" "$OUT" "has it"
+check_status 1 "no log of that name" "$MLAUNCH" logs "$NAME.other"
+check_match "there is no log of a job $NAME.other; mlaunch logs lists those" "$ERR" "is said"
+
+# The end.
+"$MLAUNCH" logs -f "$NAME" > "$T/follow" 2>&1 &
+follow=$!
+wait_for '[ "$(wc -l < "$T/follow")" = 4 ]' 20
+check "kill by the name" "$MLAUNCH" kill "$NAME"
+wait "$follow"
+check "logs -f ends with the job" test $? = 0
+check_match "mlaunch: job $id \($NAME\) has ended with status 143 after [0-9]+ s, at 20" "$T/follow" \
+    "with the verdict"
+check_output "$(tail -n 1 "$T/follow")" "the log keeps it" "$MLAUNCH" logs "$id" -n 1
+
+# What fails before the ranks run.
+check_status 127 "no such program" "$MLAUNCH" --detach -- "$T/none"
+check_match "could not be started: $T/none: No such file" "$ERR" "is said at once"
+check_status 125 "no such host" "$MLAUNCH" --detach -H 127.0.0.1:1 --agent-command false -- true
+check_match "host 127.0.0.1" "$ERR" "is said at once"
+check_status 125 "no such directory" "$MLAUNCH" --detach --cwd "$T/none" -- true
+check_output 1 "what has not run leaves no log" logs_left
+check_error 125 "--pty does not go with --detach" "no terminal" "$MLAUNCH" --detach --pty -- true
+check_error 125 "--stdin all does not go with --detach" "no input" \
+    "$MLAUNCH" --detach --stdin all -- true
+check_error 125 "--json goes with --detach" "--json of a job in the foreground" "$MLAUNCH" --json -- true
+check_error 125 "must be a directory of yours that is closed to others" "a link in place of the logs" \
+    env XDG_STATE_HOME="$T/other" sh -c 'mkdir -p "$0/mlaunch"; ln -s / "$0/mlaunch/logs"
+    exec "$MLAUNCH" --detach -- true' "$T/other"
+check_error 125 "cannot make the directory for logs" "a directory that cannot be made" \
+    env XDG_STATE_HOME=/dev/null "$MLAUNCH" --detach -- true
+check "--dry-run starts nothing" "$MLAUNCH" --detach --dry-run -- true
+check_match "rank 0: host localhost" "$OUT" "and prints the plan"
+
+# Ctrl-C while it is starting.
+for signal in INT TERM; do
+    set -m
+    "$MLAUNCH" --detach --grace 1 -H a --agent-command "sh -c 'echo \$\$ > $T/agent; exec sleep 1000'" \
+        -- true > "$T/out" 2> "$T/err" &
+    mlaunch=$!
+    set +m
+    wait_for '[ -s "$T/agent" ]' 20
+    kill -$signal "$mlaunch"
+    wait "$mlaunch"
+    check "SIG$signal before the start ends it" test $? = $((128 + $(kill -l "$signal")))
+    check_match "ended by SIG$signal" "$T/err" "and is said"
+    check "nothing of it runs" wait_for '! kill -0 "$(cat "$T/agent")" 2> /dev/null' 20
+    rm "$T/agent"
+done
+
+# It has no terminal, keeps nothing of its caller's open, and outlives the terminal.
+cat > "$T/hang-up.py" << 'EOF'
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+text = b""
+while b"ends it" not in text:
+    text += os.read(terminal, 4096)
+os.close(terminal)
+os.waitpid(pid, 0)
+EOF
+check "a job from a terminal that goes away" timeout 30 python3 "$T/hang-up.py" bash -c \
+    '"$MLAUNCH" --detach --name "$0" --grace 1 -- sleep 1000; read' "$NAME"
+check "lives on" "$MLAUNCH" ps "$NAME"
+check_match "1/1  live" "$OUT" "all of it"
+"$MLAUNCH" kill -q "$NAME"
+check "--json" "$MLAUNCH" --detach --json --name "$NAME" -- sleep 1000
+cp "$OUT" "$T/json"
+check_match "\"log\": \"$LOGS/.*.$NAME.log\"" "$T/json" "names the log"
+pid=$(mlaunch_of)
+check_output "$pid 0" "the pid is mlaunch's, in a session of its own, without a terminal" \
+    cut -d ' ' -f 6,7 "/proc/$pid/stat"
+"$MLAUNCH" kill -q "$NAME"
+wait_for '! kill -0 "$pid" 2> /dev/null' 20
+check "what the caller has open ends with the caller" timeout 20 bash -c \
+    'cat <(exec 7>&1; "$MLAUNCH" --detach -q --name "$0" -- sleep 1000)' "$NAME"
+"$MLAUNCH" kill -q "$NAME"
+
+# On a terminal nothing in a log can control it.
+id=$("$MLAUNCH" --detach -q -- printf 'a\033[2Jb\xc3\xa4\xff\000\n')
+check "a log that follows a job that has ended" timeout 20 "$MLAUNCH" logs -f "$id"
+check_match $'^a\033\\[2Jb' "$OUT" "is as it was written"
+check "on a terminal" "$SOURCE/tests/cli/on_terminal.py" '' "$MLAUNCH" logs "$id"
+check_match 'a\?\[2Jbä\?\?' "$OUT" "it is harmless"
+
+# Restarts go on in the same log.
+id=$("$MLAUNCH" --detach -q --restarts 1 -- sh -c 'echo try $MLAUNCH_RESTART; exit 3')
+"$MLAUNCH" logs -f "$id" > "$T/follow"
+check_match "try 0" "$T/follow" "a restart"
+check_match "try 1" "$T/follow" "writes to the same log"
+check_match "has ended with status 3" "$T/follow" "until the last one has failed"
+
+# There are at most 32 logs of ended jobs, and 256 MiB.
+"$MLAUNCH" clean -q --logs
+check_output 0 "clean --logs removes all" logs_left
+for i in {10..49}; do echo old > "$LOGS/10000$i-000000.log"; done
+check "clean" "$MLAUNCH" clean
+check_match "^log $LOGS/1000017-000000.log has been removed" "$OUT" "removes those that are too many"
+check_output 32 "the others stay" logs_left
+truncate -s 200M "$LOGS/1000047-000000.log" "$LOGS/1000045-000000.log"
+check "clean --dry-run" "$MLAUNCH" clean --dry-run --json
+check_match "1000045-000000.log\"" "$OUT" "names those that are too big"
+id=$("$MLAUNCH" --detach -q --name "$NAME" -- sleep 1000)
+check_output 5 "a new job removes them" logs_left
+check "clean --logs" "$MLAUNCH" clean --logs
+check_output 1 "leaves the log of a job that runs" logs_left
+"$MLAUNCH" kill -q "$NAME"
+ended "$id"
+check "clean --logs of a job" "$MLAUNCH" clean --logs "$NAME"
+check_output 0 "removes its log" logs_left
+
+if is_long; then
+    id=$("$MLAUNCH" --detach -q -- sh -c 'yes 0123456789abcde | head -c 200000000; echo last')
+    "$MLAUNCH" logs -f "$id" > "$T/follow"
+    check "who follows sees all of a long log" test "$(grep -c 0123456789abcde "$T/follow")" = 12500000
+    check_output "last" "and its end" grep -x last "$T/follow"
+    check_output 2 "it is kept in two parts" logs_left
+    check "of limited size" test "$(du -sm "$LOGS" | cut -f1)" -lt 140
+    "$MLAUNCH" logs "$id" -n 8000000 > "$T/tail"
+    check "lines of both parts" test "$(wc -l < "$T/tail")" -gt 4200000
+fi
+done_testing

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A rank of `llm serve` is killed, each rank in each phase. Its clients are told which one, in
+# mlaunch's words; the job starts again, the same port answers the same, and nothing is left.
+# shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
+TEST_LIMIT=240
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/server.sh"
+
+check "a model" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
+endless='"max_tokens":100000,"temperature":0' # longer than any check waits
+# A prompt whose reading takes longer than a kill.
+python3 -c 'import json
+print(json.dumps({"prompt": "the king and the sea " * 4000, "max_tokens": 4}))' > "$T/long.json"
+
+# rank_pid N: the process of rank N.
+rank_pid() {
+    local pid rest
+    while read -r pid rest; do
+        case $rest in *"llm serve"*) ;; *) continue ;; esac
+        tr '\0' '\n' 2> "$T/gone" < "/proc/$pid/environ" | grep -qx "MLAUNCH_RANK=$1" && echo "$pid"
+    done < <(survivors "$MARK")
+}
+ranks_are() { [ "$(rank_pid 0 | wc -l)" = 1 ] && [ "$(rank_pid 1 | wc -l)" = 1 ]; }
+# The answer to one question, which must always be the same.
+known_answer() {
+    post /v1/completions '{"prompt":"once upon","max_tokens":60,"temperature":0}' > "$T/known.json" &&
+        field "r['choices'][0]['text']" "$T/known.json"
+}
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
+# busy PHASE: the server is in it; what its clients hear goes to $T/heard.*, by the processes $clients.
+busy() {
+    clients=()
+    rm -f "$T"/heard.*
+    case $1 in
+    idle) return ;;
+    prompt)
+        post_start /v1/completions "@$T/long.json" "$T/heard.waiting"
+        clients+=($!)
+        wait_for "busy_is 1" 10
+        return ;;
+    esac
+    post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/heard.stream"
+    clients+=($!)
+    wait_for "grep -q data: '$T/heard.stream'" 10 || return 1
+    [ "$1" = full ] || return 0
+    for i in 1 2; do
+        post_start /v1/completions '{"prompt":"x",'"$endless"'}' "$T/heard.waiting$i"
+        clients+=($!)
+    done
+    wait_for "queue_is 2" 10
+}
+
+# round RANK PHASE
+round() {
+    local begin pid f name="rank $1 is killed, phase $2"
+    if ! busy "$2"; then
+        fail "$name: the phase is reached"
+        return
+    fi
+    pid=$(rank_pid "$1")
+    begin=$(now_ms)
+    kill -KILL "$pid"
+    [ "${#clients[@]}" = 0 ] || wait "${clients[@]}"
+    told=$(($(now_ms) - begin))
+    check "$name: clients hear of it within a second (${told} ms)" test "$told" -lt 1000
+    if [ "$1" != 0 ]; then
+        for f in "$T"/heard.*; do
+            [ -e "$f" ] || continue
+            check_match "rank $1 was killed by signal 9 .*\"unavailable_error\".*503" "$f" \
+                "$name: ${f##*.} is told"
+            check_no_match 'DONE|finish_reason":"' "$f" "$name: ${f##*.} is not complete"
+        done
+    fi
+    # The old processes first: until they are gone, the health may be theirs.
+    wait_for "! kill -0 $pid 2> '$T/gone'" 5
+    check "$name: it answers again within 3 s" wait_for "serve_answers && ranks_are" 3
+    check_output "$known" "$name: the answers are the same" known_answer
+}
+
+# A job of its own for two kills: mlaunch pauses before it starts one again that fails at once
+# several times in a row.
+begin_rounds() {
+    check "$1: the server is healthy" serve_start --restarts 9 -n 2 -- --model "$T/tiny.gguf" \
+        --slots 1 --queue 2 --context 131072
+    [ "$status" = 0 ] || done_testing
+}
+end_rounds() {
+    serve_stop
+    no_survivors "$1: nothing is left at the end" "$MARK" 5
+}
+
+begin_rounds "before"
+known=$(known_answer)
+end_rounds "before"
+for phase in idle prompt stream full; do
+    begin_rounds "$phase"
+    for rank in 0 1; do round $rank $phase; done
+    end_rounds "$phase"
+done
+if is_long; then
+    phases=(idle prompt stream full)
+    for ((i = 0; i < 50; i++)); do
+        begin_rounds "$i"
+        round $((RANDOM % 2)) "${phases[RANDOM % 4]}"
+        round $((RANDOM % 2)) "${phases[RANDOM % 4]}"
+        end_rounds "$i"
+    done
+fi
+
+# Without --restarts the job ends, and says who it was.
+check "a server that is not started again" serve_start -n 2 -- --model "$T/tiny.gguf"
+kill -KILL "$(rank_pid 1)"
+serve_wait
+check_match 'rank 1 on host localhost .* was killed by signal 9' "$T/serve.err" "mlaunch names the rank"
+check "its status is the rank's" test "$serve_status" = 137
+no_survivors "nothing is left of it" "$MARK" 5
+done_testing

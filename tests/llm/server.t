@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `llm serve` over two ranks, with the clients that it is for: what their guides tell people to
+# type, bursts, clients that leave, hostile ones, OpenAI's own client, Prometheus, a browser.
+# shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
+TEST_LIMIT=300
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/server.sh"
+
+check "a model" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
+long='"max_tokens":4000,"temperature":0'
+endless='"max_tokens":100000,"temperature":0' # longer than any check waits
+
+# What cannot be served.
+check_error 2 "llm serve: --model is missing: name a GGUF file" "no model" "$LLM" serve
+check_error 2 "llm serve: --queue must be a number from 1 to 4096, not '0'" "an option's range" \
+    "$LLM" serve --model x --queue 0
+check_error 2 "nowhere.gguf" "a model that is not there ends all ranks" \
+    "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/nowhere.gguf"
+
+# The commands of people's guides, word for word but for the port.
+check "the server is healthy" serve_start -n 2 -- --model "$T/tiny.gguf" --slots 1 --queue 4 \
+    --context 131072
+[ "$status" = 0 ] || done_testing
+check_output '{"ok": true, "world_size": 2, "rank": 0, "model": "tiny", "queue_max": 4, "queue_size": 0}' \
+    "/health has today's members" python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(json.dumps({k: r[k] for k in "ok world_size rank model queue_max queue_size".split()}))' "$T/health"
+check "/v1/models" curl -s "localhost:$PORT/v1/models"
+check_match '"id":"tiny","object":"model"' "$OUT" "it names the model"
+check "chat" curl -s "localhost:$PORT/v1/chat/completions" -H 'Content-Type: application/json' \
+    -d '{"messages":[{"role":"user","content":"hello"}],"max_tokens":64}'
+cp "$OUT" "$T/chat"
+check_output "(64, True)" "it has content, usage and timing" field \
+    "r['usage']['completion_tokens'], r['timing']['tokens_per_sec'] > 0 and len(r['choices'][0]['message']['content']) > 0" \
+    "$T/chat"
+check "a chat as a stream" curl -sN "localhost:$PORT/v1/chat/completions" \
+    -H 'Content-Type: application/json' \
+    -d '{"messages":[{"role":"user","content":"hello"}],"max_tokens":64,"stream":true}'
+grep . "$OUT" > "$T/events"
+check_output "data: [DONE]" "it ends in [DONE]" tail -n 1 "$T/events"
+check "raw text as a stream" curl -sN "localhost:$PORT/v1/completions" \
+    -H 'Content-Type: application/json' -d '{"prompt":"once","max_tokens":128,"stream":true}'
+check_no_match '^[^d]' "$OUT" "each line is data"
+
+# The same question has the same greedy answer, whole, in pieces, and from what a slot still holds.
+post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0}' > "$T/first"
+post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0}' > "$T/again"
+check "the prompt was not computed again" test "$(field "r['usage']['prompt_tokens_details']['cached_tokens']" "$T/again")" -gt 0
+field "r['choices'][0]['text']" "$T/first" > "$T/first.text"
+field "r['choices'][0]['text']" "$T/again" > "$T/again.text"
+check "the answer is the same" cmp "$T/first.text" "$T/again.text"
+post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0,"stream":true}' > "$T/stream"
+sed -n 's/^data: {/{/p' "$T/stream" | python3 -c 'import json, sys
+print("".join(json.loads(line)["choices"][0]["text"] for line in sys.stdin))' > "$T/stream.text"
+check "so is the stream" cmp "$T/first.text" "$T/stream.text"
+
+# Five at once, then twenty: one is answered, four wait, the others are refused.
+# burst N: sets `answered` and `refused`.
+burst() {
+    local i pids=()
+    rm -f "$T"/burst.*
+    for ((i = 0; i < $1; i++)); do
+        post /v1/completions '{"prompt":"x",'"$long"'}' -o "$T/answer.$i" -w '%{http_code}\n' \
+            > "$T/burst.$i" 2>&1 &
+        pids+=($!)
+    done
+    wait_for "queue_is 4" 20 && was_full=yes || was_full=
+    wait "${pids[@]}"
+    answered=$(cat "$T"/burst.* | grep -c '^200$')
+    refused=$(cat "$T"/burst.* | grep -c '^429$')
+}
+burst 5
+check "five at once: all are answered" test "$answered" = 5
+check "meanwhile the queue was full" test -n "$was_full"
+check "then it is empty" wait_for "queue_is 0" 10
+burst 20
+check "twenty at once: each is answered or refused" test $((answered + refused)) = 20
+check "as many are answered as have room, or more where one ended early" test "$answered" -ge 5
+
+# Clients that leave: while their prompt is read, in the queue, and while they are answered.
+python3 -c 'import json
+print(json.dumps({"prompt": "the king and the sea " * 4000, "max_tokens": 4}))' > "$T/long.json"
+post_start /v1/completions "@$T/long.json" "$T/leaving.0"
+check "a long prompt is read" wait_for "busy_is 1" 10
+kill $!
+check "one that leaves meanwhile frees its slot" wait_for "busy_is 0" 5
+post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/leaving"
+streaming=$!
+wait_for "grep -q data: '$T/leaving'" 10
+post_start /v1/completions '{"prompt":"x",'"$endless"'}' "$T/leaving.2"
+queued=$!
+wait_for "queue_is 1" 10
+kill "$queued"
+check "one that leaves the queue frees its place" wait_for "queue_is 0" 5
+kill "$streaming"
+check "one that leaves its stream frees its slot" wait_for "busy_is 0" 5
+wait "$queued" "$streaming"
+
+serve_stop
+
+# Hostile ones, and those that count.
+check "a server with several slots" serve_start -n 2 -- --model "$T/tiny.gguf" --context 131072
+check "hostile clients harm nobody" python3 "$SOURCE/tests/llm/hostile_clients.py" "$PORT"
+check "the server is healthy after them" serve_healthy 10
+if command -v promtool > /dev/null; then
+    check "Prometheus can read /metrics" sh -c "curl -sS $URL/metrics | promtool check metrics"
+else
+    skip "Prometheus can read /metrics" "no promtool here (Debian's package prometheus)"
+fi
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -n "$browser" ]; then
+    check "the dashboard in a browser: its ranks, and a chat that streams" python3 \
+        "$SOURCE/tests/llm/dashboard_browser.py" "$browser" "$URL" "$T/browser"
+else
+    skip "the dashboard in a browser" "no Chromium here"
+fi
+
+# OpenAI's own client.
+# shellcheck source=/dev/null
+. "$SOURCE/tests/llm/openai.sh"
+if openai_install; then
+    check "OpenAI's client" env NODE_PATH="$OPENAI_MODULES" node "$SOURCE/tests/llm/openai_client.cjs" "$URL"
+else
+    skip "OpenAI's client" "$OPENAI_REASON"
+fi
+
+# The end, and the same port at once.
+post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/cut"
+cut=$!
+wait_for "grep -q data: '$T/cut'" 10
+serve_stop
+wait "$cut"
+check_match '"message":"the server is stopping"' "$T/cut" "a stream that is cut says why"
+check_no_match DONE "$T/cut" "and does not look complete"
+no_survivors "nothing is left of it" "$MARK" 5
+check "it starts again on the same port" serve_start -n 2 -- --model "$T/tiny.gguf"
+check_error 2 "cannot listen on port $PORT of 127.0.0.1: Address already in use; choose" \
+    "a second one on its port is refused" \
+    timeout 20 "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --port "$PORT"
+serve_stop
+no_survivors "nothing is left of it either" "$MARK" 5
+
+# As a job in the background, by the script `server`.
+export XDG_STATE_HOME=$T/state LLM_NAME=test-llm-$$ LLM MLAUNCH
+server=$SOURCE/examples/llm/server
+check_output "$LLM_NAME answers at http://127.0.0.1:$PORT" "server start" \
+    "$server" start -n 2 -x "$MARK" -- --model "$T/tiny.gguf" --port "$PORT"
+at_exit "$server" stop
+check "server health" "$server" health
+check_match '"ok":true' "$OUT" "it is healthy"
+check_error 1 "$LLM_NAME is running already" "a second start is refused" "$server" start -n 1 -- --model x
+check "server status" "$server" status
+check_match "^$LLM_NAME .* live " "$OUT" "it has the job's ranks"
+check "server restart" "$server" restart
+check "server logs" "$server" logs
+check_match "llm: tiny on http://127.0.0.1:$PORT, 2 ranks" "$OUT" "they have what it said"
+check_output "$LLM_NAME has ended" "server stop" "$server" stop
+no_survivors "nothing is left of it" "$MARK" 5
+check_error 1 "nowhere.gguf: cannot be opened" "a server that cannot start says why" \
+    "$server" start -n 2 -x "$MARK" -- --model "$T/nowhere.gguf" --port "$PORT"
+no_survivors "nothing is left of that" "$MARK" 5
+
+# Without mlaunch it is a group of one.
+"$LLM" serve --model "$T/tiny.gguf" --port "$PORT" > "$T/alone" 2>&1 &
+alone=$!
+check "without mlaunch it serves alone" serve_healthy 20
+post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0}' > "$T/one"
+check_match '"world_size":1,' "$T/health" "and says so"
+kill "$alone"
+wait "$alone"
+check "it ends with 0" test $? = 0
+done_testing

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* test_completion_request.c: bodies that are read, and those that are refused, with the sentence
+ * and the member. */
+#include "examples/llm/serve/completion_request.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define USER "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
+
+static const struct {
+    bool is_chat;
+    const char *body, *sentence, *param; /* sentence NULL: it is read */
+} bodies[] = {
+    {true, USER "}", NULL, NULL},
+    {true, USER ",\"unknown\":{\"a\":[1]},\"user\":\"me\"}", NULL, NULL},
+    {true, USER ",\"temperature\":null,\"stop\":null,\"tools\":[],\"n\":1}", NULL, NULL},
+    {true, USER ",\"logprobs\":false,\"presence_penalty\":0.0,\"tool_choice\":\"auto\"}", NULL,
+     NULL},
+    {true, USER ",\"response_format\":{\"type\":\"text\"}}", NULL, NULL},
+    {true,
+     "{\"messages\":[{\"role\":\"developer\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}]}",
+     NULL, NULL},
+    {false, "{\"prompt\":\"x\"}", NULL, NULL},
+    {false, "{\"prompt\":[\"x\"],\"stop\":[\"a\",\"b\"],\"logprobs\":null}", NULL, NULL},
+
+    {true, "", "the body is not JSON: line 1 column 0: '[' or '{' expected", NULL},
+    {true, "{", "the body is not JSON: line 1 column 1: string or '}' expected", NULL},
+    {true, "{\"messages\":\"\\u0000\"}", "\\u0000 is not allowed", NULL},
+    {true, "[]", "the body must be a JSON object", NULL},
+    {true, "{}", "messages is missing", "messages"},
+    {false, "{}", "prompt is missing", "prompt"},
+    {false, "{\"messages\":[]}", "prompt is missing", "prompt"},
+    {true, "{\"messages\":[]}", "messages must be a list of at least one message", "messages"},
+    {true, "{\"messages\":{}}", "messages must be a list of at least one message", "messages"},
+    {true, "{\"messages\":[1]}", "messages[0] must be an object with \"role\"", "messages"},
+    {true, "{\"messages\":[{\"role\":\"tool\",\"content\":\"\"}]}",
+     "messages[0].role must be system, user or assistant, not 'tool'", "messages"},
+    {true, "{\"messages\":[{\"role\":\"user\"}]}", "messages[0].content must be a text",
+     "messages"},
+    {true, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}",
+     "messages[0].content[0] must be {\"type\": \"text\", \"text\": …}", "messages"},
+    {false, "{\"prompt\":[\"a\",\"b\"]}", "prompt must be one text", "prompt"},
+    {false, "{\"prompt\":[1,2]}", "prompt must be one text", "prompt"},
+    {true, USER ",\"max_tokens\":0}", "max_tokens must be a whole number from 1 to 2147483647",
+     "max_tokens"},
+    {true, USER ",\"max_tokens\":1.5}", "max_tokens must be a whole number", "max_tokens"},
+    {true, USER ",\"max_completion_tokens\":\"9\"}", "max_completion_tokens must be a whole number",
+     "max_completion_tokens"},
+    {true, USER ",\"temperature\":2.5}", "temperature must be a number from 0 to 2", "temperature"},
+    {true, USER ",\"temperature\":\"1\"}", "temperature must be a number", "temperature"},
+    {true, USER ",\"top_p\":-1}", "top_p must be a number from 0 to 1", "top_p"},
+    {true, USER ",\"top_k\":-2}", "top_k must be a whole number from -1", "top_k"},
+    {true, USER ",\"seed\":1.5}", "seed must be a whole number", "seed"},
+    {true, USER ",\"stream\":1}", "stream must be true or false", "stream"},
+    {true, USER ",\"stream_options\":true}", "stream_options must be an object", "stream_options"},
+    {true, USER ",\"stop\":[1]}", "stop must be a text, or a list of texts", "stop"},
+    {true,
+     USER ",\"stop\":[\"1\",\"1\",\"1\",\"1\",\"1\",\"1\",\"1\",\"1\",\"1\",\"1\",\"1\",\"1\","
+          "\"1\",\"1\","
+          "\"1\",\"1\",\"1\"]}",
+     "stop has 17 texts; 16 are the most", "stop"},
+    {true, USER ",\"n\":2}", "n must be 1: this server gives one answer to a request", "n"},
+    {true, USER ",\"tools\":[{}]}", "tools: this server does not have that", "tools"},
+    {true, USER ",\"logprobs\":true}", "logprobs: this server does not have that", "logprobs"},
+    {false, "{\"prompt\":\"x\",\"logprobs\":3}", "logprobs: this server does not have that",
+     "logprobs"},
+    {false, "{\"prompt\":\"x\",\"echo\":true}", "echo: this server does not have that", "echo"},
+    {true, USER ",\"logit_bias\":{\"1\":5}}", "logit_bias: this server does not have that",
+     "logit_bias"},
+    {true, USER ",\"response_format\":{\"type\":\"json_object\"}}",
+     "response_format: this server answers in plain text alone", "response_format"},
+    {true, USER ",\"chat_template_kwargs\":{\"enable_thinking\":1}}",
+     "chat_template_kwargs.enable_thinking must be true or false",
+     "chat_template_kwargs.enable_thinking"},
+};
+
+static void each_body_is_read_or_refused_in_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        struct completion_problem problem = {"", NULL};
+        struct completion_request r;
+        int rc = completion_request_read(&r, bodies[i].is_chat, bodies[i].body,
+                                         strlen(bodies[i].body), &problem);
+
+        if (!rc)
+            completion_request_free(&r);
+        if (!rc != !bodies[i].sentence || (rc && !strstr(problem.text, bodies[i].sentence)))
+            fail_msg("%s: %d, %s", bodies[i].body, rc, problem.text);
+        if (bodies[i].param)
+            assert_string_equal(problem.param, bodies[i].param);
+        else
+            assert_null(problem.param);
+    }
+}
+
+static void the_values_are_those_of_the_body(void **state)
+{
+    static const char body[] =
+        "{\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\","
+        "\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"bc\"}]}],"
+        "\"max_completion_tokens\":7,\"temperature\":0.5,\"top_p\":0,\"top_k\":20,\"seed\":-3,"
+        "\"stop\":[\"X\",\"\",\"YZ\"],\"stream\":true,\"stream_options\":{\"include_usage\":true},"
+        "\"chat_template_kwargs\":{\"enable_thinking\":false}}";
+    struct completion_problem problem;
+    struct completion_request r;
+
+    (void)state;
+    assert_int_equal(completion_request_read(&r, true, body, strlen(body), &problem), 0);
+    assert_int_equal(r.message_count, 2);
+    assert_string_equal(r.messages[0].role, "system");
+    assert_string_equal(r.messages[0].content, "be brief");
+    assert_string_equal(r.messages[1].content, "abc");
+    assert_int_equal(r.tokens_most, 7);
+    assert_true(r.sampling.temperature == 0.5);
+    assert_true(r.sampling.top_p > 0 && r.sampling.top_p < 1e-6); /* the best token alone */
+    assert_int_equal(r.sampling.top_k, 20);
+    assert_true(r.has_seed && r.seed == (uint64_t)-3);
+    assert_int_equal(r.stop_count, 2);
+    assert_string_equal(r.stops[1], "YZ");
+    assert_true(r.stream && r.include_usage);
+    assert_int_equal(r.thinking, THINKING_OFF);
+    completion_request_free(&r);
+    assert_int_equal(completion_request_read(&r, false, "{\"prompt\":\"p\"}", 14, &problem), 0);
+    assert_string_equal(r.prompt, "p");
+    assert_int_equal(r.tokens_most, 0);
+    assert_true(r.sampling.temperature == 1 && r.sampling.top_p == 1);
+    assert_false(r.stream || r.has_seed);
+    completion_request_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_body_is_read_or_refused_in_words),
+        cmocka_unit_test(the_values_are_those_of_the_body),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
