@@ -104,14 +104,18 @@ static bool file_read(struct log_entry *e, const char *directory, const char *fi
         return false;
     snprintf(older, sizeof(older), "%s" LOG_OLDER_PART, e->path);
     e->size = (int64_t)st.st_size + size_of(older);
+    e->written_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     e->is_running = log_directory_is_running(e->path);
     return true;
 }
 
-/* An id sorts by time. */
+/* An id begins with the second of the job's start; within that the log decides. */
 static int compare_entries(const void *a, const void *b)
 {
-    return strcmp(((const struct log_entry *)a)->id, ((const struct log_entry *)b)->id);
+    const struct log_entry *x = a, *y = b;
+    int order = strncmp(x->id, y->id, strcspn(x->id, "-"));
+
+    return order ? order : (x->written_ns > y->written_ns) - (x->written_ns < y->written_ns);
 }
 
 static int entry_add(struct log_list *l, const struct log_entry *e, struct fault *why)
@@ -153,11 +157,16 @@ int log_directory_list(struct log_list *out, struct fault *why)
 
 const struct log_entry *log_directory_choose(const struct log_list *l, const char *job)
 {
+    const struct log_entry *chosen = NULL;
+
     for (int i = l->count - 1; i >= 0; i--) {
-        if (strcmp(l->entries[i].id, job) == 0 || strcmp(l->entries[i].name, job) == 0)
-            return &l->entries[i];
+        const struct log_entry *e = &l->entries[i];
+
+        if ((strcmp(e->id, job) == 0 || strcmp(e->name, job) == 0) &&
+            (!chosen || (e->is_running && !chosen->is_running)))
+            chosen = e;
     }
-    return NULL;
+    return chosen;
 }
 
 int log_directory_remove(const struct log_entry *e)

@@ -22,7 +22,8 @@ struct log_entry {
     char id[AUTH_JOB];
     char name[JOB_NAME]; /* or "" */
     bool is_running;
-    int64_t size; /* of both parts */
+    int64_t size;       /* of both parts */
+    int64_t written_ns; /* when the last byte was, since 1970 */
 };
 
 struct log_list {
@@ -36,7 +37,7 @@ int log_directory_find(char path[PATH_MAX], struct fault *why);
 /* Lists the logs; the caller frees entries. Nothing, if there is no directory. */
 int log_directory_list(struct log_list *out, struct fault *why);
 
-/* The newest log of the job with that id or name; or NULL. */
+/* The log of the job with that id or name: of the one that runs, or else of the newest; or NULL. */
 const struct log_entry *log_directory_choose(const struct log_list *l, const char *job);
 
 /* Whether the mlaunch that writes this log lives. */

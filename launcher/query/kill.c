@@ -3,10 +3,12 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/printable.h"
+#include "launcher/detach/log_directory.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 600000 };
@@ -53,6 +55,20 @@ static void outcome_report(const struct query_command *c, bool *there, bool *fai
     }
 }
 
+/* Whether it was started from here with --detach, and runs. */
+static bool is_detached_here(const char *job)
+{
+    const struct log_entry *e = NULL;
+    struct log_list l = {0};
+    bool is_running;
+
+    if (log_directory_list(&l, NULL) == 0)
+        e = log_directory_choose(&l, job);
+    is_running = e && e->is_running;
+    free(l.entries);
+    return is_running;
+}
+
 static int kill_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c);
@@ -64,8 +80,11 @@ static int kill_conclude(const struct query_command *c)
     outcome_report(c, &there, &failed);
     if (!there) {
         live_jobs_list(c, live, sizeof(live));
-        log_error("there is no job %s on %s; your live jobs there: %s", c->job,
-                  c->hosts->count == 1 ? "this host" : "these hosts", live[0] ? live : "none");
+        log_error("there is no job %s on %s; your live jobs there: %s%s", c->job,
+                  c->hosts->count == 1 ? "this host" : "these hosts", live[0] ? live : "none",
+                  is_detached_here(c->job)
+                      ? " (its mlaunch runs here in the background: name its hosts)"
+                      : "");
     }
     if (unreached)
         return STATUS_OURS;

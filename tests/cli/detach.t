@@ -124,6 +124,7 @@ check_match "try 1" "$T/follow" "writes to the same log"
 check_match "has ended with status 3" "$T/follow" "until the last one has failed"
 
 # There are at most 32 logs of ended jobs, and 256 MiB.
+wait_for '! "$MLAUNCH" logs | grep -q " running "' 20
 "$MLAUNCH" clean -q --logs
 check_output 0 "clean --logs removes all" logs_left
 for i in {10..49}; do echo old > "$LOGS/10000$i-000000.log"; done
@@ -142,7 +143,23 @@ ended "$id"
 check "clean --logs of a job" "$MLAUNCH" clean --logs "$NAME"
 check_output 0 "removes its log" logs_left
 
+# Over SSH.
+. "$SOURCE/tests/lib/hosts.sh"
+hosts_up 2
+SSH=(--ssh-config "$NETNS_SSH_CONFIG")
+check "a job on two hosts" "$MLAUNCH" "${SSH[@]}" --detach --name "$NAME" -H "$H1,$H2" --grace 1 -- sleep 1000
+check_match "mlaunch kill -H $H1,$H2 $NAME ends it" "$ERR" "the hosts are needed to end it"
+check_status 1 "without them" "$MLAUNCH" kill "$NAME.none"
+check "ps by the name" "$MLAUNCH" ps "${SSH[@]}" -H "$H1,$H2" "$NAME"
+check_match "^$NAME .* $H2 .* live" "$OUT" "shows both hosts"
+check_error 125 "host $H2: your job .* runs here under the name $NAME" "the name is taken on either host" \
+    "$MLAUNCH" "${SSH[@]}" --name "$NAME" -H "$H2" -- true
+check "kill by the name" "$MLAUNCH" kill "${SSH[@]}" -H "$H1,$H2" "$NAME"
+check "the log ends" timeout 20 "$MLAUNCH" logs -f "$NAME"
+check_match "has ended with status 143" "$OUT" "with the verdict"
+
 if is_long; then
+    "$MLAUNCH" clean -q --logs
     id=$("$MLAUNCH" --detach -q -- sh -c 'yes 0123456789abcde | head -c 200000000; echo last')
     "$MLAUNCH" logs -f "$id" > "$T/follow"
     check "who follows sees all of a long log" test "$(grep -c 0123456789abcde "$T/follow")" = 12500000

@@ -94,6 +94,7 @@ check_match "^\[$H2\] mlaunch: .*host $H2" "$T/err" "the lost host is named"
 
 check_error 125 "leave -n out" "exec has no ranks" "$MLAUNCH" exec -n 2 -- true
 check_error 125 "leave ':' out" "exec has one command" "$MLAUNCH" exec true : false
+check_error 125 "leave --detach out" "exec waits for its command" "$MLAUNCH" exec --detach -- true
 check_error 125 "no program given" "exec needs a command" "$MLAUNCH" exec -H "$H1"
 check_match "^usage: mlaunch exec" <("$MLAUNCH" exec --help) "--help"
 done_testing

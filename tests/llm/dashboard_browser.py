@@ -68,7 +68,8 @@ class Browser:
 browser = Browser()
 try:
     target = browser.call("Target.createTarget", url=URL + "/dashboard")["targetId"]
-    browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    attached = browser.call("Target.attachToTarget", targetId=target, flatten=True)
+    browser.session = attached["sessionId"]
     browser.wait_for("!!document.querySelector('#state.ok')", "the state is not ok")
     browser.wait_for("document.querySelectorAll('#ranks tr').length >= 2", "no ranks")
     browser.wait_for("[...document.querySelectorAll('#ranks tr')][1].innerText.includes('worker')",
@@ -76,7 +77,8 @@ try:
     browser.value("at('text').value = 'hello'; at('chat').requestSubmit()")
     browser.wait_for("document.querySelector('#said .assistant')?.textContent.length > 20",
                      "the chat does not stream")
-    browser.wait_for("document.querySelectorAll('#requests tr').length >= 1", "no request is listed")
+    browser.wait_for("document.querySelectorAll('#requests tr').length >= 1",
+                     "no request is listed")
     browser.wait_for("Number(at('rate').textContent) > 0", "no tokens a second")
     if len(sys.argv) > 4:
         time.sleep(6)

@@ -29,7 +29,8 @@ known_answer() {
 }
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
-# busy PHASE: the server is in it; what its clients hear goes to $T/heard.*, by the processes $clients.
+# busy PHASE: the server is in it. What its clients hear goes to $T/heard.*; their processes are
+# $clients.
 busy() {
     clients=()
     rm -f "$T"/heard.*

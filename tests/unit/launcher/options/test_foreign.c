@@ -221,7 +221,7 @@ static const struct {
     {"--gres=gpu:1|p", "mlaunch batch with --extra"},
     {"-p|debug|p", "-p is srun's: mlaunch reserves no hosts"},
     {"-A|me|p", "-A is srun's: mlaunch reserves no hosts"},
-    {"-J|name|p", "-J is srun's: mlaunch reserves no hosts"},
+    {"--qos|name|p", "--qos is srun's: mlaunch reserves no hosts"},
     {"-t|10|p", "--timeout 90, 90s, 15m or 2h"},
     {"--time=10:00|p", "--time is srun's: --timeout 90, 90s, 15m or 2h"},
     {"--multi-prog|f", "':' separates the programs"},
