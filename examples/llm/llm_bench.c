@@ -12,13 +12,13 @@ enum { TOKENS = 128, PROMPT = 32, WARM_UP = 3 };
 
 /* What was measured. "Collectives" is the time in the library's calls on rank 0, in which it also
  * waits for the ranks that are slower than itself. */
-struct bench_result {
+struct llm_measures {
     int ranks;
     size_t prompt_tokens;
     uint32_t tokens;
     struct lead_times prefill, decode;
-    uint64_t bytes;  /* of weights that all ranks read for a token */
-    double read_s;   /* that reading them takes, and nothing else */
+    uint64_t bytes; /* of weights that all ranks read for a token */
+    double read_s;  /* that reading them takes, and nothing else */
 };
 
 static double per_second(const struct lead_times *t)
@@ -31,7 +31,7 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-static void result_print(const struct bench_result *r, const char *model)
+static void result_print(const struct llm_measures *r, const char *model)
 {
     const struct lead_times *d = &r->decode, *p = &r->prefill;
 
@@ -54,7 +54,7 @@ static json_t *times_json(const struct lead_times *t)
                      percent(t->collectives_s, t->total_s));
 }
 
-static void result_print_json(const struct bench_result *r, const char *model)
+static void result_print_json(const struct llm_measures *r, const char *model)
 {
     const struct lead_times *d = &r->decode;
     json_t *report = json_pack(
@@ -72,9 +72,10 @@ static void result_print_json(const struct bench_result *r, const char *model)
 }
 
 /* A prompt that says nothing, then greedily what follows. */
-static int bench_measure(struct lead *l, const int32_t *prompt, struct bench_result *r)
+static int bench_measure(struct lead *l, const int32_t *prompt, struct llm_measures *r)
 {
     static const struct sampler_settings greedy = {.temperature = 0};
+    struct sampler_random random = {{0}}; /* not used without a temperature */
     struct candidates c;
     int32_t token = 0;
     int rc = llm_run_prompt(l, prompt, r->prompt_tokens, 0, &c, NULL);
@@ -89,7 +90,7 @@ static int bench_measure(struct lead *l, const int32_t *prompt, struct bench_res
     r->prefill = *lead_times(l);
     lead_times_clear(l);
     for (uint32_t n = 0; n < r->tokens && !rc; n++) {
-        token = sampler_pick(&greedy, NULL, &c);
+        token = sampler_pick(&greedy, &random, &c);
         rc = llm_run_prompt(l, &token, 1, (uint32_t)r->prompt_tokens + n, &c, NULL);
     }
     r->decode = *lead_times(l);
@@ -98,7 +99,7 @@ static int bench_measure(struct lead *l, const int32_t *prompt, struct bench_res
 
 static int bench_lead(struct lead *l, const struct llm_options *o)
 {
-    struct bench_result r = {.ranks = lead_ranks(l),
+    struct llm_measures r = {.ranks = lead_ranks(l),
                              .prompt_tokens = o->prompt_count ? o->prompt_count : PROMPT,
                              .tokens = o->tokens ? o->tokens : TOKENS};
     int32_t *prompt = calloc(r.prompt_tokens, sizeof(*prompt));
@@ -123,8 +124,8 @@ int llm_bench(int argc, char **argv)
 
     if (rc)
         return rc < 0 ? LLM_EXIT_USAGE : 0;
-    context = (uint32_t)(o.prompt_count ? o.prompt_count : PROMPT) +
-              (o.tokens ? o.tokens : TOKENS) + 1;
+    context =
+        (uint32_t)(o.prompt_count ? o.prompt_count : PROMPT) + (o.tokens ? o.tokens : TOKENS) + 1;
     rc = llm_run(&o, o.context ? o.context : context, bench_lead);
     llm_options_free(&o);
     return rc;

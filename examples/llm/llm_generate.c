@@ -13,7 +13,7 @@
 
 enum { TOKENS = 128, SENTENCE = 512, MOST_PROMPT = 4 << 20 };
 
-struct generation {
+struct text_generation {
     struct lead *lead;
     const struct llm_options *options;
     struct tokenizer *tokenizer; /* NULL: the prompt was given as tokens, and so is the answer */
@@ -23,7 +23,8 @@ struct generation {
     json_t *tokens, *probabilities, *text;
 };
 
-/* --- the prompt -------------------------------------------------------------------------------- */
+/* --- the prompt --------------------------------------------------------------------------------
+ */
 
 static char *file_read(const char *path, size_t *length)
 {
@@ -46,26 +47,29 @@ static char *file_read(const char *path, size_t *length)
     return text;
 }
 
-static int prompt_encode(struct generation *g, const char *text, size_t length)
+static int prompt_encode(struct text_generation *g, const char *text, size_t length)
 {
-    size_t room = length + 2; /* a token has a byte at least, and one may come in front */
     struct prompt p = {0};
-    int64_t count;
+    int64_t count, again = -1;
 
     prompt_add_typed(&p, text, length);
-    g->prompt = calloc(room, sizeof(*g->prompt));
-    count = g->prompt && !p.failed ? tokenizer_encode_prompt(g->tokenizer, &p, g->prompt, room) : -1;
+    count = p.failed ? -1 : tokenizer_encode_prompt(g->tokenizer, &p, NULL, 0);
+    if (count > 0) {
+        g->prompt = calloc((size_t)count, sizeof(*g->prompt));
+        if (g->prompt)
+            again = tokenizer_encode_prompt(g->tokenizer, &p, g->prompt, (size_t)count);
+    }
     prompt_free(&p);
-    if (count > 0 && (size_t)count <= room) {
+    if (count > 0 && again == count) {
         g->count = (size_t)count;
         return 0;
     }
-    fprintf(stderr, "llm: %s\n", count ? "there is not enough memory for the prompt's tokens"
-                                       : "the prompt is empty");
+    fprintf(stderr, "llm: %s\n",
+            count ? "there is not enough memory for the prompt's tokens" : "the prompt is empty");
     return LLM_EXIT_USAGE;
 }
 
-static int prompt_read(struct generation *g)
+static int prompt_read(struct text_generation *g)
 {
     const struct llm_options *o = g->options;
     char error[SENTENCE], *text;
@@ -93,10 +97,11 @@ static int prompt_read(struct generation *g)
     return rc;
 }
 
-/* --- the answer -------------------------------------------------------------------------------- */
+/* --- the answer --------------------------------------------------------------------------------
+ */
 
 /* A piece of text that is certain: printed, or kept for the report. */
-static void text_write(struct generation *g, const char *bytes, size_t length)
+static void text_write(struct text_generation *g, const char *bytes, size_t length)
 {
     if (g->options->is_json) {
         if (length)
@@ -107,7 +112,7 @@ static void text_write(struct generation *g, const char *bytes, size_t length)
     }
 }
 
-static void token_write(struct generation *g, int32_t token)
+static void token_write(struct text_generation *g, int32_t token)
 {
     const char *bytes, *ready;
     size_t length;
@@ -123,7 +128,7 @@ static void token_write(struct generation *g, int32_t token)
     }
 }
 
-static void generation_end(struct generation *g)
+static void generation_end(struct text_generation *g)
 {
     const char *ready;
     size_t length;
@@ -136,7 +141,7 @@ static void generation_end(struct generation *g)
         putchar('\n');
 }
 
-static int generation_run(struct generation *g)
+static int generation_run(struct text_generation *g)
 {
     const struct llm_options *o = g->options;
     uint32_t most = o->tokens ? o->tokens : TOKENS, position = (uint32_t)g->count;
@@ -161,7 +166,7 @@ static int generation_run(struct generation *g)
 }
 
 /* --score: what the model expects after each token. */
-static int generation_score(struct generation *g)
+static int generation_score(struct text_generation *g)
 {
     struct candidates last, *each = calloc(g->count, sizeof(*each));
     int rc = each ? llm_run_prompt(g->lead, g->prompt, g->count, 0, &last, each) : ML_ERR_MEMORY;
@@ -178,10 +183,10 @@ static int generation_score(struct generation *g)
     return rc;
 }
 
-static void report_print(const struct generation *g)
+static void report_print(const struct text_generation *g)
 {
-    json_t *report = json_pack("{s:O, s:O}", "tokens", g->tokens, "probabilities",
-                               g->probabilities);
+    json_t *report =
+        json_pack("{s:O, s:O}", "tokens", g->tokens, "probabilities", g->probabilities);
     char *text = NULL;
     size_t length = 0;
 
@@ -202,7 +207,7 @@ static void report_print(const struct generation *g)
 
 static int generate_lead(struct lead *l, const struct llm_options *o)
 {
-    struct generation g = {.lead = l, .options = o};
+    struct text_generation g = {.lead = l, .options = o};
     int rc, status = prompt_read(&g);
 
     g.tokens = json_array();

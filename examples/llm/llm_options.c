@@ -71,7 +71,8 @@ static int set_prompt_tokens(struct llm_options *o, const char *name, const char
     int rc = tokens && copy ? 0 : -1;
     size_t n = 0;
 
-    for (char *t = rc ? NULL : strtok_r(copy, ",", &rest); t && !rc; t = strtok_r(NULL, ",", &rest)) {
+    for (char *t = rc ? NULL : strtok_r(copy, ",", &rest); t && !rc;
+         t = strtok_r(NULL, ",", &rest)) {
         int64_t token;
 
         rc = number_set(name, t, 0, INT32_MAX, &token);
@@ -187,8 +188,8 @@ static const struct llm_option options[OPTIONS] = {
      set_top_p},
     {"seed", "N", "of the random numbers (default 0): the same seed, the same text", LLM_GENERATE,
      set_seed},
-    {"context", "N", "positions to keep (default: what the model was trained for, at most 4096)", LLM_GENERATE | LLM_BENCH,
-     set_context},
+    {"context", "N", "positions to keep (default: what the model was trained for, at most 4096)",
+     LLM_GENERATE | LLM_BENCH, set_context},
     {"score", NULL, "only say what the model expects after each token of the prompt", LLM_GENERATE,
      set_score},
     {"json", NULL, "print one JSON object", LLM_GENERATE | LLM_BENCH, set_json},
@@ -203,7 +204,8 @@ static void help_print(enum llm_word_set word)
 
         if (options[i].words & word)
             printf("  --%s %s%*s%s\n", options[i].name, argument,
-                   (int)(19 - strlen(options[i].name) - (strstr(argument, "…") ? 3 : strlen(argument))),
+                   (int)(19 - strlen(options[i].name) -
+                         (strstr(argument, "…") ? 3 : strlen(argument))),
                    "", options[i].help);
     }
 }
@@ -229,9 +231,9 @@ int llm_options_read(struct llm_options *o, enum llm_word_set word, int argc, ch
     *o = (struct llm_options){.sampler = {.temperature = 0.7, .top_p = 0.95, .top_k = 40}};
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].words & word)
-            known[n++] = (struct option){
-                options[i].name, options[i].argument ? required_argument : no_argument, NULL,
-                FIRST + i};
+            known[n++] = (struct option){options[i].name,
+                                         options[i].argument ? required_argument : no_argument,
+                                         NULL, FIRST + i};
     known[n] = (struct option){"help", no_argument, NULL, 'h'};
     optind = 1;
     while (!rc && (c = getopt_long(argc, argv, "h", known, NULL)) != -1) {

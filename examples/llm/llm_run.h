@@ -9,13 +9,14 @@
 /* Rank 0's work with an open model. Returns the exit status. */
 typedef int llm_run_fn(struct lead *l, const struct llm_options *o);
 
-/* Joins the job, opens the model with `context` positions (0: its default), and calls `lead` on rank
- * 0, while the others follow it. What goes wrong is printed, by rank 0 where it can. Returns the
- * exit status. */
+/* Joins the job, opens the model with `context` positions (0: its default), and calls `lead` on
+ * rank 0, while the others follow it. What goes wrong is printed, by rank 0 where it can. Returns
+ * the exit status. */
 int llm_run(const struct llm_options *o, uint32_t context, llm_run_fn *lead);
 
 /* Computes tokens[0 … count - 1] at the positions from `first` on. *last gets what may follow the
- * last one, and each[i], unless each is NULL, what may follow token i. 0, or the library's error. */
+ * last one, and each[i], unless each is NULL, what may follow token i. 0, or the library's error.
+ * */
 int llm_run_prompt(struct lead *l, const int32_t *tokens, size_t count, uint32_t first,
                    struct candidates *last, struct candidates *each);
 

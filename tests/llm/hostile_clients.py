@@ -77,7 +77,8 @@ healthy()
 slow = socket.socket()
 slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 slow.connect(("127.0.0.1", PORT))
-slow.sendall(post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 100000, "stream": True})))
+slow.sendall(post("/v1/completions",
+                  json.dumps({"prompt": "x", "max_tokens": 100000, "stream": True})))
 answer = ask(post("/v1/completions", json.dumps({"prompt": "y", "max_tokens": 8})))
 assert b'"completion_tokens":8' in answer, answer
 slow.close()

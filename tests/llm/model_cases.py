@@ -20,8 +20,8 @@ import tiny_model  # noqa: E402
 PROMPT, COUNT = [72, 101, 108, 108, 111], 16
 
 # Name, what tiny_model.py is to write, and how far a probability may be from the peer's: at one
-# position, and on average. llama.cpp rounds vectors to the type of the matrix, for K types in blocks
-# of 256 numbers where llm has blocks of 32; random models make a lot of such a difference.
+# position, and on average. llama.cpp rounds vectors to the type of the matrix, for K types in
+# blocks of 256 numbers where llm has blocks of 32; random models make a lot of such a difference.
 FLOAT, HALF, BRAIN = (.003, .001), (.008, .003), (.04, .015)
 BLOCK, SUPER = (.05, .015), (.15, .05)
 CASES = [

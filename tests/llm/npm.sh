@@ -15,6 +15,10 @@ npm_ready() {
         NPM_WHY="no node and npm here"
         return 1
     fi
+    if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
+        NPM_WHY="node-llama-cpp needs node 20 or later"
+        return 1
+    fi
     mkdir -p "$NPM"
     # Files that run at once wait for the one that installs.
     {
@@ -35,7 +39,8 @@ npm_ready() {
 # npm_files PATH...: files and folders of llama.cpp's repository, which node-llama-cpp has as a git
 # bundle, in $NPM/llama.cpp/PATH.
 npm_files() {
-    local path clone=$NPM/llama.cpp.git bundle=$NPM/node_modules/node-llama-cpp/llama/gitRelease.bundle
+    local path clone=$NPM/llama.cpp.git
+    local bundle=$NPM/node_modules/node-llama-cpp/llama/gitRelease.bundle
     {
         flock 9
         if [ ! -e "$clone/whole" ]; then

@@ -3,7 +3,7 @@
 # A rank of `llm serve` is killed, each rank in each phase. Its clients are told which one, in
 # mlaunch's words; the job starts again, the same port answers the same, and nothing is left.
 # shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
-TEST_LIMIT=120
+TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"
 
@@ -29,15 +29,15 @@ known_answer() {
 }
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
-# busy PHASE: the server is in it; what its clients hear goes to $T/heard.*, by the processes $clients.
+# busy PHASE: the server is in it. What its clients hear goes to $T/heard.*; their processes are
+# $clients.
 busy() {
     clients=()
     rm -f "$T"/heard.*
     case $1 in
     idle) return ;;
     prompt)
-        (exec curl -sS "$URL/v1/completions" -H 'Content-Type: application/json' -d "@$T/long.json") \
-            > "$T/heard.waiting" 2>&1 &
+        post_start /v1/completions "@$T/long.json" "$T/heard.waiting"
         clients+=($!)
         wait_for "busy_is 1" 10
         return ;;

@@ -66,6 +66,5 @@ post_start() {
 field() { python3 -c 'import json, sys
 r = json.load(open(sys.argv[2]))
 print(eval(sys.argv[1]))' "$1" "$2"; }
-health() { curl -sS "$URL/health" > "$T/health.json" && field "r['$1']" "$T/health.json"; }
-queue_is() { curl -sS "$URL/queue" > "$T/queue.json" && [ "$(field "r['size']" "$T/queue.json")" = "$1" ]; }
-busy_is() { [ "$(health slots_busy)" = "$1" ]; }
+queue_is() { curl -sS "$URL/queue" | grep -q "\"size\":$1,"; }
+busy_is() { curl -sS "$URL/health" | grep -q "\"slots_busy\":$1[,}]"; }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Texts become the tokens that llama.cpp makes of them, and conversations the texts that the renderer
-# of Hugging Face makes of them: of tiny models beside a committed list, of real vocabularies and
-# templates beside these programs themselves, where npm has them.
+# Texts become the tokens that llama.cpp makes of them, and conversations the texts that the
+# renderer of Hugging Face makes of them: of tiny models beside a committed list, of real
+# vocabularies and templates beside these programs themselves, where npm has them.
+# shellcheck disable=SC2154 # status: of test.sh
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/npm.sh"

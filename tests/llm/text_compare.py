@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""text_compare.py BUILD FOLDER COUNT SEED [NPM]: what examples/llm/text makes of texts and chats, and
-what others make of them. Prints a line for each comparison: "pass NAME" or "fail NAME", and behind
-the latter lines that begin with a blank.
+"""text_compare.py BUILD FOLDER COUNT SEED [NPM]: what examples/llm/text makes of texts and chats,
+and what others make of them. Prints a line for each comparison: "pass NAME" or "fail NAME", and
+behind the latter lines that begin with a blank.
 
-NPM is the folder of npm.sh, in which llama.cpp and the renderer of Hugging Face are. Without it there
-is only the list data/text.json, which these two have given once (`text_compare.py list BUILD FOLDER
-NPM` writes it anew).
+NPM is the folder of npm.sh, in which llama.cpp and the renderer of Hugging Face are. Without it
+there is only the list data/text.json, which these two have given once (`text_compare.py list BUILD
+FOLDER NPM` writes it anew).
 """
 import json
 import os
@@ -21,8 +21,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TINY = ("qwen2", "llama-bpe", "gpt-2", "smollm", "default", "spm")
 VOCABULARIES = ("qwen2", "llama-bpe", "llama-spm", "gpt-2")
 # Real templates of the families that llm knows, and some of others.
-KNOWN = ("Qwen-Qwen2.5-7B-Instruct", "Qwen-Qwen3-0.6B", "MiMo-VL", "meta-llama-Llama-3.1-8B-Instruct",
-         "meta-llama-Llama-3.2-3B-Instruct", "meta-llama-Llama-3.3-70B-Instruct")
+KNOWN = ("Qwen-Qwen2.5-7B-Instruct", "Qwen-Qwen3-0.6B", "MiMo-VL",
+         "meta-llama-Llama-3.1-8B-Instruct", "meta-llama-Llama-3.2-3B-Instruct",
+         "meta-llama-Llama-3.3-70B-Instruct")
 UNKNOWN = ("HuggingFaceTB-SmolLM3-3B", "Qwen-QwQ-32B", "Qwen3-Coder", "openbmb-MiniCPM5-1B",
            "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", "fireworks-ai-llama-3-firefunction-v2",
            "meetkai-functionary-medium-v3.1", "google-gemma-2-2b-it",
@@ -39,8 +40,8 @@ def report(name, cases, ours, others):
                  if ours[i:i + 1] != others[i:i + 1]]
     print("%s %s" % ("fail" if different else "pass", name))
     for i in different[:5]:
-        print("  case %d: %s" % (i, json.dumps(cases[i:i + 1])))
-        print("  ours:   %s\n  theirs: %s" % (json.dumps(ours[i:i + 1]), json.dumps(others[i:i + 1])))
+        for what, whose in (("case %d" % i, cases), ("ours", ours), ("theirs", others)):
+            print("  %s: %s" % (what, json.dumps(whose[i:i + 1])))
 
 
 class Comparison:

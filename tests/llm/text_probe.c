@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text_probe WORD MODEL: what examples/llm/text makes of texts, for tests that compare it with other
- * programs. It reads a JSON array from stdin and prints one.
+ * text_probe WORD MODEL: what examples/llm/text makes of texts, for tests that compare it with
+ * other programs. It reads a JSON array from stdin and prints one.
  *
  *     tokens    texts -> their tokens
  *     special   texts -> their tokens, control tokens recognised

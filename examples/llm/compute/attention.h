@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attention.h: the keys and values of the positions so far, of this rank's groups of heads, and what
- * a row takes from them. They are float16: keys[slot][layer][group][position][number].
+ * attention.h: the keys and values of the positions so far, of this rank's groups of heads, and
+ * what a row takes from them. They are float16: keys[slot][layer][group][position][number].
  */
 #ifndef LLM_COMPUTE_ATTENTION_H
 #define LLM_COMPUTE_ATTENTION_H

@@ -28,8 +28,8 @@ static void q4_k_read(const uint8_t *block, int part, struct block_values *out)
     for (int j = 0; j < BLOCK_VALUES; j++)
         out->q[j] = (int8_t)(part % 2 ? values[j] >> 4 : values[j] & 15);
     block_values_scales(block + Q4_K_SCALES, part, &scale, &minimum);
-    out->scale[0] = out->scale[1] = float_of_half(bits16_at(block)) * scale;
-    out->minimum = float_of_half(bits16_at(block + Q4_K_MINIMUM)) * minimum;
+    out->scale[0] = out->scale[1] = float_of_half(bits16_at(block)) * (float)scale;
+    out->minimum = float_of_half(bits16_at(block + Q4_K_MINIMUM)) * (float)minimum;
 }
 
 static void q6_k_read(const uint8_t *block, int part, struct block_values *out)

@@ -8,7 +8,8 @@
  *              the low half of byte j is number j, the high half number j + 16
  *     Q4_K  256 numbers:  f16 d | f16 m | 12 bytes | 128 bytes        x = d s q - m t
  *              the 12 bytes are s and t, of 6 bits, of each 32 numbers (block_values_scales);
- *              of each 32 bytes behind them, the low halves are 32 numbers, the high halves the next
+ *              of each 32 bytes behind them, the low halves are 32 numbers, the high halves the
+ *              next
  *     Q6_K  256 numbers:  128 bytes | 64 bytes | 16 x i8 | f16 d      x = d s (q - 32)
  *              the bytes are the lower 4 and the upper 2 bits of q, an i8 is s of 16 numbers
  */

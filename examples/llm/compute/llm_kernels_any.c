@@ -116,18 +116,7 @@ static void any_scores(const float *q, const uint16_t *keys, uint32_t size, uint
     }
 }
 
-static float any_soften(float *x, uint32_t count)
-{
-    float most = -INFINITY, sum = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        most = x[i] > most ? x[i] : most;
-    for (uint32_t i = 0; i < count; i++) {
-        x[i] = exponential(x[i] - most);
-        sum += x[i];
-    }
-    return sum;
-}
+EXPONENTIAL_KERNELS(, any)
 
 static void any_mix(const float *weights, const uint16_t *values, uint32_t size, uint32_t count,
                     float factor, float *z)
@@ -138,12 +127,6 @@ static void any_mix(const float *weights, const uint16_t *values, uint32_t size,
             z[k] += weights[i] * float_of_half(values[i * size + k]);
     for (uint32_t k = 0; k < size; k++)
         z[k] *= factor;
-}
-
-static void any_gate(float *gate, const float *up, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        gate[i] = gate[i] / (1 + exponential(-gate[i])) * up[i];
 }
 
 static void any_narrow(uint16_t *out, const float *in, uint32_t count)

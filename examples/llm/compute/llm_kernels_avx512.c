@@ -3,5 +3,7 @@
 #include "examples/llm/compute/llm_kernels_x86.h"
 
 #if defined(__x86_64__)
+EXPONENTIAL_KERNELS(KERNEL_TARGET, x86)
+
 const struct llm_kernels llm_kernels_avx512 = X86_KERNELS("AVX-512");
 #endif

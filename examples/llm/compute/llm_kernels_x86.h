@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * llm_kernels_x86.h: the kernels in x86's vectors of 256 bits, for the file that includes it:
- * llm_kernels_avx2.c, and llm_kernels_avx512.c, which defines KERNEL_VNNI: one instruction then does
- * what takes three with AVX2 (products of bytes, added up by fours), and there are 32 registers.
- * Vectors of 512 bits would be no faster: memory is the limit.
+ * llm_kernels_avx2.c, and llm_kernels_avx512.c, which defines KERNEL_VNNI: one instruction then
+ * does what takes three with AVX2 (products of bytes, added up by fours), and there are 32
+ * registers. Vectors of 512 bits would be no faster: memory is the limit.
  *
  * A tile is R rows of the matrix times C vectors. What is read of a row is used for C vectors, what
  * is read of a vector for R rows, and the R * C sums are in registers. R, C and the type are
  * constants wherever tile_sum is called, so the compiler makes a function for each of them.
  *
- * For a single vector, memory is the limit, and it is fast only if it is read in one stream. So what
- * a tile will need is fetched some rows in advance, in the order of the file. (Q8_0 on one core:
- * 23 GB/s are possible; four rows at a time gave 8, with the fetching 18.)
+ * For a single vector, memory is the limit, and it is fast only if it is read in one stream. So
+ * what a tile will need is fetched some rows in advance, in the order of the file. (Q8_0 on one
+ * core: 23 GB/s are possible; four rows at a time gave 8, with the fetching 18.)
  *
  * Instructions multiply unsigned bytes by signed ones. So a row's q has a constant added to it that
  * makes it unsigned, and that constant times the sum of the vector's four q is the product's
@@ -30,8 +30,7 @@
 #include <math.h>
 
 #if defined(KERNEL_VNNI)
-#define KERNEL_TARGET                                                                              \
-    __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512vnni")))
+#define KERNEL_TARGET __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512vnni")))
 enum { TILE_ROWS = 4 };
 #else
 #define KERNEL_TARGET __attribute__((target("avx2,fma,f16c")))
@@ -81,10 +80,9 @@ KERNEL_INLINE void q4_k_scales(const uint8_t *block, struct row_scales *out)
     uint64_t s, t;
 
     memcpy(packed, block + Q4_K_SCALES, sizeof(packed));
-    s = (packed[0] & low6) |
-        (uint64_t)((packed[2] & low4) | (packed[0] >> 6 & low2) << 4) << 32;
-    t = (packed[1] & low6) |
-        (uint64_t)((packed[2] >> 4 & low4) | (packed[1] >> 6 & low2) << 4) << 32;
+    s = (packed[0] & low6) | (uint64_t)((packed[2] & low4) | (packed[0] >> 6 & low2) << 4) << 32;
+    t = (packed[1] & low6) | (uint64_t)((packed[2] >> 4 & low4) | (packed[1] >> 6 & low2) << 4)
+                                 << 32;
     _mm256_storeu_ps(out->scale,
                      eight_scales(_mm_cvtsi64_si128((long long)s), half_everywhere(block)));
     _mm256_storeu_ps(out->minimum, eight_scales(_mm_cvtsi64_si128((long long)t),
@@ -96,8 +94,7 @@ KERNEL_INLINE void q6_k_scales(const uint8_t *block, struct row_scales *out)
     __m128i s = _mm_loadu_si128((const __m128i *)(block + Q6_K_SCALES));
     __m256 d = half_everywhere(block + Q6_K_SCALE);
 
-    _mm256_storeu_ps(out->scale,
-                     _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(s)), d));
+    _mm256_storeu_ps(out->scale, _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(s)), d));
     _mm256_storeu_ps(
         out->scale + LANES,
         _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(s, 8))), d));
@@ -219,9 +216,9 @@ KERNEL_INLINE void tile_add_part(const enum gguf_type type, const int rows, cons
 
         UNROLLED
         for (int r = 0; r < rows; r++)
-            sums[r][v] = _mm256_fmadd_ps(
-                _mm256_cvtepi32_ps(part_products(type, beginning, w[r], x)),
-                _mm256_mul_ps(scale[r], x_scale), sums[r][v]);
+            sums[r][v] =
+                _mm256_fmadd_ps(_mm256_cvtepi32_ps(part_products(type, beginning, w[r], x)),
+                                _mm256_mul_ps(scale[r], x_scale), sums[r][v]);
     }
 }
 
@@ -266,7 +263,8 @@ KERNEL_INLINE void memory_fetch(const uint8_t *at, const int size)
     _mm_prefetch((const char *)at + size - 1, _MM_HINT_T0);
 }
 
-/* y[v * y_stride + r] of `rows` rows from `row` on and `vectors` vectors from number `vector` on. */
+/* y[v * y_stride + r] of `rows` rows from `row` on and `vectors` vectors from number `vector` on.
+ * */
 KERNEL_INLINE void tile_sum(const enum gguf_type type, const int rows, const int vectors,
                             const uint8_t *row, size_t stride, const struct activation *a,
                             size_t vector, float *y, size_t y_stride)
@@ -340,8 +338,8 @@ KERNEL_INLINE __m256 eight_floats(const enum gguf_type type, const uint8_t *row,
     row += 2 * (size_t)i;
     if (type == GGUF_F16)
         return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)row));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(
-        _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)row)), 16));
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)row)), 16));
 }
 
 KERNEL_INLINE void float_tile_sum(const enum gguf_type type, const int rows, const int vectors,
@@ -409,9 +407,9 @@ KERNEL_INLINE float float_row_sum(const enum gguf_type type, const uint8_t *row,
                                       _mm256_loadu_ps(x + i + k * LANES), sums[k]);
     }
     for (; i + LANES <= columns; i += LANES)
-        sums[0] =
-            _mm256_fmadd_ps(eight_floats(type, row, i), _mm256_loadu_ps(x + i), sums[0]);
-    sum = lanes_sum(_mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3])));
+        sums[0] = _mm256_fmadd_ps(eight_floats(type, row, i), _mm256_loadu_ps(x + i), sums[0]);
+    sum =
+        lanes_sum(_mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3])));
     block_values_row(type, row + i * (size_t)each, columns - i, last);
     for (uint32_t k = i; k < columns; k++)
         sum += last[k - i] * x[k];
@@ -498,8 +496,8 @@ KERNEL_INLINE void block_quantize(const float *x, int8_t *q, float *scale, float
     bytes = _mm256_packs_epi16(_mm256_packs_epi32(n[0], n[1]), _mm256_packs_epi32(n[2], n[3]));
     bytes = _mm256_permutevar8x32_epi32(bytes, order);
     _mm256_storeu_si256((__m256i *)q, bytes);
-    sums = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes),
-                             _mm256_set1_epi16(-8));
+    sums =
+        _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes), _mm256_set1_epi16(-8));
     _mm256_storeu_si256((__m256i *)fours, sums);
     *scale = greatest / 127;
     *sum = *scale * lanes_sum(_mm256_cvtepi32_ps(sums)) * -0.125f;
@@ -522,21 +520,6 @@ KERNEL_TARGET static void x86_scores(const float *q, const uint16_t *keys, uint3
 
     for (uint32_t i = 0; i < count; i++, row += size * sizeof(*keys))
         out[i] = factor * float_row_sum(GGUF_F16, row, size, q);
-}
-
-KERNEL_TARGET static float x86_soften(float *x, uint32_t count)
-{
-    float most = -INFINITY, sum = 0;
-
-#pragma omp simd reduction(max : most)
-    for (uint32_t i = 0; i < count; i++)
-        most = x[i] > most ? x[i] : most;
-#pragma omp simd reduction(+ : sum)
-    for (uint32_t i = 0; i < count; i++) {
-        x[i] = exponential(x[i] - most);
-        sum += x[i];
-    }
-    return sum;
 }
 
 /* Eight times `eights` numbers of z. */
@@ -578,13 +561,6 @@ KERNEL_TARGET static void x86_mix(const float *weights, const uint16_t *values, 
             sum += weights[i] * float_of_half(values[i * size + k]);
         z[k] = sum * factor;
     }
-}
-
-KERNEL_TARGET static void x86_gate(float *gate, const float *up, uint32_t count)
-{
-#pragma omp simd
-    for (uint32_t i = 0; i < count; i++)
-        gate[i] = gate[i] / (1 + exponential(-gate[i])) * up[i];
 }
 
 KERNEL_TARGET static void x86_narrow(uint16_t *out, const float *in, uint32_t count)

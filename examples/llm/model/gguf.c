@@ -75,6 +75,11 @@ static bool report_set(const struct report *r, const char *format, ...)
     return false;
 }
 
+#ifdef __clang_analyzer__
+/* The analyzer does not see that it never returns true. */
+#define report_set(...) (report_set(__VA_ARGS__), false)
+#endif
+
 static int shown_length(const struct gguf_text *t)
 {
     return t->length > NAME_SHOWN ? NAME_SHOWN : (int)t->length;
@@ -114,14 +119,14 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* --- What is no GGUF file ---------------------------------------------------------------------- */
+/* --- What is no GGUF file --------------------------------------------------------------------- */
 
 static const char safetensors_advice[] =
     "llm reads GGUF, one file with weights, tokenizer and chat template: get the GGUF of the same "
     "model (publishers call it NAME-GGUF, file NAME-Q8_0.gguf), or make it with "
     "convert_hf_to_gguf.py of llama.cpp";
 
-static bool folder_refuse(const struct report *r, int fd)
+static void folder_refuse(const struct report *r, int fd)
 {
     bool has_weights = false;
     const char *gguf = NULL;
@@ -133,7 +138,8 @@ static bool folder_refuse(const struct report *r, int fd)
         int err = errno;
 
         close(fd);
-        return report_set(r, "cannot read this directory: %s", strerror(err));
+        report_set(r, "cannot read this directory: %s", strerror(err));
+        return;
     }
     while (!gguf && (entry = readdir(folder))) {
         has_weights |= ends_with(entry->d_name, ".safetensors");
@@ -144,10 +150,11 @@ static bool folder_refuse(const struct report *r, int fd)
     }
     closedir(folder);
     if (gguf)
-        return report_set(r, "is a directory: name the file in it, such as %s", gguf);
-    if (has_weights)
-        return report_set(r, "is a safetensors folder; %s", safetensors_advice);
-    return report_set(r, "is a directory; llm needs a GGUF file");
+        report_set(r, "is a directory: name the file in it, such as %s", gguf);
+    else if (has_weights)
+        report_set(r, "is a safetensors folder; %s", safetensors_advice);
+    else
+        report_set(r, "is a directory; llm needs a GGUF file");
 }
 
 /* A safetensors file begins with the length of its header, which is JSON. */
@@ -169,7 +176,7 @@ static bool magic_refuse(const struct gguf *g, const struct report *r)
                       g->map[0], g->map[1], g->map[2], g->map[3]);
 }
 
-/* --- Keys -------------------------------------------------------------------------------------- */
+/* --- Keys ------------------------------------------------------------------------------------- */
 
 static bool keys_read(struct gguf *g, struct gguf_cursor *c, uint64_t count, const struct report *r)
 {
@@ -228,7 +235,7 @@ static bool keys_check(const struct gguf *g, uint64_t *alignment, const struct r
     return true;
 }
 
-/* --- Tensors ----------------------------------------------------------------------------------- */
+/* --- Tensors ---------------------------------------------------------------------------------- */
 
 /* "F32, F16": for the sentence about a type that is not among them. */
 static void types_list(char *text, size_t size)
@@ -373,7 +380,7 @@ static bool tensors_order(struct gguf *g, const struct report *r)
     return true;
 }
 
-/* --- The file ---------------------------------------------------------------------------------- */
+/* --- The file --------------------------------------------------------------------------------- */
 
 /* FNV-1a of 64 bits. */
 static uint64_t header_hash(const struct gguf *g)
@@ -425,8 +432,10 @@ static bool file_map(struct gguf *g, const struct report *r)
         close(fd);
         return report_set(r, "cannot be examined: %s", strerror(err));
     }
-    if (S_ISDIR(st.st_mode))
-        return folder_refuse(r, fd);
+    if (S_ISDIR(st.st_mode)) {
+        folder_refuse(r, fd);
+        return false;
+    }
     if (!S_ISREG(st.st_mode) || st.st_size < 8) {
         close(fd);
         return S_ISREG(st.st_mode)
@@ -521,7 +530,7 @@ bool gguf_array(const struct gguf *g, const char *key, struct gguf_array *out)
 
 const struct gguf_tensor *gguf_tensor(const struct gguf *g, const char *name)
 {
-    struct gguf_tensor wanted;
+    struct gguf_tensor wanted = {.name = ""};
 
     if (g->tensor_count == 0 || strlen(name) >= sizeof(wanted.name))
         return NULL;

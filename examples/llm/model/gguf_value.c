@@ -125,7 +125,7 @@ static bool integer_at(const uint8_t *at, uint32_t kind, int64_t *out)
         *out = *at != 0;
         return true;
     case GGUF_KIND_I8:
-        *out = (int8_t)*at;
+        *out = *at < 0x80 ? *at : *at - 0x100;
         return true;
     case GGUF_KIND_U16:
         *out = u16_at(at);

@@ -168,8 +168,7 @@ static int shape_read_rope(struct shape_reader *r)
                  gguf_path(r->gguf), r->key, turned, s->head_size);
         return -1;
     }
-    if (gguf_has(r->gguf, shape_key(r, "rope.scaling.type")) &&
-        !gguf_text(r->gguf, r->key, &type))
+    if (gguf_has(r->gguf, shape_key(r, "rope.scaling.type")) && !gguf_text(r->gguf, r->key, &type))
         type = (struct gguf_text){"?", 1};
     if (type.length == 4 && memcmp(type.bytes, "none", 4) == 0)
         return 0;

@@ -228,8 +228,8 @@ static int weights_refuse_unknown(struct weights_reader *r)
     for (size_t i = 0; i < r->count; i++) {
         if (r->is_used[i])
             continue;
-        snprintf(r->error, r->size, "%s: the tensor %s is not one that llm knows of %s with %" PRIu32
-                 " layers",
+        snprintf(r->error, r->size,
+                 "%s: the tensor %s is not one that llm knows of %s with %" PRIu32 " layers",
                  gguf_path(r->gguf), r->all[i].name,
                  model_architecture_name(r->shape->architecture), r->shape->layers);
         return -1;

@@ -3,8 +3,8 @@
  * model_weights.h: one rank's part of the weights, where it lies in the mapped file.
  *
  * Whole groups of heads, whole blocks of the feed-forward networks and rows of the vocabulary are
- * divided among the ranks. A part of a matrix's rows is one piece of the file; a part of its columns
- * is a piece of each row. So nothing is copied or converted.
+ * divided among the ranks. A part of a matrix's rows is one piece of the file; a part of its
+ * columns is a piece of each row. So nothing is copied or converted.
  *
  *     q, k, v         rows: the heads of this rank's groups
  *     out             columns: the same
@@ -45,9 +45,10 @@ struct model_weights {
     struct model_layer *layers;
 };
 
-/* The weights of `rank` of `ranks`. They point into g, which must stay open. 0, or -1 and a sentence
- * in error: a tensor is missing, unknown, or not as the shape says; or there are more ranks than
- * the model can be divided among. model_weights_close frees what w points to, but not w. */
+/* The weights of `rank` of `ranks`. They point into g, which must stay open. 0, or -1 and a
+ * sentence in error: a tensor is missing, unknown, or not as the shape says; or there are more
+ * ranks than the model can be divided among. model_weights_close frees what w points to, but not w.
+ * */
 int model_weights_open(struct model_weights *w, const struct gguf *g, const struct model_shape *s,
                        uint32_t rank, uint32_t ranks, char *error, size_t size);
 void model_weights_close(struct model_weights *w);

@@ -34,7 +34,8 @@ struct http_reply *reply_open(struct event_base *base, struct evhttp_request *re
 void reply_finish(struct http_reply *r, int status, const char *text, size_t length, int retry_s);
 
 /* The same in pieces: events of a stream (Content-Type text/event-stream). reply_event returns
- * false if the client takes nothing: its connection is closed then, and r freed, without on_gone. */
+ * false if the client takes nothing: its connection is closed then, and r freed, without
+ * on_gone. */
 void reply_stream(struct http_reply *r);
 bool reply_event(struct http_reply *r, const char *text, size_t length);
 void reply_stream_end(struct http_reply *r); /* frees r */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "examples/llm/serve/service_status.h"
 
+#include "common/clock.h"
 #include "common/text/text_json.h"
 
 #include <jansson.h>
@@ -17,7 +18,7 @@ static long restarts(void)
 
 static char *dump(json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 
     json_decref(value);
     return text;
@@ -112,6 +113,7 @@ char *service_status_all(const struct service_facts *f)
     json_object_set_new(all, "answer_tokens", json_integer((json_int_t)m->answer_tokens));
     json_object_set_new(all, "prompt_tokens", json_integer((json_int_t)m->prompt_tokens));
     json_object_set_new(all, "reused_tokens", json_integer((json_int_t)m->reused_tokens));
+    json_object_set_new(all, "clock_s", json_real((double)(clock_ms() % 1000000000) / 1e3));
     json_object_set_new(all, "uptime_s", json_integer(time(NULL) - f->started));
     json_object_set_new(all, "restarts", json_integer(restarts()));
     return dump(all);

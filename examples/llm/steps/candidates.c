@@ -8,13 +8,13 @@
 
 enum { CHUNK = 1024 };
 
-static bool candidate_is_better(const struct candidate *a, const struct candidate *b)
+static bool candidate_is_better(const struct token_candidate *a, const struct token_candidate *b)
 {
     return a->logit > b->logit || (a->logit == b->logit && a->token < b->token);
 }
 
 /* Puts `new` where it belongs among the best, if it is one of them. */
-static void candidates_add(struct candidates *c, struct candidate new)
+static void candidates_add(struct candidates *c, struct token_candidate new)
 {
     uint32_t i = c->count;
 
@@ -61,7 +61,8 @@ void candidates_find(struct candidates *c, const float *logits, uint32_t count, 
 
         if (c->count == CANDIDATES_MOST && !(logit > least))
             continue;
-        candidates_add(c, (struct candidate){first + (int32_t)i, logit == logit ? logit : -INFINITY});
+        candidates_add(
+            c, (struct token_candidate){first + (int32_t)i, logit == logit ? logit : -INFINITY});
         least = c->best[c->count - 1].logit;
     }
     if (!c->count || c->best[0].logit == -INFINITY)

@@ -11,16 +11,16 @@
 
 enum { CANDIDATES_MOST = 64 };
 
-struct candidate {
+struct token_candidate {
     int32_t token;
     float logit;
 };
 
 struct candidates {
-    uint32_t count;                         /* of best; 0 only for an empty part */
-    float maximum;                          /* best[0].logit; of an empty part, minus infinity */
-    double total;                           /* the sum over all tokens of e^(logit - maximum) */
-    struct candidate best[CANDIDATES_MOST]; /* best first; of equal ones, the lower token */
+    uint32_t count; /* of best; 0 only for an empty part */
+    float maximum;  /* best[0].logit; of an empty part, minus infinity */
+    double total;   /* the sum over all tokens of e^(logit - maximum) */
+    struct token_candidate best[CANDIDATES_MOST]; /* best first; of equal ones, the lower token */
 };
 
 /* The candidates of logits[0 … count - 1], which belong to the tokens from `first` on. A logit that

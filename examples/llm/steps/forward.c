@@ -177,7 +177,8 @@ static void row_place(const struct forward *f, const float *bias, const float *w
     rope_turn(&f->rope, f->cosines + row * f->rope.pairs, f->sines + row * f->rope.pairs, x, heads);
 }
 
-static int layer_attention(struct forward *f, uint32_t layer, const struct llm_row *rows, uint32_t n)
+static int layer_attention(struct forward *f, uint32_t layer, const struct llm_row *rows,
+                           uint32_t n)
 {
     const struct model_layer *l = &f->weights.layers[layer];
     struct attention_cache *c = &f->cache;

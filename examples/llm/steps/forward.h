@@ -7,11 +7,13 @@
 #ifndef LLM_STEPS_FORWARD_H
 #define LLM_STEPS_FORWARD_H
 
+#include "common/mlaunch.h"
 #include "examples/llm/compute/activation_buffer.h"
 #include "examples/llm/compute/attention.h"
 #include "examples/llm/compute/block_values.h"
 #include "examples/llm/compute/rope.h"
-#include "examples/llm/steps/lead.h"
+#include "examples/llm/steps/candidates.h"
+#include "examples/llm/steps/llm_row.h"
 
 struct forward {
     ml_group *group;
@@ -26,15 +28,15 @@ struct forward {
     struct lead_times times;
 
     /* Of LLM_MOST_ROWS rows each. */
-    float *x;              /* width: what goes from layer to layer */
-    float *y;              /* width: the same after a norm */
-    float *part;           /* width: this rank's summand, then the sum; from ml_alloc */
-    float *q, *z;          /* heads * head_size */
-    float *k, *v;          /* groups * head_size */
-    float *gate, *up;      /* inner */
+    float *x;               /* width: what goes from layer to layer */
+    float *y;               /* width: the same after a norm */
+    float *part;            /* width: this rank's summand, then the sum; from ml_alloc */
+    float *q, *z;           /* heads * head_size */
+    float *k, *v;           /* groups * head_size */
+    float *gate, *up;       /* inner */
     float *cosines, *sines; /* head_size / 2 */
-    float *scores;         /* context, of one head */
-    float *logits;         /* vocabulary, of FORWARD_HEAD_ROWS rows */
+    float *scores;          /* context, of one head */
+    float *logits;          /* vocabulary, of FORWARD_HEAD_ROWS rows */
 };
 
 enum { FORWARD_HEAD_ROWS = 4 };

@@ -26,8 +26,8 @@ static bool report_is_wrong(const struct lead_report *all, int r, const struct l
     bool is_alone = ml_size(l->forward.group) == 1;
 
     if (b->sentence[0])
-        snprintf(error, size, "%s%s%s", is_alone || !host ? "" : host, is_alone || !host ? "" : ": ",
-                 b->sentence);
+        snprintf(error, size, "%s%s%s", is_alone || !host ? "" : host,
+                 is_alone || !host ? "" : ": ", b->sentence);
     else if (a->fingerprint.size != b->fingerprint.size ||
              a->fingerprint.hash != b->fingerprint.hash)
         snprintf(error, size,

@@ -12,39 +12,22 @@
  *     lead_end  ──── the end ────────────────▶ returns 0
  *     lead_close                                lead_close
  *
- * A row is one token at one position of one slot. A slot is the memory of one conversation: keys and
- * values of its positions. Nothing else is remembered between steps, and a row needs no more than
- * that the positions before it were computed in this slot, in an earlier step or in an earlier row
- * of the same one. So a conversation is left by not mentioning its slot any more, another one begins
- * at position 0, one that shares its beginning with the last goes on where they part, and rows of
- * several slots may be in one step.
+ * A row is one token at one position of one slot. A slot is the memory of one conversation: keys
+ * and values of its positions. Nothing else is remembered between steps, and a row needs no more
+ * than that the positions before it were computed in this slot, in an earlier step or in an earlier
+ * row of the same one. So a conversation is left by not mentioning its slot any more, another one
+ * begins at position 0, one that shares its beginning with the last goes on where they part, and
+ * rows of several slots may be in one step.
  *
  * Threads: one at a time may call these functions, of all that belong to one group.
  */
 #ifndef LLM_STEPS_LEAD_H
 #define LLM_STEPS_LEAD_H
 
+#include "common/mlaunch.h"
 #include "examples/llm/model/gguf.h"
 #include "examples/llm/steps/candidates.h"
-
-#include <mlaunch.h>
-#include <stddef.h>
-#include <stdint.h>
-
-enum { LLM_MOST_ROWS = 64 };
-
-struct llm_row {
-    int32_t token;
-    uint16_t slot;    /* from 0 */
-    uint16_t want;    /* not 0: what may follow this row is wanted */
-    int32_t position; /* in its slot, from 0 */
-};
-
-struct lead_options {
-    uint32_t slots;   /* 0: 1 */
-    uint32_t context; /* positions of a slot; 0: as many as the model was trained for, at most
-                       * 4,096 */
-};
+#include "examples/llm/steps/llm_row.h"
 
 struct lead;
 
@@ -53,8 +36,8 @@ struct lead;
  * matter there (no such file, not a model that this program can read, another file than rank 0's,
  * no memory, more ranks than the model can be divided into). If a rank is lost meanwhile: the
  * library's sentence. lead_close takes NULL. */
-int lead_open(struct lead **out, ml_group *group, const char *path, const struct lead_options *options,
-              char *error, size_t size);
+int lead_open(struct lead **out, ml_group *group, const char *path,
+              const struct lead_options *options, char *error, size_t size);
 void lead_close(struct lead *l);
 
 /* The model's file; it is mapped until lead_close. */
@@ -64,15 +47,15 @@ uint32_t lead_slots(const struct lead *l);
 uint32_t lead_context(const struct lead *l);
 uint32_t lead_vocabulary(const struct lead *l);
 
-/* Rank 0: one step of n rows, 1 to LLM_MOST_ROWS. Returns 0; then out has the candidates of the rows
- * that want them, in the order of rows. Else a negative ML_ERR_*: ML_ERR_ARGUMENT if a row's token,
- * slot or position doesn't exist, which only rank 0 notices, and nothing has happened; any other is
- * the library's, ml_error() says what it is, and the group is lost. */
+/* Rank 0: one step of n rows, 1 to LLM_MOST_ROWS. Returns 0; then out has the candidates of the
+ * rows that want them, in the order of rows. Else a negative ML_ERR_*: ML_ERR_ARGUMENT if a row's
+ * token, slot or position doesn't exist, which only rank 0 notices, and nothing has happened; any
+ * other is the library's, ml_error() says what it is, and the group is lost. */
 int lead_rows(struct lead *l, const struct llm_row *rows, uint32_t n, struct candidates *out);
 
-/* Rank 0: a step that does nothing, but finds out whether all ranks live, and keeps the launcher from
- * reporting those that wait as stalled. Call it every lead_idle_ms() while there is nothing to compute.
- * Returns 0 or the library's error. */
+/* Rank 0: a step that does nothing, but finds out whether all ranks live, and keeps the launcher
+ * from reporting those that wait as stalled. Call it every lead_idle_ms() while there is nothing to
+ * compute. Returns 0 or the library's error. */
 int lead_idle(struct lead *l);
 
 /* Ten seconds, or less if MLAUNCH_STALL is short. */
@@ -81,13 +64,7 @@ int lead_idle_ms(void);
 /* Rank 0: lets the others return from step_worker_run. Returns 0 or the library's error. */
 int lead_end(struct lead *l);
 
-/* What this rank has done since lead_open or the last lead_times_clear. */
-struct lead_times {
-    double total_s;       /* in lead_rows */
-    double collectives_s; /* of it: in the library's calls, waiting for other ranks included */
-    uint64_t steps;
-    uint64_t rows;
-};
+/* This rank's. */
 const struct lead_times *lead_times(const struct lead *l);
 void lead_times_clear(struct lead *l);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * step.h: what rank 0 sends to all ranks before each step, and what all of them then do. The message
- * always has the same size, since all ranks must call ml_broadcast with the same one; ranks are of
- * one build, so it is a struct as it lies in memory.
+ * step.h: what rank 0 sends to all ranks before each step, and what all of them then do. The
+ * message always has the same size, since all ranks must call ml_broadcast with the same one; ranks
+ * are of one build, so it is a struct as it lies in memory.
  */
 #ifndef LLM_STEPS_STEP_H
 #define LLM_STEPS_STEP_H
@@ -35,8 +35,8 @@ struct step_reading {
     double seconds;
 };
 
-/* Rank 0's *s goes to all. As the others wait here for something to do, only rank 0's time is taken.
- * 0, or the library's error. */
+/* Rank 0's *s goes to all. As the others wait here for something to do, only rank 0's time is
+ * taken. 0, or the library's error. */
 int step_share(struct lead *l, struct step *s);
 
 /* Whether STEP_ROWS has rows, and all of them exist. */

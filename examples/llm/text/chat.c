@@ -40,7 +40,7 @@ static bool is_role(const struct chat_message *m, const char *role)
     return strcmp(m->role, role) == 0;
 }
 
-/* --- ChatML ------------------------------------------------------------------------------------ */
+/* --- ChatML ----------------------------------------------------------------------------------- */
 
 static void chatml_put(struct prompt *out, const char *role, const char *text, size_t length)
 {
@@ -51,8 +51,8 @@ static void chatml_put(struct prompt *out, const char *role, const char *text, s
     prompt_add(out, "<|im_end|>\n");
 }
 
-/* The text between quotation marks that begins at `at`, without its escapes; 0: it has no end, or is
- * too long. */
+/* The text between quotation marks that begins at `at`, without its escapes. 0: it has no end, or
+ * is too long. */
 static size_t literal_read(const char *at, const char *limit, char mark, char text[DEFAULT_MOST])
 {
     size_t used = 0;
@@ -73,12 +73,12 @@ static size_t default_system(const struct gguf_text *t, char text[DEFAULT_MOST])
     const char *at = t->bytes, *limit = t->bytes + t->length;
 
     while ((at = memmem(at, (size_t)(limit - at), begin, sizeof(begin) - 1))) {
-        char mark = at > t->bytes ? at[-1] : '\0';
-        const char *stop;
-        size_t length;
+        const char *stop, *mark = at > t->bytes ? at - 1 : at;
+        size_t length = 0;
 
         at += sizeof(begin) - 1;
-        length = mark == '\'' || mark == '"' ? literal_read(at, limit, mark, text) : 0;
+        if (*mark == '\'' || *mark == '"')
+            length = literal_read(at, limit, *mark, text);
         stop = memmem(text, length, end, sizeof(end) - 1);
         if (stop)
             return (size_t)(stop - text);
@@ -102,7 +102,7 @@ static void chatml_render(const struct rendering *r)
         prompt_add(r->out, "<|im_start|>assistant\n");
 }
 
-/* --- Qwen3 --------------------------------------------------------------------------------------- */
+/* --- Qwen3 ------------------------------------------------------------------------------------ */
 
 static const char think_begin[] = "<think>", think_end[] = "</think>";
 enum { THINK_BEGIN = sizeof(think_begin) - 1, THINK_END = sizeof(think_end) - 1 };
@@ -202,7 +202,7 @@ static void qwen3_render(const struct rendering *r)
         prompt_add(r->out, "<think>\n\n</think>\n\n");
 }
 
-/* --- Llama 3 ------------------------------------------------------------------------------------- */
+/* --- Llama 3 ---------------------------------------------------------------------------------- */
 
 /* The text of the token that this key names; empty: there is none. */
 static struct gguf_text token_text(const struct gguf *g, const char *key)
@@ -323,7 +323,7 @@ static void llama31_render(const struct rendering *r)
     llama3_messages(r, has_system ? 1 : 0);
 }
 
-/* --- Zephyr -------------------------------------------------------------------------------------- */
+/* --- Zephyr ----------------------------------------------------------------------------------- */
 
 static void zephyr_render(const struct rendering *r)
 {
@@ -341,7 +341,7 @@ static void zephyr_render(const struct rendering *r)
         prompt_add(r->out, "<|assistant|>\n");
 }
 
-/* --- Families ------------------------------------------------------------------------------------ */
+/* --- Families --------------------------------------------------------------------------------- */
 
 static const struct chat_style styles[] = {
     {"Qwen3",
@@ -399,8 +399,12 @@ static char *template_copy(struct gguf_text *t)
     for (size_t i = 0; copy && i < t->length; i++) {
         bool is_newline = t->bytes[i] == '\\' && i + 1 < t->length && t->bytes[i + 1] == 'n';
 
-        *at++ = is_newline ? '\n' : t->bytes[i];
-        i += is_newline;
+        *at = t->bytes[i];
+        if (is_newline) {
+            *at = '\n';
+            i++;
+        }
+        at++;
     }
     t->bytes = copy;
     t->length = (size_t)(at - copy);

@@ -104,7 +104,8 @@ static bool is_beginning(const char *text, size_t length)
            !(first == 0xf0 && second < 0x90) && !(first == 0xf4 && second > 0x8f);
 }
 
-/* Moves `whole` behind the characters that are complete, and replaces bytes that can become none. */
+/* Moves `whole` behind the characters that are complete, and replaces bytes that can become
+ * none. */
 static bool characters_complete(struct text_out *o, bool is_end)
 {
     uint32_t code;

@@ -30,7 +30,7 @@ struct encoding {
     bool is_behind_special; /* or at the beginning */
 };
 
-/* --- Tokens in the text ------------------------------------------------------------------------- */
+/* --- Tokens in the text ----------------------------------------------------------------------- */
 
 static bool is_special(const struct vocabulary_token *k)
 {
@@ -86,7 +86,7 @@ static int32_t special_at(const struct tokenizer *t, const char *text, size_t le
     return -1;
 }
 
-/* --- Text between them ---------------------------------------------------------------------------- */
+/* --- Text between them ------------------------------------------------------------------------ */
 
 /* A terminated copy in which each byte that is not UTF-8 is U+FFFD. */
 static char *mended_copy(const char *text, size_t length, size_t *size)
@@ -197,7 +197,7 @@ int64_t tokenizer_encode_prompt(const struct tokenizer *t, const struct prompt *
     return text_encode(&e, p->text, p->length, p->typed, p->typed_count) ? e.out.count : -1;
 }
 
-/* --- The model's file -------------------------------------------------------------------------------- */
+/* --- The model's file ------------------------------------------------------------------------- */
 
 static bool tokenizer_load(struct tokenizer *t, const struct gguf *g, char *error, size_t size)
 {

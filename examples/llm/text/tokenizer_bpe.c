@@ -28,7 +28,7 @@ struct tokenizer_bpe {
     bool wants_begin;
 };
 
-/* --- The list of merges -------------------------------------------------------------------------- */
+/* --- The list of merges ----------------------------------------------------------------------- */
 
 static struct bpe_merge *merge_place(const struct tokenizer_bpe *b, int32_t left, int32_t right)
 {
@@ -101,7 +101,7 @@ static bool merges_load(struct tokenizer_bpe *b, const struct gguf *g, char *err
     return true;
 }
 
-/* --- Encoding -------------------------------------------------------------------------------------- */
+/* --- Encoding --------------------------------------------------------------------------------- */
 
 static bool merge_find(const void *of, const struct merge_part *left,
                        const struct merge_part *right, double *order, int32_t *token)
@@ -174,7 +174,7 @@ bool tokenizer_bpe_encode(const struct tokenizer_bpe *b, const char *text, size_
     return is_done;
 }
 
-/* --- The model's file -------------------------------------------------------------------------------- */
+/* --- The model's file ------------------------------------------------------------------------- */
 
 static bool pattern_load(struct tokenizer_bpe *b, const struct gguf *g, char *error, size_t size)
 {

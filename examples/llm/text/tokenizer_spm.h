@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tokenizer_spm.h: SentencePiece (Kudo and Richardson 2018) as Llama 2 uses it: a text is cut into
- * characters, neighbours that together are a token are joined, the token of the highest score first,
- * and characters that are no token become tokens of their bytes. */
+ * characters, neighbours that together are a token are joined, the token of the highest score
+ * first, and characters that are no token become tokens of their bytes. */
 #ifndef LLM_TEXT_TOKENIZER_SPM_H
 #define LLM_TEXT_TOKENIZER_SPM_H
 

@@ -34,7 +34,7 @@ uint64_t vocabulary_multiplier(void)
     return number | 1;
 }
 
-/* --- By text ----------------------------------------------------------------------------------- */
+/* --- By text ---------------------------------------------------------------------------------- */
 
 static uint64_t text_hash(const struct vocabulary *v, const char *text, size_t length)
 {
@@ -90,7 +90,7 @@ static bool slots_fill(struct vocabulary *v, const struct gguf *g, char *error, 
     return true;
 }
 
-/* --- The file's arrays -------------------------------------------------------------------------- */
+/* --- The file's arrays ------------------------------------------------------------------------ */
 
 static bool texts_load(struct vocabulary *v, const struct gguf *g, uint64_t *total, char *error,
                        size_t size)
@@ -187,7 +187,7 @@ static void ends_mark(struct vocabulary *v, const struct gguf *g)
     v->end = named_token(v, g, "tokenizer.ggml.eos_token_id");
 }
 
-/* --- What tokens add to the output --------------------------------------------------------------- */
+/* --- What tokens add to the output ------------------------------------------------------------ */
 
 /* "<0x0A>" */
 static bool byte_read(const struct vocabulary_token *k, char *out)

@@ -136,8 +136,8 @@ static void floats(void **state)
 static float half_meaning(uint16_t h)
 {
     int exponent = h >> 10 & 31, fraction = h & 1023;
-    float size = exponent ? ldexpf((float)(1024 + fraction), exponent - 25)
-                          : ldexpf((float)fraction, -24);
+    float size =
+        exponent ? ldexpf((float)(1024 + fraction), exponent - 25) : ldexpf((float)fraction, -24);
 
     return h & 0x8000 ? -size : size;
 }
@@ -162,10 +162,18 @@ static void halves_are_rounded_to_even(void **state)
     static const struct {
         float f;
         uint16_t half;
-    } cases[] = {{1 + 0x1p-11f, 0x3c00},     {1 + 0x3p-11f, 0x3c02},  {1 + 0x1.8p-11f, 0x3c01},
-                 {65519, 0x7bff},            {65520, 0x7c00},         {-1e30f, 0xfc00},
-                 {0x1p-25f, 0},              {0x1.8p-24f, 2},         {0x1.1p-25f, 1},
-                 {0x1p-14f - 0x1p-26f, 0x400}, {INFINITY, 0x7c00},    {-0.0f, 0x8000}};
+    } cases[] = {{1 + 0x1p-11f, 0x3c00},
+                 {1 + 0x3p-11f, 0x3c02},
+                 {1 + 0x1.8p-11f, 0x3c01},
+                 {65519, 0x7bff},
+                 {65520, 0x7c00},
+                 {-1e30f, 0xfc00},
+                 {0x1p-25f, 0},
+                 {0x1.8p-24f, 2},
+                 {0x1.1p-25f, 1},
+                 {0x1p-14f - 0x1p-26f, 0x400},
+                 {INFINITY, 0x7c00},
+                 {-0.0f, 0x8000}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

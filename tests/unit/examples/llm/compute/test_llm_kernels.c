@@ -34,9 +34,10 @@ static float random_float(void)
 static void row_fill(enum gguf_type type, uint8_t *row, uint32_t columns)
 {
     struct gguf_block block;
-    static const size_t halves[][2] = {
-        [GGUF_Q8_0] = {0, 0}, [GGUF_Q4_0] = {0, 0}, [GGUF_Q4_K] = {0, Q4_K_MINIMUM},
-        [GGUF_Q6_K] = {Q6_K_SCALE, Q6_K_SCALE}};
+    static const size_t halves[][2] = {[GGUF_Q8_0] = {0, 0},
+                                       [GGUF_Q4_0] = {0, 0},
+                                       [GGUF_Q4_K] = {0, Q4_K_MINIMUM},
+                                       [GGUF_Q6_K] = {Q6_K_SCALE, Q6_K_SCALE}};
 
     gguf_type_block(type, &block);
     for (uint32_t i = 0; i < columns; i += block.values, row += block.bytes) {
@@ -248,8 +249,8 @@ static void one_is_chosen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrices),  cmocka_unit_test(odd_vectors),   cmocka_unit_test(attention),
-        cmocka_unit_test(vectors),   cmocka_unit_test(one_is_chosen),
+        cmocka_unit_test(matrices), cmocka_unit_test(odd_vectors),   cmocka_unit_test(attention),
+        cmocka_unit_test(vectors),  cmocka_unit_test(one_is_chosen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

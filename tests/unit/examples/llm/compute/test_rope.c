@@ -13,10 +13,8 @@ enum { SIZE = 8, PAIRS = SIZE / 2, HEADS = 2 };
 
 static void turn_check(bool is_split, float factor, const float *divisor, int32_t position)
 {
-    struct model_shape s = {.head_size = SIZE,
-                            .rope_base = 10000,
-                            .rope_factor = factor,
-                            .is_rope_split = is_split};
+    struct model_shape s = {
+        .head_size = SIZE, .rope_base = 10000, .rope_factor = factor, .is_rope_split = is_split};
     float x[HEADS * SIZE], cosines[PAIRS], sines[PAIRS];
     struct rope r;
 
@@ -27,8 +25,8 @@ static void turn_check(bool is_split, float factor, const float *divisor, int32_
     rope_turn(&r, cosines, sines, x, HEADS);
     for (int h = 0; h < HEADS; h++) {
         for (int i = 0; i < PAIRS; i++) {
-            double angle = position / (double)factor / pow(10000, 2.0 * i / SIZE) /
-                           (divisor ? divisor[i] : 1);
+            double angle =
+                position / (double)factor / pow(10000, 2.0 * i / SIZE) / (divisor ? divisor[i] : 1);
             int a = h * SIZE + (is_split ? i : 2 * i), b = a + (is_split ? PAIRS : 1);
 
             assert_true(fabs(x[a] - ((a + 1) * cos(angle) - (b + 1) * sin(angle))) < 1e-4);

@@ -193,7 +193,7 @@ static void kinds_read(void **state)
     }
 }
 
-/* --- Damaged files ------------------------------------------------------------------------------- */
+/* --- Damaged files ---------------------------------------------------------------------------- */
 
 /* What a damaged file has in place of the good one's, and what the sentence says. */
 struct damage {
@@ -724,7 +724,8 @@ static void damaged_refuse(void **state)
     }
 }
 
-/* The good file, cut behind each of its bytes, is refused; with any byte changed nothing crashes. */
+/* The good file, cut behind each of its bytes, is refused. With any byte changed, nothing
+ * crashes. */
 static void cut_anywhere(void **state)
 {
     char path[64], error[512];

@@ -54,7 +54,7 @@ static void best_come_first_and_equal_ones_in_order(void **state)
     logits_fill();
     candidates_find(&c, logits, TOKENS, 100);
     for (uint32_t i = 0; i < c.count; i++) {
-        const struct candidate *b = &c.best[i];
+        const struct token_candidate *b = &c.best[i];
 
         assert_true(b->logit == logits[b->token - 100]);
         if (i)

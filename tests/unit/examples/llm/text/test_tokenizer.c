@@ -116,7 +116,7 @@ struct opened {
     char error[512];
 };
 
-static void opened_make(struct opened *o, const struct wanted *v)
+static void opened_try(struct opened *o, const struct wanted *v)
 {
     char path[64];
 
@@ -125,6 +125,13 @@ static void opened_make(struct opened *o, const struct wanted *v)
     if (!o->g)
         fail_msg("%s", o->error);
     o->t = tokenizer_new(o->g, o->error, sizeof(o->error));
+}
+
+static void opened_make(struct opened *o, const struct wanted *v)
+{
+    opened_try(o, v);
+    if (!o->t)
+        fail_msg("%s", o->error);
 }
 
 static void opened_end(struct opened *o)
@@ -156,7 +163,6 @@ static void bpe_encode(void **state)
 
     (void)state;
     opened_make(&o, &bpe);
-    assert_non_null(o.t);
     tokens_check(o.t, "", false, NO_TOKENS);
     tokens_check(o.t, "abc", false, TOKENS(ABC));
     tokens_check(o.t, "abab", false, TOKENS(AB, AB));
@@ -184,7 +190,6 @@ static void spm_encode(void **state)
 
     (void)state;
     opened_make(&o, &spm);
-    assert_non_null(o.t);
     tokens_check(o.t, "", false, NO_TOKENS);
     /* "ab" has a higher score than "_a", and "_ab" is made of it then. */
     tokens_check(o.t, "ab", false, TOKENS(10));
@@ -309,7 +314,7 @@ static void refused_check(const struct wanted *v, const char *sentence)
 {
     struct opened o;
 
-    opened_make(&o, v);
+    opened_try(&o, v);
     if (o.t || !strstr(o.error, sentence))
         fail_msg("expected: %s; %s", sentence, o.t ? "it was taken" : o.error);
     opened_end(&o);
@@ -358,7 +363,6 @@ static void far_tokens_forget(void **state)
     v.end = 1 << 30;
     v.add_begin = true;
     opened_make(&o, &v);
-    assert_non_null(o.t);
     assert_int_equal(tokenizer_begin_token(o.t), -1);
     assert_int_equal(tokenizer_end_token(o.t), -1);
     opened_end(&o);
