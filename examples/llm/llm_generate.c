@@ -49,16 +49,18 @@ static char *file_read(const char *path, size_t *length)
 
 static int prompt_encode(struct text_generation *g, const char *text, size_t length)
 {
-    size_t room = length + 2; /* a token has a byte at least, and one may come in front */
     struct prompt p = {0};
-    int64_t count;
+    int64_t count, again = -1;
 
     prompt_add_typed(&p, text, length);
-    g->prompt = calloc(room, sizeof(*g->prompt));
-    count =
-        g->prompt && !p.failed ? tokenizer_encode_prompt(g->tokenizer, &p, g->prompt, room) : -1;
+    count = p.failed ? -1 : tokenizer_encode_prompt(g->tokenizer, &p, NULL, 0);
+    if (count > 0) {
+        g->prompt = calloc((size_t)count, sizeof(*g->prompt));
+        if (g->prompt)
+            again = tokenizer_encode_prompt(g->tokenizer, &p, g->prompt, (size_t)count);
+    }
     prompt_free(&p);
-    if (count > 0 && (size_t)count <= room) {
+    if (count > 0 && again == count) {
         g->count = (size_t)count;
         return 0;
     }
