@@ -6,7 +6,11 @@
 int step_share(struct lead *l, struct step *s)
 {
     double begin = forward_clock();
-    int rc = l->forward.ranks > 1 ? ml_broadcast(l->forward.group, s, sizeof(*s), 0) : 0;
+    int rc;
+
+    if (l->forward.ranks == 1)
+        return 0;
+    rc = ml_broadcast(l->forward.group, s, sizeof(*s), 0);
 
     /* The others' waiting for a step says nothing about the network. */
     if (!l->rank)
