@@ -82,8 +82,9 @@ check "as many are answered as have room, or more where one ended early" test "$
 python3 -c 'import json
 print(json.dumps({"prompt": "the king and the sea " * 4000, "max_tokens": 4}))' > "$T/long.json"
 post_start /v1/completions "@$T/long.json" "$T/leaving.0"
+reading=$!
 check "a long prompt is read" wait_for "busy_is 1" 10
-kill $!
+kill "$reading"
 check "one that leaves meanwhile frees its slot" wait_for "busy_is 0" 5
 post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/leaving"
 streaming=$!
@@ -95,7 +96,7 @@ kill "$queued"
 check "one that leaves the queue frees its place" wait_for "queue_is 0" 5
 kill "$streaming"
 check "one that leaves its stream frees its slot" wait_for "busy_is 0" 5
-wait "$queued" "$streaming"
+wait "$reading" "$queued" "$streaming"
 
 serve_stop
 

@@ -45,6 +45,8 @@ static bool connection_is_freed(const struct http_connection *c)
     return !on_event;
 }
 
+/* The last reference may still take the socket's old number out of epoll. So this is done before a
+ * new connection, which may have the same number, is put into it: in http_on_connection. */
 static void connections_forget(struct http *h)
 {
     for (uint32_t i = 0; i < h->count;) {

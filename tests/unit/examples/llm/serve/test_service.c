@@ -22,6 +22,14 @@
 
 #include <cmocka.h>
 
+/* The clients are in the server's process here, so a client's new socket may have the number that a
+ * connection had which the server has just closed, and whose event it still takes out of epoll. */
+const char *__tsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
+const char *__tsan_default_suppressions(void)  /* NOLINT(bugprone-reserved-identifier) */
+{
+    return "race:epoll_ctl\n";
+}
+
 enum { CONTEXT = 2048, PATIENCE_MS = 20000, ANSWER_ROOM = 1 << 20 };
 
 static struct {
@@ -419,7 +427,8 @@ static void a_reader_that_takes_nothing_is_bounded(void **state)
     assert_int_equal(server_stop(), 0);
 }
 
-static void bytes_while_streaming_harm_nobody(void **state)
+/* Its own answer may be cut: a connection that is closed with bytes unread is reset. */
+static void bytes_while_streaming_harm_nobody_else(void **state)
 {
     char more[4096];
     int fd;
@@ -433,9 +442,10 @@ static void bytes_while_streaming_harm_nobody(void **state)
     more[sizeof(more) - 1] = '\0';
     for (int i = 0; i < 16; i++)
         say(fd, more);
-    assert_non_null(strstr(hear(fd, "[DONE]"), "[DONE]"));
+    hear(fd, NULL);
     close(fd);
-    assert_true(has("/health", "\"ok\":true"));
+    assert_non_null(strstr(ask(post_text("/v1/completions", "{\"prompt\":\"y\"}")),
+                           "\"completion_tokens\":16"));
     assert_int_equal(server_stop(), 0);
 }
 
@@ -574,7 +584,7 @@ int main(void)
         cmocka_unit_test(clients_that_leave_are_noticed),
         cmocka_unit_test(a_client_that_leaves_during_its_prompt_is_noticed),
         cmocka_unit_test(a_reader_that_takes_nothing_is_bounded),
-        cmocka_unit_test(bytes_while_streaming_harm_nobody),
+        cmocka_unit_test(bytes_while_streaming_harm_nobody_else),
         cmocka_unit_test(connections_are_bounded),
         cmocka_unit_test(one_connection_serves_many_requests),
         cmocka_unit_test(a_lost_rank_is_told_to_everyone),
