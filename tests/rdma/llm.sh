@@ -9,7 +9,7 @@ with_model='python3 "$1/tests/llm/tiny_model.py" /run/model.gguf --shape odd --t
     shift 2; exec "$@"'
 for type in F32 Q8_0; do
     generate=(sh -c "$with_model" sh "$SOURCE" "$type" "$BUILD/examples/llm/llm" generate
-        --model /run/model.gguf --prompt-tokens 72,101,108,108,111 --tokens 24 --temperature 0)
+        --model /run/model.gguf --prompt-tokens '72,101,108,108,111' --tokens 24 --temperature 0)
     check "$type: one rank" "${generate[@]}"
     alone=$(cat "$OUT")
     check_output "$alone" "… and the same tokens from 2 hosts" job 2 -- "${generate[@]}"

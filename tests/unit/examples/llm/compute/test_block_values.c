@@ -106,10 +106,11 @@ static void q6_k(void **state)
     for (int i = 0; i < 256; i++) {
         int half = i / 128, quarter = i % 128 / 32, l = i % 32, q = (i * 11 + i / 64) % 64;
         int lower = half * 64 + quarter % 2 * 32 + l;
+        int scale = i / 16 * 16 - 127;
 
         block[lower] |= (uint8_t)(quarter < 2 ? q & 15 : (q & 15) << 4);
         block[Q6_K_UPPER + half * 32 + l] |= (uint8_t)(q >> 4 << 2 * quarter);
-        expected[i] = 0.25f * (float)((i / 16 * 16 - 127) * (q - 32));
+        expected[i] = 0.25f * (float)(scale * (q - 32));
     }
     block_values_row(GGUF_Q6_K, block, 256, out);
     floats_are_equal(out, expected, 256);

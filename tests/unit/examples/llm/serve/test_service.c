@@ -53,7 +53,7 @@ static uint16_t free_port(void)
     socklen_t length = sizeof(a);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-    bind(fd, (struct sockaddr *)&a, sizeof(a));
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     getsockname(fd, (struct sockaddr *)&a, &length);
     close(fd);
     return ntohs(a.sin_port);
@@ -562,7 +562,7 @@ static void a_port_that_is_taken_is_an_error(void **state)
     (void)state;
     server_start((struct fake){.slots = 1, .context = CONTEXT}, 4);
     server_stop();
-    bind(fd, (struct sockaddr *)&a, sizeof(a));
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     listen(fd, 1);
     getsockname(fd, (struct sockaddr *)&a, &length);
     server.config.port = ntohs(a.sin_port);

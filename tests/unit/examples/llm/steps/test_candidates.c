@@ -16,8 +16,11 @@ static float logits[TOKENS];
 /* Each value of a permutation of 0 … TOKENS - 1, twice as often for every other token. */
 static void logits_fill(void)
 {
-    for (int i = 0; i < TOKENS; i++)
-        logits[i] = (float)((i * 1009 + 17) % TOKENS / 2) / 100;
+    for (int i = 0; i < TOKENS; i++) {
+        int value = (i * 1009 + 17) % TOKENS / 2;
+
+        logits[i] = (float)value / 100;
+    }
 }
 
 static void parts_make_the_whole(void **state)
