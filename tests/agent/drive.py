@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """drive.py AGENT CASE: speaks the launcher's side of doc/protocol.md to one agent, without mlaunch.
 
-The cases are the functions of *_cases.py; the doc string of each says what it shows. `--list`
-prints them. drive.py exits 0, or prints what was expected and what came. The cases look for
-processes that carry the mark of the agent's job directory, and in /tmp and /dev/shm for what the
-agent should have removed.
+The cases are the functions of *_cases.py without parameters; the doc string of each says what it
+shows. `--list` prints them. drive.py exits 0, or prints what was expected and what came. The cases
+look for processes that carry the mark of the agent's job directory, and in /tmp and /dev/shm for
+what the agent should have removed.
 """
 import inspect
 import sys
@@ -21,7 +21,8 @@ from harness import Failure
 
 MODULES = (start_cases, stdio_cases, stop_cases, fault_cases, sync_cases)
 CASES = {name: case for module in MODULES for name, case in vars(module).items()
-         if inspect.isfunction(case) and case.__module__ == module.__name__}
+         if inspect.isfunction(case) and case.__module__ == module.__name__
+         and not inspect.signature(case).parameters}
 
 
 def main():
