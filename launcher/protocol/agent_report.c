@@ -93,6 +93,8 @@ int started_report_parse(struct started_report *out, const struct frame *f, int 
     rc = REPORT_UNPACK(root, "STARTED", why, "{s:i, s:I}", "rank", &out->rank, "pid", &pid);
     if (!rc)
         rc = rank_check(out->rank, ranks, why);
+    if (!rc && pid <= 0)
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a STARTED without a valid pid");
     if (!rc)
         out->pid = pid;
     json_decref(root);

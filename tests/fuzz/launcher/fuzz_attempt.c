@@ -138,6 +138,11 @@ static struct plan *plan_of(const char *backend)
     return p;
 }
 
+static void on_started(void *arg)
+{
+    (void)arg;
+}
+
 static void on_end(void *arg)
 {
     *(bool *)arg = true;
@@ -146,7 +151,8 @@ static void on_end(void *arg)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct plan *plans[2];
-    struct attempt_config config = {.job = "1ngk8fs-q4z7cd", .on_end = on_end};
+    struct attempt_config config = {
+        .job = "1ngk8fs-q4z7cd", .on_started = on_started, .on_end = on_end};
     struct attempt_result result;
     struct event_base *base = event_base_new();
     struct attempt *a;

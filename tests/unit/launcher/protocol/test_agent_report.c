@@ -39,6 +39,28 @@ static void test_exited(void **state)
     assert_string_equal(r.lost, "rank 1");
 }
 
+static void test_started_bad(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"{\"rank\": 0}", "its agent sent a malformed STARTED"},
+        {"{\"rank\": 4, \"pid\": 7}", "its agent names rank 4 of 4"},
+        {"{\"rank\": 0, \"pid\": 0}", "its agent sent a STARTED without a valid pid"},
+        {"{\"rank\": 0, \"pid\": -7}", "its agent sent a STARTED without a valid pid"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct frame f = frame_of(cases[i].text);
+        struct started_report r;
+        struct fault why;
+
+        assert_int_equal(started_report_parse(&r, &f, 4, &why), ML_ERR_REFUSED);
+        assert_non_null(strstr(why.text, cases[i].why));
+    }
+}
+
 static void test_exited_bad(void **state)
 {
     static const struct {
@@ -194,10 +216,10 @@ static void test_want(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exited), cmocka_unit_test(test_exited_bad),
-        cmocka_unit_test(test_hello),  cmocka_unit_test(test_note_levels),
-        cmocka_unit_test(test_lists),  cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_want),
+        cmocka_unit_test(test_started_bad), cmocka_unit_test(test_exited),
+        cmocka_unit_test(test_exited_bad),  cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_note_levels), cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_lost),        cmocka_unit_test(test_want),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
