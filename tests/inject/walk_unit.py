@@ -19,7 +19,7 @@ import sys
 import time
 
 LIMIT_S = 10 if os.environ.get("SANITIZE", "no") == "no" else 15
-PART = re.compile(r"(^|/)(common|coordinator|launcher|runtime|rdma)/[^.]")
+PART = re.compile(r"(^|/)(common|coordinator|examples|launcher|runtime|rdma)/[^.]")
 TEST = re.compile(r"(^|/)tests/")
 # What glibc 2.36 itself does not survive: it looks up users in a table for which it had no memory.
 OTHERS = re.compile(r"\bgetpwuid(_r)?\(")
@@ -106,7 +106,7 @@ class Program:
         """FILE:LINE of an offset in the program."""
         said = subprocess.run(["addr2line", "-e", self.path, where], check=False, text=True,
                               stdout=subprocess.PIPE).stdout
-        return re.sub(r".*\.\./(?=(common|coordinator|launcher|runtime|rdma|tests)/)", "",
+        return re.sub(r".*\.\./(?=(common|coordinator|examples|launcher|runtime|rdma|tests)/)", "",
                       said.strip())
 
     def line(self, where):
