@@ -21,7 +21,7 @@ check "and make a compilation database" python3 "$SOURCE/tests/static/compile_co
 python3 -c 'import json; print(*[e["file"] for e in json.load(open("compile_commands.json"))], sep="\n")' > files
 # In tests there is no analyzer: it doesn't know that cmocka's assertions end a test, and goes on
 # behind them.
-less=,-clang-analyzer-*
+less=',-clang-analyzer-*'
 [ -z "${MLAUNCH_TEST_LONG:-}" ] || less=
 export less
 xargs -a files -d '\n' -P "$(nproc)" -n 1 sh -c \
