@@ -21,8 +21,9 @@ import time
 LIMIT_S = 10 if os.environ.get("SANITIZE", "no") == "no" else 15
 PART = re.compile(r"(^|/)(common|coordinator|examples|launcher|runtime|rdma)/[^.]")
 TEST = re.compile(r"(^|/)tests/")
-# What glibc 2.36 itself does not survive: it looks up users in a table for which it had no memory.
-OTHERS = re.compile(r"\bgetpwuid(_r)?\(")
+# What others do not survive: glibc 2.36 looks up users in a table for which it had no memory, and
+# libevent 2.1.12 goes on with an HTTP request for which it had none.
+OTHERS = re.compile(r"\b(getpwuid(_r)?|event_base_dispatch)\(")
 REPORT = re.compile(r"(Sanitizer: (?!detected memory)|runtime error:).*")
 GROUPS = ("malloc", "fork", "open", "read", "write", "mmap", "poll")
 INTERRUPTED = ("read", "write", "poll")
@@ -64,6 +65,8 @@ class Program:
         self.limit = most_s
         began = time.monotonic()
         log, status, err = self.run("malloc list 0")
+        if status:  # a busy machine may upset a test once
+            log, status, err = self.run("malloc list 0")
         self.limit = LIMIT_S + time.monotonic() - began
         self.is_slow = status is None
         if status and not self.is_slow:

@@ -26,6 +26,7 @@ static void rig_open(struct rig *r, struct fake model, uint32_t most)
     fake = model;
     fake_clear();
     r->queue = config.queue = queue_open(most, model.slots);
+    assert_non_null(r->queue);
     r->engine = engine_start(&config);
     assert_non_null(r->engine);
 }

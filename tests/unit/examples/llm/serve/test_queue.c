@@ -18,6 +18,14 @@ static bool is_readable(struct queue *q)
     return poll(&p, 1, 0) == 1;
 }
 
+static struct queue *queue_made(uint32_t most, uint32_t slots)
+{
+    struct queue *q = queue_open(most, slots);
+
+    assert_non_null(q);
+    return q;
+}
+
 static struct ticket *put(struct queue *q, enum queue_refusal expected)
 {
     struct ticket *t = ticket_create();
@@ -32,7 +40,7 @@ static struct ticket *put(struct queue *q, enum queue_refusal expected)
 
 static void as_many_wait_as_were_asked_for(void **state)
 {
-    struct queue *q = queue_open(2, 1);
+    struct queue *q = queue_made(2, 1);
     struct ticket *t[3];
 
     (void)state;
@@ -54,7 +62,7 @@ static void as_many_wait_as_were_asked_for(void **state)
 
 static void a_client_that_leaves_the_queue_makes_room(void **state)
 {
-    struct queue *q = queue_open(2, 1);
+    struct queue *q = queue_made(2, 1);
     struct ticket *first = put(q, 0), *middle = put(q, 0), *last = put(q, 0), *more;
 
     (void)state;
@@ -77,7 +85,7 @@ static void a_client_that_leaves_the_queue_makes_room(void **state)
 
 static void text_comes_back_in_pieces(void **state)
 {
-    struct queue *q = queue_open(2, 2);
+    struct queue *q = queue_made(2, 2);
     struct ticket *a = put(q, 0), *b = put(q, 0);
     struct ticket_news news;
 
@@ -119,7 +127,7 @@ static void text_comes_back_in_pieces(void **state)
 
 static void a_closed_queue_has_told_everyone(void **state)
 {
-    struct queue *q = queue_open(4, 1);
+    struct queue *q = queue_made(4, 1);
     struct ticket *runs = put(q, 0), *a = put(q, 0), *b = put(q, 0);
     char reason[QUEUE_REASON_ROOM] = "";
     struct ticket_news news;
@@ -149,7 +157,7 @@ static void a_closed_queue_has_told_everyone(void **state)
 
 static void a_stop_waits_for_what_runs_within_the_grace(void **state)
 {
-    struct queue *q = queue_open(4, 1);
+    struct queue *q = queue_made(4, 1);
     struct ticket *a = put(q, 0);
     char reason[QUEUE_REASON_ROOM];
 
@@ -166,7 +174,7 @@ static void a_stop_waits_for_what_runs_within_the_grace(void **state)
     assert_null(queue_take(q, 60000)); /* at once */
     queue_leave(q, a);
     queue_free(q);
-    q = queue_open(4, 1);
+    q = queue_made(4, 1);
     a = put(q, 0);
     queue_stop(q, 0);
     assert_true(queue_is_stopping(q));
