@@ -5,4 +5,9 @@ TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/rdma/vms.sh"
 [ -x "$BUILD/examples/llm/llm" ] || skip_all "built without examples/llm"
+# Written here, because Python is slow in there.
+for type in F32 Q8_0; do
+    python3 "$SOURCE/tests/llm/tiny_model.py" "$BUILD/tests/rdma/llm.$type.gguf" --shape odd \
+        --type $type
+done
 run_in_vms 3 llm.sh
