@@ -24,8 +24,9 @@
 
 /* The clients are in the server's process here, so a client's new socket may have the number that a
  * connection had which the server has just closed, and whose event it still takes out of epoll. */
-const char *__tsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
-const char *__tsan_default_suppressions(void)  /* NOLINT(bugprone-reserved-identifier) */
+__attribute__((visibility("default"))) const char *
+__tsan_default_suppressions(void);            /* NOLINT(bugprone-reserved-identifier) */
+const char *__tsan_default_suppressions(void) /* NOLINT(bugprone-reserved-identifier) */
 {
     return "race:epoll_ctl\n";
 }
