@@ -218,7 +218,8 @@ static bool names_are_there(const struct query_command *c)
 static int jobs_print(const struct query_command *c)
 {
     bool has_names = names_are_there(c);
-    struct text_table *t = text_table_create(job_head + !has_names, "lllrlrlrrl" + !has_names);
+    const char *align = "lllrlrlrrl";
+    struct text_table *t = text_table_create(&job_head[!has_names], &align[!has_names]);
     int shown = 0;
     json_t *job;
     size_t k;
