@@ -14,35 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SPECIAL = 2 }; /* the first two tokens of each vocabulary are control tokens */
 
-static const char *const bpe_tokens[] = {"<s>",
-                                         "<|im_end|>",
-                                         "a",
-                                         "b",
-                                         "c",
-                                         "1",
-                                         "2",
-                                         "\xc4\xa0",
-                                         "\xc4\x8a",
-                                         "\xc3\x83",
-                                         "\xc2\xa4",
-                                         "ab",
-                                         "abc",
-                                         "\xc4\xa0"
-                                         "a",
-                                         "12",
-                                         "\xc3\x83\xc2\xa4"};
+static const char *const bpe_tokens[] = {
+    "<s>",      "<|im_end|>", "a",        "b",  "c",   "1",         "2",  "\xc4\xa0",
+    "\xc4\x8a", "\xc3\x83",   "\xc2\xa4", "ab", "abc", "\304\240a", "12", "\xc3\x83\xc2\xa4"};
 static const char *const merges[] = {"a b", "ab c", "\xc4\xa0 a", "1 2", "\xc3\x83 \xc2\xa4"};
-static const char *const spm_tokens[] = {"<s>",
-                                         "</s>",
-                                         "\xe2\x96\x81",
-                                         "a",
-                                         "b",
-                                         "ab",
-                                         "\xe2\x96\x81"
-                                         "a",
-                                         "<0x0A>",
-                                         "\xc3\xa4",
-                                         "<unk>"};
+static const char *const spm_tokens[] = {
+    "<s>", "</s>", "\xe2\x96\x81", "a", "b", "ab", "\342\226\201a", "<0x0A>", "\xc3\xa4", "<unk>"};
 
 static void texts_put(struct written_gguf *w, const char *key, const char *const *texts, size_t n)
 {
@@ -108,9 +85,7 @@ static void collect(char *out, size_t *used, const char *ready, size_t length)
 /* In pieces of 1 to 7 bytes as in one piece. */
 static void output_give(const uint8_t *data, size_t size)
 {
-    static const char *const stops[] = {"ab", "\n\n",
-                                        "\xc3\xa4"
-                                        "b"};
+    static const char *const stops[] = {"ab", "\n\n", "\303\244b"};
     char *outs[2] = {malloc(3 * size + 4), malloc(3 * size + 4)};
     size_t used[2] = {0, 0};
 
