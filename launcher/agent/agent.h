@@ -20,6 +20,7 @@
 #include "launcher/agent/answer/probe_run.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/job_directory.h"
+#include "launcher/agent/rank/failure_cause_linux.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/rank/spawn.h"
@@ -27,6 +28,7 @@
 #include "launcher/protocol/job_message.h"
 
 #include <event2/event.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct agent_rank;
@@ -82,7 +84,10 @@ struct agent_rank {
     const struct job_rank *job;
     enum agent_rank_state state;
     pid_t pid;
-    int status;        /* as waitpid gives it, from RANK_ENDED on */
+    int64_t started_ms;  /* clock_ms */
+    int status;          /* as waitpid gives it, from RANK_ENDED on */
+    struct rusage usage; /* from then on, too, and elapsed_ms */
+    int64_t elapsed_ms;
     bool is_signalled; /* the agent has sent it a signal to end it */
     bool is_broken;    /* its runtime has reported that a peer died */
     char lost[512];    /* the runtime's sentence about that, or "" */
@@ -129,6 +134,7 @@ struct agent {
     bool in_epilog;               /* it runs: only KILL and SIGTERM end it */
     struct coordination *coordination;
     struct spawn_limits limits;
+    struct failure_cause failure_cause;
     cpu_set_t *cpus;          /* per local rank, or NULL */
     char **cwds;              /* per app */
     bool *serves_pmi;         /* per app: its ranks get a socket for PMI */

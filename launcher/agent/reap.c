@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/reap.h"
 
+#include "common/clock.h"
 #include "common/text/signal_text.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
@@ -12,6 +13,7 @@
 #include "launcher/agent/report.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 /* "was killed by signal 9 (Killed) on host b (pid 4711)". */
@@ -29,12 +31,14 @@ static void end_describe(const struct agent_rank *r, char *text, size_t size)
 }
 
 /* The coordinator, and by it the other ranks, is told at once; mlaunch after the last output. */
-static void rank_end(struct agent_rank *r, int status)
+static void rank_end(struct agent_rank *r, int status, const struct rusage *usage)
 {
     char text[256];
 
     r->state = RANK_ENDED;
     r->status = status;
+    r->usage = *usage;
+    r->elapsed_ms = clock_ms() - r->started_ms;
     r->agent->ended++;
     r->agent->unreported++;
     r->is_broken =
@@ -75,14 +79,15 @@ static struct agent_rank *rank_of_pid(struct agent *a, pid_t pid)
 
 void reap_all(struct agent *a)
 {
+    struct rusage usage;
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
         struct agent_rank *r = rank_of_pid(a, pid);
 
         if (r)
-            rank_end(r, status);
+            rank_end(r, status, &usage);
         else if (!hook_reaped(a->hook, pid, status))
             rank_mpi_reaped(a, pid, status);
     }

@@ -2,6 +2,7 @@
 #include "launcher/agent/start.h"
 
 #include "common/address.h"
+#include "common/clock.h"
 #include "common/status.h"
 #include "common/text/parsed_json.h"
 #include "launcher/agent/accept.h"
@@ -182,6 +183,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc) {
         r->state = RANK_RUNNING;
+        r->started_ms = clock_ms();
         rc = pipes_hand_over(r, &pipes, why);
         if (rc)
             kill(-r->pid, SIGKILL);
@@ -236,6 +238,7 @@ static int job_begin(struct agent *a, struct fault *why)
 {
     int rc = environments_create(a, a->coordinator, why);
 
+    failure_cause_begin(&a->failure_cause);
     if (!rc)
         rc = rank_mpi_open(a, why);
     if (!rc)

@@ -259,6 +259,7 @@ static int options_settle(struct options *o, struct fault *why)
                        : o->stdin_to    ? "--stdin"
                        : o->events      ? "--events"
                        : o->timestamp   ? "--timestamp"
+                       : o->summary     ? "--summary"
                        : o->name        ? "--name"
                        : o->detach      ? "--detach"
                                         : NULL;

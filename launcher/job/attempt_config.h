@@ -10,6 +10,7 @@ struct event_base;
 struct events_file;
 struct input;
 struct output;
+struct rank_summary;
 
 /* Borrowed: everything in it must outlive the run. */
 struct attempt_config {
@@ -20,6 +21,7 @@ struct attempt_config {
     struct input *input;
     enum stdin_mode stdin_mode;
     struct events_file *events;
+    struct rank_summary *summary;  /* or NULL */
     const char *job;               /* the job's id */
     int restart;                   /* how many runs came before */
     void (*on_started)(void *arg); /* called once, on the loop: all ranks have started */

@@ -17,6 +17,7 @@
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
+#include "launcher/stdio/rank_summary.h"
 #include "launcher/wiring/wiring_survey.h"
 
 #include <arpa/inet.h>
@@ -312,6 +313,13 @@ static void on_output(struct attempt *a, struct attempt_member *m, const struct 
                      f->payload + 5, f->size - 5);
 }
 
+static json_t *usage_json(const struct rank_usage *u)
+{
+    return json_pack("{s:f, s:f, s:f, s:I}", "elapsed_seconds", (double)u->elapsed_ms / 1e3,
+                     "user_seconds", (double)u->user_ms / 1e3, "system_seconds",
+                     (double)u->system_ms / 1e3, "peak_bytes", (json_int_t)u->peak_bytes);
+}
+
 static json_t *exited_json(const struct exited_report *e, const char *host)
 {
     json_t *j = json_pack("{s:i, s:s, s:I, s:b, s:b, s:b}", "rank", e->rank, "host", host, "pid",
@@ -324,6 +332,10 @@ static json_t *exited_json(const struct exited_report *e, const char *host)
         json_object_set_new(j, "error", text_json(e->error));
     if (e->message[0])
         json_object_set_new(j, "message", text_json(e->message));
+    if (e->cause[0])
+        json_object_set_new(j, "cause", text_json(e->cause));
+    if (e->pid)
+        json_object_update_new(j, usage_json(&e->usage));
     return j;
 }
 
@@ -345,6 +357,7 @@ static void on_exited(struct attempt *a, struct attempt_member *m, const struct 
     if (a->ranks[e.rank].ended)
         return;
     events_file_write(a->config.events, "exited", a->identity.id, exited_json(&e, m->host->name));
+    rank_summary_add(a->config.summary, &e);
     first_failure_describe(text, sizeof(text), &e, m->host->name);
     blame = first_failure_exited(&a->failure, &e, m->host->name);
     if (blame != BLAME_NONE && a->failure.rank == e.rank) /* the whole sentence is the verdict */

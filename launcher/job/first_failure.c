@@ -29,6 +29,8 @@ void first_failure_describe(char *out, size_t size, const struct exited_report *
     /* The cause of a consequence may be an exit with status 0, which is not reported as a failure:
      * then this sentence alone names it. */
     const char *after = r->lost[0] ? " because it had lost a peer: " : "";
+    const char *and = r->cause[0] && !r->lost[0] ? "; " : "";
+    const char *cause = r->lost[0] ? "" : r->cause;
     int at = snprintf(out, size, "rank %d on host %s", r->rank, host);
 
     if (at < 0 || (size_t)at >= size)
@@ -40,8 +42,8 @@ void first_failure_describe(char *out, size_t size, const struct exited_report *
     } else if (r->signal) {
         char killed[SIGNAL_TEXT];
 
-        snprintf(out, size, " (pid %lld) %s%s%s%s%s", (long long)r->pid,
-                 signal_text_killed(killed, r->signal), after, r->lost,
+        snprintf(out, size, " (pid %lld) %s%s%s%s%s%s%s", (long long)r->pid,
+                 signal_text_killed(killed, r->signal), after, r->lost, and, cause,
                  r->core_file[0] ? "; core file "
                  : r->core       ? "; core dumped"
                                  : "",
@@ -49,8 +51,9 @@ void first_failure_describe(char *out, size_t size, const struct exited_report *
     } else {
         bool has_message = r->status != 0 && r->message[0] && !r->lost[0];
 
-        snprintf(out, size, " (pid %lld) exited with status %d%s%s%s%s", (long long)r->pid,
-                 r->status, after, r->lost, has_message ? ": " : "", has_message ? r->message : "");
+        snprintf(out, size, " (pid %lld) exited with status %d%s%s%s%s%s%s", (long long)r->pid,
+                 r->status, after, r->lost, has_message ? ": " : "", has_message ? r->message : "",
+                 and, cause);
     }
 }
 

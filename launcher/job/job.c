@@ -19,6 +19,7 @@
 #include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
+#include "launcher/stdio/rank_summary.h"
 #include "launcher/stdio/terminal.h"
 
 #include <event2/event.h>
@@ -46,6 +47,7 @@ struct job {
     struct event_base *base;
     struct events_file *events;
     struct output *output;
+    struct rank_summary *summary; /* NULL: none is asked for */
     struct input *input;
     struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
@@ -449,6 +451,7 @@ static int job_run_all(struct job *j)
                                     .input = j->input,
                                     .stdin_mode = input_mode(j->plan),
                                     .events = j->events,
+                                    .summary = j->summary,
                                     .on_started = on_attempt_started,
                                     .on_end = on_attempt_end,
                                     .arg = j};
@@ -500,6 +503,9 @@ static int job_open(struct job *j, struct fault *why)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)
         return rc;
+    j->summary = j->plan->summary ? rank_summary_create(j->plan) : NULL;
+    if (j->plan->summary && !j->summary)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     j->look = event_new(j->base, -1, EV_PERSIST, on_look, j);
     j->pause = evtimer_new(j->base, on_pause_end, j);
     if (!j->look || !j->pause)
@@ -532,7 +538,10 @@ static void job_close(struct job *j)
     terminal_close(j->terminal);
     if (is_lost)
         loss_report(size);
+    else if (j->summary)
+        rank_summary_print(j->summary);
     events_file_close(j->events);
+    rank_summary_destroy(j->summary);
     if (j->timeout)
         event_free(j->timeout);
     if (j->look)

@@ -49,7 +49,7 @@ struct options {
     /* The configuration layer of each; the higher one wins. */
     int hosts_layer, hostfile_layer, spare_hosts_layer;
     int ppn; /* 0: not given */
-    bool oversubscribe, no_compat, eager, secure, stage, stage_libs, timestamp, dry_run;
+    bool oversubscribe, no_compat, eager, secure, stage, stage_libs, timestamp, dry_run, summary;
     enum backend_choice backend;
     enum bind_mode bind;
     enum local_path local;

@@ -481,6 +481,7 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     p->buffer = o->buffer;
     p->timeout_s = o->timeout_s;
     p->grace_ms = o->grace_ms;
+    p->summary = o->summary;
     p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;
     p->eager = o->eager;
     p->init_timeout_s = o->init_timeout_s;

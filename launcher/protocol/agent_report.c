@@ -101,12 +101,18 @@ int started_report_parse(struct started_report *out, const struct frame *f, int 
     return rc;
 }
 
+/* Sums over a job's ranks must not overflow. */
+static bool usage_is_valid(json_int_t value)
+{
+    return value >= 0 && value < (json_int_t)1 << 50;
+}
+
 int exited_report_parse(struct exited_report *out, const struct frame *f, int ranks,
                         struct fault *why)
 {
     int core = 0, consequence = 0, ended_by_us = 0;
-    const char *error = NULL, *core_file = NULL, *lost = NULL, *message = NULL;
-    json_int_t pid = 0;
+    const char *error = NULL, *core_file = NULL, *lost = NULL, *message = NULL, *cause = NULL;
+    json_int_t pid = 0, elapsed = 0, user = 0, system = 0, peak = 0;
     json_t *root;
     int rc = report_load(&root, "EXITED", f, why);
 
@@ -115,15 +121,20 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
     memset(out, 0, sizeof(*out));
     out->status = -1;
     rc = REPORT_UNPACK(
-        root, "EXITED", why, "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s, s?s}", "rank",
-        &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal, "core", &core,
-        "consequence", &consequence, "ended_by_us", &ended_by_us, "error", &error, "core_file",
-        &core_file, "lost", &lost, "message", &message);
+        root, "EXITED", why,
+        "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s, s?s, s?s, s?{s:I, s:I, s:I, s:I}}",
+        "rank", &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal, "core",
+        &core, "consequence", &consequence, "ended_by_us", &ended_by_us, "error", &error,
+        "core_file", &core_file, "lost", &lost, "message", &message, "cause", &cause, "usage",
+        "elapsed_ms", &elapsed, "user_ms", &user, "system_ms", &system, "peak_bytes", &peak);
     if (!rc)
         rc = rank_check(out->rank, ranks, why);
     if (!rc && (out->signal < 0 || out->signal > 127 ||
                 (!out->signal && (out->status < 0 || out->status > 255))))
         rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an EXITED without a valid status");
+    if (!rc && (!usage_is_valid(elapsed) || !usage_is_valid(user) || !usage_is_valid(system) ||
+                !usage_is_valid(peak)))
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an EXITED without a valid usage");
     if (!rc) {
         out->pid = pid;
         out->core = core;
@@ -133,6 +144,9 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
         text_copy(out->core_file, sizeof(out->core_file), core_file);
         text_copy(out->lost, sizeof(out->lost), lost);
         text_copy(out->message, sizeof(out->message), message);
+        text_copy(out->cause, sizeof(out->cause), cause);
+        out->usage = (struct rank_usage){
+            .elapsed_ms = elapsed, .user_ms = user, .system_ms = system, .peak_bytes = peak};
     }
     json_decref(root);
     return rc;

@@ -27,6 +27,11 @@ struct started_report {
     int rank;
     int64_t pid;
 };
+/* What a process and the children that it has waited for have used. */
+struct rank_usage {
+    int64_t elapsed_ms, user_ms, system_ms;
+    int64_t peak_bytes; /* of memory that one process held at a time */
+};
 struct exited_report {
     int rank;
     int64_t pid;
@@ -37,6 +42,8 @@ struct exited_report {
     char core_file[256]; /* "": unknown */
     char lost[512];      /* of a consequence: a sentence that names the lost peer; or "" */
     char message[256];   /* of the exception that ended a PyTorch program; or "" */
+    char cause[256];     /* what the host knows of why it failed; or "" */
+    struct rank_usage usage;
 };
 struct aborted_report {
     int rank, status;

@@ -81,10 +81,10 @@ static size_t width_of(const char *text)
     return width;
 }
 
-void text_table_print(const struct text_table *t)
+void text_table_write(const struct text_table *t, FILE *to)
 {
     size_t widths[COLUMNS_MAX] = {0};
-    bool is_terminal = isatty(STDOUT_FILENO);
+    bool is_terminal = isatty(fileno(to));
 
     for (size_t i = 0; i < t->cells.count; i++) {
         size_t w = width_of(t->cells.items[i]), *width = &widths[i % t->columns];
@@ -99,13 +99,18 @@ void text_table_print(const struct text_table *t)
         bool is_bold = is_terminal && row < t->stressed_count && t->stressed[row];
 
         if (is_bold && column == 0)
-            fputs(bold, stdout);
+            fputs(bold, to);
         if (t->sides[column] == 'r')
-            printf("%*s%s", pad, "", cell);
+            fprintf(to, "%*s%s", pad, "", cell);
         else
-            printf("%s%*s", cell, is_last ? 0 : pad, "");
+            fprintf(to, "%s%*s", cell, is_last ? 0 : pad, "");
         if (is_bold && is_last)
-            fputs(plain, stdout);
-        fputs(is_last ? "\n" : "  ", stdout);
+            fputs(plain, to);
+        fputs(is_last ? "\n" : "  ", to);
     }
+}
+
+void text_table_print(const struct text_table *t)
+{
+    text_table_write(t, stdout);
 }

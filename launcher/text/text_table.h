@@ -3,6 +3,8 @@
 #ifndef LAUNCHER_TEXT_TEXT_TABLE_H
 #define LAUNCHER_TEXT_TEXT_TABLE_H
 
+#include <stdio.h>
+
 struct text_table;
 
 /* `head` holds the titles, at most 16, NULL-terminated. `sides` has 'l' or 'r' for each column and
@@ -17,7 +19,8 @@ void text_table_add(struct text_table *t, const char *const *cells);
 /* On a terminal the row that was added last is bold. */
 void text_table_stress(struct text_table *t);
 
-/* Prints to stdout, the titles first. The last column is not padded. */
+/* Writes the titles and the rows. The last column is not padded. text_table_print: to stdout. */
+void text_table_write(const struct text_table *t, FILE *to);
 void text_table_print(const struct text_table *t);
 
 #endif

@@ -40,7 +40,7 @@ room $l/plan $l/hosts $l/options $l/process $l/stage $l/text
 room $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stage $l/channel $l/loader $l/process $l/protocol $l/text
 room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
-room $l/stdio $l/plan $l/process $l/protocol
+room $l/stdio $l/plan $l/process $l/protocol $l/text
 room $l/wiring
 room $l/draw $l/text $l/wiring
 room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring

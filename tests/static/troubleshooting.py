@@ -55,6 +55,8 @@ INTERNAL = {
     "the job's coordinator": "names a place",
     "and … more": "ends a list",
     "peer_gid": "names a member of an answer",
+    "/sys/fs/cgroup/memory…": "is a path",
+    "mlaunch: summary: … of … rank… ended, …": "is no failure",
     # A caller replaces them, or they follow from an end that has its own sentence.
     "time-out": "callers say what has not come in time",
     "closed by mlaunch": "the job is ending",

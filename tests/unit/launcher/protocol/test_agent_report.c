@@ -37,6 +37,13 @@ static void test_exited(void **state)
     assert_int_equal(r.status, 127);
     assert_string_equal(r.error, "exec: No such file");
     assert_string_equal(r.lost, "rank 1");
+    assert_int_equal(r.usage.peak_bytes, 0);
+    f = frame_of("{\"rank\": 0, \"pid\": 7, \"signal\": 9, \"cause\": \"it was full\", \"usage\": "
+                 "{\"elapsed_ms\": 1, \"user_ms\": 2, \"system_ms\": 3, \"peak_bytes\": 4}}");
+    assert_int_equal(exited_report_parse(&r, &f, 4, &why), 0);
+    assert_string_equal(r.cause, "it was full");
+    assert_true(r.usage.elapsed_ms == 1 && r.usage.user_ms == 2 && r.usage.system_ms == 3 &&
+                r.usage.peak_bytes == 4);
 }
 
 static void test_started_bad(void **state)
@@ -77,6 +84,13 @@ static void test_exited_bad(void **state)
         {"{\"rank\": 0, \"status\": 256}", "without a valid status"},
         {"{\"rank\": 0, \"signal\": 4000}", "without a valid status"},
         {"{\"rank\": 0, \"rank\": 1, \"status\": 0}", "its agent sent a malformed EXITED"},
+        {"{\"rank\": 0, \"status\": 0, \"usage\": {}}", "its agent sent a malformed EXITED"},
+        {"{\"rank\": 0, \"status\": 0, \"usage\": {\"elapsed_ms\": 1, \"user_ms\": 2, "
+         "\"system_ms\": 3, \"peak_bytes\": -4}}",
+         "without a valid usage"},
+        {"{\"rank\": 0, \"status\": 0, \"usage\": {\"elapsed_ms\": 1, \"user_ms\": "
+         "9223372036854775807, \"system_ms\": 3, \"peak_bytes\": 4}}",
+         "without a valid usage"},
     };
 
     (void)state;

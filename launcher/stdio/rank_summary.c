@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/stdio/rank_summary.h"
+
+#include "launcher/text/text_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct rank_end {
+    bool has_ended;  /* false also of a rank that never began */
+    bool is_stopped; /* mlaunch had ended it */
+    int status, signal;
+    struct rank_usage usage;
+};
+
+struct rank_summary {
+    const struct plan *plan;
+    struct rank_end *ranks;
+};
+
+/* Sums and greatest values of a host, or of the whole job. */
+struct total {
+    int ranks, failed;
+    int64_t elapsed_ms, user_ms, system_ms, peak_bytes;
+    int largest; /* the rank with the most memory */
+};
+
+enum { CELL = 32 };
+
+struct rank_summary *rank_summary_create(const struct plan *p)
+{
+    struct rank_summary *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->plan = p;
+    s->ranks = calloc((size_t)p->size, sizeof(*s->ranks));
+    if (!s->ranks) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void rank_summary_destroy(struct rank_summary *s)
+{
+    if (!s)
+        return;
+    free(s->ranks);
+    free(s);
+}
+
+void rank_summary_add(struct rank_summary *s, const struct exited_report *r)
+{
+    if (s)
+        s->ranks[r->rank] = (struct rank_end){.has_ended = r->pid != 0,
+                                              .is_stopped = r->ended_by_us,
+                                              .status = r->status,
+                                              .signal = r->signal,
+                                              .usage = r->usage};
+}
+
+static const char *seconds_text(char out[CELL], int64_t ms)
+{
+    snprintf(out, CELL, "%.2f s", (double)ms / 1e3);
+    return out;
+}
+
+static const char *memory_text(char out[CELL], int64_t bytes)
+{
+    double mib = (double)bytes / (1024 * 1024);
+
+    if (mib < 1024)
+        snprintf(out, CELL, "%.1f MiB", mib);
+    else
+        snprintf(out, CELL, "%.2f GiB", mib / 1024);
+    return out;
+}
+
+static const char *end_text(char out[CELL], const struct rank_end *r)
+{
+    if (r->is_stopped && r->signal)
+        snprintf(out, CELL, "stopped");
+    else if (r->signal)
+        snprintf(out, CELL, "signal %d", r->signal);
+    else
+        snprintf(out, CELL, "%d", r->status);
+    return out;
+}
+
+static void total_add(struct total *t, int rank, const struct rank_end *r)
+{
+    const struct rank_usage *u = &r->usage;
+
+    t->ranks++;
+    t->failed += (r->signal || r->status) && !r->is_stopped;
+    t->user_ms += u->user_ms;
+    t->system_ms += u->system_ms;
+    if (u->elapsed_ms > t->elapsed_ms)
+        t->elapsed_ms = u->elapsed_ms;
+    if (u->peak_bytes > t->peak_bytes) {
+        t->peak_bytes = u->peak_bytes;
+        t->largest = rank;
+    }
+}
+
+/* host: an index into the plan's hosts; -1: all. */
+static struct total total_of(const struct rank_summary *s, int host)
+{
+    struct total t = {.largest = -1};
+
+    for (int i = 0; i < s->plan->size; i++) {
+        if (s->ranks[i].has_ended && (host < 0 || s->plan->ranks[i].host == host))
+            total_add(&t, i, &s->ranks[i]);
+    }
+    return t;
+}
+
+static void ranks_print(const struct rank_summary *s)
+{
+    static const char *const head[] = {"rank",   "host",   "elapsed", "user",
+                                       "system", "memory", "status",  NULL};
+    struct text_table *t = text_table_create(head, "rlrrrrl");
+
+    for (int i = 0; t && i < s->plan->size; i++) {
+        const struct rank_end *r = &s->ranks[i];
+        char rank[CELL], elapsed[CELL], user[CELL], system[CELL], memory[CELL], end[CELL];
+
+        if (!r->has_ended)
+            continue;
+        snprintf(rank, sizeof(rank), "%d", i);
+        text_table_add(t, (const char *[]){rank, plan_host(s->plan, s->plan->ranks[i].host)->name,
+                                           seconds_text(elapsed, r->usage.elapsed_ms),
+                                           seconds_text(user, r->usage.user_ms),
+                                           seconds_text(system, r->usage.system_ms),
+                                           memory_text(memory, r->usage.peak_bytes),
+                                           end_text(end, r)});
+    }
+    if (t)
+        text_table_write(t, stderr);
+    text_table_destroy(t);
+}
+
+static void hosts_print(const struct rank_summary *s)
+{
+    static const char *const head[] = {"host",   "ranks",          "elapsed", "user",
+                                       "system", "largest memory", NULL};
+    struct text_table *t = text_table_create(head, "lrrrrr");
+
+    for (int i = 0; t && i < s->plan->host_count; i++) {
+        struct total sum = total_of(s, i);
+        char ranks[CELL], elapsed[CELL], user[CELL], system[CELL], memory[CELL];
+
+        if (!sum.ranks)
+            continue;
+        snprintf(ranks, sizeof(ranks), "%d", sum.ranks);
+        text_table_add(t, (const char *[]){plan_host(s->plan, i)->name, ranks,
+                                           seconds_text(elapsed, sum.elapsed_ms),
+                                           seconds_text(user, sum.user_ms),
+                                           seconds_text(system, sum.system_ms),
+                                           memory_text(memory, sum.peak_bytes)});
+    }
+    if (t)
+        text_table_write(t, stderr);
+    text_table_destroy(t);
+}
+
+void rank_summary_print(const struct rank_summary *s)
+{
+    struct total all = total_of(s, -1);
+    char memory[CELL], elapsed[CELL], user[CELL], system[CELL];
+
+    if (!all.ranks)
+        return;
+    fprintf(stderr,
+            "mlaunch: summary: %d of %d rank%s ended, %d failed; the longest took %s; in all %s "
+            "user and %s system time; most memory: rank %d, %s\n",
+            all.ranks, s->plan->size, s->plan->size == 1 ? "" : "s", all.failed,
+            seconds_text(elapsed, all.elapsed_ms), seconds_text(user, all.user_ms),
+            seconds_text(system, all.system_ms), all.largest, memory_text(memory, all.peak_bytes));
+    if (s->plan->size <= RANK_SUMMARY_MOST)
+        ranks_print(s);
+    if (s->plan->host_count > 1)
+        hosts_print(s);
+}
