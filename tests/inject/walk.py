@@ -3,7 +3,7 @@
 """walk.py PART GROUP MODE STEPS COMMAND…: runs COMMAND, a job, once for each N of STEPS with
 fail_calls.so, until a run has fewer than N calls; and judges each run.
 
-STEPS is "all", "some" (1, 2, 3, 4, 6, … half as much more each time), or numbers with commas. In
+STEPS is "all", "some" (1, 2, 4, 8, … twice as much each time), or numbers with commas. In
 the environment: FAIL_CALLS, the library; JOBS, the directory of job directories, and /dev/shm must
 be this test's alone (private mounts).
 
@@ -143,7 +143,7 @@ def steps(word):
     if word == "all":
         return itertools.count(1)
     if word == "some":
-        return itertools.accumulate(itertools.count(1), lambda n, _: n + max(n // 2, 1))
+        return (1 << power for power in itertools.count())
     return iter([int(n) for n in word.split(",")])
 
 

@@ -479,66 +479,72 @@ static void check_ranks(const char *algorithms, const int *sizes,
     }
 }
 
-/* With a sanitizer, five times as slow, fewer sizes do. */
-#ifdef __SANITIZE_ADDRESS__
-static const int many[] = {1, 2, 3, 7, 0};
-static const int hosts[] = {4, 9, 0};
-static const int uneven[] = {3, 8, 0};
-static const int few[] = {2, 3, 0};
-static const int large[] = {3, 0};
-static const int largest[] = {17, 0};
-#else
-static const int many[] = {1, 2, 3, 4, 7, 9, 0};
-static const int hosts[] = {4, 6, 9, 10, 0};
-static const int uneven[] = {3, 5, 8, 11, 0};
-static const int few[] = {2, 3, 5, 8, 0};
-static const int large[] = {2, 3, 4, 0};
-static const int largest[] = {16, 17, MOST_RANKS, 0};
-#endif
+/* How many ranks: the short form has fewer numbers, and the fewest with a sanitizer, which is five
+ * times as slow. */
+static const struct numbers {
+    int many[7], hosts[5], uneven[5], few[5], large[4], largest[4];
+} every_number = {{1, 2, 3, 4, 7, 9}, {4, 6, 9, 10}, {3, 5, 8, 11},
+                  {2, 3, 5, 8},       {2, 3, 4},     {16, 17, MOST_RANKS}},
+  some_numbers = {{1, 2, 3, 4, 7}, {4, 9}, {3, 8}, {2, 3, 5}, {3}, {17}},
+  least_numbers = {{1, 2, 3, 7}, {4, 9}, {3, 8}, {2, 3}, {3}, {17}};
+static const struct numbers *ranks_of = &some_numbers;
+
+static void numbers_choose(void)
+{
+    const char *sanitize = getenv("SANITIZE");
+
+    if (sanitize && strcmp(sanitize, "no") != 0)
+        ranks_of = &least_numbers;
+    else if (getenv("MLAUNCH_TEST_LONG"))
+        ranks_of = &every_number;
+}
 
 static void test_reductions(void **state)
 {
     (void)state;
-    check_ranks("", many, run_reductions);
-    check_ranks("all_reduce:doubling,reduce:binomial,reduce_scatter:flat", few, run_reductions);
-    check_ranks("all_reduce:direct,reduce:direct,reduce_scatter:direct", few, run_reductions);
-    check_ranks("all_reduce:ring", few, run_reductions);
-    check_ranks("all_reduce:flat", few, run_reductions);
-    check_ranks("all_reduce:shared", few, run_reductions);
-    check_ranks("all_reduce:hierarchical", hosts, run_reductions);
-    check_ranks("all_reduce:leaders,reduce:leaders", uneven, run_reductions);
-    check_ranks("all_reduce:shared-flat", few, run_reductions);
+    check_ranks("", ranks_of->many, run_reductions);
+    check_ranks("all_reduce:doubling,reduce:binomial,reduce_scatter:flat", ranks_of->few,
+                run_reductions);
+    check_ranks("all_reduce:direct,reduce:direct,reduce_scatter:direct", ranks_of->few,
+                run_reductions);
+    check_ranks("all_reduce:ring", ranks_of->few, run_reductions);
+    check_ranks("all_reduce:flat", ranks_of->few, run_reductions);
+    check_ranks("all_reduce:shared", ranks_of->few, run_reductions);
+    check_ranks("all_reduce:hierarchical", ranks_of->hosts, run_reductions);
+    check_ranks("all_reduce:leaders,reduce:leaders", ranks_of->uneven, run_reductions);
+    check_ranks("all_reduce:shared-flat", ranks_of->few, run_reductions);
 }
 
 static void test_movements(void **state)
 {
     (void)state;
-    check_ranks("", many, run_movements);
-    check_ranks("broadcast:binomial,all_gather:direct", few, run_movements);
-    check_ranks("broadcast:scatter,all_gather:ring", few, run_movements);
-    check_ranks("all_gather:bruck", few, run_movements);
-    check_ranks("all_gather:hierarchical", hosts, run_movements);
-    check_ranks("all_gather:leaders,broadcast:leaders,barrier:leaders", uneven, run_movements);
+    check_ranks("", ranks_of->many, run_movements);
+    check_ranks("broadcast:binomial,all_gather:direct", ranks_of->few, run_movements);
+    check_ranks("broadcast:scatter,all_gather:ring", ranks_of->few, run_movements);
+    check_ranks("all_gather:bruck", ranks_of->few, run_movements);
+    check_ranks("all_gather:hierarchical", ranks_of->hosts, run_movements);
+    check_ranks("all_gather:leaders,broadcast:leaders,barrier:leaders", ranks_of->uneven,
+                run_movements);
 }
 
 static void test_large(void **state)
 {
     (void)state;
-    check_ranks("", large, run_large);
-    check_ranks("all_reduce:ring,all_gather:ring", large, run_large);
-    check_ranks("all_reduce:flat,reduce_scatter:flat", large, run_large);
-    check_ranks("all_reduce:shared", large, run_large);
-    check_ranks("all_reduce:hierarchical,all_gather:hierarchical", hosts, run_large);
-    check_ranks("all_reduce:leaders,reduce:leaders,all_gather:leaders,broadcast:leaders", uneven,
-                run_large);
-    check_ranks("all_reduce:shared-flat", large, run_large);
+    check_ranks("", ranks_of->large, run_large);
+    check_ranks("all_reduce:ring,all_gather:ring", ranks_of->large, run_large);
+    check_ranks("all_reduce:flat,reduce_scatter:flat", ranks_of->large, run_large);
+    check_ranks("all_reduce:shared", ranks_of->large, run_large);
+    check_ranks("all_reduce:hierarchical,all_gather:hierarchical", ranks_of->hosts, run_large);
+    check_ranks("all_reduce:leaders,reduce:leaders,all_gather:leaders,broadcast:leaders",
+                ranks_of->uneven, run_large);
+    check_ranks("all_reduce:shared-flat", ranks_of->large, run_large);
 }
 
 static void test_random(void **state)
 {
     (void)state;
-    check_ranks("", few, run_random);
-    check_ranks("", largest, run_random);
+    check_ranks("", ranks_of->few, run_random);
+    check_ranks("", ranks_of->largest, run_random);
 }
 
 /* ---- the table ---- */
@@ -652,5 +658,6 @@ int main(void)
         cmocka_unit_test(test_random),
     };
 
+    numbers_choose();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
