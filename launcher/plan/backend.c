@@ -201,9 +201,16 @@ static int addresses_check(const struct plan *p, struct fault *why)
                      p->list->source, loop - p->list->hosts, loop->name, loop->ips[0], real->name);
 }
 
+int backend_of_hosts(enum backend_choice *out, const struct host_list *l, const struct options *o,
+                     struct fault *why)
+{
+    *out = o->backend;
+    return o->backend == BACKEND_UNSET ? hostfile_choice(l, out, why) : 0;
+}
+
 int backend_settle(struct plan *p, const struct options *o, struct fault *why)
 {
-    enum backend_choice choice = o->backend;
+    enum backend_choice choice = BACKEND_AUTO;
     int rc = 0;
 
     p->local_net = o->local == LOCAL_NET;
@@ -214,8 +221,8 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
         rc = rc ? fault_wrap(why, "--rdma-device")
                 : string_copy(&p->rdma_device, o->rdma_device, why);
     }
-    if (!rc && choice == BACKEND_UNSET)
-        rc = hostfile_choice(p->list, &choice, why);
+    if (!rc)
+        rc = backend_of_hosts(&choice, p->list, o, why);
     if (!rc && choice == BACKEND_AUTO)
         rc = auto_choose(p, &choice, why);
     if (!rc && p->secure)

@@ -12,4 +12,8 @@
  * if the path cannot serve the hosts. */
 int backend_settle(struct plan *p, const struct options *o, struct fault *why);
 
+/* What --backend or else the hosts' file asks for; BACKEND_AUTO: nothing. ML_ERR_ARGUMENT. */
+int backend_of_hosts(enum backend_choice *out, const struct host_list *l, const struct options *o,
+                     struct fault *why);
+
 #endif

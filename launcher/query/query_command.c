@@ -24,10 +24,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Options of a job that mean the same here. */
+/* Options of a job that mean the same in all of these subcommands. */
 static const char *const shared[] = {"hosts",          "hostfile",      "ssh-config", "agent",
                                      "agent-launcher", "agent-command", "config",     "profile",
                                      "verbose",        "quiet",         "help",       NULL};
+
+static bool is_shared(const struct query_command *c, const char *name)
+{
+    return strings_has((char *const *)shared, name) ||
+           (c->job_options && strings_has((char *const *)c->job_options, name));
+}
 
 struct command_reader {
     struct query_command *c;
@@ -65,11 +71,11 @@ static int flag_read_text(struct command_reader *r, struct query_flag *flag, str
 }
 
 /* What the option is called here, where it is one of another program or of a job; or NULL. */
-static const char *option_here(const char *name)
+static const char *option_here(const struct query_command *c, const char *name)
 {
     const struct foreign *f = foreign_find(name, strlen(name));
 
-    return f && f->option && strings_has((char *const *)shared, f->option) ? f->option : NULL;
+    return f && f->option && is_shared(c, f->option) ? f->option : NULL;
 }
 
 static int option_refuse(const struct query_command *c, const char *word, struct fault *why)
@@ -85,10 +91,10 @@ static int option_refuse(const struct query_command *c, const char *word, struct
         if (strcmp(h->word, word) == 0)
             return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s has no %s: %s", c->name, word,
                              h->text);
-    if (option_here(name))
+    if (option_here(c, name))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "mlaunch %s: unknown option %s; here it is called --%s", c->name,
-                         text_show(shown, word), option_here(name));
+                         text_show(shown, word), option_here(c, name));
     of_job = word[1] == '-' ? option_table_find(name) : option_table_find_letter(name[0]);
     if (of_job)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -96,6 +102,8 @@ static int option_refuse(const struct query_command *c, const char *word, struct
                          "%s --help lists all",
                          c->name, text_show(shown, word), c->name);
     for (const char *const *known = shared; *known; known++)
+        nearest_offer(&n, *known);
+    for (const char *const *known = c->job_options; known && *known; known++)
         nearest_offer(&n, *known);
     for (const struct query_flag *f = c->flags; f->name; f++)
         nearest_offer(&n, f->name);
@@ -148,7 +156,7 @@ static int option_read(struct command_reader *r, struct fault *why)
         return 0;
     }
     option = is_long ? option_table_find(name) : option_table_find_letter(name[0]);
-    if (flag || !option || !strings_has((char *const *)shared, option->name))
+    if (flag || !option || !is_shared(r->c, option->name))
         return option_refuse(r->c, word, why);
     return option_pass(r, option, is_long ? strchr(word, '=') != NULL : word[2] != '\0', why);
 }
@@ -217,6 +225,8 @@ static void help_print(const struct query_command *c)
     for (const struct query_flag *f = c->flags; f->name; f++)
         option_help_print(&(struct option){
             .name = f->name, .letter = f->letter, .argument = f->argument, .help = f->help});
+    for (const char *const *name = c->job_options; name && *name; name++)
+        option_help_print(option_table_find(*name));
     for (const char *const *name = shared; *name; name++)
         option_help_print(option_table_find(*name));
 }

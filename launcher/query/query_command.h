@@ -31,10 +31,12 @@ struct query_hint {
 
 struct query_command {
     const char *name;
-    const char *usage;              /* the first lines of --help */
-    enum job_word job_word;         /* whether the subcommand takes a JOB */
-    struct string_list *words;      /* of a subcommand that takes other words: gets them; or NULL */
-    struct query_flag *flags;       /* in the order of --help; ends with a NULL name */
+    const char *usage;      /* the first lines of --help */
+    enum job_word job_word; /* whether the subcommand takes a JOB */
+    const char *const
+        *job_options;          /* of a job, which mean the same here; ends with NULL; or NULL */
+    struct string_list *words; /* of a subcommand that takes other words: gets them; or NULL */
+    struct query_flag *flags;  /* in the order of --help; ends with a NULL name */
     const struct query_hint *hints; /* ends with a NULL word; or NULL */
     int timeout_ms;                 /* for one host's answer */
     const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */

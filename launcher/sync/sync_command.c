@@ -13,6 +13,7 @@
 #include "launcher/query/query_command.h"
 #include "launcher/sync/sync_report.h"
 #include "launcher/sync/sync_session.h"
+#include "launcher/sync/sync_wiring.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ enum {
     PATHS_MOST = 400, /* each takes two descriptors on a host */
     STALL_S = 30,
     STALL_LIMIT_S = 1000000,
+    TIMEOUT_MS = 15000, /* for a host to say how it is wired */
 };
 
 struct sync_run {
@@ -99,7 +101,7 @@ static int hosts_take(struct sync_run *r, struct fault *why)
             continue;
         }
         rc = sync_host_open(&r->hosts[r->count], &list->hosts[i], r->source.list.count, why);
-        r->count++;
+        r->hosts[r->count++].place = i;
     }
     return rc;
 }
@@ -129,6 +131,11 @@ static int session_run(struct sync_run *r, uint64_t *lost, struct fault *why)
 
     if (rc || r->count == 0)
         return rc;
+    if (!r->settings.is_comparing)
+        rc = sync_wiring_find(&r->settings.wiring, &r->c, why);
+    if (rc)
+        return rc;
+    r->settings.rdma = r->c.options->rdma;
     return sync_session_run(r->hosts, r->count, &r->source, &r->settings, &config, lost, why);
 }
 
@@ -204,6 +211,8 @@ int sync_command_run(int argc, char **argv)
                                           "has already is not copied again.",
                                  .job_word = JOB_WORD_NONE,
                                  .words = &r.paths,
+                                 .job_options = sync_wiring_options,
+                                 .timeout_ms = TIMEOUT_MS,
                                  .flags = flags,
                                  .hints = hints};
     rc = query_command_open(&r.c, argc, argv, &why);
@@ -216,6 +225,7 @@ int sync_command_run(int argc, char **argv)
     for (int i = 0; i < r.count; i++)
         sync_host_close(&r.hosts[i]);
     free(r.hosts);
+    json_decref(r.settings.wiring);
     sync_source_clear(&r.source);
     string_list_clear(&r.paths);
     string_list_clear(&r.exclude);

@@ -3,6 +3,7 @@
 
 #include "common/address.h"
 #include "common/text/parsed_json.h"
+#include "common/text/printable.h"
 #include "common/text/text_json.h"
 #include "launcher/tree/packed.h"
 #include "launcher/tree/sync_wire.h"
@@ -207,17 +208,18 @@ int sync_host_take_done(struct sync_host *h, const struct frame *f, struct fault
     return rc;
 }
 
-int64_t sync_host_round(const struct frame *f, char *text, size_t size, bool *to_next)
+bool sync_host_take_link(struct sync_link_report *out, const struct frame *f)
 {
     json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *round = json_object_get(said, "round");
-    const char *words = json_string_value(json_object_get(said, "text"));
-    int64_t number = json_is_integer(round) ? json_integer_value(round) : -1;
+    const char *text = "";
+    int to_next = 0, is_rdma = 0;
+    json_int_t round = -1;
+    bool good = json_unpack(said, "{sI s?b s?b s?s s?s}", "round", &round, "to_next", &to_next,
+                            "rdma", &is_rdma, "text", &text, "tcp", &text) == 0;
 
-    if (text)
-        snprintf(text, size, "%s", words ? words : "");
-    if (to_next)
-        *to_next = json_is_true(json_object_get(said, "to_next"));
+    *out = (struct sync_link_report){.round = round, .to_next = to_next, .is_rdma = is_rdma};
+    snprintf(out->text, sizeof(out->text), "%s", text);
+    printable_mend(out->text, "");
     json_decref(said);
-    return number;
+    return good;
 }

@@ -41,12 +41,14 @@ struct sync_extra {
 
 struct sync_host {
     const struct host *host;
+    int place; /* in the list of hosts */
     struct agent_channel *channel;
     enum sync_state state;
     char ip[64];             /* for it to listen on */
     char address[128];       /* where it listens; "": nowhere */
     bool is_fed;             /* by mlaunch, in this round */
     bool is_unreachable;     /* by the host before it */
+    bool has_no_rdma;        /* from the host before it, as was tried */
     int cuts;                /* how often the way to it has broken */
     size_t unacknowledged;   /* bytes of the stream that were fed */
     uint64_t at;             /* bytes of contents that have come in this round */
@@ -82,8 +84,14 @@ int sync_host_take_part(struct sync_host *h, const struct frame *f,
                         const struct sync_source *source, struct fault *why);
 int sync_host_take_failed(struct sync_host *h, const struct frame *f, struct fault *why);
 int sync_host_take_done(struct sync_host *h, const struct frame *f, struct fault *why);
-/* The round that a report is about; -1: malformed. `text`, if it is not NULL, gets its text, and
- * *to_next whether it is about the next host. */
-int64_t sync_host_round(const struct frame *f, char *text, size_t size, bool *to_next);
+/* A report about a round, on which the chain is made or has broken. */
+struct sync_link_report {
+    int64_t round;
+    bool to_next;   /* it is about the way to the next host */
+    bool is_rdma;   /* RDMA has failed there */
+    char text[512]; /* what has failed; or why the host gets nothing over RDMA, or "" */
+};
+/* False: malformed. */
+bool sync_host_take_link(struct sync_link_report *out, const struct frame *f);
 
 #endif

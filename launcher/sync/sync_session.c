@@ -138,10 +138,13 @@ static json_t *order_make(const struct session *s, int host)
     for (char *const *p = s->settings->exclude; p && *p; p++)
         json_array_append_new(exclude, json_string(*p));
     sodium_bin2hex(secret, sizeof(secret), s->source->key, TREE_KEY);
-    order = json_pack("{ss ss si ss so so sb sb sb sb}", "job", s->job, "secret", secret, "host",
-                      host, "ip", s->hosts[host].ip, "roots", roots, "exclude", exclude,
-                      "comparing", s->settings->is_comparing, "checksum", s->settings->is_checksum,
-                      "delete", s->settings->is_delete, "git", s->settings->is_git);
+    order =
+        json_pack("{ss ss si ss so so sb sb sb sb s{si si si si}}", "job", s->job, "secret", secret,
+                  "host", host, "ip", s->hosts[host].ip, "roots", roots, "exclude", exclude,
+                  "comparing", s->settings->is_comparing, "checksum", s->settings->is_checksum,
+                  "delete", s->settings->is_delete, "git", s->settings->is_git, "rdma", "port",
+                  s->settings->rdma.port, "gid_index", s->settings->rdma.gid_index, "mtu",
+                  s->settings->rdma.mtu, "qp", s->settings->rdma.qp);
     sodium_memzero(secret, sizeof(secret));
     return order;
 }
@@ -217,6 +220,45 @@ static int host_after(const struct session *s, int host)
     return -1;
 }
 
+/* The ports that lead from one host to its neighbour, or NULL. */
+static json_t *ports_between(const struct session *s, int from, int to)
+{
+    json_t *ports =
+        json_array_get(json_array_get(s->settings->wiring, (size_t)s->hosts[from].place),
+                       (size_t)s->hosts[to].place);
+
+    return json_array_size(ports) > 0 ? ports : NULL;
+}
+
+/* Whether `host` is to get the stream from `previous` over RDMA. */
+static bool is_wired(const struct session *s, int previous, int host)
+{
+    return previous >= 0 && !s->hosts[host].is_fed && !s->hosts[host].has_no_rdma &&
+           ports_between(s, previous, host) && ports_between(s, host, previous);
+}
+
+/* Puts the ports between two neighbours into the order of one of them. */
+static void ports_add(const struct session *s, json_t *order, const char *key, int from, int to)
+{
+    json_object_set_new(
+        order, key,
+        json_pack("{ss sO}", "name", s->hosts[to].host->name, "ports", ports_between(s, from, to)));
+}
+
+static void place_send(struct session *s, int host, int previous, int next)
+{
+    const struct sync_host *h = &s->hosts[host];
+    json_t *order = json_pack("{sI sb si si ss}", "round", (json_int_t)s->round, "is_fed",
+                              h->is_fed, "previous", previous, "next", next, "address",
+                              next >= 0 ? s->hosts[next].address : "");
+
+    if (is_wired(s, previous, host))
+        ports_add(s, order, "from", host, previous);
+    if (next >= 0 && is_wired(s, host, next))
+        ports_add(s, order, "to", host, next);
+    order_send(s, host, SYNC_LINK, order);
+}
+
 /* Puts all hosts that are left into chains: one, unless some can be reached by mlaunch alone. */
 static void chains_make(struct session *s)
 {
@@ -240,10 +282,7 @@ static void chains_make(struct session *s)
             next = -1;
         log_debug("host %s: round %u, %s", s->hosts[i].host->name, (unsigned)s->round,
                   s->hosts[i].is_fed ? "fed from here" : "fed by the host before it");
-        order_send(s, i, SYNC_LINK,
-                   json_pack("{sI sb si si ss}", "round", (json_int_t)s->round, "is_fed",
-                             s->hosts[i].is_fed, "previous", previous, "next", next, "address",
-                             next >= 0 ? s->hosts[next].address : ""));
+        place_send(s, i, previous, next);
         previous = i;
     }
 }
@@ -279,25 +318,42 @@ static void host_reach(struct session *s, int host, enum sync_state state)
     }
 }
 
+/* The host before this one that is left, or -1. */
+static int host_before(const struct session *s, int host)
+{
+    while (--host >= 0 && !is_alive(&s->hosts[host]))
+        ;
+    return host;
+}
+
+/* RDMA has failed on the way to a host: it gets the rest over TCP. False: it was not in use. */
+static bool rdma_leave(struct session *s, int host)
+{
+    if (!is_wired(s, host_before(s, host), host))
+        return false;
+    s->hosts[host].has_no_rdma = true;
+    return true;
+}
+
 static void on_cut(struct session *s, int host, const struct frame *f)
 {
-    char text[512];
-    bool to_next;
+    struct sync_link_report r;
     int next;
 
-    if (sync_host_round(f, text, sizeof(text), &to_next) != s->round)
+    if (!sync_host_take_link(&r, f) || r.round != s->round)
         return;
-    printable_mend(text, "");
-    next = to_next ? host_after(s, host) : -1;
+    next = r.to_next ? host_after(s, host) : -1;
     log_info("host %s: the chain is broken %s%s: %s", s->hosts[host].host->name,
              next >= 0 ? "to host " : "before it", next >= 0 ? s->hosts[next].host->name : "",
-             text);
+             r.text);
+    relink_soon(s);
+    if (r.is_rdma && rdma_leave(s, next >= 0 ? next : host))
+        return;
     if (next >= 0 && !s->hosts[next].is_fed &&
         (s->hosts[host].state == SYNC_HOST_LINKING || ++s->hosts[next].cuts >= CUTS_MOST))
         s->hosts[next].is_unreachable = true;
     else if (next < 0 && ++s->hosts[host].cuts > CUTS_MOST + s->count)
-        host_lose(s, host, text);
-    relink_soon(s);
+        host_lose(s, host, r.text);
 }
 
 static void on_progress(struct session *s)
@@ -324,13 +380,33 @@ static int on_failed(struct session *s, struct sync_host *h, const struct frame 
     return rc;
 }
 
+/* By which way the host is to get the stream, with -v. */
+static void way_tell(struct session *s, int host, const char *obstacle)
+{
+    struct sync_host *h = &s->hosts[host];
+    int previous = host_before(s, host);
+
+    if (!is_wired(s, previous, host))
+        return;
+    if (obstacle[0]) {
+        log_info("host %s: gets data from host %s over TCP, since RDMA does not work: %s",
+                 h->host->name, s->hosts[previous].host->name, obstacle);
+        h->has_no_rdma = true;
+    } else {
+        log_info("host %s: gets data from host %s over RDMA", h->host->name,
+                 s->hosts[previous].host->name);
+    }
+}
+
 static int on_round(struct session *s, int host, const struct frame *f, struct fault *why)
 {
     struct sync_host *h = &s->hosts[host];
+    struct sync_link_report r;
 
-    if (sync_host_round(f, NULL, 0, NULL) != s->round)
+    if (!sync_host_take_link(&r, f) || r.round != s->round)
         return 0;
     if (f->type == SYNC_LINKED && h->state == SYNC_HOST_LINKING) {
+        way_tell(s, host, r.text);
         sync_host_forget(h);
         memset(h->differs, 0, s->source->list.count);
         host_reach(s, host, SYNC_HOST_LINKED);
@@ -432,10 +508,8 @@ static void on_end(int host, const char *text, void *arg)
 static uint64_t host_lag(const struct session *s, int host)
 {
     const struct sync_host *h = &s->hosts[host];
-    int before = host - 1;
+    int before = host_before(s, host);
 
-    while (before >= 0 && !is_alive(&s->hosts[before]))
-        before--;
     if (h->is_fed || before < 0)
         return h->unacknowledged;
     return s->hosts[before].at > h->at ? s->hosts[before].at - h->at : 0;

@@ -7,10 +7,12 @@
 #ifndef LAUNCHER_SYNC_SYNC_SESSION_H
 #define LAUNCHER_SYNC_SYNC_SESSION_H
 
+#include "common/rdma_choice.h"
 #include "launcher/channel/channel_config.h"
 #include "launcher/sync/sync_host.h"
 #include "launcher/sync/sync_source.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 
 struct sync_settings {
@@ -18,6 +20,8 @@ struct sync_settings {
     bool is_checksum, is_delete, is_git, shows_progress;
     int stall_ms;         /* after which a host that does not go on is named */
     char *const *exclude; /* ends with NULL */
+    json_t *wiring;       /* sync_wiring.h; or NULL */
+    struct rdma_choice rdma;
 };
 
 /* Runs until each host is DONE (LOOKED if only compared, WAITING with git) or LOST; `hosts` were

@@ -3,7 +3,7 @@
  * sync_wire.h: the frames of `mlaunch sync` (common/frame.h; doc/protocol.md, "Copying trees").
  * Orders and reports travel between mlaunch and the agent's copying process, as payload of
  * LAUNCH_SYNC and AGENT_SYNC, whose first byte is the type. The stream goes from mlaunch to the
- * first host of each chain as payload of SYNC_FEED, and from each host to the next over TCP.
+ * first host of each chain as payload of SYNC_FEED, and from each host to the next over TCP or RDMA.
  */
 #ifndef LAUNCHER_TREE_SYNC_WIRE_H
 #define LAUNCHER_TREE_SYNC_WIRE_H
@@ -11,12 +11,12 @@
 enum sync_frame {
     /* orders */
     SYNC_BEGIN = 16, /* JSON, see protocol.md: what to copy where */
-    SYNC_LINK,       /* JSON {round, is_fed, previous, next, address}: a new chain */
+    SYNC_LINK,       /* JSON, see protocol.md: a new chain */
     SYNC_FEED,       /* raw: u32 round, bytes of the stream */
     /* reports */
     SYNC_READY = 32, /* JSON {address, git}: the host waits for a chain */
-    SYNC_LINKED,     /* JSON {round}: the chain reaches the next host */
-    SYNC_CUT,        /* JSON {round, to_next, text}: the chain is broken at this host */
+    SYNC_LINKED,     /* JSON {round, tcp}: the chain reaches the next host; tcp: why not by RDMA */
+    SYNC_CUT,        /* JSON {round, to_next, rdma, text}: the chain is broken at this host */
     SYNC_CREDIT,     /* raw: u32 bytes of FEED that were handled */
     SYNC_DIFFERS,    /* raw: any number of: u32 index, u8 bits of enum sync_difference; or, for
                         SYNC_IS_EXTRA alone: the root in place of the index, and u16 size, path */
@@ -34,6 +34,12 @@ enum sync_frame {
     SYNC_FILE_END,     /* raw: u32 index, hash */
     SYNC_FILE_LOST,    /* raw: u32 index: it cannot be read to its end */
     SYNC_END,          /* empty */
+    /* between two hosts, over TCP, about RDMA (sync_rdma.h) */
+    SYNC_RDMA_ENDS = 64, /* raw: what endpoint_connect() of the other host needs */
+    SYNC_RDMA_CONNECTED, /* empty: the receiver has connected its queue pairs */
+    SYNC_RDMA_CHECKED,   /* empty: the other host's chunks have come */
+    SYNC_RDMA_NOT,       /* text: why it can't be; answered by the same */
+    SYNC_RDMA_CONTROL,   /* raw: u8 kind, u8 rail, u64 count, u64 out (rdma/rail_control.h) */
 };
 
 enum sync_difference {
@@ -56,6 +62,7 @@ enum {
     SYNC_PART_LEAST = 1 << 20,   /* a part of a file that is smaller is not gone on with */
     SYNC_FAILED_MOST = 20,       /* FAILEDs with a text from one host */
     SYNC_HANDSHAKE_MS = 5000,    /* for a connection from host to host */
+    SYNC_RDMA_MS = 5000,         /* for the first bytes over RDMA */
 };
 
 #define SYNC_PURPOSE "sync" /* of the handshake between two hosts */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/rdma_module.h"
 
-#include "common/build_id.h"
+#include "rdma/endpoint_module.h"
 #include "runtime/process/alloc.h"
 
 #include <dlfcn.h>
@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MODULE "mlaunch-rdma.so"
 
 static struct {
     pthread_mutex_t lock;
@@ -29,13 +27,13 @@ static int rdma_module_find(char path[PATH_MAX], struct fault *why)
         return fault_set(why, ML_ERR_SYSTEM, "cannot find out where mlaunch's runtime lies");
     slash = strrchr(self.dli_fname, '/');
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(path, PATH_MAX, "%.*s%s" MODULE, slash ? (int)(slash - self.dli_fname) + 1 : 0,
-                 self.dli_fname, places[i]);
+        snprintf(path, PATH_MAX, "%.*s%s" ENDPOINT_MODULE,
+                 slash ? (int)(slash - self.dli_fname) + 1 : 0, self.dli_fname, places[i]);
         if (access(path, F_OK) == 0)
             return 0;
     }
     return fault_set(why, ML_ERR_DEVICE,
-                     "this mlaunch was built without RDMA: there is no " MODULE
+                     "this mlaunch was built without RDMA: there is no " ENDPOINT_MODULE
                      " beside its runtime; build it with libibverbs's headers, or use "
                      "--backend tcp");
 }
@@ -44,28 +42,14 @@ static int rdma_module_load(struct fault *why)
 {
     char path[PATH_MAX];
     struct alloc_watcher watcher;
-    endpoint_table_fn *get;
-    const struct endpoint_table *found;
     int rc = rdma_module_find(path, why);
-    void *module;
 
+    if (!rc)
+        rc = endpoint_module_open(&opened.table, path, why);
     if (rc)
         return rc;
-    module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!module)
-        return fault_set(why, ML_ERR_DEVICE,
-                         "cannot open mlaunch's RDMA module: %s; is libibverbs1 installed on this "
-                         "host?",
-                         dlerror());
-    *(void **)&get = dlsym(module, ENDPOINT_TABLE_SYMBOL);
-    found = get ? get() : NULL;
-    if (!found || strcmp(found->build, build_id) != 0) {
-        dlclose(module);
-        return fault_set(why, ML_ERR_DEVICE, "%s is not of this mlaunch's build %s", path,
-                         build_id);
-    }
-    opened.table = found;
-    watcher = (struct alloc_watcher){.add = found->memory_add, .drop = found->memory_drop};
+    watcher =
+        (struct alloc_watcher){.add = opened.table->memory_add, .drop = opened.table->memory_drop};
     alloc_watch(&watcher);
     return 0;
 }

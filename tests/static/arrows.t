@@ -48,7 +48,8 @@ room $l/detach $l/job $l/options $l/plan $l/text
 room $l/exec $l/job $l/options $l/plan $l/text
 room $l/query $l/channel $l/detach $l/draw $l/hosts $l/options $l/plan $l/process $l/protocol \
     $l/text $l/wiring
-room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree
+room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree \
+    $l/wiring
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h
 room $l/batch $l/options $l/process $l/text
@@ -64,14 +65,14 @@ room $a/rank $l/loader $l/protocol
 room $a/facts $a/host $l/process
 room $a/answer $a/facts $a/host $l/process
 room $a/mpi $l/loader $l/process $l/protocol
-room $a/sync $a/host $l/protocol $l/tree
+room $a/sync $a/host $l/process $l/protocol $l/tree rdma/rdma_table.h rdma/endpoint_module.h
 room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator
 
 room runtime/process
 room runtime/kernel
 room runtime/group runtime/kernel runtime/process coordinator/client.h coordinator/protocol.h
 room runtime/transport runtime/group runtime/kernel runtime/process rdma/rdma_table.h \
-    coordinator/protocol.h
+    rdma/endpoint_module.h coordinator/protocol.h
 room runtime/steps runtime/group runtime/kernel
 room runtime/collective runtime/steps runtime/transport runtime/group runtime/kernel runtime/process
 room runtime/call runtime/collective runtime/group runtime/kernel runtime/process

@@ -35,9 +35,11 @@ static json_t *git_look(const struct sync_order *order)
 static void cut_report(struct sync_control *c, uint32_t round, bool to_next,
                        const struct fault *why)
 {
+    bool is_rdma = why->code == ML_ERR_LINK || why->code == ML_ERR_DEVICE;
+
     sync_control_send_json(c, SYNC_CUT,
-                           json_pack("{sI sb so}", "round", (json_int_t)round, "to_next", to_next,
-                                     "text", text_json(why->text)));
+                           json_pack("{sI sb sb so}", "round", (json_int_t)round, "to_next",
+                                     to_next, "rdma", is_rdma, "text", text_json(why->text)));
 }
 
 /* What mlaunch knows of how far this host is. */
@@ -59,19 +61,19 @@ static void progress_report(struct sync_copy *copy, struct said *said)
     sync_control_send(copy->control, SYNC_AT, packed, sizeof(packed));
 }
 
-/* Passes bytes of the stream on and takes them in. *to_next: the failure is that of the next host.
- * 1: another place in the chain has come. */
+/* Passes bytes of the stream on and takes them in. 1: another place in the chain has come. */
 static int bytes_handle(struct sync_link *link, struct sync_stream *stream, struct sync_copy *copy,
-                        const uint8_t *bytes, size_t count, bool *to_next, struct fault *why)
+                        const uint8_t *bytes, size_t count, struct fault *why)
 {
     struct sync_control *c = copy->control;
     bool is_fed = c->place.is_fed;
     uint8_t packed[4];
     int rc = sync_link_write(link, c, bytes, count, why);
 
-    *to_next = rc < 0;
-    if (!rc)
-        rc = sync_stream_take(stream, bytes, count, why);
+    if (rc)
+        return rc;
+    link->is_next = false;
+    rc = sync_stream_take(stream, bytes, count, why);
     if (!rc && is_fed) {
         packed_put(packed, count, 4);
         sync_control_send(c, SYNC_CREDIT, packed, sizeof(packed));
@@ -79,7 +81,7 @@ static int bytes_handle(struct sync_link *link, struct sync_stream *stream, stru
     return rc;
 }
 
-/* Runs until the stream ends or another place in the chain comes. */
+/* Runs until the chain breaks, or another place in it comes. */
 static void round_run(struct sync_copy *copy, struct sync_link *link, struct sync_stream *stream)
 {
     struct sync_control *c = copy->control;
@@ -89,19 +91,20 @@ static void round_run(struct sync_copy *copy, struct sync_link *link, struct syn
     struct fault why = {0};
 
     while (!sync_stream_has_ended(stream)) {
-        bool to_next = false;
         size_t count;
         int rc = sync_link_read(link, c, chunk, sizeof(chunk),
                                 said.at == copy->at ? -1 : said.due_ms, &count, &why);
 
         if (!rc && count > 0)
-            rc = bytes_handle(link, stream, copy, chunk, count, &to_next, &why);
+            rc = bytes_handle(link, stream, copy, chunk, count, &why);
         if (rc < 0)
-            cut_report(c, round, to_next, &why);
+            cut_report(c, round, link->is_next, &why);
         if (rc || c->has_moved)
             return;
         progress_report(copy, &said);
     }
+    if (sync_link_idle(link, c, &why))
+        cut_report(c, round, link->is_next, &why);
 }
 
 static void chain_run(struct sync_copy *copy, struct sync_link *link, struct fault *why)
@@ -118,14 +121,16 @@ static void chain_run(struct sync_copy *copy, struct sync_link *link, struct fau
     if (rc > 0)
         return;
     if (rc) {
-        cut_report(c, round, true, why);
+        cut_report(c, round, link->is_next, why);
         return;
     }
     if (sync_stream_open(&stream, copy, round, why)) {
         cut_report(c, round, false, why);
         return;
     }
-    sync_control_send_json(c, SYNC_LINKED, json_pack("{sI}", "round", (json_int_t)round));
+    sync_control_send_json(c, SYNC_LINKED,
+                           json_pack("{sI so*}", "round", (json_int_t)round, "tcp",
+                                     link->over_tcp.code ? text_json(link->over_tcp.text) : NULL));
     round_run(copy, link, stream);
     sync_stream_close(stream);
 }

@@ -174,6 +174,91 @@ static int link_step(struct sync_link *l, struct sync_control *c, const struct s
                : next_step(l, polls[2].revents != 0, place, order, why);
 }
 
+/* --- RDMA ------------------------------------------------------------------------------------- */
+
+static void rdma_drop(struct sync_rdma **r)
+{
+    sync_rdma_close(*r);
+    *r = NULL;
+}
+
+/* Waits for `fd` (-1: none), an order, deadline_ms, or news of RDMA, which are handled. is_full: the
+ * caller waits until there is room to send. 0, also if the time is over; or a failure. */
+static int link_wait(struct sync_link *l, struct sync_control *c, int fd, short events,
+                     bool is_full, int64_t deadline_ms, struct fault *why)
+{
+    struct pollfd polls[2 + 2 * SYNC_RDMA_POLLS] = {[1] = {.fd = fd, .events = events}};
+    struct sync_rdma *ways[] = {l->to, l->from};
+    bool may_sleep = true;
+    int rc = 0;
+
+    for (int i = 0; i < 2; i++) {
+        struct pollfd *own = polls + 2 + i * SYNC_RDMA_POLLS;
+
+        for (int k = 0; k < SYNC_RDMA_POLLS; k++)
+            own[k].fd = -1;
+        if (ways[i])
+            may_sleep &= sync_rdma_arm(ways[i], is_full && i == 0, own, &deadline_ms);
+    }
+    sync_control_poll(c, polls, 2 + 2 * SYNC_RDMA_POLLS, may_sleep ? deadline_ms : 0);
+    for (int i = 0; i < 2 && !rc && !c->has_moved; i++) {
+        l->is_next = i == 0;
+        if (ways[i])
+            rc = sync_rdma_handle(ways[i], polls + 2 + i * SYNC_RDMA_POLLS, why);
+    }
+    return rc;
+}
+
+static int rdma_begin(struct sync_link *l, const struct sync_place *place,
+                      const struct sync_order *order, struct fault *why)
+{
+    struct sync_rdma_config c = {.order = order, .round = place->round};
+    int rc = 0;
+
+    if (l->previous >= 0 && place->from.count > 0) {
+        c.rails = &place->from;
+        c.peer = place->previous;
+        c.is_receiver = true;
+        l->is_next = false;
+        rc = sync_rdma_open(&l->from, &c, l->previous, why);
+    }
+    if (!rc && l->next >= 0 && place->to.count > 0) {
+        c.rails = &place->to;
+        c.peer = place->next;
+        c.is_receiver = false;
+        l->is_next = true;
+        rc = sync_rdma_open(&l->to, &c, l->next, why);
+    }
+    return rc;
+}
+
+static bool is_agreeing(const struct sync_rdma *r)
+{
+    return r && sync_rdma_state(r) == SYNC_RDMA_AGREEING;
+}
+
+/* Agrees with both neighbours, at the same time, whether the stream goes over RDMA. */
+static int rdma_make(struct sync_link *l, struct sync_control *c, const struct sync_place *place,
+                     const struct sync_order *order, struct fault *why)
+{
+    int rc = rdma_begin(l, place, order, why);
+
+    while (!rc && (is_agreeing(l->from) || is_agreeing(l->to))) {
+        rc = link_wait(l, c, -1, 0, false, -1, why);
+        if (c->has_moved)
+            return 1;
+    }
+    if (!rc && l->from && sync_rdma_state(l->from) == SYNC_RDMA_REFUSED) {
+        fault_set(&l->over_tcp, ML_ERR_LINK, "%s", sync_rdma_reason(l->from));
+        rdma_drop(&l->from);
+    }
+    if (!rc && l->to && sync_rdma_state(l->to) == SYNC_RDMA_REFUSED)
+        rdma_drop(&l->to);
+    return rc;
+}
+
+/* --- the stream ------------------------------------------------------------------------------- */
+
 int sync_link_make(struct sync_link *l, struct sync_control *c, const struct sync_order *order,
                    struct fault *why)
 {
@@ -181,61 +266,104 @@ int sync_link_make(struct sync_link *l, struct sync_control *c, const struct syn
     int rc = 0;
 
     c->has_moved = false;
+    rdma_drop(&l->from);
+    rdma_drop(&l->to);
+    l->over_tcp.code = 0;
     socket_close(&l->previous);
     socket_close(&l->next);
     early_take(l, &place);
+    l->is_next = true;
     if (place.next >= 0)
         rc = next_connect(l, &place, order, why);
     while (!rc && ((l->previous < 0 && !place.is_fed) || (l->next < 0 && place.next >= 0)))
         rc = link_step(l, c, &place, order, why);
     sync_guest_drop(&l->host);
-    return rc;
+    return rc ? rc : rdma_make(l, c, &place, order, why);
+}
+
+/* Reads what there is; *count 0: nothing. */
+static int bytes_read(struct sync_link *l, struct sync_control *c, void *bytes, size_t size,
+                      size_t *count, struct fault *why)
+{
+    ssize_t n;
+
+    *count = 0;
+    l->is_next = false;
+    if (c->place.is_fed)
+        *count = sync_control_take(c, bytes, size);
+    else if (l->from)
+        *count = sync_rdma_read(l->from, bytes, size);
+    if (c->place.is_fed || l->from)
+        return 0;
+    n = recv(l->previous, bytes, size, 0);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        return fault_os(why, ML_ERR_PEER, errno, "the connection broke");
+    if (n == 0)
+        return fault_set(why, ML_ERR_PEER, "the connection was closed");
+    *count = n > 0 ? (size_t)n : 0;
+    return 0;
 }
 
 int sync_link_read(struct sync_link *l, struct sync_control *c, void *bytes, size_t size,
                    int64_t deadline_ms, size_t *count, struct fault *why)
 {
-    for (;;) {
-        ssize_t n;
+    int rc = 0;
 
-        *count = c->has_moved || !c->place.is_fed ? 0 : sync_control_take(c, bytes, size);
-        if (*count > 0 || c->has_moved)
-            return 0;
-        if (!sync_control_wait(c, c->place.is_fed ? -1 : l->previous, POLLIN, deadline_ms)) {
-            if (deadline_ms >= 0 && clock_ms() >= deadline_ms)
-                return 0;
-            continue;
-        }
-        n = recv(l->previous, bytes, size, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (n < 0)
-            return fault_os(why, ML_ERR_PEER, errno, "the connection broke");
-        if (n == 0)
-            return fault_set(why, ML_ERR_PEER, "the connection was closed");
-        *count = (size_t)n;
-        return 0;
+    *count = 0;
+    while (!rc && !c->has_moved) {
+        int fd = c->place.is_fed || l->from ? -1 : l->previous;
+
+        rc = bytes_read(l, c, bytes, size, count, why);
+        if (rc || *count > 0 || (deadline_ms >= 0 && clock_ms() >= deadline_ms))
+            return rc;
+        rc = link_wait(l, c, fd, POLLIN, false, deadline_ms, why);
     }
+    return rc;
+}
+
+/* Sends what there is room for; 0: nothing now. */
+static ssize_t bytes_write(struct sync_link *l, const void *bytes, size_t size, struct fault *why)
+{
+    ssize_t n;
+
+    if (l->to)
+        return (ssize_t)sync_rdma_write(l->to, bytes, size);
+    n = send(l->next, bytes, size, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        return fault_os(why, ML_ERR_PEER, errno, "the connection broke");
+    return n > 0 ? n : 0;
 }
 
 int sync_link_write(struct sync_link *l, struct sync_control *c, const void *bytes, size_t size,
                     struct fault *why)
 {
     const char *from = bytes;
+    int rc;
 
     while (size > 0 && l->next >= 0) {
-        ssize_t n = send(l->next, from, size, MSG_NOSIGNAL);
+        ssize_t n = bytes_write(l, from, size, why);
 
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return fault_os(why, ML_ERR_PEER, errno, "the connection broke");
-        if (n > 0) {
-            from += n;
-            size -= (size_t)n;
+        l->is_next = true;
+        if (n < 0)
+            return (int)n;
+        from += n;
+        size -= (size_t)n;
+        if (n > 0)
             continue;
-        }
-        sync_control_wait(c, l->next, POLLOUT, -1);
+        rc = link_wait(l, c, l->to ? -1 : l->next, POLLOUT, true, -1, why);
+        if (rc)
+            return rc;
         if (c->has_moved)
             return 1;
     }
     return 0;
+}
+
+int sync_link_idle(struct sync_link *l, struct sync_control *c, struct fault *why)
+{
+    int rc = 0;
+
+    while (!rc && !c->has_moved)
+        rc = link_wait(l, c, -1, 0, false, -1, why);
+    return rc;
 }

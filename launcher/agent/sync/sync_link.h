@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* sync_link.h: connections from host to host, on which both ends prove that they know the run's
- * secret. */
+ * secret. Where the order names RDMA ports, and they work, the stream goes over these. */
 #ifndef LAUNCHER_AGENT_SYNC_SYNC_LINK_H
 #define LAUNCHER_AGENT_SYNC_SYNC_LINK_H
 
 #include "common/address.h"
 #include "launcher/agent/sync/sync_control.h"
 #include "launcher/agent/sync/sync_guest.h"
+#include "launcher/agent/sync/sync_rdma.h"
 
 enum { SYNC_GUESTS = 64 }; /* connections without a proof yet */
 
 struct sync_link {
-    int listener;       /* or -1 */
-    int previous, next; /* sockets, non-blocking, or -1 */
-    int early;          /* or -1: from a host that has heard of a new chain before this one has */
+    int listener;                /* or -1 */
+    int previous, next;          /* sockets, non-blocking, or -1 */
+    struct sync_rdma *from, *to; /* beside them; NULL: the stream goes over TCP */
+    struct fault over_tcp;       /* code != 0: why `from` is NULL although ports are named */
+    bool is_next;                /* the last failure is one of the way to the next host */
+    int early; /* or -1: from a host that has heard of a new chain before this one has */
     struct auth_identity early_peer;
     struct sync_guest host; /* the next one, until it is `next` */
     struct sync_guest guests[SYNC_GUESTS];
@@ -23,18 +27,23 @@ struct sync_link {
 int sync_link_open(struct sync_link *l, const struct sync_order *order, char address[ADDRESS_TEXT],
                    struct fault *why);
 
+/* What these functions return: ML_ERR_LINK, ML_ERR_DEVICE: RDMA has failed, while TCP may work; any
+ * other ML_ERR_*: the connection has. l->is_next says which of the two ways it was. 1: another place
+ * has come. */
+
 /* Closes the connections and makes those of c->place, both at once: the next host is connected to,
- * and the previous one is waited for, however long it takes. 1: another place has come meanwhile.
- * Of the next host: ML_ERR_PEER, ML_ERR_TIMEOUT, ML_ERR_REFUSED. */
+ * and the previous one is waited for, however long it takes. */
 int sync_link_make(struct sync_link *l, struct sync_control *c, const struct sync_order *order,
                    struct fault *why);
 
 /* Reads from the previous host or mlaunch, as many bytes as there are, at least one; *count is 0 if
- * another place has come, or nothing until deadline_ms (clock_ms; -1: never). ML_ERR_PEER. */
+ * another place has come, or nothing until deadline_ms (clock_ms; -1: never). */
 int sync_link_read(struct sync_link *l, struct sync_control *c, void *bytes, size_t size,
                    int64_t deadline_ms, size_t *count, struct fault *why);
-/* Sends all to the next host, if there is one. 1: another place has come. ML_ERR_PEER. */
+/* Sends all to the next host, if there is one. */
 int sync_link_write(struct sync_link *l, struct sync_control *c, const void *bytes, size_t size,
                     struct fault *why);
+/* Waits for another place, while what was sent is on its way. */
+int sync_link_idle(struct sync_link *l, struct sync_control *c, struct fault *why);
 
 #endif

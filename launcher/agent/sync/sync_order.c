@@ -59,6 +59,17 @@ static bool secret_parse(struct sync_order *o, const char *hex)
            size == sizeof(o->secret);
 }
 
+static int rdma_parse(struct sync_order *o, struct fault *why)
+{
+    struct rdma_choice *r = &o->rdma;
+
+    *r = (struct rdma_choice){.gid_index = -1};
+    if (json_unpack(o->json, "{s?{si si si si}}", "rdma", "port", &r->port, "gid_index",
+                    &r->gid_index, "mtu", &r->mtu, "qp", &r->qp))
+        return order_refuse(why);
+    return 0;
+}
+
 int sync_order_parse(struct sync_order *out, const char *text, size_t size, struct fault *why)
 {
     struct sync_order o = {.json = parsed_json(text, size, JSON_REJECT_DUPLICATES, NULL)};
@@ -80,6 +91,8 @@ int sync_order_parse(struct sync_order *out, const char *text, size_t size, stru
         rc = roots_parse(&o, roots, why);
     if (!rc)
         rc = exclude_parse(&o, exclude, why);
+    if (!rc)
+        rc = rdma_parse(&o, why);
     if (rc)
         sync_order_destroy(&o);
     else
@@ -95,6 +108,29 @@ void sync_order_destroy(struct sync_order *o)
     json_decref(o->json);
 }
 
+/* Without `rails` there are none. */
+static int rails_parse(struct sync_rails *out, const json_t *rails, struct fault *why)
+{
+    const json_t *ports = json_object_get(rails, "ports");
+    const char *name = json_string_value(json_object_get(rails, "name"));
+    size_t count = json_array_size(ports);
+
+    if (!rails)
+        return 0;
+    if (!name || strlen(name) >= sizeof(out->name) || count == 0 || count > RDMA_RAILS)
+        return order_refuse(why);
+    snprintf(out->name, sizeof(out->name), "%s", name);
+    for (size_t i = 0; i < count; i++) {
+        const char *port = json_string_value(json_array_get(ports, i));
+
+        if (!port || strlen(port) >= sizeof(out->ports[i]))
+            return order_refuse(why);
+        snprintf(out->ports[i], sizeof(out->ports[i]), "%s", port);
+    }
+    out->count = (int)count;
+    return 0;
+}
+
 int sync_order_parse_place(struct sync_place *out, const char *text, size_t size, struct fault *why)
 {
     json_t *json = parsed_json(text, size, JSON_REJECT_DUPLICATES, NULL);
@@ -108,6 +144,10 @@ int sync_order_parse_place(struct sync_place *out, const char *text, size_t size
         round < 1 || round > INT32_MAX || strlen(address) >= sizeof(p.address))
         rc = order_refuse(why);
     p.round = (uint32_t)round;
+    if (!rc)
+        rc = rails_parse(&p.from, json_object_get(json, "from"), why);
+    if (!rc)
+        rc = rails_parse(&p.to, json_object_get(json, "to"), why);
     p.is_fed = is_fed;
     snprintf(p.address, sizeof(p.address), "%s", address);
     json_decref(json);

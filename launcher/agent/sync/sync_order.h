@@ -4,6 +4,8 @@
 #define LAUNCHER_AGENT_SYNC_SYNC_ORDER_H
 
 #include "common/auth.h"
+#include "common/rdma_choice.h"
+#include "common/text/port_name.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -28,15 +30,24 @@ struct sync_order {
     bool is_comparing; /* nothing is written */
     bool is_checksum, is_delete, is_git;
     char **exclude; /* ends with NULL */
+    struct rdma_choice rdma;
+};
+
+/* The RDMA ports that lead to a neighbour. */
+struct sync_rails {
+    char name[128]; /* the neighbour's */
+    char ports[RDMA_RAILS][PORT_NAME_TEXT];
+    int count; /* 0: none are to be used */
 };
 
 /* A place in a chain. */
 struct sync_place {
     uint32_t round;
-    bool is_fed;       /* by mlaunch, not by another host */
-    int previous;      /* host, unless is_fed */
-    int next;          /* host, or -1 */
-    char address[128]; /* of the next one */
+    bool is_fed;                /* by mlaunch, not by another host */
+    int previous;               /* host, unless is_fed */
+    int next;                   /* host, or -1 */
+    char address[128];          /* of the next one */
+    struct sync_rails from, to; /* the previous host and the next one */
 };
 
 /* ML_ERR_REFUSED: malformed; ML_ERR_MEMORY. The order is freed with sync_order_destroy(). */

@@ -23,8 +23,7 @@ static void check(bool is_right)
 static int report_take(struct sync_host *h, const struct frame *f, const struct sync_source *source,
                        struct fault *why)
 {
-    char text[64];
-    bool to_next;
+    struct sync_link_report link;
 
     switch (f->type) {
     case SYNC_READY:
@@ -43,8 +42,8 @@ static int report_take(struct sync_host *h, const struct frame *f, const struct 
         sync_host_forget(h);
         return 0;
     default:
-        check(sync_host_round(f, text, sizeof(text), &to_next) >= INT64_MIN);
-        check(memchr(text, '\0', sizeof(text)) != NULL);
+        sync_host_take_link(&link, f);
+        check(memchr(link.text, '\0', sizeof(link.text)) != NULL);
         return 0;
     }
 }
