@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# `llm serve` over several hosts. A model that is missing on one of them, or is another one there, is
-# refused with the host's name. A rank and then a whole host are lost: clients are told which, those
-# that wait get 503, a spare host takes the place, and the same address gives the same answers again.
+# `llm serve` over several hosts. A model that is missing on one of them, or is another one there,
+# is refused with the host's name. A rank and then a whole host are lost: clients are told which,
+# those that wait get 503, a spare host takes the place, and the same address answers as before.
 # shellcheck disable=SC2154 # status, serve_status, H1 …, A1: of test.sh, server.sh and hosts.sh
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
