@@ -119,11 +119,13 @@ fi
 
 # OpenAI's own client.
 # shellcheck source=/dev/null
-. "$SOURCE/tests/llm/openai.sh"
-if openai_install; then
-    check "OpenAI's client" env NODE_PATH="$OPENAI_MODULES" node "$SOURCE/tests/llm/openai_client.cjs" "$URL"
+. "$SOURCE/tests/llm/npm.sh"
+openai=$BUILD/tests/llm/openai
+if npm_install "$openai" openai@7.55.0; then
+    check "OpenAI's client" env NODE_PATH="$openai/node_modules" \
+        node "$SOURCE/tests/llm/openai_client.cjs" "$URL"
 else
-    skip "OpenAI's client" "$OPENAI_REASON"
+    skip "OpenAI's client" "$NPM_WHY"
 fi
 
 # The end, and the same port at once.
