@@ -101,7 +101,10 @@ wait "$reading" "$queued" "$streaming"
 serve_stop
 
 # Hostile ones, and those that count.
-check "a server with several slots" serve_start -n 2 -- --model "$T/tiny.gguf" --context 131072
+check "a server with several slots" serve_start -n 2 -x MLAUNCH_STALL=2 -- \
+    --model "$T/tiny.gguf" --context 131072
+wait_for false 3 # nothing else is to happen
+check_no_match "has not come to" "$T/serve.err" "ranks without work are not reported as stalled"
 check "hostile clients harm nobody" python3 "$SOURCE/tests/llm/hostile_clients.py" "$PORT"
 check "the server is healthy after them" serve_healthy 10
 if command -v promtool > /dev/null; then
