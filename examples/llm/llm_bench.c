@@ -19,6 +19,7 @@ struct llm_measures {
     struct lead_times prefill, decode;
     uint64_t bytes; /* of weights that all ranks read for a token */
     double read_s;  /* that reading them takes, and nothing else */
+    double calls_s; /* that the calls of a token take, when no rank waits for another's computing */
 };
 
 static double per_second(const struct lead_times *t)
@@ -42,6 +43,9 @@ static void result_print(const struct llm_measures *r, const char *model)
            p->collectives_s / (double)p->rows * 1e6, percent(p->collectives_s, p->total_s));
     printf("decode       %9.2f tokens/s, %.1f us a token in collectives (%.2f %%)\n", per_second(d),
            d->collectives_s / (double)d->rows * 1e6, percent(d->collectives_s, d->total_s));
+    if (r->ranks > 1)
+        printf("calls alone  %9.1f us a token (%.2f %%); the rest is waiting for other ranks\n",
+               r->calls_s * 1e6, percent(r->calls_s * (double)d->rows, d->total_s));
     printf("memory bound %9.2f tokens/s: %.1f MB a token at %.2f GB/s; decode reaches %.1f %%\n",
            1 / r->read_s, (double)r->bytes / 1e6, (double)r->bytes / r->read_s / 1e9,
            percent(r->read_s * (double)d->rows, d->total_s));
@@ -57,13 +61,14 @@ static json_t *times_json(const struct lead_times *t)
 static void result_print_json(const struct llm_measures *r, const char *model)
 {
     const struct lead_times *d = &r->decode;
-    json_t *report = json_pack(
-        "{s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:{s:I, s:f, s:f, s:f}}", "model", model, "world_size",
-        r->ranks, "prompt_tokens", (json_int_t)r->prompt_tokens, "gen_tokens",
-        (json_int_t)r->tokens, "tokens_per_sec", per_second(d), "prefill", times_json(&r->prefill),
-        "decode", times_json(d), "memory_bound", "bytes_per_token", (json_int_t)r->bytes,
-        "bytes_per_sec", (double)r->bytes / r->read_s, "tokens_per_sec", 1 / r->read_s,
-        "reached_percent", percent(r->read_s * (double)d->rows, d->total_s));
+    json_t *report =
+        json_pack("{s:s, s:i, s:I, s:I, s:f, s:o, s:o, s:f, s:{s:I, s:f, s:f, s:f}}", "model",
+                  model, "world_size", r->ranks, "prompt_tokens", (json_int_t)r->prompt_tokens,
+                  "gen_tokens", (json_int_t)r->tokens, "tokens_per_sec", per_second(d), "prefill",
+                  times_json(&r->prefill), "decode", times_json(d), "calls_alone_us_per_token",
+                  r->calls_s * 1e6, "memory_bound", "bytes_per_token", (json_int_t)r->bytes,
+                  "bytes_per_sec", (double)r->bytes / r->read_s, "tokens_per_sec", 1 / r->read_s,
+                  "reached_percent", percent(r->read_s * (double)d->rows, d->total_s));
 
     if (report)
         json_dumpf(report, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -84,6 +89,8 @@ static int bench_measure(struct lead *l, const int32_t *prompt, struct llm_measu
         rc = llm_run_prompt(l, &token, 1, (uint32_t)r->prompt_tokens, &c, NULL);
     if (!rc)
         rc = lead_read(l, &r->bytes, &r->read_s);
+    if (!rc)
+        rc = lead_calls(l, &r->calls_s);
     lead_times_clear(l);
     if (!rc)
         rc = llm_run_prompt(l, prompt, r->prompt_tokens, 0, &c, NULL);

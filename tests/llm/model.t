@@ -96,6 +96,8 @@ check "llm bench" "$MLAUNCH" -n 2 "${ranks[@]}" -- "$llm" bench --model "$T/llam
 check_match "^model=$T/llama-f32.gguf world_size=2 prompt_tokens=32 gen_tokens=8 tokens_per_sec=[0-9.]+$" \
     "$OUT" "… prints the line that its users look for"
 check_match '^memory bound .* decode reaches [0-9.]+ %$' "$OUT" "… and what memory allows"
+check_match '^calls alone +[0-9.]+ us a token .*waiting for other ranks$' "$OUT" \
+    "… and how much of the collective calls is waiting"
 check "llm bench --json" "$llm" bench --model "$T/llama-f32.gguf" --tokens 8 --json
 cp "$OUT" "$T/report"
 check "… is JSON" python3 -c 'import json, sys

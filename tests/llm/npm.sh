@@ -2,38 +2,44 @@
 # SPDX-License-Identifier: MIT
 # npm.sh: other people's programs from npm, to compare ours with: llama.cpp (node-llama-cpp, whose
 # package for Linux has llama.cpp's libraries in it, so nothing is downloaded or compiled when it
-# runs) and the reference renderer of chat templates. They are installed once, without their install
-# scripts, into the build folder. A file that reads this has read test.sh.
+# runs), the reference renderer of chat templates, OpenAI's client. They are installed once, without
+# their install scripts, into the build folder. A file that reads this has read test.sh.
 NPM_PACKAGES="node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/jinja@0.5.11"
 NPM=$BUILD/tests/llm/npm
 NPM_WHY=""
 
-# npm_ready: true if the packages are in $NPM/node_modules; else $NPM_WHY says why not.
-npm_ready() {
-    [ "$(uname -m)" = x86_64 ] || { NPM_WHY="llama.cpp's package is for x86-64"; return 1; }
+# npm_install FOLDER PACKAGE…: true if the packages are in FOLDER/node_modules; else $NPM_WHY says
+# why not.
+npm_install() {
+    local folder=$1
+    shift
     if ! command -v node > /dev/null || ! command -v npm > /dev/null; then
         NPM_WHY="no node and npm here"
         return 1
     fi
-    if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
-        NPM_WHY="node-llama-cpp needs node 20 or later"
-        return 1
-    fi
-    mkdir -p "$NPM"
+    mkdir -p "$folder"
     # Files that run at once wait for the one that installs.
     {
         flock 9
-        if [ "$(cat "$NPM/installed" 2> /dev/null)" != "$NPM_PACKAGES" ]; then
-            echo '{"private": true}' > "$NPM/package.json"
-            # shellcheck disable=SC2086
-            if ! (cd "$NPM" && npm install --ignore-scripts --omit=optional --no-audit --no-fund \
-                --fetch-retries=1 --fetch-timeout=60000 $NPM_PACKAGES) > "$NPM/log" 2>&1; then
-                NPM_WHY="npm cannot get $NPM_PACKAGES: $(grep -m 1 'ERR!\|error' "$NPM/log")"
+        if [ "$(cat "$folder/installed" 2> /dev/null)" != "$*" ]; then
+            echo '{"private": true}' > "$folder/package.json"
+            if ! (cd "$folder" && npm install --ignore-scripts --omit=optional --no-audit --no-fund \
+                --fetch-retries=1 --fetch-timeout=60000 "$@") > "$folder/log" 2>&1; then
+                NPM_WHY="npm cannot get $*: $(grep -m 1 'ERR!\|error' "$folder/log")"
                 return 1
             fi
-            echo "$NPM_PACKAGES" > "$NPM/installed"
+            echo "$*" > "$folder/installed"
         fi
-    } 9> "$NPM/lock"
+    } 9> "$folder/lock"
+}
+
+# npm_ready: the same for $NPM_PACKAGES, in $NPM.
+npm_ready() {
+    [ "$(uname -m)" = x86_64 ] || { NPM_WHY="llama.cpp's package is for x86-64"; return 1; }
+    # shellcheck disable=SC2086
+    npm_install "$NPM" $NPM_PACKAGES || return 1
+    [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] ||
+        { NPM_WHY="node-llama-cpp needs node 20 or later"; return 1; }
 }
 
 # npm_files PATH...: files and folders of llama.cpp's repository, which node-llama-cpp has as a git

@@ -101,7 +101,10 @@ wait "$reading" "$queued" "$streaming"
 serve_stop
 
 # Hostile ones, and those that count.
-check "a server with several slots" serve_start -n 2 -- --model "$T/tiny.gguf" --context 131072
+check "a server with several slots" serve_start -n 2 -x MLAUNCH_STALL=2 -- \
+    --model "$T/tiny.gguf" --context 131072
+wait_for false 3 # nothing else is to happen
+check_no_match "has not come to" "$T/serve.err" "ranks without work are not reported as stalled"
 check "hostile clients harm nobody" python3 "$SOURCE/tests/llm/hostile_clients.py" "$PORT"
 check "the server is healthy after them" serve_healthy 10
 # Their own work, which is most of it, would be the same beside a sanitized server.
@@ -125,13 +128,15 @@ fi
 
 # OpenAI's own client.
 # shellcheck source=/dev/null
-. "$SOURCE/tests/llm/openai.sh"
+. "$SOURCE/tests/llm/npm.sh"
+openai=$BUILD/tests/llm/openai
 if is_sanitized; then
     skip "OpenAI's client" "with a sanitizer only in check-long"
-elif openai_install; then
-    check "OpenAI's client" env NODE_PATH="$OPENAI_MODULES" node "$SOURCE/tests/llm/openai_client.cjs" "$URL"
+elif npm_install "$openai" openai@7.55.0; then
+    check "OpenAI's client" env NODE_PATH="$openai/node_modules" \
+        node "$SOURCE/tests/llm/openai_client.cjs" "$URL"
 else
-    skip "OpenAI's client" "$OPENAI_REASON"
+    skip "OpenAI's client" "$NPM_WHY"
 fi
 
 # The end, and the same port at once.

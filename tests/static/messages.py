@@ -11,11 +11,12 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["common", "coordinator", "launcher", "rdma", "runtime"]
+FOLDERS = ["common", "coordinator", "examples/llm", "launcher", "rdma", "runtime"]
 
 # The functions whose text people see. The text is their first argument that holds a string.
 SPEAKERS = {
     "agent_channel_fail",
+    "answer_error",
     "answer_set",
     "channel_end",
     "fault_os",
@@ -30,10 +31,14 @@ SPEAKERS = {
     "output_say",
     "pmi_client_fail",
     "refusal_report",
+    "refuse",
     "report_fault",
     "report_lost",
+    "report_set",
     "sentence_add",
+    "serve_say",
     "server_group_break",
+    "text_error",
     "warning_add",
 }
 # With these only a text of four words and more is a sentence.

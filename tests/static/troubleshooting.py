@@ -19,6 +19,7 @@ FOREIGN = "What other tools say"
 SECTIONS = {
     "common": "The data between ranks",
     "coordinator": "The data between ranks",
+    "examples/llm": "A served language model",
     "launcher/agent": "The start of ranks",
     "launcher/agent/answer": "What runs and what was left",
     "launcher/agent/mpi": "MPI programs",
@@ -70,6 +71,10 @@ INTERNAL = {
     "… is too long": "cannot happen to users",
     '"…" is not ADDRESS:PORT or [ADDRESS]:PORT': "cannot happen to users",
     # No sentences.
+    "usage: mlaunch -n RANKS -- llm WORD [OPTION]...": "a help text",
+    "`llm WORD --help` lists the options of a word.": "a help text",
+    "# HELP llm_requests_total …": "of a page for Prometheus",
+    'llm_requests_total{code="…"} …': "of a page for Prometheus",
     "…/.local/state/mlaunch/logs": "a directory's name",
     "SLURM_STEP_ID": "a variable's name",
     "…/mpi4py/MPI*.so": "a file's name",

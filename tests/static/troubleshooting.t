@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE=1
 check_output "" "every message of these rooms has its entry, and every entry its message" \
     python3 tests/static/troubleshooting.py
 
-find common coordinator launcher rdma runtime tests/static doc/troubleshooting.md \
+find common coordinator examples/llm launcher rdma runtime tests/static doc/troubleshooting.md \
     \( -name '*.[ch]' -o -name '*.py' -o -name '*.md' \) -exec cp --parents -t "$T" {} +
 chmod -R u+w "$T"
 cd "$T" || exit 1

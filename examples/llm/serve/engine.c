@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEART_BEAT_MS = 10000 };
-
 /* A part of the model's memory, and the ticket that uses it. */
 struct engine_slot {
     struct ticket *ticket; /* NULL: free */
@@ -244,7 +242,7 @@ static int steps_make(struct engine *e)
 
     atomic_store(&e->is_ready, true);
     while (!rc && !queue_is_stopping(e->config.queue)) {
-        if (slots_fill(e, is_idle ? HEART_BEAT_MS : 0)) {
+        if (slots_fill(e, is_idle ? lead_idle_ms() : 0)) {
             rc = step_make(e);
             is_idle = false;
         } else {

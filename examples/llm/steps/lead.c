@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDLE_MS = 10000, SENTENCE = 400 };
+enum { IDLE_MS = 10000, SENTENCE = 400, CALLS_ROUNDS = 31 };
 
 /* What each rank tells all others about its opening. */
 struct lead_report {
@@ -184,7 +184,7 @@ int lead_end(struct lead *l)
     return step_share(l, &s);
 }
 
-/* --- how fast memory is ------------------------------------------------------------------------
+/* --- how fast memory and the network are -------------------------------------------------------
  */
 
 int lead_read(struct lead *l, uint64_t *bytes, double *seconds)
@@ -203,4 +203,35 @@ int lead_read(struct lead *l, uint64_t *bytes, double *seconds)
     }
     free(all);
     return rc;
+}
+
+static int seconds_order(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+int lead_calls(struct lead *l, double *seconds)
+{
+    double rounds[CALLS_ROUNDS];
+    int rc = 0;
+
+    *seconds = 0;
+    if (l->forward.ranks == 1)
+        return 0;
+    for (int i = 0; i < CALLS_ROUNDS && !rc; i++) {
+        struct step s = {.kind = STEP_CALLS};
+        double begin = forward_clock();
+
+        rc = step_share(l, &s);
+        if (!rc)
+            rc = step_calls(l);
+        rounds[i] = forward_clock() - begin;
+    }
+    if (rc)
+        return rc;
+    qsort(rounds, CALLS_ROUNDS, sizeof(rounds[0]), seconds_order);
+    *seconds = rounds[CALLS_ROUNDS / 2];
+    return 0;
 }

@@ -73,4 +73,9 @@ void lead_times_clear(struct lead *l);
  * faster of two passes). Returns 0 or the library's error. */
 int lead_read(struct lead *l, uint64_t *bytes, double *seconds);
 
+/* Rank 0: lets all ranks make the calls of a token several times, without computing anything. On
+ * success *seconds is what they take for one token (the median). Returns 0 or the library's
+ * error. */
+int lead_calls(struct lead *l, double *seconds);
+
 #endif

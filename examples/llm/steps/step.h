@@ -13,6 +13,7 @@ enum step_kind {
     STEP_NOTHING, /* a sign of life */
     STEP_ROWS,    /* compute the rows */
     STEP_READ,    /* read the weights, for their speed */
+    STEP_CALLS,   /* only the calls of one row, for their speed */
     STEP_END
 };
 
@@ -48,5 +49,9 @@ int step_compute(struct lead *l, const struct step *s, struct candidates *out);
 
 /* STEP_READ: rank 0's `all` gets what each rank says. 0, or the library's error. */
 int step_read(struct lead *l, struct step_reading *all);
+
+/* STEP_CALLS: the calls that STEP_ROWS makes for one row that wants candidates, which nothing is
+ * computed between. 0, or the library's error. */
+int step_calls(struct lead *l);
 
 #endif

@@ -14,6 +14,8 @@ int step_worker_run(struct lead *l)
             return rc;
         if (s.kind == STEP_READ)
             rc = step_read(l, NULL);
+        else if (s.kind == STEP_CALLS)
+            rc = step_calls(l);
         else if (s.kind == STEP_ROWS && step_is_valid(l, &s))
             rc = step_compute(l, &s, NULL);
         else if (s.kind != STEP_NOTHING)

@@ -75,6 +75,11 @@ void fake_answer(const char *prompt, uint32_t count, char *out)
     out[count] = '\0';
 }
 
+int lead_idle_ms(void)
+{
+    return 10000;
+}
+
 int lead_rows(struct lead *l, const struct llm_row *rows, uint32_t n, struct candidates *out)
 {
     unsigned slots = 0, seen = 0;
