@@ -5,6 +5,8 @@
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
+#include "runtime/kernel/reduce_op.h"
+#include "runtime/process/rank_counters.h"
 
 /* From now on every call on g fails with `why`. The file that claim_mark_broken() writes tells the
  * agent that this rank fails only because a peer has, so that it reports the cause first. */
@@ -31,6 +33,21 @@ static uint32_t call_note(struct group *g, const struct call *c)
     return (uint32_t)g->history;
 }
 
+_Static_assert((int)CALL_SPLIT < (int)RANK_COUNTERS_CALLS, "each kind of call has counters");
+
+static void call_count(const struct group *g, const struct call *c)
+{
+    struct call_counters *counters;
+
+    if (!g->world->counters)
+        return;
+    counters = &g->world->counters->calls[c->kind];
+    rank_counters_add(&counters->count, 1);
+    if (c->count)
+        rank_counters_add(&counters->bytes,
+                          c->count * (call_is_reduction(c->kind) ? reduce_type_size(c->type) : 1));
+}
+
 int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
                int op, int root, struct fault *why)
 {
@@ -50,6 +67,7 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
         *why = g->broken;
         return why->code;
     }
+    call_count(g, &g->call);
     rc = wait_read_news(g, why);
     if (rc)
         call_break(g, why);

@@ -2,7 +2,9 @@
 #include "runtime/group/link.h"
 
 #include "runtime/group/group.h"
+#include "runtime/group/world.h"
 #include "runtime/kernel/reduce_op.h"
+#include "runtime/process/rank_counters.h"
 
 #include <string.h>
 
@@ -13,6 +15,8 @@ void link_init(struct link *l, const struct link_ops *ops, struct group *g, int 
     l->peer = peer;
     l->sends_end = &l->sends;
     l->recvs_end = &l->recvs;
+    if (g->world && g->world->counters)
+        l->counters = rank_counters_links(g->world->counters, g->host_of[peer], ops->name);
 }
 
 static void link_pop(struct transfer **first, struct transfer ***end)
@@ -28,11 +32,15 @@ static void link_pop(struct transfer **first, struct transfer ***end)
 
 void link_pop_send(struct link *l)
 {
+    if (l->counters)
+        rank_counters_add(&l->counters->sent, l->sends->size);
     link_pop(&l->sends, &l->sends_end);
 }
 
 void link_pop_recv(struct link *l)
 {
+    if (l->counters)
+        rank_counters_add(&l->counters->received, l->recvs->size);
     link_pop(&l->recvs, &l->recvs_end);
 }
 

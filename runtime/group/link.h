@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct json_t;
+struct link_counters;
 struct message;
 
 enum transfer_what {
@@ -82,6 +83,7 @@ struct link {
     const struct link_ops *ops;
     struct group *group;
     int peer;                            /* rank in the group */
+    struct link_counters *counters;      /* rank_counters.h, or NULL */
     struct transfer *sends, **sends_end; /* queues of what is in flight */
     struct transfer *recvs, **recvs_end;
     bool active;               /* in g->active: something is queued */

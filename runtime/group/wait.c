@@ -12,6 +12,7 @@
 #include "runtime/group/wait_spread_linux.h"
 #include "runtime/group/world.h"
 #include "runtime/process/processor.h"
+#include "runtime/process/rank_counters.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -340,11 +341,21 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
     return wait_sleep(g, wait_timeout(g, w, deadline), why);
 }
 
+/* A short wait never gets here, and so costs no look at the clock. Nobody waits while what was
+ * started is under way. */
+static void wait_count(const struct group *g, int64_t ns)
+{
+    if (g->world->counters && !g->waiting.is_patient && ns > 0)
+        rank_counters_wait(&g->world->counters->calls[g->call.kind], (uint64_t)ns);
+}
+
 void wait_moved(struct group *g, struct waiting *w)
 {
     if (w->is_long)
         g->waiting.long_lost =
             g->waiting.long_lost > LONG_WON ? g->waiting.long_lost - LONG_WON : 0;
+    if (w->since_ns)
+        wait_count(g, clock_ns() - w->since_ns);
     *w = (struct waiting){0};
     wait_over(g);
 }

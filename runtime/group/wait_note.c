@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NAMED = 16, MESSAGES_NAMED = 3, TEXT = 384, PATH = PATH_MAX + 64 };
@@ -102,9 +103,10 @@ void wait_note_leave(const struct group *g, const char *signature)
     at = strlen(text);
     if (place[0])
         snprintf(text + at, sizeof(text) - at, ", called at %s", place);
-    said = json_pack("{s:o, s:I, s:I, s:o, s:o}", "text", text_json(text), "group",
+    said = json_pack("{s:o, s:I, s:I, s:o, s:o, s:I}", "text", text_json(text), "group",
                      (json_int_t)g->id, "call", (json_int_t)g->call.seq, "receives_from",
-                     wait_note_peers(g, true), "sends_to", wait_note_peers(g, false));
+                     wait_note_peers(g, true), "sends_to", wait_note_peers(g, false), "since",
+                     (json_int_t)time(NULL));
     note = json_dumps(said, JSON_COMPACT);
     json_decref(said);
     wait_note_path(path, g);

@@ -15,6 +15,7 @@
 struct claim;
 struct group;
 struct news;
+struct rank_counters;
 
 struct world {
     bool is_launched;   /* false: a group of one, no coordinator, no directory */
@@ -29,7 +30,8 @@ struct world {
     bool is_crowded;   /* this host has more ranks than processors: spinning takes others' time */
     struct claim *claim;
     struct news *news;
-    struct group *group; /* all ranks */
+    struct rank_counters *counters; /* rank_counters.h, or NULL */
+    struct group *group;            /* all ranks */
 };
 
 #endif

@@ -50,20 +50,21 @@ room $l/query $l/channel $l/detach $l/draw $l/hosts $l/options $l/plan $l/proces
     $l/text $l/wiring
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree \
     $l/wiring
+room $l/metrics $l/hosts $l/options $l/process $l/query $l/text
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h
 room $l/batch $l/options $l/process $l/text
 room $l/bench $l/bench/link/link_bench.h $l/options $l/process $l/text
 room $l/bench/compare $l/bench $l/text
 room $l/bench/link $l/bench $l/text
-room $l $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job $l/options \
-    $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
+room $l $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job $l/metrics \
+    $l/options $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
 
 a=launcher/agent
 room $a/host
 room $a/rank $l/loader $l/protocol
 room $a/facts $a/host $l/process
-room $a/answer $a/facts $a/host $l/process
+room $a/answer $a/facts $a/host $l/process runtime/process/rank_counters.h
 room $a/mpi $l/loader $l/process $l/protocol
 room $a/sync $a/host $l/process $l/protocol $l/tree rdma/rdma_table.h rdma/endpoint_module.h
 room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator

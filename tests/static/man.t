@@ -77,6 +77,20 @@ grep -oE -- '--[a-z-]+' "$T/sync_help" | while IFS= read -r option; do
 done > "$T/sync_lacks"
 check_output "" "mlaunch-sync(1) and completion have all options of sync" cat "$T/sync_lacks"
 check_output "--checksum" "completion of sync" complete_to mlaunch sync --checks
+mandoc -T ascii "$SOURCE/doc/mlaunch-metrics.1" 2> /dev/null | sed 's/.\x08//g' > "$T/metrics_page"
+"$MLAUNCH" metrics --help | sed '/--hosts/,$d' | grep -oE -- '^ +(-., )?--[a-z-]+' |
+    grep -oE -- '--.*' > "$T/metrics_help"
+check "metrics --help speaks" test -s "$T/metrics_help"
+while IFS= read -r option; do
+    check_match "(^|[ ,])$option([ ,]|\$)" "$T/metrics_page" "mlaunch-metrics(1) has $option"
+    check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option"
+done < "$T/metrics_help"
+# Every metric that the launcher's source names is in the page, and the other way.
+grep -ohE '"mlaunch_[a-z0-9_]+"' "$SOURCE"/launcher/metrics/*.c | tr -d '"' |
+    grep -vE '^mlaunch_(gpu|local)_$' | sort -u > "$T/metrics"
+grep -oE '^\.It Va mlaunch_[a-z0-9_]+' "$SOURCE/doc/mlaunch-metrics.1" | cut -d ' ' -f 3 |
+    sort -u > "$T/metrics_listed"
+check_output "" "mlaunch-metrics(1) has all metrics" diff "$T/metrics" "$T/metrics_listed"
 mandoc -T ascii "$SOURCE/doc/mlaunch-verify.1" 2> /dev/null | sed 's/.\x08//g' > "$T/verify_page"
 "$MLAUNCH" verify --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '--.*' > "$T/verify_help"
 while IFS= read -r option; do

@@ -77,6 +77,7 @@ INTERNAL = {
     'llm_requests_total{code="…"} …': "of a page for Prometheus",
     "…/.local/state/mlaunch/logs": "a directory's name",
     "SLURM_STEP_ID": "a variable's name",
+    "/dev/shm/mlaunch-…-….counters.…": "a file's name",
     "…/mpi4py/MPI*.so": "a file's name",
     "…/…/python3*/*-packages/mpi4py/MPI*.so": "a file's name",
     "…/.local/lib/python3*/site-packages/mpi4py/MPI*.so": "a file's name",

@@ -6,6 +6,7 @@
 #include "launcher/agent/answer/answer_clean.h"
 #include "launcher/agent/answer/answer_kill.h"
 #include "launcher/agent/answer/answer_list.h"
+#include "launcher/agent/answer/answer_metrics.h"
 #include "launcher/agent/answer/answer_question.h"
 #include "launcher/agent/answer/probe_run.h"
 #include "launcher/agent/facts/facts.h"
@@ -45,9 +46,10 @@ static int connections_add(const struct answer_question *q, json_t *out, struct 
 static const struct answer_kind {
     const char *what;
     int (*answer)(const struct answer_question *q, json_t *out, struct fault *why);
-} kinds[] = {{"list", answer_list_run}, {"kill", answer_kill_run},   {"clean", answer_clean_run},
-             {"devices", devices_add},  {"wires", wires_add},        {"facts", facts_add},
-             {"listen", listener_add},  {"connect", connections_add}};
+} kinds[] = {
+    {"list", answer_list_run}, {"kill", answer_kill_run},    {"clean", answer_clean_run},
+    {"devices", devices_add},  {"wires", wires_add},         {"facts", facts_add},
+    {"listen", listener_add},  {"connect", connections_add}, {"metrics", answer_metrics_run}};
 
 json_t *answer_make(const char *text, size_t size, struct probe_run *probe)
 {

@@ -5,6 +5,7 @@
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/answer/job_survey.h"
+#include "launcher/agent/answer/rank_counts.h"
 #include "launcher/agent/answer/stack_linux.h"
 
 #include <pwd.h>
@@ -19,7 +20,7 @@ enum { STACKS_MS = 25000 }; /* for all stacks of one host */
 /* The sum over some processes. */
 struct process_usage {
     int count;
-    uint64_t cpu_ticks, memory;
+    uint64_t cpu_ticks, child_ticks, memory;
     uint64_t oldest; /* start time, in ticks since boot */
 };
 
@@ -29,6 +30,7 @@ static void usage_add(struct process_usage *u, const struct process *p)
         u->oldest = p->start_time;
     u->count++;
     u->cpu_ticks += p->cpu_ticks;
+    u->child_ticks += p->child_ticks;
     u->memory += p->memory;
 }
 
@@ -41,6 +43,12 @@ static double usage_cpu(const struct process_usage *u)
     clock_gettime(CLOCK_BOOTTIME, &now);
     age = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)u->oldest / hz;
     return u->count && age > 0 ? (double)u->cpu_ticks / hz / age * 100 : 0;
+}
+
+/* With what children have used that are gone by now: it never falls while the processes live. */
+static double usage_seconds(const struct process_usage *u)
+{
+    return (double)(u->cpu_ticks + u->child_ticks) / (double)sysconf(_SC_CLK_TCK);
 }
 
 static void usage_put(const struct process_usage *u, json_t *out)
@@ -120,7 +128,13 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
     if (p)
         json_object_set_new(one, "name", text_json(p->name));
     usage_put(&u, one);
-    if (q->stacks && p) {
+    if (q->counters && p) {
+        const struct job_survey_job *j = &s->jobs[job];
+
+        json_object_set_new(one, "cpu_s", json_real(usage_seconds(&u)));
+        json_object_set_new(one, "counters", rank_counts_read(j->dir, j->user, r->rank));
+    }
+    if ((q->stacks || q->counters) && p) {
         json_t *waits = json_array();
 
         job_directory_each_wait(s->jobs[job].dir, r->rank, wait_add, waits);

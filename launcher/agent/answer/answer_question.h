@@ -14,6 +14,7 @@ struct answer_question {
     const char *base; /* of the job directories: "/tmp" */
     const char *job;  /* its id; "": all */
     bool stacks, dry_run;
+    bool counters;          /* what `mlaunch metrics` adds to a list of jobs */
     const json_t *question; /* the whole question */
     struct probe_run *probe;
 };

@@ -43,15 +43,16 @@ static void on_counter(const char *name, void *arg)
         whole_put(f, name, name);
 }
 
-static json_t *counters_read(const char *port)
+/* Those of a port or, in hw_counters alone, of the whole device. */
+static json_t *counters_read(const char *folder)
 {
     json_t *counters = json_object();
     char path[FACT_PATH];
     struct facts_folder f = {.path = path, .out = counters};
 
-    fact_file_path(path, port, "/counters");
+    fact_file_path(path, folder, "/counters");
     fact_file_list(path, on_counter, &f);
-    fact_file_path(path, port, "/hw_counters");
+    fact_file_path(path, folder, "/hw_counters");
     fact_file_list(path, on_counter, &f);
     return counters;
 }
@@ -190,6 +191,7 @@ static void on_device(const char *name, void *arg)
         fact_put_text(device.out, "driver", driver);
     if (!*all->root)
         fact_file_list("/sys/class/infiniband_verbs", on_verbs, &device);
+    json_object_set_new(device.out, "counters", counters_read(path));
     json_object_set_new(device.out, "ports", json_array());
     fact_file_path(inner, path, "/ports");
     fact_file_list(inner, on_port, &device);

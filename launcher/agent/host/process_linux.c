@@ -29,12 +29,13 @@ static ssize_t file_read(const char *path, char *text, size_t size)
     return n < 0 && got == 0 ? -1 : (ssize_t)got;
 }
 
-/* /proc/PID/stat: "pid (name) state ppid pgrp … utime(14) stime … threads(20) … starttime(22) vsize
- * rss(24)". The name may hold blanks and brackets. */
+/* /proc/PID/stat: "pid (name) state ppid pgrp … utime(14) stime cutime cstime … threads(20) …
+ * starttime(22) vsize rss(24)". The name may hold blanks and brackets. */
 bool process_read(struct process *out, pid_t pid)
 {
     char path[64], text[1024], *open, *close;
     unsigned long long user, system, start;
+    long long child_user, child_system;
     int parent, group, threads;
     long resident;
     ssize_t n;
@@ -48,9 +49,10 @@ bool process_read(struct process *out, pid_t pid)
     close = strrchr(text, ')');
     if (!open || !close ||
         sscanf(close + 1,
-               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %d %*d %llu "
+               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %d %*d %llu "
                "%*u %ld",
-               &out->state, &parent, &group, &user, &system, &threads, &start, &resident) != 8)
+               &out->state, &parent, &group, &user, &system, &child_user, &child_system, &threads,
+               &start, &resident) != 10)
         return false;
     *close = '\0';
     snprintf(out->name, sizeof(out->name), "%.19s", open + 1);
@@ -59,6 +61,7 @@ bool process_read(struct process *out, pid_t pid)
     out->group = group;
     out->start_time = start;
     out->cpu_ticks = user + system;
+    out->child_ticks = (uint64_t)child_user + (uint64_t)child_system;
     out->memory = resident > 0 ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
     /* A process whose first thread has ended looks like a zombie while its other threads run. */
     out->has_ended = out->state == 'X' || (out->state == 'Z' && threads <= 1);

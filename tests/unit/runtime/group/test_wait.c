@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -444,7 +445,7 @@ static void test_read(void **state)
 
 static void assert_note(const char *text)
 {
-    char path[PATH_MAX + 64], found[256] = "";
+    char path[PATH_MAX + 64], found[256] = "", *since;
     int fd;
 
     snprintf(path, sizeof(path), "%s/rank.%d.waiting.9", f->world.dir, ME);
@@ -452,6 +453,10 @@ static void assert_note(const char *text)
     if (fd >= 0) {
         assert_true(read(fd, found, sizeof(found) - 1) >= 0);
         close(fd);
+        since = strstr(found, ",\"since\":");
+        assert_non_null(since);
+        assert_true(strtoll(since + 9, NULL, 10) >= time(NULL) - 60);
+        strcpy(since, "}");
     }
     assert_string_equal(found, text);
 }

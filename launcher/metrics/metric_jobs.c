@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/metrics/metric_jobs.h"
+
+#include "launcher/metrics/metric_page.h"
+#include "launcher/query/query_field.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { NUMBER = 32 };
+
+static const struct metric_family
+    jobs = {"mlaunch_jobs", "gauge", "Jobs on the host, by their state in mlaunch ps."},
+    orphans = {"mlaunch_orphan_processes", "gauge",
+               "Processes that are left of jobs that are gone; mlaunch clean ends them."},
+    job_info = {"mlaunch_job_info", "gauge", "A job with an agent on the host; always 1."},
+    job_ranks = {"mlaunch_job_ranks", "gauge", "Ranks of the job, on all its hosts."},
+    job_alive = {"mlaunch_job_ranks_alive", "gauge", "Ranks of the job that live on this host."},
+    job_start = {"mlaunch_job_start_time_seconds", "gauge",
+                 "When the job was started, in seconds since 1970."},
+    job_memory = {"mlaunch_job_memory_bytes", "gauge",
+                  "Resident memory of the job's processes on this host."},
+    job_processes = {"mlaunch_job_processes", "gauge", "Processes of the job on this host."},
+    rank_up = {"mlaunch_rank_up", "gauge", "1 if the rank's first process lives, else 0."},
+    rank_cpu = {"mlaunch_rank_cpu_seconds_total", "counter",
+                "Processor time of the rank's processes."},
+    rank_memory = {"mlaunch_rank_memory_bytes", "gauge",
+                   "Resident memory of the rank's processes."},
+    rank_processes = {"mlaunch_rank_processes", "gauge", "Processes of the rank."},
+    rank_stalled = {"mlaunch_rank_stalled", "gauge",
+                    "1 if a call of mlaunch's library has waited for half a second or more."},
+    rank_waiting = {"mlaunch_rank_waiting_seconds", "gauge",
+                    "For how long such a call has been waiting."};
+
+static const struct metric_family
+    rank_calls = {"mlaunch_rank_calls_total", "counter",
+                  "Calls of mlaunch's library that the rank has begun."},
+    rank_call_bytes = {"mlaunch_rank_call_bytes_total", "counter",
+                       "Bytes that collective calls were about: of the vector or of one share."},
+    rank_wait = {"mlaunch_rank_wait_seconds", "histogram",
+                 "Stretches in which a call had nothing to do but to wait for other ranks."},
+    rank_sent = {"mlaunch_rank_sent_bytes_total", "counter",
+                 "Bytes of the messages sent to the ranks of each host."},
+    rank_received = {"mlaunch_rank_received_bytes_total", "counter",
+                     "Bytes of the messages received from the ranks of each host."};
+
+/* In the order of struct call_counters of the runtime, whose last one has no bound. */
+static const char *const wait_bounds[] = {"1e-05", "0.0001", "0.001", "0.01",
+                                          "0.1",   "1",      "10",    "+Inf"};
+enum { WAIT_BOUNDS = sizeof(wait_bounds) / sizeof(*wait_bounds) };
+
+/* Prometheus' buckets have those below in them, too. */
+static void waits_add(struct metric_page *p, const char *job, const char *rank, json_t *call)
+{
+    const char *name = query_field_text(call, "call");
+    json_t *waits = json_object_get(call, "waits");
+    double below = 0;
+
+    if (json_array_size(waits) != WAIT_BOUNDS)
+        return;
+    for (size_t i = 0; i < WAIT_BOUNDS; i++) {
+        below += json_number_value(json_array_get(waits, i));
+        metric_page_add_part(p, &rank_wait, "_bucket", below, "job_id", job, "rank", rank, "call",
+                             name, "le", wait_bounds[i], NULL);
+    }
+    metric_page_add_part(p, &rank_wait, "_sum", query_field_number(call, "wait_s"), "job_id", job,
+                         "rank", rank, "call", name, NULL);
+    metric_page_add_part(p, &rank_wait, "_count", below, "job_id", job, "rank", rank, "call", name,
+                         NULL);
+}
+
+static void counters_add(struct metric_page *p, const char *job, const char *rank, json_t *counters)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(json_object_get(counters, "calls"), i, one)
+    {
+        const char *name = query_field_text(one, "call");
+
+        metric_page_add(p, &rank_calls, query_field_number(one, "count"), "job_id", job, "rank",
+                        rank, "call", name, NULL);
+        if (query_field_number(one, "bytes") > 0)
+            metric_page_add(p, &rank_call_bytes, query_field_number(one, "bytes"), "job_id", job,
+                            "rank", rank, "call", name, NULL);
+        waits_add(p, job, rank, one);
+    }
+    json_array_foreach(json_object_get(counters, "links"), i, one)
+    {
+        const char *host = query_field_text(one, "host"), *link = query_field_text(one, "link");
+
+        metric_page_add(p, &rank_sent, query_field_number(one, "sent"), "job_id", job, "rank", rank,
+                        "peer_host", host, "link", link, NULL);
+        metric_page_add(p, &rank_received, query_field_number(one, "received"), "job_id", job,
+                        "rank", rank, "peer_host", host, "link", link, NULL);
+    }
+}
+
+static void job_sample(struct metric_page *p, const struct metric_family *family, json_t *job,
+                       double value)
+{
+    metric_page_add(p, family, value, "job_id", query_field_text(job, "job"), "node",
+                    query_field_text(job, "name"), NULL);
+}
+
+/* For how long the rank's longest wait has lasted; its file says when it was reported. */
+static double waits_longest(json_t *waits)
+{
+    double longest = 0, now = (double)time(NULL);
+    json_t *wait;
+    size_t i;
+
+    json_array_foreach(waits, i, wait)
+    {
+        double since = query_field_number(wait, "since"), s = now - since;
+
+        if (since > 0 && s > longest)
+            longest = s;
+    }
+    return longest;
+}
+
+static void rank_add(struct metric_page *p, const char *job, json_t *rank)
+{
+    bool is_alive = strcmp(query_field_text(rank, "state"), "ended") != 0;
+    json_t *waits = json_object_get(rank, "waits");
+    char number[NUMBER];
+
+    snprintf(number, sizeof(number), "%lld", query_field_whole(rank, "rank"));
+    metric_page_add(p, &rank_up, is_alive, "job_id", job, "rank", number, NULL);
+    if (!is_alive)
+        return;
+    metric_page_add(p, &rank_cpu, query_field_number(rank, "cpu_s"), "job_id", job, "rank", number,
+                    NULL);
+    metric_page_add(p, &rank_memory, query_field_number(rank, "memory_bytes"), "job_id", job,
+                    "rank", number, NULL);
+    metric_page_add(p, &rank_processes, query_field_number(rank, "processes"), "job_id", job,
+                    "rank", number, NULL);
+    metric_page_add(p, &rank_stalled, json_array_size(waits) > 0, "job_id", job, "rank", number,
+                    NULL);
+    metric_page_add(p, &rank_waiting, waits_longest(waits), "job_id", job, "rank", number, NULL);
+    counters_add(p, job, number, json_object_get(rank, "counters"));
+}
+
+/* Only of jobs that live here: what is left of others is in mlaunch_jobs. */
+static void job_add(struct metric_page *p, json_t *job)
+{
+    const char *state = query_field_text(job, "state");
+    json_t *rank;
+    size_t i;
+
+    if (strcmp(state, "live") != 0 && strcmp(state, "stopped") != 0)
+        return;
+    metric_page_add(p, &job_info, 1, "job_id", query_field_text(job, "job"), "node",
+                    query_field_text(job, "name"), "user", query_field_text(job, "user"), "name",
+                    query_field_text(job, "job_name"), "state", state, NULL);
+    job_sample(p, &job_ranks, job, query_field_number(job, "size"));
+    job_sample(p, &job_alive, job, query_field_number(job, "ranks_alive"));
+    job_sample(p, &job_start, job, query_field_number(job, "started_at"));
+    job_sample(p, &job_memory, job, query_field_number(job, "memory_bytes"));
+    job_sample(p, &job_processes, job, query_field_number(job, "processes"));
+    json_array_foreach(json_object_get(job, "ranks"), i, rank)
+    {
+        rank_add(p, query_field_text(job, "job"), rank);
+    }
+}
+
+void metric_jobs_add(struct metric_page *p, json_t *said)
+{
+    static const char *const states[] = {"live", "stopped", "stale", "elsewhere", "unreadable"};
+    json_t *list = json_object_get(said, "jobs"), *job;
+    size_t i;
+
+    if (!json_is_array(list))
+        return;
+    for (size_t s = 0; s < sizeof(states) / sizeof(*states); s++) {
+        int count = 0;
+
+        json_array_foreach(list, i, job)
+        {
+            count += strcmp(query_field_text(job, "state"), states[s]) == 0;
+        }
+        metric_page_add(p, &jobs, count, "state", states[s], NULL);
+    }
+    metric_page_add(p, &orphans, (double)json_array_size(json_object_get(said, "orphans")), NULL);
+    json_array_foreach(list, i, job)
+    {
+        job_add(p, job);
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/process/rank_counters.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void counters_path(char path[RANK_COUNTERS_PATH], const char *dir, int rank)
+{
+    const char *name = strrchr(dir, '/');
+
+    snprintf(path, RANK_COUNTERS_PATH, "/dev/shm/mlaunch-%u-%s.counters.%d", (unsigned)geteuid(),
+             name ? name + 1 : dir, rank);
+}
+
+/* Its pages are allocated here: writing to one that /dev/shm has no room for would end the
+ * process. */
+static void *file_map(const char *path, size_t size)
+{
+    int fd;
+    void *at = MAP_FAILED;
+
+    unlink(path); /* of this process, before it joined again */
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return MAP_FAILED;
+    if (posix_fallocate(fd, 0, (off_t)size) == 0)
+        at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED)
+        unlink(path);
+    return at;
+}
+
+struct rank_counters *rank_counters_open(const char *dir, int rank, char *const *hosts, int count)
+{
+    uint32_t kept = count < RANK_COUNTERS_HOSTS ? (uint32_t)count : RANK_COUNTERS_HOSTS;
+    char path[RANK_COUNTERS_PATH];
+    struct rank_counters *c;
+
+    counters_path(path, dir, rank);
+    c = file_map(path, rank_counters_size(kept));
+    if (c == MAP_FAILED)
+        return NULL;
+    for (uint32_t i = 0; i < kept; i++)
+        snprintf(c->host[i].name, RANK_COUNTERS_HOST, "%s",
+                 i + 1 == RANK_COUNTERS_HOSTS ? "others" : hosts[i]);
+    c->hosts = kept;
+    c->magic = RANK_COUNTERS_MAGIC;
+    return c;
+}
+
+void rank_counters_close(struct rank_counters *c, const char *dir, int rank)
+{
+    char path[RANK_COUNTERS_PATH];
+
+    if (!c)
+        return;
+    counters_path(path, dir, rank);
+    unlink(path);
+    munmap(c, rank_counters_size(c->hosts));
+}
+
+void rank_counters_wait(struct call_counters *c, uint64_t ns)
+{
+    uint64_t bound = RANK_COUNTERS_FIRST;
+    int i = 0;
+
+    for (; i < RANK_COUNTERS_WAITS - 1 && ns > bound; i++)
+        bound *= 10;
+    rank_counters_add(&c->waits[i], 1);
+    rank_counters_add(&c->wait_ns, ns);
+}
+
+/* The names are those of the transports' struct link_ops. */
+struct link_counters *rank_counters_links(struct rank_counters *c, int host, const char *name)
+{
+    static const char *const names[RANK_COUNTERS_LINKS] = {"self", "shared memory", "tcp", "rdma"};
+    uint32_t at = (uint32_t)host < c->hosts ? (uint32_t)host : c->hosts - 1;
+
+    for (int i = 0; i < RANK_COUNTERS_LINKS; i++) {
+        if (strcmp(names[i], name) == 0)
+            return &c->host[at].links[i];
+    }
+    return NULL;
+}

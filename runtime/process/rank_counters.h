@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rank_counters.h: what a rank has done since it joined the job: calls, bytes, waits. The numbers
+ * lie in a file in /dev/shm, which the agent reads while the rank runs (`mlaunch metrics`), so
+ * counting is one addition and no system call:
+ *
+ *     /dev/shm/mlaunch-UID-JOB.HOST.XXXXXX.counters.RANK
+ *     ┌────────┬───────────────────────┬──────────────────────────────────────┐
+ *     │ header │ calls of each kind    │ each host: its name, bytes by link   │
+ *     └────────┴───────────────────────┴──────────────────────────────────────┘
+ *
+ * The agent removes it at the job's end, as all segments of that name. Any thread may count.
+ */
+#ifndef RUNTIME_PROCESS_RANK_COUNTERS_H
+#define RUNTIME_PROCESS_RANK_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RANK_COUNTERS_MAGIC = 0x4d4c4331,
+    RANK_COUNTERS_CALLS = 12,    /* more than enum call_kind has */
+    RANK_COUNTERS_WAITS = 8,     /* ten times as long each: up to 10 us, …, 10 s, longer */
+    RANK_COUNTERS_FIRST = 10000, /* ns: the first of these bounds */
+    RANK_COUNTERS_LINKS = 4,     /* self, shared memory, TCP, RDMA */
+    RANK_COUNTERS_HOST = 96,     /* bytes of a host's name, terminated; cut off if it is longer */
+    RANK_COUNTERS_HOSTS = 16384, /* more are not counted one by one: the last has the rest */
+    RANK_COUNTERS_PATH = 4096 + 64,
+};
+
+/* In the order of enum call_kind (group.h), and of rank_counters_links(). */
+#define RANK_COUNTERS_CALL_NAMES                                                                   \
+    {                                                                                              \
+        "", "barrier", "all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all",       \
+            "broadcast", "gather", "scatter", "message", "split"                                   \
+    }
+#define RANK_COUNTERS_LINK_NAMES                                                                   \
+    {                                                                                              \
+        "self", "shm", "tcp", "rdma"                                                               \
+    }
+
+typedef _Atomic uint64_t rank_counter;
+
+struct call_counters {
+    rank_counter count, bytes;               /* calls begun, and what they were about */
+    rank_counter waits[RANK_COUNTERS_WAITS]; /* stretches of waiting of more than some us */
+    rank_counter wait_ns;                    /* their sum */
+};
+struct link_counters {
+    rank_counter sent, received; /* bytes of messages that are done */
+};
+struct host_counters {
+    char name[RANK_COUNTERS_HOST];
+    struct link_counters links[RANK_COUNTERS_LINKS];
+};
+struct rank_counters {
+    uint32_t magic, hosts;
+    struct call_counters calls[RANK_COUNTERS_CALLS];
+    struct host_counters host[]; /* `hosts` of them, in the order of the job's */
+};
+
+static inline size_t rank_counters_size(uint32_t hosts)
+{
+    return sizeof(struct rank_counters) + hosts * sizeof(struct host_counters);
+}
+
+static inline void rank_counters_add(rank_counter *c, uint64_t amount)
+{
+    atomic_fetch_add_explicit(c, amount, memory_order_relaxed);
+}
+
+/* Makes the file of the rank whose job directory is `dir`. NULL if that is not possible: the rank
+ * does without. */
+struct rank_counters *rank_counters_open(const char *dir, int rank, char *const *hosts, int count);
+/* Removes it; takes NULL. */
+void rank_counters_close(struct rank_counters *c, const char *dir, int rank);
+
+/* Adds a stretch of waiting. */
+void rank_counters_wait(struct call_counters *c, uint64_t ns);
+
+/* Those of the links of that name to a host's ranks; NULL: the name is unknown. */
+struct link_counters *rank_counters_links(struct rank_counters *c, int host, const char *name);
+
+#endif

@@ -1,0 +1,259 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch metrics: a page that promtool accepts, of this machine, of a job and of recorded machines;
+# what --command may add; the file for node_exporter; the HTTP endpoint and its bad clients; and
+# Debian's Prometheus, which scrapes a run.
+TEST_LIMIT=120
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/recorded.sh"
+. "${0%/*}/job.sh"
+
+# value SERIES: its value on the page in $T/page.
+value() { awk -v s="$1" '$1 == s { print $2 }' "$T/page"; }
+# page OPTION…: makes $T/page.
+# shellcheck disable=SC2120 # check calls it with options
+page() { "$MLAUNCH" metrics "$@" > "$T/page"; }
+end() { kill "$1" 2> /dev/null; }
+lint() {
+    if command -v promtool > /dev/null; then
+        check_output "" "promtool accepts $1" sh -c 'promtool check metrics < "$0" 2>&1' "$2"
+    else
+        skip "promtool accepts $1" "no promtool here"
+    fi
+}
+
+check "this machine" page
+lint "it" "$T/page"
+check_match "^mlaunch_host_cpus $(grep -c '^processor' /proc/cpuinfo)$" "$T/page" "… its processors"
+check_match '^mlaunch_host_cpu_seconds_total\{mode="user"\} [0-9.]+$' "$T/page" "… their time"
+check_match '^mlaunch_build_info\{version="[0-9.]+"\} 1$' "$T/page" "… and mlaunch's version"
+check_no_match '^(node|process|go)_' "$T/page" "no name is another exporter's"
+
+# --- recorded machines: three makers, a device without ports, files that cannot be read
+record a b
+record_mellanox a mlx5_0 1
+record_broadcom a bnxt_re0 2
+record_thunderbolt a tb0 3
+put a /proc/stat 'cpu  100 0 200 3000 0 0 0 0 0 0'
+d=/sys/class/infiniband
+put a $d/mlx5_0/ports/1/counters/port_xmit_data 1000
+put a $d/mlx5_0/ports/1/counters/port_xmit_packets 18446744073709551615
+put a $d/mlx5_0/ports/1/counters/port_rcv_packets 77
+put a $d/mlx5_0/ports/1/hw_counters/lifespan 10
+put a $d/bnxt_re0/ports/1/hw_counters/rx_bytes 4096
+put a $d/bnxt_re0/ports/1/hw_counters/active_qps 3
+put a $d/mlx4_0/node_guid 0002:c903:0000:0001
+put a $d/mlx4_0/hw_counters/rq_num_wrfe 5
+put a $d/mlx4_0/ports/1/state '1: DOWN'
+put a $d/mlx4_0/ports/1/rate -1
+put a $d/mlx4_0/ports/1/counters/port_rcv_data 'N/A (no PMA)'
+mkdir "$T/recorded/a$d/mlx4_0/ports/1/counters/port_xmit_data" # reading it fails
+mkdir -p "$T/recorded/a$d/"'odd"name\'
+check "recorded machines" sh -c '"$@" > "$0"' "$T/page" "$MLAUNCH" metrics --agent "$AGENT" \
+    --agent-command 'sh -c '\''exec "$@"'\'' {host}' -H a,b --sysfs "$T/recorded"
+lint "them" "$T/page"
+mlx='host="a",device="mlx5_0",port="1"'
+check_output "493827156 4000 77" "bytes, of words of four, and packets" echo \
+    "$(value "mlaunch_rdma_port_receive_bytes_total{$mlx}")" \
+    "$(value "mlaunch_rdma_port_transmit_bytes_total{$mlx}")" \
+    "$(value "mlaunch_rdma_port_receive_packets_total{$mlx}")"
+check_output "4 5 25000000000" "a port's state and rate" echo \
+    "$(value "mlaunch_rdma_port_state{$mlx}")" "$(value "mlaunch_rdma_port_physical_state{$mlx}")" \
+    "$(value "mlaunch_rdma_port_rate_bytes_per_second{$mlx}")"
+check_output "0" "every counter by its name" value \
+    "mlaunch_rdma_hw_events_total{$mlx,counter=\"out_of_sequence\"}"
+check_no_match 'counter="lifespan"' "$T/page" "… but no setting"
+check_output "4096" "another maker's bytes" value \
+    'mlaunch_rdma_port_receive_bytes_total{host="a",device="bnxt_re0",port="1"}'
+check_output "3" "… and what may fall" value \
+    'mlaunch_rdma_hw_level{host="a",device="bnxt_re0",port="1",counter="active_qps"}'
+check_output "4 5000000000" "a device without counters" echo \
+    "$(value 'mlaunch_rdma_port_state{host="a",device="tb0",port="1"}')" \
+    "$(value 'mlaunch_rdma_port_rate_bytes_per_second{host="a",device="tb0",port="1"}')"
+check_no_match '_total\{host="a",device="tb0"' "$T/page" "… has none"
+check_output "1 5" "one that is down, with counters of its own" echo \
+    "$(value 'mlaunch_rdma_port_state{host="a",device="mlx4_0",port="1"}')" \
+    "$(value 'mlaunch_rdma_hw_events_total{host="a",device="mlx4_0",counter="rq_num_wrfe"}')"
+check_no_match 'bytes.*mlx4_0' "$T/page" "… and files that say nothing or cannot be read"
+check_match '^mlaunch_rdma_info\{host="a",device="odd\\"name\\\\"\} 1$' "$T/page" "a strange name"
+check_output "1 2 30" "a host's processor time" echo \
+    "$(value 'mlaunch_host_cpu_seconds_total{host="a",mode="user"}')" \
+    "$(value 'mlaunch_host_cpu_seconds_total{host="a",mode="system"}')" \
+    "$(value 'mlaunch_host_cpu_seconds_total{host="a",mode="idle"}')"
+check_output "405408989184" "another host's memory" value 'mlaunch_host_memory_bytes{host="b"}'
+check_error 125 'host nowhere\.invalid: ' "a host that can't be reached" page \
+    -H localhost,nowhere.invalid
+check_output "1 0" "… is 0, and the other 1" echo "$(value 'mlaunch_host_up{host="localhost"}')" \
+    "$(value 'mlaunch_host_up{host="nowhere.invalid"}')"
+
+# --- --command
+cat > "$T/gpus" << 'END'
+echo '# TYPE mlaunch_gpu_temperature_celsius gauge'
+echo 'mlaunch_gpu_temperature_celsius{gpu="0"} 41'
+echo 'node_load1 7'
+echo 'mlaunch_gpu_temperature_celsius{gpu="1"} [N/A]'
+END
+check "a command for GPUs" page --command "sh $T/gpus"
+check_match 'line 3 is left out, and 2 in all: the name node_load1 does not begin with' "$ERR" \
+    "… of which two lines are bad"
+check_output "41 1 2" "… adds its good lines" echo \
+    "$(value 'mlaunch_gpu_temperature_celsius{gpu="0"}')" \
+    "$(value mlaunch_metrics_command_success)" "$(value mlaunch_metrics_command_refused_lines)"
+check_no_match 'node_load1|N/A' "$T/page" "… which are not there"
+lint "the rest" "$T/page"
+check "a command that fails" page --command 'exit 3'
+check_match 'mlaunch: warning: --command exit 3 has printed nothing' "$ERR" "… and is reported"
+check_output "0 1" "… costs nothing else" echo "$(value mlaunch_metrics_command_success)" \
+    "$(value mlaunch_host_up)"
+check "one that prints without end" page --command 'yes mlaunch_gpu_a 1'
+check_match 'has printed more than 1024 KiB' "$ERR" "… is ended"
+
+# --- options
+check_error 125 '^mlaunch: error: --listen needs PORT or ADDRESS:PORT, and not' "a bad port" page \
+    --listen=here
+check_error 125 '--every is for --output FILE' "--every without a file" page --every 5
+check_error 125 '--every needs a number of seconds' "a bad time" page -o "$T/x" --every 0
+check_error 125 '--listen and --output do not go together' "both" page -o "$T/x" --listen=1
+check_error 125 '--output: cannot make a file in .*/none' "no such directory" page \
+    -o "$T/none/x.prom"
+
+# --- a job
+cat > "$T/job.py" << 'END'
+import array, mlaunch, sys
+w = mlaunch.init()
+for i in range(50):
+    w.all_reduce(array.array("f", [1.0] * 1000))
+if w.rank == 0:
+    open(sys.argv[1], "r").read()
+w.barrier()
+END
+mkfifo "$T/hold"
+"${JOB[@]}" "${STRANGER[@]}" --backend tcp --local net -n 2 -- python3 "$T/job.py" "$T/hold" \
+    > "$T/job.out" 2> "$T/job.err" < /dev/null &
+JOB_PID=$!
+at_exit end "$JOB_PID"
+stalled() { page && grep -q '^mlaunch_rank_stalled{.*rank="1"} 1' "$T/page"; }
+check "a job of which a rank waits" wait_for stalled 30
+id=$(job_id)
+lint "its page" "$T/page"
+check_output "2 1 0" "the job and its ranks" echo "$(value "mlaunch_job_ranks_alive{job_id=\"$id\",node=\"localhost\"}")" \
+    "$(value "mlaunch_rank_up{job_id=\"$id\",rank=\"0\"}")" \
+    "$(value "mlaunch_rank_stalled{job_id=\"$id\",rank=\"0\"}")"
+check_output "50 50 200000 1" "its calls and bytes" echo \
+    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"0\",call=\"all_reduce\"}")" \
+    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"}")" \
+    "$(value "mlaunch_rank_call_bytes_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"}")" \
+    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"barrier\"}")"
+check_match "^mlaunch_rank_sent_bytes_total\{job_id=\"$id\",rank=\"0\",peer_host=\"localhost\",link=\"tcp\"\} 200[0-9]{3}$" \
+    "$T/page" "what went over its links"
+check_match "^mlaunch_rank_wait_seconds_count\{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"\} [0-9]+$" \
+    "$T/page" "and how often it waited"
+check_match "^mlaunch_job_info\{job_id=\"$id\",node=\"localhost\",user=\"$(id -un)\",state=\"live\"\} 1$" \
+    "$T/page" "whose it is"
+
+# --- the file
+mkdir "$T/collector"
+"$MLAUNCH" metrics -o "$T/collector/mlaunch.prom" --every 1 2> "$T/every.err" &
+WRITER=$!
+at_exit end "$WRITER"
+check "a file" wait_for '[ -s "$T/collector/mlaunch.prom" ]' 20
+first=$(stat -c %i "$T/collector/mlaunch.prom")
+check "… is replaced" wait_for '[ "$(stat -c %i "$T/collector/mlaunch.prom")" != "$first" ]' 20
+check_output "644" "… which others may read" stat -c %a "$T/collector/mlaunch.prom"
+kill "$WRITER"
+wait "$WRITER" 2> /dev/null
+lint "it" "$T/collector/mlaunch.prom"
+
+# --- the endpoint
+"$MLAUNCH" metrics --listen 0 --command "sh $T/gpus" > "$T/url" 2> "$T/listen.err" &
+SERVER=$!
+at_exit end "$SERVER"
+check "an endpoint" wait_for 'grep -q /metrics "$T/url"' 20
+URL=$(cat "$T/url")
+PORT=${URL%/metrics}
+PORT=${PORT##*:}
+check_match '^http://127\.0\.0\.1:[0-9]+/metrics$' "$T/url" "… on loopback"
+cat > "$T/clients.py" << 'END'
+import concurrent.futures, socket, sys, urllib.request
+url, port = sys.argv[1], int(sys.argv[2])
+
+def raw(text, half=False):
+    with socket.create_connection(("127.0.0.1", port), 60) as s:
+        s.sendall(text)
+        if half:
+            s.shutdown(socket.SHUT_WR)
+        got = b""
+        try:
+            while more := s.recv(65536):
+                got += more
+        except ConnectionResetError:
+            pass
+        return got
+
+with urllib.request.urlopen(url, timeout=60) as r:
+    print(r.status, r.headers["Content-Type"], b"mlaunch_host_up 1\n" in r.read())
+print(raw(b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n").count(b"mlaunch_"))
+for request in (b"GET / HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n", b"hello\r\n\r\n",
+                b"GET /metrics FTP\r\n\r\n", b"\r\n\r\n", b"GET /" + b"x" * 100000):
+    print(raw(request).split(b"\r\n")[0].decode())
+print(raw(b"GET /met", True))
+idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+with concurrent.futures.ThreadPoolExecutor(20) as pool:
+    print(set(pool.map(lambda _: urllib.request.urlopen(url, timeout=60).status, range(20))))
+END
+check_output "200 text/plain; version=0.0.4; charset=utf-8 True
+0
+HTTP/1.1 404 Not Found
+HTTP/1.1 405 Method Not Allowed
+HTTP/1.1 400 Bad Request
+HTTP/1.1 400 Bad Request
+HTTP/1.1 400 Bad Request
+HTTP/1.1 431 Request Header Fields Too Large
+b''
+{200}" "good clients, bad ones, and many" python3 "$T/clients.py" "$URL" "$PORT"
+check_error 125 "^mlaunch: error: --listen $PORT: .*in use" "a port that is taken" "$MLAUNCH" \
+    metrics --listen "$PORT"
+
+# --- Prometheus
+if command -v prometheus > /dev/null; then
+    cat > "$T/prometheus.yml" << END
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: mlaunch
+    scrape_timeout: 1s
+    static_configs: [{targets: ["127.0.0.1:$PORT"]}]
+END
+    cat > "$T/ask.py" << 'END'
+import json, sys, urllib.parse, urllib.request
+url = "http://127.0.0.1:%s/api/v1/query?query=%s" % (sys.argv[1], urllib.parse.quote(sys.argv[2]))
+with urllib.request.urlopen(url, timeout=10) as r:
+    print(*[s["value"][1] for s in json.load(r)["data"]["result"]])
+END
+    port=$(python3 -c 'import socket
+s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    prometheus --config.file="$T/prometheus.yml" --storage.tsdb.path="$T/data" \
+        --web.listen-address="127.0.0.1:$port" > "$T/prometheus.out" 2>&1 &
+    PROMETHEUS=$!
+    at_exit end "$PROMETHEUS"
+    ask() { python3 "$T/ask.py" "$port" "$1" 2> /dev/null; }
+    check "Prometheus scrapes it" wait_for '[ "$(ask "up{job=\"mlaunch\"}")" = 1 ]' 60
+    check_output "100" "… and adds up the ranks' calls" ask \
+        "sum(mlaunch_rank_calls_total{job_id=\"$id\",call=\"all_reduce\"})"
+    check_output "41" "… and has the command's" ask mlaunch_gpu_temperature_celsius
+    check "… whose histogram it understands" wait_for \
+        '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket)")" ]' 10
+    kill "$PROMETHEUS"
+    wait "$PROMETHEUS" 2> /dev/null
+else
+    skip "Prometheus scrapes it" "no Prometheus here"
+fi
+
+kill "$SERVER"
+wait "$SERVER"
+check_output "0" "the endpoint ends well" echo $?
+echo > "$T/hold"
+wait "$JOB_PID"
+check_output "0" "the job, too" echo $?
+check "the job leaves nothing" left_nothing
+check_output "" "… nor counters" sh -c 'ls /dev/shm | grep -F -- "-$0." || true' "$id"
+done_testing

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* What a rank counts, as the agent reads it; and files that no rank has made. */
+#include "launcher/agent/answer/rank_counts.h"
+
+#include "runtime/process/rank_counters.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RANK = 3 };
+static char dir[64], path[RANK_COUNTERS_PATH];
+static char *hosts[] = {"a", "b\n"};
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof(dir), "/tmp/mlaunch-0/counts.%d", (int)getpid());
+    snprintf(path, sizeof(path), "/dev/shm/mlaunch-%u-counts.%d.counters.%d", (unsigned)geteuid(),
+             (int)getpid(), RANK);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+static void expect(const char *text)
+{
+    json_t *read = rank_counts_read(dir, geteuid(), RANK);
+    char *found;
+
+    assert_non_null(read);
+    found = json_dumps(read, JSON_COMPACT);
+    assert_string_equal(found, text);
+    free(found);
+    json_decref(read);
+}
+
+static void test_counts(void **state)
+{
+    struct rank_counters *c = rank_counters_open(dir, RANK, hosts, 2);
+
+    (void)state;
+    assert_non_null(c);
+    expect("{\"calls\":[],\"links\":[]}");
+    rank_counters_add(&c->calls[2].count, 1);
+    rank_counters_add(&c->calls[2].bytes, 4000);
+    rank_counters_wait(&c->calls[2], 10000);
+    rank_counters_wait(&c->calls[2], 10001);
+    rank_counters_wait(&c->calls[2], 499979999);
+    rank_counters_wait(&c->calls[2], 11500000000);
+    rank_counters_add(&rank_counters_links(c, 1, "tcp")->sent, 7);
+    rank_counters_add(&rank_counters_links(c, 0, "shared memory")->received, UINT64_MAX);
+    assert_null(rank_counters_links(c, 0, "pigeon"));
+    assert_ptr_equal(rank_counters_links(c, 9, "rdma"), rank_counters_links(c, 1, "rdma"));
+    expect("{\"calls\":[{\"call\":\"all_reduce\",\"count\":1,\"bytes\":4000,"
+           "\"waits\":[1,1,0,0,0,1,0,1],\"wait_s\":12.0}],"
+           "\"links\":[{\"host\":\"a\",\"link\":\"shm\",\"sent\":0,"
+           "\"received\":9223372036854775807},"
+           "{\"host\":\"b\\n\",\"link\":\"tcp\",\"sent\":7,\"received\":0}]}");
+    assert_null(rank_counts_read(dir, geteuid() + 1, RANK));
+    assert_null(rank_counts_read(dir, geteuid(), RANK + 1));
+    rank_counters_close(c, dir, RANK);
+    assert_null(rank_counts_read(dir, geteuid(), RANK));
+}
+
+/* A process that joins again begins anew, and does not touch what another still has mapped. */
+static void test_again(void **state)
+{
+    struct rank_counters *c = rank_counters_open(dir, RANK, hosts, 1), *again;
+
+    (void)state;
+    rank_counters_add(&c->calls[1].count, 1);
+    again = rank_counters_open(dir, RANK, hosts, 1);
+    assert_non_null(again);
+    rank_counters_add(&c->calls[1].count, 1);
+    expect("{\"calls\":[],\"links\":[]}");
+    rank_counters_close(again, dir, RANK);
+    rank_counters_close(c, dir, RANK);
+    rank_counters_close(NULL, dir, RANK);
+}
+
+static void forge(const void *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), size);
+    close(fd);
+    assert_null(rank_counts_read(dir, geteuid(), RANK));
+    unlink(path);
+}
+
+static void test_forged(void **state)
+{
+    size_t size = rank_counters_size(1);
+    struct rank_counters *c = calloc(1, size);
+
+    (void)state;
+    assert_non_null(c);
+    c->hosts = 1;
+    forge(c, size);
+    c->magic = RANK_COUNTERS_MAGIC;
+    forge(c, size - 1);
+    forge(c, 0);
+    c->hosts = UINT32_MAX;
+    forge(c, size);
+    free(c);
+    assert_int_equal(symlink("/dev/zero", path), 0);
+    assert_null(rank_counts_read(dir, geteuid(), RANK));
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_null(rank_counts_read(dir, geteuid(), RANK));
+}
+
+/* A rank does without, where there is no place for the file. */
+static void test_no_place(void **state)
+{
+    char long_dir[4200];
+
+    (void)state;
+    memset(long_dir, 'x', sizeof(long_dir) - 1);
+    long_dir[sizeof(long_dir) - 1] = '\0';
+    assert_null(rank_counters_open(long_dir, RANK, hosts, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forged, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
