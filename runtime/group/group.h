@@ -28,9 +28,12 @@ enum call_kind {
     CALL_SCATTER,
     CALL_SEND, /* recv, sendrecv too */
     CALL_SPLIT,
+    CALL_ALL_GATHER_V,
+    CALL_ALL_TO_ALL_V,
 };
 struct call {
-    uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes */
+    uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes; of an
+                     * all_gather_v those of all shares, of an all_to_all_v 0 */
     uint32_t seq;   /* the group's number of collective calls so far; 0 for CALL_SEND */
     uint8_t kind;
     uint8_t type;     /* a reduction's ml_type, another call's content (struct task), or 0 */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 32, TYPES = ML_COMPLEX64 + 1, OPS = ML_XOR + 1 };
+enum { GUARD = 32, MOST_RANKS = 64, TYPES = ML_COMPLEX64 + 1, OPS = ML_XOR + 1 };
 
 static const struct {
     const char *name;
@@ -18,8 +18,8 @@ static const struct {
 };
 static const char *const ops[OPS] = {"sum", "prod", "min", "max", "and", "or", "xor"};
 static const char *const calls[CASE_CALLS] = {
-    "all_reduce", "reduce_scatter", "reduce",  "all_gather", "all_to_all",
-    "broadcast",  "gather",         "scatter", "sendrecv",   "barrier",
+    "all_reduce",   "reduce_scatter", "reduce", "all_gather", "all_to_all", "all_gather_v",
+    "all_to_all_v", "broadcast",      "gather", "scatter",    "sendrecv",   "barrier",
 };
 static const char *const places[PLACES] = {"apart", "misaligned", "same", "mixed", "share"};
 
@@ -269,6 +269,51 @@ static bool reduced_ok(const struct subject *s, const struct collective_case *c,
 
 /* ---- one case ---- */
 
+/* The blocks of one buffer of a call with shares of different sizes: one after the other or, in
+ * every other case, in the reverse order with a byte between them. */
+struct layout {
+    size_t sizes[MOST_RANKS], offsets[MOST_RANKS], end;
+    const size_t *offsets_given;
+};
+
+/* A block from rank `from` to rank `to`; every fifth one is empty. */
+static size_t block_size(const struct collective_case *c, int from, int to)
+{
+    uint64_t r = mix(c->seed * 4096 + (unsigned)(from * MOST_RANKS + to));
+
+    return r % 5 ? (size_t)(r / 5 % (2 * (uint64_t)c->count + 1)) : 0;
+}
+
+static void layout_place(const struct subject *s, const struct collective_case *c, struct layout *l)
+{
+    l->end = 0;
+    l->offsets_given = c->seed % 2 ? l->offsets : NULL;
+    for (int i = 0; i < s->size; i++) {
+        int r = c->seed % 2 ? s->size - 1 - i : i;
+
+        l->end += c->seed % 2;
+        l->offsets[r] = l->end;
+        l->end += l->sizes[r];
+    }
+}
+
+/* What `rank` sends in an all_to_all_v. */
+static void layout_in(const struct subject *s, const struct collective_case *c, int rank,
+                      struct layout *l)
+{
+    for (int r = 0; r < s->size; r++)
+        l->sizes[r] = block_size(c, rank, r);
+    layout_place(s, c, l);
+}
+
+/* What this rank receives. */
+static void layout_out(const struct subject *s, const struct collective_case *c, struct layout *l)
+{
+    for (int r = 0; r < s->size; r++)
+        l->sizes[r] = block_size(c, r, c->call == CASE_ALL_GATHER_V ? 0 : s->rank);
+    layout_place(s, c, l);
+}
+
 struct buffers {
     char *in, *out;           /* where the call works */
     size_t in_size, out_size; /* 0: this rank does not use it in its role */
@@ -284,6 +329,7 @@ static void sizes_of(const struct subject *s, const struct collective_case *c, s
     size_t share = c->count * (c->call <= CASE_REDUCE ? types[c->type].size : 1);
     size_t all = share * (size_t)s->size;
     bool is_root = c->root == s->rank;
+    struct layout l;
 
     *in = share;
     *out = share;
@@ -299,6 +345,17 @@ static void sizes_of(const struct subject *s, const struct collective_case *c, s
         break;
     case CASE_ALL_TO_ALL:
         *in = *out = all;
+        break;
+    case CASE_ALL_GATHER_V:
+        layout_out(s, c, &l);
+        *in = l.sizes[s->rank];
+        *out = l.end;
+        break;
+    case CASE_ALL_TO_ALL_V:
+        layout_in(s, c, s->rank, &l);
+        *in = l.end;
+        layout_out(s, c, &l);
+        *out = l.end;
         break;
     case CASE_BROADCAST:
         *in = 0;
@@ -348,6 +405,17 @@ static void room_give(const struct subject *s, void *room)
         free(room);
 }
 
+/* Where this rank's block begins in `out`. */
+static size_t own_block(const struct subject *s, const struct collective_case *c, size_t in_size)
+{
+    struct layout l;
+
+    if (c->call != CASE_ALL_GATHER_V)
+        return (size_t)s->rank * in_size;
+    layout_out(s, c, &l);
+    return l.offsets[s->rank];
+}
+
 static void buffers_make(const struct subject *s, const struct collective_case *c,
                          struct buffers *b)
 {
@@ -365,8 +433,9 @@ static void buffers_make(const struct subject *s, const struct collective_case *
     b->in = b->in_room + GUARD + odd;
     if (is_in_place(s, c) && c->call != CASE_SENDRECV && b->out_size)
         b->in = b->out;
-    if (c->place == PLACE_SHARE && b->out_size > b->in_size && c->call != CASE_SCATTER)
-        b->in = b->out + (size_t)s->rank * b->in_size;
+    if (c->place == PLACE_SHARE && b->out_size > b->in_size && c->call != CASE_SCATTER &&
+        c->call != CASE_ALL_TO_ALL_V)
+        b->in = b->out + own_block(s, c, b->in_size);
     b->is_shared = b->in >= b->out_room && b->in < b->out_room + room;
     fill(c, s->rank, 0, b->in_size / (c->call <= CASE_REDUCE ? types[c->type].size : 1), b->in);
     if (c->call == CASE_BROADCAST && s->rank == c->root)
@@ -385,6 +454,7 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
 {
     void *in = b->in_size || b->is_shared ? b->in : NULL, *out = b->out_size ? b->out : NULL;
     int n = s->size;
+    struct layout give, take;
 
     switch (c->call) {
     case CASE_ALL_REDUCE:
@@ -397,6 +467,14 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
         return s->all_gather(s->group, in, out, c->count);
     case CASE_ALL_TO_ALL:
         return s->all_to_all(s->group, in, out, c->count);
+    case CASE_ALL_GATHER_V:
+        layout_out(s, c, &take);
+        return s->all_gather_v(s->group, in, out, take.sizes, take.offsets_given);
+    case CASE_ALL_TO_ALL_V:
+        layout_in(s, c, s->rank, &give);
+        layout_out(s, c, &take);
+        return s->all_to_all_v(s->group, in, give.sizes, give.offsets_given, out, take.sizes,
+                               take.offsets_given);
     case CASE_BROADCAST:
         return s->broadcast(s->group, out, c->count, c->root);
     case CASE_GATHER:
@@ -423,6 +501,24 @@ static bool bytes_ok(const struct collective_case *c, const char *out, size_t at
     return true;
 }
 
+static bool shares_ok(const struct subject *s, const struct collective_case *c, const char *out)
+{
+    struct layout take, give;
+
+    layout_out(s, c, &take);
+    for (int r = 0; r < s->size; r++) {
+        size_t first = 0;
+
+        if (c->call == CASE_ALL_TO_ALL_V) {
+            layout_in(s, c, r, &give);
+            first = give.offsets[s->rank];
+        }
+        if (!bytes_ok(c, out, take.offsets[r], r, first, take.sizes[r]))
+            return false;
+    }
+    return true;
+}
+
 static bool moved_ok(const struct subject *s, const struct collective_case *c,
                      const struct buffers *b)
 {
@@ -430,6 +526,9 @@ static bool moved_ok(const struct subject *s, const struct collective_case *c,
     int ranks = s->size;
 
     switch (c->call) {
+    case CASE_ALL_GATHER_V:
+    case CASE_ALL_TO_ALL_V:
+        return shares_ok(s, c, b->out);
     case CASE_BROADCAST:
         return bytes_ok(c, b->out, 0, c->root, 0, n);
     case CASE_SCATTER:

@@ -67,8 +67,9 @@ static void movements(size_t size)
     for (int call = CASE_ALL_GATHER; call < CASE_CALLS; call++)
         for (int place = 0; place < PLACES; place++)
             for (int root = 0; root < run.subject->size; root += 1 + run.subject->size / 2) {
-                struct collective_case c = {(enum case_call)call,   ML_UINT8, ML_SUM, size, root,
-                                            (enum case_place)place, 3};
+                struct collective_case c = {
+                    (enum case_call)call, ML_UINT8, ML_SUM, size, root, (enum case_place)place,
+                    (unsigned)(3 + root)};
 
                 count_result(case_run(run.subject, &c));
             }
@@ -158,6 +159,8 @@ int main(int argc, char **argv)
                         .reduce = ml_reduce,
                         .all_gather = ml_all_gather,
                         .all_to_all = ml_all_to_all,
+                        .all_gather_v = ml_all_gather_v,
+                        .all_to_all_v = ml_all_to_all_v,
                         .broadcast = ml_broadcast,
                         .gather = ml_gather,
                         .scatter = ml_scatter,

@@ -169,6 +169,13 @@ EITHER(reduce,
        in, out, count, type, op, root)
 EITHER(all_gather, (ml_group * g, const void *in, void *out, size_t size), g, in, out, size)
 EITHER(all_to_all, (ml_group * g, const void *in, void *out, size_t size), g, in, out, size)
+EITHER(all_gather_v,
+       (ml_group * g, const void *in, void *out, const size_t *sizes, const size_t *offsets), g, in,
+       out, sizes, offsets)
+EITHER(all_to_all_v,
+       (ml_group * g, const void *in, const size_t *in_sizes, const size_t *in_offsets, void *out,
+        const size_t *out_sizes, const size_t *out_offsets),
+       g, in, in_sizes, in_offsets, out, out_sizes, out_offsets)
 EITHER(broadcast, (ml_group * g, void *buf, size_t size, int root), g, buf, size, root)
 EITHER(gather, (ml_group * g, const void *in, void *out, size_t size, int root), g, in, out, size,
        root)
@@ -188,6 +195,8 @@ struct subject started_calls(const struct subject *s, uint64_t seed)
     made.reduce = started_reduce;
     made.all_gather = started_all_gather;
     made.all_to_all = started_all_to_all;
+    made.all_gather_v = started_all_gather_v;
+    made.all_to_all_v = started_all_to_all_v;
     made.broadcast = started_broadcast;
     made.gather = started_gather;
     made.scatter = started_scatter;

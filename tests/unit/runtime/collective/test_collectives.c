@@ -286,6 +286,24 @@ static int do_all_to_all(ml_group *group, const void *in, void *out, size_t n)
     return all_to_all_run(g, in, out, n, &thread_fault);
 }
 
+static int do_all_gather_v(ml_group *group, const void *in, void *out, const size_t *sizes,
+                           const size_t *offsets)
+{
+    struct group *g = begin(group, CALL_ALL_GATHER_V, "all_gather_v", 0, 0, 0, -1);
+
+    return all_gather_v_run(g, in, out, sizes, offsets, &thread_fault);
+}
+
+static int do_all_to_all_v(ml_group *group, const void *in, const size_t *in_sizes,
+                           const size_t *in_offsets, void *out, const size_t *out_sizes,
+                           const size_t *out_offsets)
+{
+    struct group *g = begin(group, CALL_ALL_TO_ALL_V, "all_to_all_v", 0, 0, 0, -1);
+
+    return all_to_all_v_run(g, in, in_sizes, in_offsets, out, out_sizes, out_offsets,
+                            &thread_fault);
+}
+
 static int do_broadcast(ml_group *group, void *buf, size_t n, int root)
 {
     struct group *g = begin(group, CALL_BROADCAST, "broadcast", n, 0, 0, root);
@@ -339,6 +357,8 @@ static void *rank_main(void *arg)
                         .reduce = do_reduce,
                         .all_gather = do_all_gather,
                         .all_to_all = do_all_to_all,
+                        .all_gather_v = do_all_gather_v,
+                        .all_to_all_v = do_all_to_all_v,
                         .broadcast = do_broadcast,
                         .gather = do_gather,
                         .scatter = do_scatter,
