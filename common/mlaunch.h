@@ -127,13 +127,18 @@ ML_EXPORT void ml_group_free(ml_group *g);
  * MLAUNCH_ALGO give the same bits on every rank and in every run.
  *   all_reduce      in, out: count elements; every rank gets the result
  *   reduce_scatter  in: ranks * count elements, out: count elements; rank r gets block r
- *   reduce          as all_reduce, but only the root's out is written */
+ *   reduce          as all_reduce, but only the root's out is written
+ *   scan            as all_reduce, but rank r gets the reduction of ranks 0 to r
+ *   exclusive_scan  of ranks 0 to r - 1; rank 0's out is not written */
 ML_EXPORT int ml_all_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                             ml_op op);
 ML_EXPORT int ml_reduce_scatter(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                                 ml_op op);
 ML_EXPORT int ml_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                         ml_op op, int root);
+ML_EXPORT int ml_scan(ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op);
+ML_EXPORT int ml_exclusive_scan(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                                ml_op op);
 
 /* Movements; size is one rank's share in bytes.
  *   all_gather   in: size; out: ranks * size, in the order of ranks
@@ -225,6 +230,10 @@ ML_EXPORT int ml_start_reduce_scatter(ml_group *g, const void *in, void *out, si
                                       ml_type type, ml_op op, ml_request **request);
 ML_EXPORT int ml_start_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                               ml_op op, int root, ml_request **request);
+ML_EXPORT int ml_start_scan(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                            ml_op op, ml_request **request);
+ML_EXPORT int ml_start_exclusive_scan(ml_group *g, const void *in, void *out, size_t count,
+                                      ml_type type, ml_op op, ml_request **request);
 ML_EXPORT int ml_start_all_gather(ml_group *g, const void *in, void *out, size_t size,
                                   ml_request **request);
 ML_EXPORT int ml_start_all_to_all(ml_group *g, const void *in, void *out, size_t size,

@@ -323,6 +323,11 @@ CALL(reduce_scatter,
      ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
 CALL(reduce, task_reducing(CALL_REDUCE, "reduce", in, out, count, type, op, root), ml_group *g,
      const void *in, void *out, size_t count, ml_type type, ml_op op, int root)
+CALL(scan, task_reducing(CALL_SCAN, "scan", in, out, count, type, op, -1), ml_group *g,
+     const void *in, void *out, size_t count, ml_type type, ml_op op)
+CALL(exclusive_scan,
+     task_reducing(CALL_EXCLUSIVE_SCAN, "exclusive_scan", in, out, count, type, op, -1),
+     ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
 CALL(all_gather, task_moving(CALL_ALL_GATHER, "all_gather", in, out, size, -1), ml_group *g,
      const void *in, void *out, size_t size)
 CALL(all_to_all, task_moving(CALL_ALL_TO_ALL, "all_to_all", in, out, size, -1), ml_group *g,

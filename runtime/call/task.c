@@ -33,6 +33,9 @@ static int task_check_reducing(const struct group *g, const struct task *t, stru
         return rc;
     if (t->kind == CALL_REDUCE && g->rank != t->root)
         return task_check_buffers(t, size, 0, SIZE_MAX, why);
+    if (t->kind == CALL_EXCLUSIVE_SCAN)
+        return task_check_buffers(t, g->rank == g->size - 1 ? 0 : size, g->rank ? size : 0,
+                                  SIZE_MAX, why);
     return task_check_buffers(t, size * blocks, size, SIZE_MAX, why);
 }
 
@@ -129,6 +132,8 @@ int task_check(const struct group *g, const struct task *t, struct fault *why)
     case CALL_ALL_REDUCE:
     case CALL_REDUCE_SCATTER:
     case CALL_REDUCE:
+    case CALL_SCAN:
+    case CALL_EXCLUSIVE_SCAN:
         return task_check_reducing(g, t, why);
     case CALL_ALL_GATHER:
     case CALL_ALL_TO_ALL:
@@ -194,6 +199,10 @@ static int task_carry_out(struct group *g, const struct task *t, struct fault *w
         return reduce_scatter_run(g, t->in, t->out, t->count, t->type, t->op, why);
     case CALL_REDUCE:
         return reduce_run(g, t->in, t->out, t->count, t->type, t->op, t->root, why);
+    case CALL_SCAN:
+        return scan_run(g, t->in, t->out, t->count, t->type, t->op, why);
+    case CALL_EXCLUSIVE_SCAN:
+        return exclusive_scan_run(g, t->in, t->out, t->count, t->type, t->op, why);
     case CALL_ALL_GATHER:
         return all_gather_run(g, t->in, t->out, t->count, why);
     case CALL_ALL_TO_ALL:

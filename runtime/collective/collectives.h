@@ -19,6 +19,10 @@ int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count,
                        ml_op op, struct fault *why);
 int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
                int root, struct fault *why);
+int scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+             struct fault *why);
+int exclusive_scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
+                       ml_op op, struct fault *why);
 int all_gather_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 /* Shares of different sizes, as mlaunch.h describes them; offsets may be NULL. */

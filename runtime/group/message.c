@@ -21,6 +21,8 @@ static const char *const call_names[] = {
     [CALL_SPLIT] = "split",
     [CALL_ALL_GATHER_V] = "all_gather_v",
     [CALL_ALL_TO_ALL_V] = "all_to_all_v",
+    [CALL_SCAN] = "scan",
+    [CALL_EXCLUSIVE_SCAN] = "exclusive_scan",
 };
 
 void message_describe(const struct message *m, char text[MESSAGE_TEXT])
@@ -35,6 +37,8 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
     switch (name ? m->kind : 0) {
     case CALL_ALL_REDUCE:
     case CALL_REDUCE_SCATTER:
+    case CALL_SCAN:
+    case CALL_EXCLUSIVE_SCAN:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s)", name, m->count,
                  reduce_type_name(m->type), reduce_op_name(m->op));
         break;

@@ -18,8 +18,9 @@ static const struct {
 };
 static const char *const ops[OPS] = {"sum", "prod", "min", "max", "and", "or", "xor"};
 static const char *const calls[CASE_CALLS] = {
-    "all_reduce",   "reduce_scatter", "reduce", "all_gather", "all_to_all", "all_gather_v",
-    "all_to_all_v", "broadcast",      "gather", "scatter",    "sendrecv",   "barrier",
+    "all_reduce", "reduce_scatter", "reduce",       "scan",         "exclusive_scan",
+    "all_gather", "all_to_all",     "all_gather_v", "all_to_all_v", "broadcast",
+    "gather",     "scatter",        "sendrecv",     "barrier",
 };
 static const char *const places[PLACES] = {"apart", "misaligned", "same", "mixed", "share"};
 
@@ -152,7 +153,7 @@ static void fill(const struct collective_case *c, int rank, size_t first, size_t
 {
     size_t size = types[c->type].size;
 
-    if (c->call > CASE_REDUCE) {
+    if (c->call > CASE_EXCLUSIVE_SCAN) {
         uint64_t word = draw(c, rank, first / 8);
 
         for (size_t i = 0; i < count; i++)
@@ -218,17 +219,24 @@ static uint64_t bool_reference(ml_op op, bool a, bool b)
     return op == ML_PROD || op == ML_MIN || op == ML_AND ? a && b : a || b;
 }
 
+/* How many ranks' elements are reduced. */
+static int reduced_ranks(const struct subject *s, const struct collective_case *c)
+{
+    return c->call == CASE_SCAN ? s->rank + 1 : c->call == CASE_EXCLUSIVE_SCAN ? s->rank : s->size;
+}
+
 /* True if element `i` of the whole vector is `is` (one element). */
 static bool reduced_ok(const struct subject *s, const struct collective_case *c, size_t i,
                        const char *is)
 {
     size_t size = types[c->type].size, k = components(c);
+    int ranks = reduced_ranks(s, c);
     char element[8];
 
     if (c->type >= ML_FLOAT16) {
         double sum[2] = {0, 0};
 
-        for (int rank = 0; rank < s->size; rank++) {
+        for (int rank = 0; rank < ranks; rank++) {
             double v[2] = {0, 0};
 
             for (size_t j = 0; j < k; j++)
@@ -252,7 +260,7 @@ static bool reduced_ok(const struct subject *s, const struct collective_case *c,
     }
     uint64_t sum = 0;
 
-    for (int rank = 0; rank < s->size; rank++) {
+    for (int rank = 0; rank < ranks; rank++) {
         uint64_t v = 0;
 
         fill(c, rank, i, 1, element);
@@ -326,7 +334,7 @@ struct buffers {
 static void sizes_of(const struct subject *s, const struct collective_case *c, size_t *in,
                      size_t *out)
 {
-    size_t share = c->count * (c->call <= CASE_REDUCE ? types[c->type].size : 1);
+    size_t share = c->count * (c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].size : 1);
     size_t all = share * (size_t)s->size;
     bool is_root = c->root == s->rank;
     struct layout l;
@@ -339,6 +347,10 @@ static void sizes_of(const struct subject *s, const struct collective_case *c, s
         break;
     case CASE_REDUCE:
         *out = is_root ? share : 0;
+        break;
+    case CASE_EXCLUSIVE_SCAN:
+        *in = s->rank == s->size - 1 ? 0 : share;
+        *out = s->rank ? share : 0;
         break;
     case CASE_ALL_GATHER:
         *out = all;
@@ -437,7 +449,8 @@ static void buffers_make(const struct subject *s, const struct collective_case *
         c->call != CASE_ALL_TO_ALL_V)
         b->in = b->out + own_block(s, c, b->in_size);
     b->is_shared = b->in >= b->out_room && b->in < b->out_room + room;
-    fill(c, s->rank, 0, b->in_size / (c->call <= CASE_REDUCE ? types[c->type].size : 1), b->in);
+    fill(c, s->rank, 0, b->in_size / (c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].size : 1),
+         b->in);
     if (c->call == CASE_BROADCAST && s->rank == c->root)
         fill(c, s->rank, 0, b->out_size, b->out);
     memcpy(b->in_copy, b->in, b->in_size);
@@ -463,6 +476,10 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
         return s->reduce_scatter(s->group, in, out, c->count, c->type, c->op);
     case CASE_REDUCE:
         return s->reduce(s->group, in, out, c->count, c->type, c->op, c->root);
+    case CASE_SCAN:
+        return s->scan(s->group, in, out, c->count, c->type, c->op);
+    case CASE_EXCLUSIVE_SCAN:
+        return s->exclusive_scan(s->group, in, out, c->count, c->type, c->op);
     case CASE_ALL_GATHER:
         return s->all_gather(s->group, in, out, c->count);
     case CASE_ALL_TO_ALL:
@@ -554,7 +571,7 @@ static bool result_ok(const struct subject *s, const struct collective_case *c,
     *wrong = 0;
     if (c->call == CASE_BARRIER)
         return true;
-    if (c->call > CASE_REDUCE)
+    if (c->call > CASE_EXCLUSIVE_SCAN)
         return moved_ok(s, c, b);
     if (s->size == 1) /* nothing is reduced, so even a bool is copied as it is */
         return memcmp(b->out, b->in_copy, b->out_size) == 0;
@@ -578,8 +595,9 @@ static void complain(const struct subject *s, const struct collective_case *c, c
 {
     fprintf(stderr, "rank %d of %d: %s count %zu %s %s root %d, buffers %s, seed %u: %s\n", s->rank,
             s->size, calls[c->call], c->count,
-            c->call <= CASE_REDUCE ? types[c->type].name : "bytes",
-            c->call <= CASE_REDUCE ? ops[c->op] : "", c->root, places[c->place], c->seed, what);
+            c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].name : "bytes",
+            c->call <= CASE_EXCLUSIVE_SCAN ? ops[c->op] : "", c->root, places[c->place], c->seed,
+            what);
 }
 
 int case_run(const struct subject *s, const struct collective_case *c)
@@ -696,6 +714,6 @@ struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes
     c.place = (enum case_place)next(state, PLACES);
     /* Small sizes as often as large ones. */
     most = most_bytes >> next(state, 20);
-    c.count = next(state, most / (c.call <= CASE_REDUCE ? types[c.type].size : 1) + 2);
+    c.count = next(state, most / (c.call <= CASE_EXCLUSIVE_SCAN ? types[c.type].size : 1) + 2);
     return c;
 }

@@ -19,6 +19,8 @@ struct subject {
     int (*all_reduce)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
     int (*reduce_scatter)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
     int (*reduce)(ml_group *, const void *, void *, size_t, ml_type, ml_op, int);
+    int (*scan)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
+    int (*exclusive_scan)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
     int (*all_gather)(ml_group *, const void *, void *, size_t);
     int (*all_to_all)(ml_group *, const void *, void *, size_t);
     int (*all_gather_v)(ml_group *, const void *, void *, const size_t *, const size_t *);
@@ -37,7 +39,9 @@ struct subject {
 enum case_call {
     CASE_ALL_REDUCE,
     CASE_REDUCE_SCATTER,
-    CASE_REDUCE, /* these have type and op */
+    CASE_REDUCE,
+    CASE_SCAN,
+    CASE_EXCLUSIVE_SCAN, /* these have type and op */
     CASE_ALL_GATHER,
     CASE_ALL_TO_ALL,
     CASE_ALL_GATHER_V, /* of up to 2 * count bytes each */

@@ -54,6 +54,11 @@ def reductions(w):
     assert a[0] == (total if w.rank == w.size - 1 else w.rank)
     w.reduce(bytes(array.array("i", [w.rank])), array.array("i", [0]) if w.rank == 0 else None,
              type=mlaunch.INT32)
+    a, out = array.array("i", [w.rank]), array.array("i", [-1])
+    assert w.scan(a, out) is out and out[0] == sum(range(w.rank + 1)) and a[0] == w.rank
+    assert w.start_exclusive_scan(a, out, op=mlaunch.MAX).wait() is out
+    assert out[0] == w.rank - 1 if w.rank else out[0] == 0
+    assert w.exclusive_scan(a) is a and a[0] == sum(range(w.rank))
     a, out = array.array("q", [10 * j + w.rank for j in range(w.size)]), array.array("q", [0])
     assert w.reduce_scatter(a, out)[0] == 10 * w.rank * w.size + total
 
@@ -142,9 +147,9 @@ def names(w):
     assert place == (mlaunch.rank(), mlaunch.size()) == (w.rank, w.size)
     assert w.host() == w.host(w.rank)
     assert mlaunch.version().startswith(mlaunch.__version__ + " (")
-    for name in ("all_reduce", "reduce", "reduce_scatter", "all_gather", "all_to_all",
-                 "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter", "send", "recv",
-                 "sendrecv", "barrier"):
+    for name in ("all_reduce", "reduce", "reduce_scatter", "scan", "exclusive_scan", "all_gather",
+                 "all_to_all", "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter",
+                 "send", "recv", "sendrecv", "barrier"):
         call, start = (inspect.signature(getattr(mlaunch.Group, prefix + name))
                        for prefix in ("", "start_"))
         assert list(call.parameters.values()) == list(start.parameters.values()), name

@@ -28,6 +28,8 @@ enum kind {
     ALL_REDUCE,
     REDUCE_SCATTER,
     REDUCE,
+    SCAN,
+    EXCLUSIVE_SCAN,
     ALL_GATHER,
     ALL_TO_ALL,
     ALL_GATHER_V,
@@ -61,6 +63,13 @@ static const struct unlike_call {
     {REDUCE, "reduce", SHORT, 1, ML_INT32, ML_MIN},
     {REDUCE, "reduce", LONG, 0, ML_INT32, ML_SUM},
     {REDUCE, "reduce", LONG, 1, ML_INT32, ML_SUM},
+    {SCAN, "scan", SHORT, 0, ML_INT32, ML_SUM},
+    {SCAN, "scan", SHORT, 0, ML_FLOAT32, ML_SUM},
+    {SCAN, "scan", SHORT, 0, ML_INT32, ML_MAX},
+    {SCAN, "scan", LONG, 0, ML_INT32, ML_SUM},
+    {EXCLUSIVE_SCAN, "exclusive_scan", SHORT, 0, ML_INT32, ML_SUM},
+    {EXCLUSIVE_SCAN, "exclusive_scan", SHORT + 1, 0, ML_INT32, ML_SUM},
+    {EXCLUSIVE_SCAN, "exclusive_scan", LONG, 0, ML_INT32, ML_SUM},
     {ALL_GATHER, "all_gather", SHORT, 0, 0, 0},
     {ALL_GATHER, "all_gather", LONG, 0, 0, 0},
     {ALL_TO_ALL, "all_to_all", SHORT, 0, 0, 0},
@@ -110,6 +119,10 @@ static int make_call(ml_group *g, const struct unlike_call *c, void *in, void *o
         return ml_reduce_scatter(g, in, out, c->count, c->type, c->op);
     case REDUCE:
         return ml_reduce(g, in, out, c->count, c->type, c->op, c->root);
+    case SCAN:
+        return ml_scan(g, in, out, c->count, c->type, c->op);
+    case EXCLUSIVE_SCAN:
+        return ml_exclusive_scan(g, in, out, c->count, c->type, c->op);
     case ALL_GATHER:
         return ml_all_gather(g, in, out, c->count);
     case ALL_TO_ALL:

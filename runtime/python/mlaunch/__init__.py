@@ -166,6 +166,8 @@ for _name, _result, _arguments in (
         ("all_reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("reduce_scatter", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int, _int]),
+        ("scan", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
+        ("exclusive_scan", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("all_gather", _int, [_pointer, _pointer, _pointer, _size]),
         ("all_to_all", _int, [_pointer, _pointer, _pointer, _size]),
         ("all_gather_v", _int, [_pointer] * 5),
@@ -187,8 +189,9 @@ for _name, _result, _arguments in (
     _function.restype = _result
     _function.argtypes = _arguments
 
-_STARTED = ("all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all", "all_gather_v",
-            "all_to_all_v", "broadcast", "gather", "scatter", "send", "recv", "sendrecv", "barrier")
+_STARTED = ("all_reduce", "reduce_scatter", "reduce", "scan", "exclusive_scan", "all_gather",
+            "all_to_all", "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter", "send",
+            "recv", "sendrecv", "barrier")
 for _name in _STARTED:
     _function = getattr(_lib, "ml_start_" + _name)
     _function.restype = _int
@@ -564,6 +567,18 @@ class Group:
         """Reduces data, which is one block for each rank; out, of one block, gets block `rank`."""
         return self._reduce("reduce_scatter", data, out, op, type)
 
+    @_public
+    def scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+             type: Type | None = None) -> Buffer:
+        """As all_reduce, but rank r gets the reduction of the data of ranks 0 to r."""
+        return self._reduce("scan", data, out, op, type)
+
+    @_public
+    def exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                       type: Type | None = None) -> Buffer:
+        """As scan, but of ranks 0 to r - 1; rank 0's out (or data) stays as it is."""
+        return self._reduce("exclusive_scan", data, out, op, type)
+
     # movements: bytes
 
     def _say(self, kind):
@@ -775,6 +790,18 @@ class Group:
                              type: Type | None = None) -> Request:
         """reduce_scatter(), but returns a Request at once."""
         return _Starting(self).reduce_scatter(data, out, op, type)
+
+    @_public
+    def start_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                   type: Type | None = None) -> Request:
+        """scan(), but returns a Request at once."""
+        return _Starting(self).scan(data, out, op, type)
+
+    @_public
+    def start_exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                             type: Type | None = None) -> Request:
+        """exclusive_scan(), but returns a Request at once."""
+        return _Starting(self).exclusive_scan(data, out, op, type)
 
     @_public
     def start_all_gather(self, data: Buffer, out: Buffer) -> Request:
