@@ -16,8 +16,8 @@
  * Buffers belong to the caller, who may free or reuse them as soon as the call has returned.
  * `count` is in elements, `size` in bytes; both may be 0 and beyond 4 GiB. Buffers need no
  * alignment beyond that of the element type. `in` may equal `out` in every call; all_gather and
- * gather also allow in == out + rank * size; any other overlap is ML_ERR_ARGUMENT. Buffers that a
- * rank does not use in its role may be NULL.
+ * gather also allow in == out + rank * size, all_gather_v allows in == out + offsets[rank]; any
+ * other overlap is ML_ERR_ARGUMENT. Buffers that a rank does not use in its role may be NULL.
  */
 #ifndef MLAUNCH_H
 #define MLAUNCH_H
@@ -127,13 +127,18 @@ ML_EXPORT void ml_group_free(ml_group *g);
  * MLAUNCH_ALGO give the same bits on every rank and in every run.
  *   all_reduce      in, out: count elements; every rank gets the result
  *   reduce_scatter  in: ranks * count elements, out: count elements; rank r gets block r
- *   reduce          as all_reduce, but only the root's out is written */
+ *   reduce          as all_reduce, but only the root's out is written
+ *   scan            as all_reduce, but rank r gets the reduction of ranks 0 to r
+ *   exclusive_scan  of ranks 0 to r - 1; rank 0's out is not written */
 ML_EXPORT int ml_all_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                             ml_op op);
 ML_EXPORT int ml_reduce_scatter(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                                 ml_op op);
 ML_EXPORT int ml_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                         ml_op op, int root);
+ML_EXPORT int ml_scan(ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op);
+ML_EXPORT int ml_exclusive_scan(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                                ml_op op);
 
 /* Movements; size is one rank's share in bytes.
  *   all_gather   in: size; out: ranks * size, in the order of ranks
@@ -146,6 +151,20 @@ ML_EXPORT int ml_all_to_all(ml_group *g, const void *in, void *out, size_t size)
 ML_EXPORT int ml_broadcast(ml_group *g, void *buf, size_t size, int root);
 ML_EXPORT int ml_gather(ml_group *g, const void *in, void *out, size_t size, int root);
 ML_EXPORT int ml_scatter(ml_group *g, const void *in, void *out, size_t size, int root);
+
+/* Movements of shares that differ in size, as MPI_Allgatherv and MPI_Alltoallv. The arrays have one
+ * entry for each rank, in bytes: how long its block is, and where it begins in the buffer. They
+ * are read only until the call, started or not, has returned. Offsets that are NULL: the blocks lie
+ * one after the other in the order of ranks. Blocks of `out` may not overlap.
+ *   all_gather_v   in: sizes[rank]; rank r's goes to block r of out. All ranks give the same sizes,
+ *                  and each its own offsets
+ *   all_to_all_v   block j of in goes to block `rank` of rank j's out, which must be as long
+ * If in == out, all_to_all_v works in a copy of in. */
+ML_EXPORT int ml_all_gather_v(ml_group *g, const void *in, void *out, const size_t *sizes,
+                              const size_t *offsets);
+ML_EXPORT int ml_all_to_all_v(ml_group *g, const void *in, const size_t *in_sizes,
+                              const size_t *in_offsets, void *out, const size_t *out_sizes,
+                              const size_t *out_offsets);
 
 /* Says what the elements of the next call on g are, if that is a movement or a message: ranks that
  * say different types get ML_ERR_MISMATCH. Bytes of which nothing is said, and ML_UINT8, fit every
@@ -211,6 +230,10 @@ ML_EXPORT int ml_start_reduce_scatter(ml_group *g, const void *in, void *out, si
                                       ml_type type, ml_op op, ml_request **request);
 ML_EXPORT int ml_start_reduce(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                               ml_op op, int root, ml_request **request);
+ML_EXPORT int ml_start_scan(ml_group *g, const void *in, void *out, size_t count, ml_type type,
+                            ml_op op, ml_request **request);
+ML_EXPORT int ml_start_exclusive_scan(ml_group *g, const void *in, void *out, size_t count,
+                                      ml_type type, ml_op op, ml_request **request);
 ML_EXPORT int ml_start_all_gather(ml_group *g, const void *in, void *out, size_t size,
                                   ml_request **request);
 ML_EXPORT int ml_start_all_to_all(ml_group *g, const void *in, void *out, size_t size,
@@ -221,6 +244,11 @@ ML_EXPORT int ml_start_gather(ml_group *g, const void *in, void *out, size_t siz
                               ml_request **request);
 ML_EXPORT int ml_start_scatter(ml_group *g, const void *in, void *out, size_t size, int root,
                                ml_request **request);
+ML_EXPORT int ml_start_all_gather_v(ml_group *g, const void *in, void *out, const size_t *sizes,
+                                    const size_t *offsets, ml_request **request);
+ML_EXPORT int ml_start_all_to_all_v(ml_group *g, const void *in, const size_t *in_sizes,
+                                    const size_t *in_offsets, void *out, const size_t *out_sizes,
+                                    const size_t *out_offsets, ml_request **request);
 ML_EXPORT int ml_start_send(ml_group *g, const void *buf, size_t size, int to,
                             ml_request **request);
 ML_EXPORT int ml_start_recv(ml_group *g, void *buf, size_t size, int from, ml_request **request);

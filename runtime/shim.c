@@ -261,6 +261,13 @@ static inline struct task task_moving(enum call_kind kind, const char *name, con
         .kind = kind, .name = name, .in = in, .out = out, .count = size, .root = root};
 }
 
+static inline struct task task_sharing(enum call_kind kind, const char *name, const void *in,
+                                       void *out, const struct task_shares *shares)
+{
+    return (struct task){
+        .kind = kind, .name = name, .in = in, .out = out, .root = -1, .shares = shares};
+}
+
 static inline struct task task_message(const char *name, const void *out, size_t out_size, int to,
                                        void *in, size_t in_size, int from)
 {
@@ -316,10 +323,28 @@ CALL(reduce_scatter,
      ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
 CALL(reduce, task_reducing(CALL_REDUCE, "reduce", in, out, count, type, op, root), ml_group *g,
      const void *in, void *out, size_t count, ml_type type, ml_op op, int root)
+CALL(scan, task_reducing(CALL_SCAN, "scan", in, out, count, type, op, -1), ml_group *g,
+     const void *in, void *out, size_t count, ml_type type, ml_op op)
+CALL(exclusive_scan,
+     task_reducing(CALL_EXCLUSIVE_SCAN, "exclusive_scan", in, out, count, type, op, -1),
+     ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
 CALL(all_gather, task_moving(CALL_ALL_GATHER, "all_gather", in, out, size, -1), ml_group *g,
      const void *in, void *out, size_t size)
 CALL(all_to_all, task_moving(CALL_ALL_TO_ALL, "all_to_all", in, out, size, -1), ml_group *g,
      const void *in, void *out, size_t size)
+#define SHARES(...)                                                                                \
+    &(struct task_shares)                                                                          \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+CALL(all_gather_v,
+     task_sharing(CALL_ALL_GATHER_V, "all_gather_v", in, out, SHARES(NULL, NULL, sizes, offsets)),
+     ml_group *g, const void *in, void *out, const size_t *sizes, const size_t *offsets)
+CALL(all_to_all_v,
+     task_sharing(CALL_ALL_TO_ALL_V, "all_to_all_v", in, out,
+                  SHARES(in_sizes, in_offsets, out_sizes, out_offsets)),
+     ml_group *g, const void *in, const size_t *in_sizes, const size_t *in_offsets, void *out,
+     const size_t *out_sizes, const size_t *out_offsets)
 CALL(broadcast, task_moving(CALL_BROADCAST, "broadcast", NULL, buf, size, root), ml_group *g,
      void *buf, size_t size, int root)
 CALL(gather, task_moving(CALL_GATHER, "gather", in, out, size, root), ml_group *g, const void *in,

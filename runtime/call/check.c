@@ -57,6 +57,43 @@ int check_blocks(size_t blocks, size_t size, struct fault *why)
     return 0;
 }
 
+/* Blocks that don't lie in the order of ranks are compared with each other: that order is rare. */
+static int check_apart(int ranks, const size_t *sizes, const size_t *offsets, struct fault *why)
+{
+    for (int a = 0; a < ranks; a++)
+        for (int b = a + 1; b < ranks; b++)
+            if (sizes[a] && sizes[b] && offsets[a] < offsets[b] + sizes[b] &&
+                offsets[b] < offsets[a] + sizes[a])
+                return fault_set(why, ML_ERR_ARGUMENT,
+                                 "the blocks of ranks %d and %d overlap in out: they begin at %zu "
+                                 "and %zu, and have %zu and %zu bytes",
+                                 a, b, offsets[a], offsets[b], sizes[a], sizes[b]);
+    return 0;
+}
+
+int check_shares(int ranks, const size_t *sizes, const size_t *offsets, bool apart,
+                 const char *what, size_t *end, struct fault *why)
+{
+    bool in_order = true;
+
+    *end = 0;
+    if (!sizes)
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is NULL", what);
+    for (int r = 0; r < ranks; r++) {
+        size_t begin = !sizes[r] ? 0 : offsets ? offsets[r] : *end;
+
+        if (sizes[r] > SIZE_MAX / 2 || begin > SIZE_MAX / 2 - sizes[r])
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "rank %d's block of %zu bytes at %zu is more than memory can hold "
+                             "(%s)",
+                             r, sizes[r], begin, what);
+        in_order &= !sizes[r] || begin >= *end;
+        if (begin + sizes[r] > *end)
+            *end = begin + sizes[r];
+    }
+    return in_order || !apart ? 0 : check_apart(ranks, sizes, offsets, why);
+}
+
 int check_type(ml_type type, struct fault *why)
 {
     if (reduce_type_size((int)type))

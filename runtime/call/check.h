@@ -24,6 +24,12 @@ int check_reduction(size_t count, ml_type type, ml_op op, size_t blocks, size_t 
 /* blocks * size bytes fit in memory. */
 int check_blocks(size_t blocks, size_t size, struct fault *why);
 
+/* The blocks that sizes and offsets describe (one for each of `ranks`; offsets may be NULL) fit in
+ * memory and, if they are `apart`, share no byte. Stores where the last one ends in *end. `what`
+ * names the array of sizes in the sentence. */
+int check_shares(int ranks, const size_t *sizes, const size_t *offsets, bool apart,
+                 const char *what, size_t *end, struct fault *why);
+
 /* `rank` is one of g's. `what` names the argument in the sentence. */
 int check_rank(const struct group *g, int rank, const char *what, struct fault *why);
 

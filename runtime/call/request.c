@@ -13,6 +13,27 @@ static void request_free(struct request *r)
     free(r);
 }
 
+/* The program may free its arrays as soon as the call is started. */
+static bool request_keep_shares(struct request *r)
+{
+    size_t ranks = (size_t)r->group->size, size = ranks * sizeof(size_t);
+    const size_t **each[4];
+    struct task_shares *own = malloc(sizeof(*own) + 4 * size);
+    size_t *room = (size_t *)(own + 1);
+
+    if (!own)
+        return false;
+    *own = *r->task.shares;
+    each[0] = &own->in_sizes, each[1] = &own->in_offsets;
+    each[2] = &own->out_sizes, each[3] = &own->out_offsets;
+    for (int i = 0; i < 4; i++, room += ranks)
+        if (*each[i])
+            *each[i] = memcpy(room, *each[i], size);
+    r->copy = own;
+    r->task.shares = own;
+    return true;
+}
+
 static int request_create(struct request **out, struct group *g, const struct task *t,
                           struct fault *why)
 {
@@ -23,6 +44,10 @@ static int request_create(struct request **out, struct group *g, const struct ta
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->task = *t;
     r->group = g;
+    if (t->shares && !request_keep_shares(r)) {
+        free(r);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
     if (t->kind == CALL_SEND && task_is_in_place(t)) {
         r->copy = malloc(t->count);
         if (!r->copy) {

@@ -33,6 +33,9 @@ static int task_check_reducing(const struct group *g, const struct task *t, stru
         return rc;
     if (t->kind == CALL_REDUCE && g->rank != t->root)
         return task_check_buffers(t, size, 0, SIZE_MAX, why);
+    if (t->kind == CALL_EXCLUSIVE_SCAN)
+        return task_check_buffers(t, g->rank == g->size - 1 ? 0 : size, g->rank ? size : 0,
+                                  SIZE_MAX, why);
     return task_check_buffers(t, size * blocks, size, SIZE_MAX, why);
 }
 
@@ -46,6 +49,36 @@ static int task_check_moving(const struct group *g, const struct task *t, struct
     if (t->kind == CALL_ALL_GATHER)
         return task_check_buffers(t, t->count, t->count * ranks, mine, why);
     return task_check_buffers(t, t->count * ranks, t->count * ranks, SIZE_MAX, why);
+}
+
+static int task_check_all_gather_v(const struct group *g, const struct task *t, struct fault *why)
+{
+    const size_t *sizes = t->shares->out_sizes, *offsets = t->shares->out_offsets;
+    size_t end, mine = 0;
+    int rc = check_shares(g->size, sizes, offsets, true, "sizes", &end, why);
+
+    if (rc)
+        return rc;
+    for (int r = 0; r < g->rank && !offsets; r++)
+        mine += sizes[r];
+    return task_check_buffers(t, sizes[g->rank], end, offsets ? offsets[g->rank] : mine, why);
+}
+
+static int task_check_all_to_all_v(const struct group *g, const struct task *t, struct fault *why)
+{
+    const struct task_shares *s = t->shares;
+    size_t in_end, out_end;
+    int rc = check_shares(g->size, s->in_sizes, s->in_offsets, false, "in_sizes", &in_end, why);
+
+    if (!rc)
+        rc = check_shares(g->size, s->out_sizes, s->out_offsets, true, "out_sizes", &out_end, why);
+    if (rc)
+        return rc;
+    if (s->in_sizes[g->rank] != s->out_sizes[g->rank])
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "rank %d sends itself a block of %zu bytes, but receives one of %zu",
+                         g->rank, s->in_sizes[g->rank], s->out_sizes[g->rank]);
+    return task_check_buffers(t, in_end, out_end, SIZE_MAX, why);
 }
 
 static int task_check_rooted(const struct group *g, const struct task *t, struct fault *why)
@@ -99,10 +132,16 @@ int task_check(const struct group *g, const struct task *t, struct fault *why)
     case CALL_ALL_REDUCE:
     case CALL_REDUCE_SCATTER:
     case CALL_REDUCE:
+    case CALL_SCAN:
+    case CALL_EXCLUSIVE_SCAN:
         return task_check_reducing(g, t, why);
     case CALL_ALL_GATHER:
     case CALL_ALL_TO_ALL:
         return task_check_moving(g, t, why);
+    case CALL_ALL_GATHER_V:
+        return task_check_all_gather_v(g, t, why);
+    case CALL_ALL_TO_ALL_V:
+        return task_check_all_to_all_v(g, t, why);
     case CALL_BROADCAST:
     case CALL_GATHER:
     case CALL_SCATTER:
@@ -160,10 +199,20 @@ static int task_carry_out(struct group *g, const struct task *t, struct fault *w
         return reduce_scatter_run(g, t->in, t->out, t->count, t->type, t->op, why);
     case CALL_REDUCE:
         return reduce_run(g, t->in, t->out, t->count, t->type, t->op, t->root, why);
+    case CALL_SCAN:
+        return scan_run(g, t->in, t->out, t->count, t->type, t->op, why);
+    case CALL_EXCLUSIVE_SCAN:
+        return exclusive_scan_run(g, t->in, t->out, t->count, t->type, t->op, why);
     case CALL_ALL_GATHER:
         return all_gather_run(g, t->in, t->out, t->count, why);
     case CALL_ALL_TO_ALL:
         return all_to_all_run(g, t->in, t->out, t->count, why);
+    case CALL_ALL_GATHER_V:
+        return all_gather_v_run(g, t->in, t->out, t->shares->out_sizes, t->shares->out_offsets,
+                                why);
+    case CALL_ALL_TO_ALL_V:
+        return all_to_all_v_run(g, t->in, t->shares->in_sizes, t->shares->in_offsets, t->out,
+                                t->shares->out_sizes, t->shares->out_offsets, why);
     case CALL_BROADCAST:
         return broadcast_run(g, t->out, t->count, t->root, why);
     case CALL_GATHER:
@@ -177,11 +226,22 @@ static int task_carry_out(struct group *g, const struct task *t, struct fault *w
     }
 }
 
+/* What struct call has as its count. */
+static uint64_t task_call_count(const struct group *g, const struct task *t)
+{
+    uint64_t all = 0;
+
+    if (t->kind != CALL_ALL_GATHER_V)
+        return t->kind == CALL_SEND ? 0 : t->count;
+    for (int r = 0; r < g->size; r++)
+        all += t->shares->out_sizes[r];
+    return all;
+}
+
 int task_run(struct group *g, const struct task *t, struct fault *why)
 {
     int type = call_is_reduction(t->kind) ? (int)t->type : t->content;
-    int rc = call_begin(g, t->kind, t->name, t->kind == CALL_SEND ? 0 : t->count, type, (int)t->op,
-                        t->root, why);
+    int rc = call_begin(g, t->kind, t->name, task_call_count(g, t), type, (int)t->op, t->root, why);
 
     g->call_place = t->place;
     return rc ? rc : call_end(g, task_carry_out(g, t, why), why);

@@ -11,6 +11,13 @@
 
 struct transfer;
 
+/* Sizes and offsets of each rank's block, in bytes; offsets may be NULL. An all_gather_v has only
+ * those of `out`. */
+struct task_shares {
+    const size_t *in_sizes, *in_offsets;
+    const size_t *out_sizes, *out_offsets;
+};
+
 struct task {
     enum call_kind kind;
     const char *name;  /* "all_reduce", for sentences; a literal */
@@ -21,7 +28,8 @@ struct task {
     const char *place; /* where in the program the call stands, or NULL */
     ml_type type;
     ml_op op;
-    int root; /* or -1 */
+    int root;                         /* or -1 */
+    const struct task_shares *shares; /* of an all_gather_v or all_to_all_v */
     /* CALL_SEND, which is send, recv and sendrecv: sends `count` bytes of `in` to rank `to`, and
      * receives `out_size` bytes from rank `from`. ML_NOBODY: does not. */
     int to;

@@ -19,8 +19,18 @@ int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count,
                        ml_op op, struct fault *why);
 int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
                int root, struct fault *why);
+int scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+             struct fault *why);
+int exclusive_scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
+                       ml_op op, struct fault *why);
 int all_gather_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+/* Shares of different sizes, as mlaunch.h describes them; offsets may be NULL. */
+int all_gather_v_run(struct group *g, const void *in, void *out, const size_t *sizes,
+                     const size_t *offsets, struct fault *why);
+int all_to_all_v_run(struct group *g, const void *in, const size_t *in_sizes,
+                     const size_t *in_offsets, void *out, const size_t *out_sizes,
+                     const size_t *out_offsets, struct fault *why);
 int broadcast_run(struct group *g, void *buf, size_t size, int root, struct fault *why);
 int gather_run(struct group *g, const void *in, void *out, size_t size, int root,
                struct fault *why);

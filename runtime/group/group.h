@@ -28,9 +28,14 @@ enum call_kind {
     CALL_SCATTER,
     CALL_SEND, /* recv, sendrecv too */
     CALL_SPLIT,
+    CALL_ALL_GATHER_V,
+    CALL_ALL_TO_ALL_V,
+    CALL_SCAN,
+    CALL_EXCLUSIVE_SCAN,
 };
 struct call {
-    uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes */
+    uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes; of an
+                     * all_gather_v those of all shares, of an all_to_all_v 0 */
     uint32_t seq;   /* the group's number of collective calls so far; 0 for CALL_SEND */
     uint8_t kind;
     uint8_t type;     /* a reduction's ml_type, another call's content (struct task), or 0 */
@@ -42,7 +47,8 @@ struct call {
 /* True if type and operation are part of the call. */
 static inline bool call_is_reduction(enum call_kind kind)
 {
-    return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE_SCATTER || kind == CALL_REDUCE;
+    return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE_SCATTER || kind == CALL_REDUCE ||
+           kind == CALL_SCAN || kind == CALL_EXCLUSIVE_SCAN;
 }
 
 /* What the coordinator has said of a rank. */

@@ -19,6 +19,10 @@ static const char *const call_names[] = {
     [CALL_SCATTER] = "scatter",
     [CALL_SEND] = "message",
     [CALL_SPLIT] = "split",
+    [CALL_ALL_GATHER_V] = "all_gather_v",
+    [CALL_ALL_TO_ALL_V] = "all_to_all_v",
+    [CALL_SCAN] = "scan",
+    [CALL_EXCLUSIVE_SCAN] = "exclusive_scan",
 };
 
 void message_describe(const struct message *m, char text[MESSAGE_TEXT])
@@ -33,6 +37,8 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
     switch (name ? m->kind : 0) {
     case CALL_ALL_REDUCE:
     case CALL_REDUCE_SCATTER:
+    case CALL_SCAN:
+    case CALL_EXCLUSIVE_SCAN:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s)", name, m->count,
                  reduce_type_name(m->type), reduce_op_name(m->op));
         break;
@@ -54,9 +60,13 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
     case CALL_SEND:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s", name, m->count, content);
         break;
+    case CALL_ALL_GATHER_V:
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes in all%s", name, m->count, content);
+        break;
     case CALL_BARRIER:
     case CALL_SPLIT:
-        snprintf(text, MESSAGE_TEXT, "%s", name);
+    case CALL_ALL_TO_ALL_V:
+        snprintf(text, MESSAGE_TEXT, "%s%s", name, content);
         break;
     default:
         snprintf(text, MESSAGE_TEXT, "call of unknown kind %u", m->kind);
@@ -68,7 +78,7 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
                                                             const struct message *want, int peer,
                                                             struct fault *why)
 {
-    char theirs[MESSAGE_TEXT], ours[MESSAGE_TEXT];
+    char theirs[MESSAGE_TEXT], ours[MESSAGE_TEXT], parts[96];
     const char *hint = "";
 
     if (came->magic != MESSAGE_MAGIC)
@@ -78,9 +88,11 @@ static __attribute__((noinline, cold)) int message_mismatch(const struct group *
                          g->members[peer], came->magic);
     message_describe(came, theirs);
     message_describe(want, ours);
+    snprintf(parts, sizeof(parts), ", in parts of other sizes: %" PRIu64 " and %" PRIu64 " bytes",
+             came->size, want->size);
     if (strcmp(theirs, ours) == 0)
         hint = came->seq != want->seq     ? ", at another place in the order of calls"
-               : came->size != want->size ? ", in parts of other sizes"
+               : came->size != want->size ? parts
                                           : ", but an earlier call of theirs differs, for instance "
                                             "in its root";
     if (came->seq != want->seq && came->kind != CALL_SEND && want->kind != CALL_SEND)

@@ -114,8 +114,7 @@ static bool shm_link_would_offer(const struct shm_link *s, const struct transfer
 {
     const struct group *g = s->base.group;
 
-    if (t->size < OFFER_LEAST || s->was_refused || g->call.kind == CALL_ALL_REDUCE ||
-        g->call.kind == CALL_REDUCE_SCATTER || g->call.kind == CALL_REDUCE)
+    if (t->size < OFFER_LEAST || s->was_refused || call_is_reduction(g->call.kind))
         return false;
     if (t->size < OFFER_ALWAYS && shm_link_prefers_ring(s))
         return false;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 32, TYPES = ML_COMPLEX64 + 1, OPS = ML_XOR + 1 };
+enum { GUARD = 32, MOST_RANKS = 64, TYPES = ML_COMPLEX64 + 1, OPS = ML_XOR + 1 };
 
 static const struct {
     const char *name;
@@ -18,8 +18,9 @@ static const struct {
 };
 static const char *const ops[OPS] = {"sum", "prod", "min", "max", "and", "or", "xor"};
 static const char *const calls[CASE_CALLS] = {
-    "all_reduce", "reduce_scatter", "reduce",  "all_gather", "all_to_all",
-    "broadcast",  "gather",         "scatter", "sendrecv",   "barrier",
+    "all_reduce", "reduce_scatter", "reduce",       "scan",         "exclusive_scan",
+    "all_gather", "all_to_all",     "all_gather_v", "all_to_all_v", "broadcast",
+    "gather",     "scatter",        "sendrecv",     "barrier",
 };
 static const char *const places[PLACES] = {"apart", "misaligned", "same", "mixed", "share"};
 
@@ -152,7 +153,7 @@ static void fill(const struct collective_case *c, int rank, size_t first, size_t
 {
     size_t size = types[c->type].size;
 
-    if (c->call > CASE_REDUCE) {
+    if (c->call > CASE_EXCLUSIVE_SCAN) {
         uint64_t word = draw(c, rank, first / 8);
 
         for (size_t i = 0; i < count; i++)
@@ -218,17 +219,24 @@ static uint64_t bool_reference(ml_op op, bool a, bool b)
     return op == ML_PROD || op == ML_MIN || op == ML_AND ? a && b : a || b;
 }
 
+/* How many ranks' elements are reduced. */
+static int reduced_ranks(const struct subject *s, const struct collective_case *c)
+{
+    return c->call == CASE_SCAN ? s->rank + 1 : c->call == CASE_EXCLUSIVE_SCAN ? s->rank : s->size;
+}
+
 /* True if element `i` of the whole vector is `is` (one element). */
 static bool reduced_ok(const struct subject *s, const struct collective_case *c, size_t i,
                        const char *is)
 {
     size_t size = types[c->type].size, k = components(c);
+    int ranks = reduced_ranks(s, c);
     char element[8];
 
     if (c->type >= ML_FLOAT16) {
         double sum[2] = {0, 0};
 
-        for (int rank = 0; rank < s->size; rank++) {
+        for (int rank = 0; rank < ranks; rank++) {
             double v[2] = {0, 0};
 
             for (size_t j = 0; j < k; j++)
@@ -252,7 +260,7 @@ static bool reduced_ok(const struct subject *s, const struct collective_case *c,
     }
     uint64_t sum = 0;
 
-    for (int rank = 0; rank < s->size; rank++) {
+    for (int rank = 0; rank < ranks; rank++) {
         uint64_t v = 0;
 
         fill(c, rank, i, 1, element);
@@ -269,6 +277,51 @@ static bool reduced_ok(const struct subject *s, const struct collective_case *c,
 
 /* ---- one case ---- */
 
+/* The blocks of one buffer of a call with shares of different sizes: one after the other or, in
+ * every other case, in the reverse order with a byte between them. */
+struct layout {
+    size_t sizes[MOST_RANKS], offsets[MOST_RANKS], end;
+    const size_t *offsets_given;
+};
+
+/* A block from rank `from` to rank `to`; every fifth one is empty. */
+static size_t block_size(const struct collective_case *c, int from, int to)
+{
+    uint64_t r = mix(c->seed * 4096 + (unsigned)(from * MOST_RANKS + to));
+
+    return r % 5 ? (size_t)(r / 5 % (2 * (uint64_t)c->count + 1)) : 0;
+}
+
+static void layout_place(const struct subject *s, const struct collective_case *c, struct layout *l)
+{
+    l->end = 0;
+    l->offsets_given = c->seed % 2 ? l->offsets : NULL;
+    for (int i = 0; i < s->size; i++) {
+        int r = c->seed % 2 ? s->size - 1 - i : i;
+
+        l->end += c->seed % 2;
+        l->offsets[r] = l->end;
+        l->end += l->sizes[r];
+    }
+}
+
+/* What `rank` sends in an all_to_all_v. */
+static void layout_in(const struct subject *s, const struct collective_case *c, int rank,
+                      struct layout *l)
+{
+    for (int r = 0; r < s->size; r++)
+        l->sizes[r] = block_size(c, rank, r);
+    layout_place(s, c, l);
+}
+
+/* What this rank receives. */
+static void layout_out(const struct subject *s, const struct collective_case *c, struct layout *l)
+{
+    for (int r = 0; r < s->size; r++)
+        l->sizes[r] = block_size(c, r, c->call == CASE_ALL_GATHER_V ? 0 : s->rank);
+    layout_place(s, c, l);
+}
+
 struct buffers {
     char *in, *out;           /* where the call works */
     size_t in_size, out_size; /* 0: this rank does not use it in its role */
@@ -281,9 +334,10 @@ struct buffers {
 static void sizes_of(const struct subject *s, const struct collective_case *c, size_t *in,
                      size_t *out)
 {
-    size_t share = c->count * (c->call <= CASE_REDUCE ? types[c->type].size : 1);
+    size_t share = c->count * (c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].size : 1);
     size_t all = share * (size_t)s->size;
     bool is_root = c->root == s->rank;
+    struct layout l;
 
     *in = share;
     *out = share;
@@ -294,11 +348,26 @@ static void sizes_of(const struct subject *s, const struct collective_case *c, s
     case CASE_REDUCE:
         *out = is_root ? share : 0;
         break;
+    case CASE_EXCLUSIVE_SCAN:
+        *in = s->rank == s->size - 1 ? 0 : share;
+        *out = s->rank ? share : 0;
+        break;
     case CASE_ALL_GATHER:
         *out = all;
         break;
     case CASE_ALL_TO_ALL:
         *in = *out = all;
+        break;
+    case CASE_ALL_GATHER_V:
+        layout_out(s, c, &l);
+        *in = l.sizes[s->rank];
+        *out = l.end;
+        break;
+    case CASE_ALL_TO_ALL_V:
+        layout_in(s, c, s->rank, &l);
+        *in = l.end;
+        layout_out(s, c, &l);
+        *out = l.end;
         break;
     case CASE_BROADCAST:
         *in = 0;
@@ -348,6 +417,17 @@ static void room_give(const struct subject *s, void *room)
         free(room);
 }
 
+/* Where this rank's block begins in `out`. */
+static size_t own_block(const struct subject *s, const struct collective_case *c, size_t in_size)
+{
+    struct layout l;
+
+    if (c->call != CASE_ALL_GATHER_V)
+        return (size_t)s->rank * in_size;
+    layout_out(s, c, &l);
+    return l.offsets[s->rank];
+}
+
 static void buffers_make(const struct subject *s, const struct collective_case *c,
                          struct buffers *b)
 {
@@ -365,10 +445,12 @@ static void buffers_make(const struct subject *s, const struct collective_case *
     b->in = b->in_room + GUARD + odd;
     if (is_in_place(s, c) && c->call != CASE_SENDRECV && b->out_size)
         b->in = b->out;
-    if (c->place == PLACE_SHARE && b->out_size > b->in_size && c->call != CASE_SCATTER)
-        b->in = b->out + (size_t)s->rank * b->in_size;
+    if (c->place == PLACE_SHARE && b->out_size > b->in_size && c->call != CASE_SCATTER &&
+        c->call != CASE_ALL_TO_ALL_V)
+        b->in = b->out + own_block(s, c, b->in_size);
     b->is_shared = b->in >= b->out_room && b->in < b->out_room + room;
-    fill(c, s->rank, 0, b->in_size / (c->call <= CASE_REDUCE ? types[c->type].size : 1), b->in);
+    fill(c, s->rank, 0, b->in_size / (c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].size : 1),
+         b->in);
     if (c->call == CASE_BROADCAST && s->rank == c->root)
         fill(c, s->rank, 0, b->out_size, b->out);
     memcpy(b->in_copy, b->in, b->in_size);
@@ -385,6 +467,7 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
 {
     void *in = b->in_size || b->is_shared ? b->in : NULL, *out = b->out_size ? b->out : NULL;
     int n = s->size;
+    struct layout give, take;
 
     switch (c->call) {
     case CASE_ALL_REDUCE:
@@ -393,10 +476,22 @@ static int call_make(const struct subject *s, const struct collective_case *c, s
         return s->reduce_scatter(s->group, in, out, c->count, c->type, c->op);
     case CASE_REDUCE:
         return s->reduce(s->group, in, out, c->count, c->type, c->op, c->root);
+    case CASE_SCAN:
+        return s->scan(s->group, in, out, c->count, c->type, c->op);
+    case CASE_EXCLUSIVE_SCAN:
+        return s->exclusive_scan(s->group, in, out, c->count, c->type, c->op);
     case CASE_ALL_GATHER:
         return s->all_gather(s->group, in, out, c->count);
     case CASE_ALL_TO_ALL:
         return s->all_to_all(s->group, in, out, c->count);
+    case CASE_ALL_GATHER_V:
+        layout_out(s, c, &take);
+        return s->all_gather_v(s->group, in, out, take.sizes, take.offsets_given);
+    case CASE_ALL_TO_ALL_V:
+        layout_in(s, c, s->rank, &give);
+        layout_out(s, c, &take);
+        return s->all_to_all_v(s->group, in, give.sizes, give.offsets_given, out, take.sizes,
+                               take.offsets_given);
     case CASE_BROADCAST:
         return s->broadcast(s->group, out, c->count, c->root);
     case CASE_GATHER:
@@ -423,6 +518,24 @@ static bool bytes_ok(const struct collective_case *c, const char *out, size_t at
     return true;
 }
 
+static bool shares_ok(const struct subject *s, const struct collective_case *c, const char *out)
+{
+    struct layout take, give;
+
+    layout_out(s, c, &take);
+    for (int r = 0; r < s->size; r++) {
+        size_t first = 0;
+
+        if (c->call == CASE_ALL_TO_ALL_V) {
+            layout_in(s, c, r, &give);
+            first = give.offsets[s->rank];
+        }
+        if (!bytes_ok(c, out, take.offsets[r], r, first, take.sizes[r]))
+            return false;
+    }
+    return true;
+}
+
 static bool moved_ok(const struct subject *s, const struct collective_case *c,
                      const struct buffers *b)
 {
@@ -430,6 +543,9 @@ static bool moved_ok(const struct subject *s, const struct collective_case *c,
     int ranks = s->size;
 
     switch (c->call) {
+    case CASE_ALL_GATHER_V:
+    case CASE_ALL_TO_ALL_V:
+        return shares_ok(s, c, b->out);
     case CASE_BROADCAST:
         return bytes_ok(c, b->out, 0, c->root, 0, n);
     case CASE_SCATTER:
@@ -455,7 +571,7 @@ static bool result_ok(const struct subject *s, const struct collective_case *c,
     *wrong = 0;
     if (c->call == CASE_BARRIER)
         return true;
-    if (c->call > CASE_REDUCE)
+    if (c->call > CASE_EXCLUSIVE_SCAN)
         return moved_ok(s, c, b);
     if (s->size == 1) /* nothing is reduced, so even a bool is copied as it is */
         return memcmp(b->out, b->in_copy, b->out_size) == 0;
@@ -479,8 +595,9 @@ static void complain(const struct subject *s, const struct collective_case *c, c
 {
     fprintf(stderr, "rank %d of %d: %s count %zu %s %s root %d, buffers %s, seed %u: %s\n", s->rank,
             s->size, calls[c->call], c->count,
-            c->call <= CASE_REDUCE ? types[c->type].name : "bytes",
-            c->call <= CASE_REDUCE ? ops[c->op] : "", c->root, places[c->place], c->seed, what);
+            c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].name : "bytes",
+            c->call <= CASE_EXCLUSIVE_SCAN ? ops[c->op] : "", c->root, places[c->place], c->seed,
+            what);
 }
 
 int case_run(const struct subject *s, const struct collective_case *c)
@@ -597,6 +714,6 @@ struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes
     c.place = (enum case_place)next(state, PLACES);
     /* Small sizes as often as large ones. */
     most = most_bytes >> next(state, 20);
-    c.count = next(state, most / (c.call <= CASE_REDUCE ? types[c.type].size : 1) + 2);
+    c.count = next(state, most / (c.call <= CASE_EXCLUSIVE_SCAN ? types[c.type].size : 1) + 2);
     return c;
 }

@@ -19,8 +19,13 @@ struct subject {
     int (*all_reduce)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
     int (*reduce_scatter)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
     int (*reduce)(ml_group *, const void *, void *, size_t, ml_type, ml_op, int);
+    int (*scan)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
+    int (*exclusive_scan)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
     int (*all_gather)(ml_group *, const void *, void *, size_t);
     int (*all_to_all)(ml_group *, const void *, void *, size_t);
+    int (*all_gather_v)(ml_group *, const void *, void *, const size_t *, const size_t *);
+    int (*all_to_all_v)(ml_group *, const void *, const size_t *, const size_t *, void *,
+                        const size_t *, const size_t *);
     int (*broadcast)(ml_group *, void *, size_t, int);
     int (*gather)(ml_group *, const void *, void *, size_t, int);
     int (*scatter)(ml_group *, const void *, void *, size_t, int);
@@ -34,9 +39,13 @@ struct subject {
 enum case_call {
     CASE_ALL_REDUCE,
     CASE_REDUCE_SCATTER,
-    CASE_REDUCE, /* these have type and op */
+    CASE_REDUCE,
+    CASE_SCAN,
+    CASE_EXCLUSIVE_SCAN, /* these have type and op */
     CASE_ALL_GATHER,
     CASE_ALL_TO_ALL,
+    CASE_ALL_GATHER_V, /* of up to 2 * count bytes each */
+    CASE_ALL_TO_ALL_V,
     CASE_BROADCAST,
     CASE_GATHER,
     CASE_SCATTER,
@@ -49,7 +58,7 @@ enum case_place {
     PLACE_MISALIGNED,
     PLACE_SAME,  /* in == out */
     PLACE_MIXED, /* in == out on ranks with an odd number only */
-    PLACE_SHARE, /* all_gather, gather: in == out + rank * size */
+    PLACE_SHARE, /* all_gather, gather: in is the rank's own block of out */
     PLACES,
 };
 struct collective_case {

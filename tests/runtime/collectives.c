@@ -41,7 +41,7 @@ static bool is_chosen(enum case_place place, size_t count, int number)
 
 static void reductions(ml_type type, ml_op op, size_t count)
 {
-    for (int call = CASE_ALL_REDUCE; call <= CASE_REDUCE; call++)
+    for (int call = CASE_ALL_REDUCE; call <= CASE_EXCLUSIVE_SCAN; call++)
         for (int place = PLACE_APART; place <= PLACE_MIXED; place++) {
             struct collective_case c = {(enum case_call)call,
                                         type,
@@ -67,8 +67,9 @@ static void movements(size_t size)
     for (int call = CASE_ALL_GATHER; call < CASE_CALLS; call++)
         for (int place = 0; place < PLACES; place++)
             for (int root = 0; root < run.subject->size; root += 1 + run.subject->size / 2) {
-                struct collective_case c = {(enum case_call)call,   ML_UINT8, ML_SUM, size, root,
-                                            (enum case_place)place, 3};
+                struct collective_case c = {
+                    (enum case_call)call, ML_UINT8, ML_SUM, size, root, (enum case_place)place,
+                    (unsigned)(3 + root)};
 
                 count_result(case_run(run.subject, &c));
             }
@@ -156,8 +157,12 @@ int main(int argc, char **argv)
     struct subject s = {.all_reduce = ml_all_reduce,
                         .reduce_scatter = ml_reduce_scatter,
                         .reduce = ml_reduce,
+                        .scan = ml_scan,
+                        .exclusive_scan = ml_exclusive_scan,
                         .all_gather = ml_all_gather,
                         .all_to_all = ml_all_to_all,
+                        .all_gather_v = ml_all_gather_v,
+                        .all_to_all_v = ml_all_to_all_v,
                         .broadcast = ml_broadcast,
                         .gather = ml_gather,
                         .scatter = ml_scatter,

@@ -54,6 +54,11 @@ def reductions(w):
     assert a[0] == (total if w.rank == w.size - 1 else w.rank)
     w.reduce(bytes(array.array("i", [w.rank])), array.array("i", [0]) if w.rank == 0 else None,
              type=mlaunch.INT32)
+    a, out = array.array("i", [w.rank]), array.array("i", [-1])
+    assert w.scan(a, out) is out and out[0] == sum(range(w.rank + 1)) and a[0] == w.rank
+    assert w.start_exclusive_scan(a, out, op=mlaunch.MAX).wait() is out
+    assert out[0] == w.rank - 1 if w.rank else out[0] == 0
+    assert w.exclusive_scan(a) is a and a[0] == sum(range(w.rank))
     a, out = array.array("q", [10 * j + w.rank for j in range(w.size)]), array.array("q", [0])
     assert w.reduce_scatter(a, out)[0] == 10 * w.rank * w.size + total
 
@@ -71,6 +76,25 @@ def movements(w):
     assert w.all_to_all(a) is a and list(a) == [10 * j + w.rank for j in range(w.size)]
     assert w.all_to_all(bytes(a), bytearray(w.size)) == bytes(
         10 * w.rank + j for j in range(w.size))
+
+    counts = [r + 1 for r in range(w.size)]
+    mine = array.array("h", [w.rank] * (w.rank + 1))
+    whole = [r for r in range(w.size) for _ in range(r + 1)]
+    out = array.array("h", [0] * len(whole))
+    assert w.all_gather_v(mine, out, counts) is out and list(out) == whole
+    out = array.array("h", [-1] * (2 * w.size * w.size))
+    w.start_all_gather_v(mine, out, counts, [2 * w.size * r for r in range(w.size)]).wait()
+    assert all(out[2 * w.size * r:2 * w.size * (r + 1)].tolist() ==
+               [r] * (r + 1) + [-1] * (2 * w.size - r - 1) for r in range(w.size))
+    # Rank i sends j + 1 of its numbers to rank j.
+    data, out = array.array("q", [w.rank] * len(whole)), array.array("q", [0] * 99)
+    for start in (False, True):
+        call = w.start_all_to_all_v if start else w.all_to_all_v
+        done = call(data, counts, out, [w.rank + 1] * w.size, None, range(0, 99, w.rank + 1)
+                    [:w.size])
+        assert (done.wait() if start else done) is out
+        assert list(out[:w.size * (w.rank + 1)]) == [
+            r for r in range(w.size) for _ in range(w.rank + 1)]
 
     right, left = (w.rank + 1) % w.size, (w.rank - 1) % w.size
     assert w.sendrecv(me, right, bytearray(2), left) == b"r%d" % left
@@ -123,8 +147,9 @@ def names(w):
     assert place == (mlaunch.rank(), mlaunch.size()) == (w.rank, w.size)
     assert w.host() == w.host(w.rank)
     assert mlaunch.version().startswith(mlaunch.__version__ + " (")
-    for name in ("all_reduce", "reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast",
-                 "gather", "scatter", "send", "recv", "sendrecv", "barrier"):
+    for name in ("all_reduce", "reduce", "reduce_scatter", "scan", "exclusive_scan", "all_gather",
+                 "all_to_all", "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter",
+                 "send", "recv", "sendrecv", "barrier"):
         call, start = (inspect.signature(getattr(mlaunch.Group, prefix + name))
                        for prefix in ("", "start_"))
         assert list(call.parameters.values()) == list(start.parameters.values()), name
@@ -191,6 +216,15 @@ def slips(w):
     refused(bad, "3 bytes are not a whole number of 2-byte elements", w.all_reduce, bytearray(3),
             type=mlaunch.FLOAT16)
     refused(bad, "out: 5 bytes", w.all_gather, b"ab", bytearray(5))
+    ones = [1] * w.size
+    refused(bad, "counts: 0 integers for", w.all_gather_v, b"a", bytearray(9), [])
+    refused(bad, "counts is 1: give a list", w.all_gather_v, b"a", bytearray(9), 1)
+    refused(bad, "data: 2 bytes, but counts", w.all_gather_v, b"ab", bytearray(9), ones)
+    refused(bad, "out: 0 bytes, but the blocks end", w.all_gather_v, b"a", bytearray(), ones)
+    refused(bad, "sends itself a block of 1 bytes", w.all_to_all_v, bytes(9), ones, bytearray(99),
+            [2] * w.size)
+    if w.size > 1:
+        refused(bad, "overlap in out", w.all_gather_v, b"a", bytearray(9), ones, [0] * w.size)
     refused(bad, "the group has ranks", w.broadcast, a, root=99)
     for call, name, *arguments in (
             (w.all_reduce, "data", None), (w.reduce, "data", None),

@@ -167,8 +167,20 @@ EITHER(reduce_scatter,
 EITHER(reduce,
        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op, int root), g,
        in, out, count, type, op, root)
+EITHER(scan, (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op), g, in,
+       out, count, type, op)
+EITHER(exclusive_scan,
+       (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op), g, in, out,
+       count, type, op)
 EITHER(all_gather, (ml_group * g, const void *in, void *out, size_t size), g, in, out, size)
 EITHER(all_to_all, (ml_group * g, const void *in, void *out, size_t size), g, in, out, size)
+EITHER(all_gather_v,
+       (ml_group * g, const void *in, void *out, const size_t *sizes, const size_t *offsets), g, in,
+       out, sizes, offsets)
+EITHER(all_to_all_v,
+       (ml_group * g, const void *in, const size_t *in_sizes, const size_t *in_offsets, void *out,
+        const size_t *out_sizes, const size_t *out_offsets),
+       g, in, in_sizes, in_offsets, out, out_sizes, out_offsets)
 EITHER(broadcast, (ml_group * g, void *buf, size_t size, int root), g, buf, size, root)
 EITHER(gather, (ml_group * g, const void *in, void *out, size_t size, int root), g, in, out, size,
        root)
@@ -186,8 +198,12 @@ struct subject started_calls(const struct subject *s, uint64_t seed)
     made.all_reduce = started_all_reduce;
     made.reduce_scatter = started_reduce_scatter;
     made.reduce = started_reduce;
+    made.scan = started_scan;
+    made.exclusive_scan = started_exclusive_scan;
     made.all_gather = started_all_gather;
     made.all_to_all = started_all_to_all;
+    made.all_gather_v = started_all_gather_v;
+    made.all_to_all_v = started_all_to_all_v;
     made.broadcast = started_broadcast;
     made.gather = started_gather;
     made.scatter = started_scatter;

@@ -29,8 +29,12 @@ enum kind {
     ALL_REDUCE,
     REDUCE_SCATTER,
     REDUCE,
+    SCAN,
+    EXCLUSIVE_SCAN,
     ALL_GATHER,
     ALL_TO_ALL,
+    ALL_GATHER_V,
+    ALL_TO_ALL_V,
     BROADCAST,
     GATHER,
     SCATTER
@@ -40,7 +44,7 @@ static const struct unlike_call {
     enum kind kind;
     const char *name; /* as errors have it */
     size_t count;
-    int root;
+    int root; /* of calls with sizes: the rank whose block is twice as long */
     ml_type type;
     ml_op op;
 } calls[] = {
@@ -60,10 +64,26 @@ static const struct unlike_call {
     {REDUCE, "reduce", SHORT, 1, ML_INT32, ML_MIN},
     {REDUCE, "reduce", LONG, 0, ML_INT32, ML_SUM},
     {REDUCE, "reduce", LONG, 1, ML_INT32, ML_SUM},
+    {SCAN, "scan", SHORT, 0, ML_INT32, ML_SUM},
+    {SCAN, "scan", SHORT, 0, ML_FLOAT32, ML_SUM},
+    {SCAN, "scan", SHORT, 0, ML_INT32, ML_MAX},
+    {SCAN, "scan", LONG, 0, ML_INT32, ML_SUM},
+    {EXCLUSIVE_SCAN, "exclusive_scan", SHORT, 0, ML_INT32, ML_SUM},
+    {EXCLUSIVE_SCAN, "exclusive_scan", SHORT + 1, 0, ML_INT32, ML_SUM},
+    {EXCLUSIVE_SCAN, "exclusive_scan", LONG, 0, ML_INT32, ML_SUM},
     {ALL_GATHER, "all_gather", SHORT, 0, 0, 0},
     {ALL_GATHER, "all_gather", LONG, 0, 0, 0},
     {ALL_TO_ALL, "all_to_all", SHORT, 0, 0, 0},
     {ALL_TO_ALL, "all_to_all", LONG, 0, 0, 0},
+    {ALL_GATHER_V, "all_gather_v", SHORT, 0, 0, 0},
+    {ALL_GATHER_V, "all_gather_v", SHORT, 1, 0, 0},
+    {ALL_GATHER_V, "all_gather_v", SHORT + 1, 0, 0, 0},
+    {ALL_GATHER_V, "all_gather_v", LONG, 0, 0, 0},
+    {ALL_GATHER_V, "all_gather_v", LONG, 1, 0, 0},
+    {ALL_TO_ALL_V, "all_to_all_v", SHORT, 0, 0, 0},
+    {ALL_TO_ALL_V, "all_to_all_v", SHORT, 1, 0, 0},
+    {ALL_TO_ALL_V, "all_to_all_v", LONG, 0, 0, 0},
+    {ALL_TO_ALL_V, "all_to_all_v", LONG, 1, 0, 0},
     {BROADCAST, "broadcast", SHORT, 0, 0, 0},
     {BROADCAST, "broadcast", SHORT, 1, 0, 0},
     {BROADCAST, "broadcast", SHORT + 1, 1, 0, 0},
@@ -82,8 +102,13 @@ enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
 static int make_call(ml_group *g, const struct unlike_call *c, void *in, void *out)
 {
+    size_t shares[4], same[4]; /* by rank; those of rank `root` are longer */
     ml_group *part;
 
+    for (int r = 0; r < 4; r++) {
+        shares[r] = c->count << (r == c->root);
+        same[r] = c->count << (ml_rank(g) == c->root);
+    }
     switch (c->kind) {
     case BARRIER:
         return ml_barrier(g);
@@ -95,10 +120,18 @@ static int make_call(ml_group *g, const struct unlike_call *c, void *in, void *o
         return ml_reduce_scatter(g, in, out, c->count, c->type, c->op);
     case REDUCE:
         return ml_reduce(g, in, out, c->count, c->type, c->op, c->root);
+    case SCAN:
+        return ml_scan(g, in, out, c->count, c->type, c->op);
+    case EXCLUSIVE_SCAN:
+        return ml_exclusive_scan(g, in, out, c->count, c->type, c->op);
     case ALL_GATHER:
         return ml_all_gather(g, in, out, c->count);
     case ALL_TO_ALL:
         return ml_all_to_all(g, in, out, c->count);
+    case ALL_GATHER_V:
+        return ml_all_gather_v(g, in, out, shares, NULL);
+    case ALL_TO_ALL_V:
+        return ml_all_to_all_v(g, in, same, NULL, out, shares, NULL);
     case BROADCAST:
         return ml_broadcast(g, out, c->count, c->root);
     case GATHER:
@@ -297,8 +330,8 @@ static void walk_types(struct job *j, int rank)
     (void)j;
     (void)rank;
     REQUIRE(ml_init(&w) == 0);
-    in = calloc((size_t)ml_size(w), LONG);
-    out = calloc((size_t)ml_size(w), LONG);
+    in = calloc((size_t)ml_size(w), 2 * LONG);
+    out = calloc((size_t)ml_size(w), 2 * LONG);
     REQUIRE(ml_next_type(w, (ml_type)99) == ML_ERR_ARGUMENT);
     REQUIRE_TEXT(ml_error(), "there is no ml_type 99");
     REQUIRE(ml_next_type(NULL, ML_INT8) == ML_ERR_ARGUMENT);

@@ -98,6 +98,7 @@ SUM, PROD, MIN, MAX, AND, OR, XOR = Op
 NOBODY = -1
 
 Buffer = typing.Any  # in signatures: bytes, bytearray, array.array, memoryview, numpy.ndarray …
+Counts = typing.Sequence[int]
 _Call = typing.TypeVar("_Call", bound=typing.Callable[..., typing.Any])
 
 _SIZES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8)
@@ -165,8 +166,12 @@ for _name, _result, _arguments in (
         ("all_reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("reduce_scatter", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int, _int]),
+        ("scan", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
+        ("exclusive_scan", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("all_gather", _int, [_pointer, _pointer, _pointer, _size]),
         ("all_to_all", _int, [_pointer, _pointer, _pointer, _size]),
+        ("all_gather_v", _int, [_pointer] * 5),
+        ("all_to_all_v", _int, [_pointer] * 7),
         ("broadcast", _int, [_pointer, _pointer, _size, _int]),
         ("gather", _int, [_pointer, _pointer, _pointer, _size, _int]),
         ("scatter", _int, [_pointer, _pointer, _pointer, _size, _int]),
@@ -184,8 +189,9 @@ for _name, _result, _arguments in (
     _function.restype = _result
     _function.argtypes = _arguments
 
-_STARTED = ("all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all", "broadcast",
-            "gather", "scatter", "send", "recv", "sendrecv", "barrier")
+_STARTED = ("all_reduce", "reduce_scatter", "reduce", "scan", "exclusive_scan", "all_gather",
+            "all_to_all", "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter", "send",
+            "recv", "sendrecv", "barrier")
 for _name in _STARTED:
     _function = getattr(_lib, "ml_start_" + _name)
     _function.restype = _int
@@ -399,6 +405,29 @@ def _elements(buffer, kind):
     return buffer.size // size
 
 
+def _blocks(group, buffer, names, counts, offsets):
+    """Arrays of the sizes and offsets in bytes of each rank's block, which lie in `buffer`; the
+    offsets may be None. They are given in elements of the buffer."""
+    item, arrays, end = buffer.view.itemsize, [], 0
+    for name, values in zip(names, (counts, offsets)):
+        if values is None and name == names[1]:
+            arrays.append(None)
+            continue
+        try:
+            values = [_integer(name, value, 0, (1 << 62) // item) * item for value in values]
+        except TypeError:
+            raise Error(ERR_ARGUMENT, "%s is %s: give a list of one integer for each rank" % (
+                name, reprlib.repr(values))) from None
+        _need(len(values) == group.size, "%s: %d integers for %d ranks", name, len(values),
+              group.size)
+        arrays.append((_size * group.size)(*values))
+    for rank, size in enumerate(arrays[0]):
+        end = max(end, arrays[1][rank] + size if size else 0) if arrays[1] else end + size
+    _need(end <= buffer.size, "%s: %d bytes, but the blocks end at %d", buffer.what, buffer.size,
+          end)
+    return arrays
+
+
 # ---- places ----
 
 _PLACES = 1 << 16
@@ -538,6 +567,18 @@ class Group:
         """Reduces data, which is one block for each rank; out, of one block, gets block `rank`."""
         return self._reduce("reduce_scatter", data, out, op, type)
 
+    @_public
+    def scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+             type: Type | None = None) -> Buffer:
+        """As all_reduce, but rank r gets the reduction of the data of ranks 0 to r."""
+        return self._reduce("scan", data, out, op, type)
+
+    @_public
+    def exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                       type: Type | None = None) -> Buffer:
+        """As scan, but of ranks 0 to r - 1; rank 0's out (or data) stays as it is."""
+        return self._reduce("exclusive_scan", data, out, op, type)
+
     # movements: bytes
 
     def _say(self, kind):
@@ -574,6 +615,32 @@ class Group:
             _need(a.size == b.size, "data has %d bytes, out %d", a.size, b.size)
             return self._move("all_to_all", a, b, data if out is None else out, a.address,
                               b.address, a.size // self.size)
+
+    @_public
+    def all_gather_v(self, data: Buffer, out: Buffer, counts: Counts,
+                     offsets: Counts | None = None) -> Buffer:
+        """As all_gather, of data that differ in size: out gets counts[r] elements from rank r.
+
+        They begin at offsets[r] or, without offsets, after those of rank r - 1. Both are in
+        elements of out; counts are the same on all ranks."""
+        with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
+            sizes, places = _blocks(self, b, ("counts", "offsets"), counts, offsets)
+            _need(a.size == sizes[self.rank], "data: %d bytes, but counts[%d] are %d", a.size,
+                  self.rank, sizes[self.rank])
+            return self._move("all_gather_v", a, b, out, a.address, b.address, sizes, places)
+
+    @_public
+    def all_to_all_v(self, data: Buffer, counts: Counts, out: Buffer, out_counts: Counts,
+                     offsets: Counts | None = None, out_offsets: Counts | None = None) -> Buffer:
+        """As all_to_all, of blocks that differ in size: counts[j] elements of data go to rank j,
+        and out gets out_counts[j] elements from it.
+
+        Blocks begin at offsets[j] and out_offsets[j] or, without them, after block j - 1. All are
+        in elements of the buffer they belong to."""
+        with _Buffer("data", data, False) as a, _Buffer("out", out, True) as b:
+            given = _blocks(self, a, ("counts", "offsets"), counts, offsets)
+            taken = _blocks(self, b, ("out_counts", "out_offsets"), out_counts, out_offsets)
+            return self._move("all_to_all_v", a, b, out, a.address, *given, b.address, *taken)
 
     @_public
     def broadcast(self, data: Buffer, root: int = 0) -> Buffer:
@@ -725,6 +792,18 @@ class Group:
         return _Starting(self).reduce_scatter(data, out, op, type)
 
     @_public
+    def start_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                   type: Type | None = None) -> Request:
+        """scan(), but returns a Request at once."""
+        return _Starting(self).scan(data, out, op, type)
+
+    @_public
+    def start_exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+                             type: Type | None = None) -> Request:
+        """exclusive_scan(), but returns a Request at once."""
+        return _Starting(self).exclusive_scan(data, out, op, type)
+
+    @_public
     def start_all_gather(self, data: Buffer, out: Buffer) -> Request:
         """all_gather(), but returns a Request at once."""
         return _Starting(self).all_gather(data, out)
@@ -733,6 +812,19 @@ class Group:
     def start_all_to_all(self, data: Buffer, out: Buffer = None) -> Request:
         """all_to_all(), but returns a Request at once."""
         return _Starting(self).all_to_all(data, out)
+
+    @_public
+    def start_all_gather_v(self, data: Buffer, out: Buffer, counts: Counts,
+                           offsets: Counts | None = None) -> Request:
+        """all_gather_v(), but returns a Request at once."""
+        return _Starting(self).all_gather_v(data, out, counts, offsets)
+
+    @_public
+    def start_all_to_all_v(self, data: Buffer, counts: Counts, out: Buffer, out_counts: Counts,
+                           offsets: Counts | None = None,
+                           out_offsets: Counts | None = None) -> Request:
+        """all_to_all_v(), but returns a Request at once."""
+        return _Starting(self).all_to_all_v(data, counts, out, out_counts, offsets, out_offsets)
 
     @_public
     def start_broadcast(self, data: Buffer, root: int = 0) -> Request:

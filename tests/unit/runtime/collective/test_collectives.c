@@ -272,6 +272,21 @@ static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_ty
     return reduce_run(g, in, out, n, t, o, root, &thread_fault);
 }
 
+static int do_scan(ml_group *group, const void *in, void *out, size_t n, ml_type t, ml_op o)
+{
+    struct group *g = begin(group, CALL_SCAN, "scan", n, (int)t, (int)o, -1);
+
+    return scan_run(g, in, out, n, t, o, &thread_fault);
+}
+
+static int do_exclusive_scan(ml_group *group, const void *in, void *out, size_t n, ml_type t,
+                             ml_op o)
+{
+    struct group *g = begin(group, CALL_EXCLUSIVE_SCAN, "exclusive_scan", n, (int)t, (int)o, -1);
+
+    return exclusive_scan_run(g, in, out, n, t, o, &thread_fault);
+}
+
 static int do_all_gather(ml_group *group, const void *in, void *out, size_t n)
 {
     struct group *g = begin(group, CALL_ALL_GATHER, "all_gather", n, 0, 0, -1);
@@ -284,6 +299,24 @@ static int do_all_to_all(ml_group *group, const void *in, void *out, size_t n)
     struct group *g = begin(group, CALL_ALL_TO_ALL, "all_to_all", n, 0, 0, -1);
 
     return all_to_all_run(g, in, out, n, &thread_fault);
+}
+
+static int do_all_gather_v(ml_group *group, const void *in, void *out, const size_t *sizes,
+                           const size_t *offsets)
+{
+    struct group *g = begin(group, CALL_ALL_GATHER_V, "all_gather_v", 0, 0, 0, -1);
+
+    return all_gather_v_run(g, in, out, sizes, offsets, &thread_fault);
+}
+
+static int do_all_to_all_v(ml_group *group, const void *in, const size_t *in_sizes,
+                           const size_t *in_offsets, void *out, const size_t *out_sizes,
+                           const size_t *out_offsets)
+{
+    struct group *g = begin(group, CALL_ALL_TO_ALL_V, "all_to_all_v", 0, 0, 0, -1);
+
+    return all_to_all_v_run(g, in, in_sizes, in_offsets, out, out_sizes, out_offsets,
+                            &thread_fault);
 }
 
 static int do_broadcast(ml_group *group, void *buf, size_t n, int root)
@@ -337,8 +370,12 @@ static void *rank_main(void *arg)
                         .all_reduce = do_all_reduce,
                         .reduce_scatter = do_reduce_scatter,
                         .reduce = do_reduce,
+                        .scan = do_scan,
+                        .exclusive_scan = do_exclusive_scan,
                         .all_gather = do_all_gather,
                         .all_to_all = do_all_to_all,
+                        .all_gather_v = do_all_gather_v,
+                        .all_to_all_v = do_all_to_all_v,
                         .broadcast = do_broadcast,
                         .gather = do_gather,
                         .scatter = do_scatter,
@@ -402,7 +439,7 @@ static void run_reductions(const struct subject *s, int *failures)
 
     for (size_t p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++)
         for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++)
-            for (int call = CASE_ALL_REDUCE; call <= CASE_REDUCE; call++)
+            for (int call = CASE_ALL_REDUCE; call <= CASE_EXCLUSIVE_SCAN; call++)
                 for (int place = PLACE_APART; place <= PLACE_MIXED; place++) {
                     struct collective_case c = {
                         (enum case_call)call, pairs[p].type,          pairs[p].op, counts[n],

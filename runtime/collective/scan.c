@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scan.c: in round k each rank passes what it has reduced so far, of itself and the 2^k - 1 ranks
+ * before it, to the rank 2^k after it. After log2(size) rounds every rank has all ranks before it.
+ * D. Hillis, G. Steele, "Data Parallel Algorithms", 1986. The exclusive scan is that of what each
+ * rank has received from the one before it.
+ *
+ * The lower ranks are always the left operand.
+ */
+#include "runtime/collective/collectives.h"
+
+#include "runtime/kernel/reduce_op.h"
+#include "runtime/steps/steps.h"
+
+#include <string.h>
+
+/* The scan of the ranks from `first` on, each of which has `mine`. work: room for 2 vectors, in
+ * turn: what is being sent must not change before it has left. */
+static int scan_from(struct group *g, int first, const void *mine, void *out, size_t size,
+                     char *work, struct fault *why)
+{
+    int rc = 0, round = 0;
+
+    for (int distance = 1; !rc && distance < g->size - first; distance *= 2, round++) {
+        int above = g->rank + distance, below = g->rank - distance, n = 0;
+        char *next = buffer_at(work, round % 2 ? size : 0);
+        struct transfer t[2];
+
+        if (above < g->size)
+            t[n++] = send_to(above, mine, size);
+        if (below >= first)
+            t[n++] = reduce_from(g, below, next, mine, size);
+        rc = transfer_run(g, t, n, why);
+        if (below >= first)
+            mine = next;
+    }
+    if (!rc && mine != out && size)
+        memcpy(out, mine, size);
+    return rc;
+}
+
+int scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
+             struct fault *why)
+{
+    size_t size = count * reduce_type_size(type);
+    void *work;
+    int rc = steps_scratch(g, &work, 2 * size, why);
+
+    (void)op; /* the links take it from g->call */
+    return rc ? rc : scan_from(g, 0, in, out, size, work, why);
+}
+
+int exclusive_scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
+                       ml_op op, struct fault *why)
+{
+    size_t size = count * reduce_type_size(type);
+    struct transfer t[2];
+    void *work, *before;
+    int rc = steps_scratch(g, &work, 3 * size, why), n = 0;
+
+    (void)op;
+    if (rc)
+        return rc;
+    before = buffer_at(work, 2 * size);
+    if (g->rank < g->size - 1)
+        t[n++] = send_to(g->rank + 1, in, size);
+    if (g->rank > 0)
+        t[n++] = recv_from(g->rank - 1, before, size);
+    rc = transfer_run(g, t, n, why);
+    return rc || g->rank == 0 ? rc : scan_from(g, 1, before, out, size, work, why);
+}
