@@ -32,6 +32,7 @@ enum call_kind {
     CALL_ALL_TO_ALL_V,
     CALL_SCAN,
     CALL_EXCLUSIVE_SCAN,
+    CALL_WINDOW,
 };
 struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes; of an

@@ -23,6 +23,7 @@ static const char *const call_names[] = {
     [CALL_ALL_TO_ALL_V] = "all_to_all_v",
     [CALL_SCAN] = "scan",
     [CALL_EXCLUSIVE_SCAN] = "exclusive_scan",
+    [CALL_WINDOW] = "window_create",
 };
 
 void message_describe(const struct message *m, char text[MESSAGE_TEXT])
@@ -66,6 +67,7 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
     case CALL_BARRIER:
     case CALL_SPLIT:
     case CALL_ALL_TO_ALL_V:
+    case CALL_WINDOW:
         snprintf(text, MESSAGE_TEXT, "%s%s", name, content);
         break;
     default:
