@@ -81,8 +81,9 @@ room runtime runtime/call runtime/collective runtime/steps runtime/transport run
 if [ -d rdma ]; then
     room rdma/verbs
     room rdma/pairing rdma/verbs
+    room rdma/onesided rdma/pairing rdma/verbs
     room rdma/probe rdma/verbs
-    room rdma rdma/pairing rdma/verbs
+    room rdma rdma/onesided rdma/pairing rdma/verbs
 fi
 
 room examples
