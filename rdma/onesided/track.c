@@ -191,9 +191,6 @@ static void track_fail_completion(struct track *l, const struct ibv_wc *done)
         return;
     explain_completion(&why, (int)done->status, ibv_wc_status_str(done->status), &at);
     track_fail(l, &why);
-    /* The device has just waited that long for an answer to the last packet. */
-    if (done->status == IBV_WC_RETRY_EXC_ERR)
-        l->quiet_ms = 0;
 }
 
 int track_poll(struct track *l, struct slice *done, int most)
@@ -218,21 +215,20 @@ int track_poll(struct track *l, struct slice *done, int most)
     return good;
 }
 
-bool track_is_quiet(const struct track *l)
+bool track_take(struct track *l, bool lost, struct slice *out)
 {
-    return l->failed.code && l->under_way == 0 && clock_ms() >= l->quiet_ms;
-}
+    bool is_quiet = lost || clock_ms() >= l->quiet_ms;
 
-bool track_take(struct track *l, struct slice *out)
-{
-    int place;
+    for (uint64_t left = l->used; left; left &= left - 1) {
+        int place = __builtin_ctzll(left);
 
-    if (!l->used)
-        return false;
-    place = __builtin_ctzll(l->used);
-    *out = l->slices[place];
-    l->used &= ~(1ULL << place);
-    return true;
+        if (!is_quiet && !l->slices[place].is_get)
+            continue;
+        *out = l->slices[place];
+        l->used &= ~(1ULL << place);
+        return true;
+    }
+    return false;
 }
 
 void track_give_up(struct track *l)

@@ -69,11 +69,10 @@ void track_post(struct track *l, const struct slice *s);
 /* Stores up to `most` slices that are done in `done`; returns how many. Notices failures. */
 int track_poll(struct track *l, struct slice *done, int most);
 
-/* Takes a slice that was not done out of a failed track that is quiet; false: there is none. */
-bool track_take(struct track *l, struct slice *out);
-/* True if the track has failed and the device does not touch local memory any more, nor will a write
- * of this track reach the peer. */
-bool track_is_quiet(const struct track *l);
+/* Takes a slice that was not done out of a track that has failed and has nothing under way. Puts
+ * only once none of its packets can reach the peer any more, or if they are `lost`, that is, do not
+ * go again. False: there is none. */
+bool track_take(struct track *l, bool lost, struct slice *out);
 
 /* Stops the track because of `why`. */
 void track_fail(struct track *l, const struct fault *why);

@@ -164,11 +164,11 @@ static int track_empty(struct tracks *l, struct track *from, struct copies *c)
 
     if (!from->failed.code || from->under_way)
         return 0;
-    while (l->failed.code && track_take(from, &s)) {
+    while (l->failed.code && track_take(from, true, &s)) {
         slice_end(&s, c, l->failed.code);
         moved++;
     }
-    while (track_is_quiet(from) && tracks_route(l, true) && track_take(from, &s)) {
+    while (tracks_route(l, true) && track_take(from, false, &s)) {
         track_post(tracks_route(l, s.is_get), &s);
         moved++;
     }

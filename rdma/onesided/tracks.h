@@ -2,9 +2,9 @@
 /*
  * tracks.h: all tracks to one peer, and how a put or get is divided among them. Each slice goes to
  * the track that has the fewest bytes under way. If a track fails while others work, what it was
- * given and has not done goes again over them, as soon as none of its packets can be on its way any
- * more: a late one would write old bytes over new ones. If the last track fails, all work on them
- * fails.
+ * given and has not done goes again over them: gets at once, puts as soon as none of its packets
+ * can be on its way any more, because a late one would write old bytes over new ones. If the last
+ * track fails, all work on them fails.
  */
 #ifndef RDMA_ONESIDED_TRACKS_H
 #define RDMA_ONESIDED_TRACKS_H
