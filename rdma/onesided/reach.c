@@ -118,7 +118,7 @@ static int gate_find(struct reach *r, const char *name, struct gate **out, struc
     if (rc)
         return rc;
     if (gate_watch(r, g->channel->fd) || gate_watch(r, g->port->context->async_fd)) {
-        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot watch %s", name);
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot watch the RDMA device %s", name);
         gate_close(g);
         return rc;
     }

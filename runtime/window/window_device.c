@@ -138,7 +138,7 @@ static int device_agree(struct window *w, struct fault *why)
 {
     struct group *g = w->group;
     size_t ranks = (size_t)g->size;
-    unsigned char *can = calloc(2, ranks), *could = can + ranks;
+    unsigned char *can = calloc(ranks, 1), *could = calloc(ranks, 1);
     struct task t = {.kind = CALL_ALL_TO_ALL,
                      .name = "window_create",
                      .in = can,
@@ -147,17 +147,18 @@ static int device_agree(struct window *w, struct fault *why)
                      .root = -1};
     int rc;
 
-    if (!can)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < g->size; i++)
+    rc = can && could ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size && !rc; i++)
         can[i] = w->reach && w->verbs->has(w->reach, i);
-    rc = task_run(g, &t, why);
+    if (!rc)
+        rc = task_run(g, &t, why);
     for (int i = 0; i < g->size && !rc; i++) {
         w->has_device[i] = can[i] && could[i];
         if (can[i] && !could[i])
             w->verbs->remove(w->reach, i);
     }
     free(can);
+    free(could);
     return rc;
 }
 
