@@ -34,7 +34,7 @@ static int ask_run(struct window *w, struct window_order *o, struct fault *why)
     window_turn_take(&w->turn);
     window_serve_send(w, o);
     ask_until(w, &done);
-    return why->code;
+    return why->code ? window_check(w, why) : 0;
 }
 
 /* --- puts and gets ---------------------------------------------------------------------------- */
@@ -197,10 +197,8 @@ static int ask_each(struct window *w, enum window_frame_kind kind, struct fault 
             window_turn_take(&w->turn);
             ask_until(w, &all[i].done);
         }
-        if (!rc && all[i].why.code) {
-            *why = all[i].why;
-            rc = why->code;
-        }
+        if (!rc && all[i].why.code)
+            rc = window_check(w, why);
     }
     free(all);
     return rc;
