@@ -308,9 +308,10 @@ ML_EXPORT void ml_free(void *memory);
  *               ml_window_free are calls for one thread: the first belongs to its group's thread,
  *               and no other call on the window may be under way during the second.
  *
- * Ranks of one host copy straight to and from the other's memory. Otherwise the target's library
- * carries out the operations in a thread of its own, which a window has: it blocks all signals,
- * sleeps while there is nothing to do, and ends with the window. All atomic operations and signals
+ * Ranks of one host copy straight to and from the other's memory. Over RDMA the devices put and get
+ * by themselves, without copies if the caller's memory is of ml_alloc too. Otherwise the target's
+ * library carries out the operations in a thread of its own, which a window has: it blocks all
+ * signals, sleeps while there is nothing to do, and ends with the window. All atomic operations and signals
  * of a window are carried out by processors, never by a device.
  */
 typedef struct ml_window ml_window;

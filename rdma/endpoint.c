@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/endpoint.h"
 
+#include "rdma/pairing/rail_match.h"
 #include "rdma/rail.h"
 #include "rdma/rail_check.h"
-#include "rdma/rail_match.h"
 #include "rdma/rails.h"
 #include "rdma/reorder.h"
 #include "rdma/uc_loss.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/rail.h"
 
-#include "rdma/rail_fit.h"
+#include "rdma/pairing/rail_fit.h"
 #include "rdma/verbs/explain.h"
 #include "rdma/verbs/region.h"
 

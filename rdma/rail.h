@@ -25,7 +25,7 @@
 
 #include "common/fault.h"
 #include "common/rdma_choice.h"
-#include "rdma/rail_end.h"
+#include "rdma/pairing/rail_end.h"
 #include "rdma/verbs/memory.h"
 
 #include <stdbool.h>

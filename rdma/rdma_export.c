@@ -35,6 +35,18 @@ static const struct endpoint_table table = {
     .descriptors = endpoint_descriptors,
     .memory_add = region_add,
     .memory_drop = region_drop,
+    .reach = {.open = reach_open,
+              .close = reach_close,
+              .add = reach_add,
+              .publish = reach_publish,
+              .connect = reach_connect,
+              .has = reach_has,
+              .remove = reach_remove,
+              .put = reach_put,
+              .get = reach_get,
+              .flush = reach_flush,
+              .dropped = reach_dropped,
+              .descriptors = reach_descriptors},
 };
 
 const struct endpoint_table *mlaunch_rdma_table(void)

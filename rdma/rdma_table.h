@@ -2,12 +2,31 @@
 /*
  * rdma_table.h: the interface of mlaunch-rdma.so, the only module that links libibverbs, so that
  * hosts without it can run all other backends. Its one exported function returns a table of the
- * functions of endpoint.h, and of the two of region.h that the allocator calls.
+ * functions of endpoint.h and of reach.h, and of the two of region.h that the allocator calls.
  */
 #ifndef RDMA_RDMA_TABLE_H
 #define RDMA_RDMA_TABLE_H
 
 #include "rdma/endpoint.h"
+#include "rdma/onesided/reach.h"
+
+struct reach_table {
+    int (*open)(struct reach **out, const struct reach_config *c, struct fault *why);
+    void (*close)(struct reach *r);
+    bool (*add)(struct reach *r, int peer, const struct reach_peer_config *c, struct fault *why);
+    const void *(*publish)(const struct reach *r, int peer, size_t *size);
+    int (*connect)(struct reach *r, int peer, const void *from_peer, size_t size,
+                   struct fault *why);
+    bool (*has)(const struct reach *r, int peer);
+    void (*remove)(struct reach *r, int peer);
+    int (*put)(struct reach *r, int peer, const void *from, size_t size, uint64_t offset,
+               struct fault *why);
+    int (*get)(struct reach *r, int peer, void *into, size_t size, uint64_t offset,
+               struct fault *why);
+    int (*flush)(struct reach *r, int peer, struct fault *why);
+    bool (*dropped)(struct reach *r, struct fault *out, int *left);
+    int (*descriptors)(const struct reach *r, int *out, int most);
+};
 
 struct endpoint_table {
     const char *build; /* modules of different builds refuse each other */
@@ -40,6 +59,7 @@ struct endpoint_table {
     int (*descriptors)(const struct endpoint *e, int *out, int most);
     void (*memory_add)(void *base, size_t size); /* region.h */
     void (*memory_drop)(void *base);
+    struct reach_table reach;
 };
 
 /* The module's only export. */

@@ -10,7 +10,7 @@ static bool keys_find(struct zero_copy *z, const struct rail *r, const void *at,
 {
     struct explain_place place = rail_place(r);
 
-    return region_find(r->domain, at, size, out, &place, &z->trouble);
+    return region_find(r->domain, at, size, true, out, &place, &z->trouble);
 }
 
 bool zero_copy_announce(struct zero_copy *z, struct rail *over, uint32_t serial, void *at,

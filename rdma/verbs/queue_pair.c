@@ -87,7 +87,8 @@ static int pair_to_rtr(struct queue_pair *q, const struct port *p, const struct 
         .path_mtu = (enum ibv_mtu)peer->mtu,
         .dest_qp_num = peer->number,
         .rq_psn = peer->psn,
-        .max_dest_rd_atomic = 1,
+        .max_dest_rd_atomic = q->reads_in ? q->reads_in : 1,
+        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
         .min_rnr_timer = RNR_TIMER,
         .ah_attr = {.dlid = peer->lid, .port_num = (uint8_t)p->number, .is_global = is_ethernet},
     };
@@ -103,6 +104,7 @@ static int pair_to_rtr(struct queue_pair *q, const struct port *p, const struct 
     return ibv_modify_qp(
         q->qp, &attr,
         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+            (q->reads_in ? IBV_QP_ACCESS_FLAGS : 0) |
             (q->kind == QUEUE_PAIR_RC ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
 }
 
@@ -115,7 +117,7 @@ int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct 
                                .timeout = TIMEOUT,
                                .retry_cnt = RETRIES,
                                .rnr_retry = RNR_RETRIES_INFINITE,
-                               .max_rd_atomic = 1};
+                               .max_rd_atomic = q->reads_out ? q->reads_out : 1};
     int err = pair_to_rtr(q, p, gid, peer);
 
     if (err)

@@ -23,14 +23,18 @@ struct queue_pair {
     struct ibv_qp *qp;
     uint32_t psn;        /* this side's first packet number */
     uint32_t max_inline; /* bytes */
+    /* RC: most RDMA reads under way, of the peer and of this side. The caller may set both between
+     * create and connect, and then the peer may read; 0: none. */
+    uint8_t reads_in, reads_out;
 };
 
 /* What each side must know about the other's queue pair. */
 struct queue_pair_end {
     uint32_t number, psn;
     uint16_t lid;
-    uint8_t mtu;  /* enum ibv_mtu */
-    uint8_t kind; /* enum queue_pair_kind */
+    uint8_t mtu;   /* enum ibv_mtu */
+    uint8_t kind;  /* enum queue_pair_kind */
+    uint8_t reads; /* most RDMA reads of the peer that this side answers at a time */
     struct gid gid;
 };
 

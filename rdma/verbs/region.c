@@ -99,7 +99,7 @@ static void region_complain(const struct region *r, int err, const struct explai
                   r->range.size / 1024, cause.text, (unsigned long long)limit.rlim_cur / 1024);
 }
 
-static struct registration *region_register(struct region *r, struct ibv_pd *domain,
+static struct registration *region_register(struct region *r, struct ibv_pd *domain, bool for_peers,
                                             const struct explain_place *at, struct fault *why)
 {
     struct registration *made = calloc(1, sizeof(*made));
@@ -111,8 +111,10 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
      * the old ones. There a child gets none of this memory. */
     if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED)
         madvise(r->range.base, r->range.size, MADV_DONTFORK);
-    made->region = ibv_reg_mr(domain, r->range.base, r->range.size,
-                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    made->region = for_peers
+                       ? ibv_reg_mr(domain, r->range.base, r->range.size,
+                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+                       : ibv_reg_mr(domain, r->range.base, r->range.size, IBV_ACCESS_LOCAL_WRITE);
     if (!made->region)
         region_complain(r, errno, at, why);
     made->next = r->first;
@@ -120,8 +122,8 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
     return made;
 }
 
-bool region_find(struct ibv_pd *domain, const void *address, size_t size, struct region_keys *out,
-                 const struct explain_place *at, struct fault *why)
+bool region_find(struct ibv_pd *domain, const void *address, size_t size, bool for_peers,
+                 struct region_keys *out, const struct explain_place *at, struct fault *why)
 {
     struct registration *found = NULL;
     struct region *r;
@@ -132,7 +134,7 @@ bool region_find(struct ibv_pd *domain, const void *address, size_t size, struct
         for (found = r->first; found && found->domain != domain; found = found->next)
             ;
         if (!found)
-            found = region_register(r, domain, at, why);
+            found = region_register(r, domain, for_peers, at, why);
     }
     if (found && found->region)
         *out = (struct region_keys){found->region->lkey, found->region->rkey};

@@ -24,11 +24,12 @@ struct region_keys {
     uint32_t local, remote;
 };
 
-/* Stores the keys in `domain` of the `size` bytes at `address`; registers them if necessary. False:
- * they are not all in one allocation of ml_alloc, or cannot be registered. The first failure to
- * register in this process is then stored in `why`, if that has no code yet. */
-bool region_find(struct ibv_pd *domain, const void *address, size_t size, struct region_keys *out,
-                 const struct explain_place *at, struct fault *why);
+/* Stores the keys in `domain` of the `size` bytes at `address`; registers them if necessary,
+ * for_peers (the same for all of a domain): so that the peer may write them. False: they are not
+ * all in one allocation of ml_alloc, or cannot be registered. The first failure to register in this
+ * process is then stored in `why`, if that has no code yet. */
+bool region_find(struct ibv_pd *domain, const void *address, size_t size, bool for_peers,
+                 struct region_keys *out, const struct explain_place *at, struct fault *why);
 
 /* Deregisters everything in a domain that is about to end. */
 void region_forget(struct ibv_pd *domain);

@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct reach;
+struct reach_table;
 struct window_peer;
 
 struct window {
@@ -28,13 +30,16 @@ struct window {
     struct window_peer *peers; /* per rank, for those whose part is served (window_serve.c) */
     unsigned served_count;     /* how many they are */
     void *owned;               /* this rank's part, if the library has allocated it */
-    struct window_turn turn;   /* which thread has the group */
-    unsigned orders;           /* operations of this rank that are under way at others */
-    unsigned events;           /* frames that came, and orders that were done */
-    pthread_t thread;          /* window_serve.c's */
-    _Atomic int broken;        /* the code of `why`, or 0 */
-    struct fault why;          /* what every call returns once it is broken; then never changed */
-    struct window *next;       /* window.c: of those that live, or that are gone */
+    const struct reach_table *verbs; /* window_device.c's */
+    struct reach *reach;             /* the devices; NULL: none */
+    bool *has_device;                /* per rank: devices put and get; NULL: no rank's do */
+    struct window_turn turn;         /* which thread has the group */
+    unsigned orders;                 /* operations of this rank that are under way at others */
+    unsigned events;                 /* frames that came, and orders that were done */
+    pthread_t thread;                /* window_serve.c's */
+    _Atomic int broken;              /* the code of `why`, or 0 */
+    struct fault why;    /* what every call returns once it is broken; then never changed */
+    struct window *next; /* window.c: of those that live, or that are gone */
 };
 
 /* An empty struct, or NULL: out of memory. window_add makes it one of those that live, and

@@ -6,6 +6,7 @@
 #include "runtime/group/world.h"
 #include "runtime/process/processor.h"
 #include "runtime/window/window_ask.h"
+#include "runtime/window/window_device.h"
 #include "runtime/window/window_signal_linux.h"
 
 #include <sched.h>
@@ -77,6 +78,8 @@ int window_put(struct window *w, const void *from, size_t size, int to, size_t o
 
     if (rc <= 0)
         return rc;
+    if (window_device_has(w, to))
+        return window_device_put(w, from, size, to, offset, why);
     if (!window_is_direct(w, to))
         return window_ask_put(w, from, size, to, offset, (struct window_signal){0}, why);
     memmove(w->parts[to].memory + offset, from, size);
@@ -90,6 +93,8 @@ int window_get(struct window *w, void *into, size_t size, int from, size_t offse
 
     if (rc <= 0)
         return rc;
+    if (window_device_has(w, from))
+        return window_device_get(w, into, size, from, offset, why);
     if (!window_is_direct(w, from))
         return window_ask_get(w, into, size, from, offset, why);
     memmove(into, w->parts[from].memory + offset, size);
@@ -103,6 +108,8 @@ int window_start_put(struct window *w, const void *from, size_t size, int to, si
 
     if (rc <= 0)
         return rc;
+    if (window_device_has(w, to))
+        return window_device_put(w, from, size, to, offset, why);
     if (!window_is_direct(w, to))
         return window_ask_start_put(w, from, size, to, offset, out, why);
     memmove(w->parts[to].memory + offset, from, size);
@@ -116,6 +123,8 @@ int window_start_get(struct window *w, void *into, size_t size, int from, size_t
 
     if (rc <= 0)
         return rc;
+    if (window_device_has(w, from))
+        return window_device_get(w, into, size, from, offset, why);
     if (!window_is_direct(w, from))
         return window_ask_start_get(w, into, size, from, offset, out, why);
     memmove(into, w->parts[from].memory + offset, size);
@@ -131,7 +140,8 @@ int window_flush(struct window *w, int to, struct fault *why)
     if (rc)
         return rc;
     atomic_thread_fence(memory_order_seq_cst);
-    return window_ask_flush(w, to, why);
+    rc = window_device_flush(w, to, why);
+    return rc ? rc : window_ask_flush(w, to, why);
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
@@ -143,6 +153,10 @@ int window_put_signal(struct window *w, const void *from, size_t size, int to, s
 
     if (rc >= 0)
         rc = number_check(w, to, signal_offset, "to", why);
+    if (rc)
+        return rc;
+    if (window_device_has(w, to))
+        rc = window_device_settle(w, from, &size, to, offset, why);
     if (rc)
         return rc;
     if (!window_is_direct(w, to))

@@ -4,6 +4,7 @@
 #include "runtime/process/alloc.h"
 #include "runtime/window/window_ask.h"
 #include "runtime/window/window_call.h"
+#include "runtime/window/window_device.h"
 #include "runtime/window/window_serve.h"
 #include "runtime/window/window_signal_linux.h"
 
@@ -22,6 +23,7 @@ static int life_make_part(struct window *w, void **memory, size_t size,
 
 static void life_free(struct window *w, struct window_control *control)
 {
+    window_device_close(w);
     window_parts_free(w->parts, w->group);
     alloc_give(control);
     alloc_give(w->owned);
@@ -40,6 +42,8 @@ int window_life_open(struct window **out, struct group *g, void *memory, size_t 
     w->group = g;
     rc = life_make_part(w, &memory, size, &control, why);
     rc = window_parts_find(&w->parts, g, rc, memory, size, control, why);
+    if (!rc)
+        rc = window_device_open(w, memory, why);
     if (!rc)
         rc = window_serve_start(w, why);
     if (rc) {

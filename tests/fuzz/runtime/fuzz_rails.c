@@ -6,7 +6,7 @@
  * that is ! makes this side's port fail. The verbs are stand-ins.
  */
 #include "rdma/endpoint.h"
-#include "rdma/rail_match.h"
+#include "rdma/pairing/rail_match.h"
 #include "rdma/rdma_table.h"
 #include "runtime/group/link.h"
 #include "runtime/group/news.h"

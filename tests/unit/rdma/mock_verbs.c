@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 enum { DEVICES = 8, CONTEXTS = 32, COMPLETIONS = 256, FIRST_PAIR = 100, DEVICE_GIDS = MOCK_PORTS };
+enum { REGIONS = 64, FIRST_KEY = 1000, HELD = 64 };
 
 struct context {
     struct ibv_context verbs; /* first */
@@ -29,10 +30,19 @@ struct completions {
     struct ibv_wc done[COMPLETIONS];
     int count;
 };
+struct held {
+    struct ibv_send_wr work;
+    struct ibv_sge piece;
+};
 struct pair {
     struct ibv_qp verbs; /* first */
-    struct ibv_qp_attr path;
     enum ibv_qp_state state;
+    struct held held[HELD];
+    int held_count;
+};
+struct mock_region {
+    struct ibv_mr verbs; /* first */
+    int access;
 };
 
 static const struct mock_device *devices;
@@ -40,12 +50,18 @@ static struct ibv_device handles[DEVICES];
 static struct context *contexts[CONTEXTS];
 static struct pair *pairs[MOCK_PAIRS];
 static struct ibv_qp_attr paths[MOCK_PAIRS];
-static int pair_count, open_count, refuse_list, refuse_open, refuse_port;
+static struct mock_region *regions[REGIONS];
+static int pair_count, open_count, refuse_list, refuse_open, refuse_port, refuse_memory;
+static int region_count, write_count, read_count;
+static const char *held_device; /* the one whose work is kept, or NULL */
 
 void mock_verbs_begin(const struct mock_device *list)
 {
     devices = list;
-    pair_count = open_count = refuse_list = refuse_open = refuse_port = 0;
+    pair_count = open_count = refuse_list = refuse_open = refuse_port = refuse_memory = 0;
+    region_count = write_count = read_count = 0;
+    held_device = NULL;
+    memset(regions, 0, sizeof(regions));
     memset(pairs, 0, sizeof(pairs));
     memset(contexts, 0, sizeof(contexts));
 }
@@ -62,6 +78,11 @@ void mock_verbs_refuse(int list, int open, int port)
     refuse_list = list;
     refuse_open = open;
     refuse_port = port;
+}
+
+void mock_verbs_refuse_memory(int err)
+{
+    refuse_memory = err;
 }
 
 const struct ibv_qp_attr *mock_verbs_path(uint32_t number)
@@ -181,6 +202,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *out)
     (void)context;
     memset(out, 0, sizeof(*out));
     out->phys_port_cnt = MOCK_PORTS;
+    out->max_qp_rd_atom = out->max_qp_init_rd_atom = MOCK_READS;
     return 0;
 }
 
@@ -326,18 +348,62 @@ static int notify(struct ibv_cq *cq, int solicited)
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t size, int access)
 {
-    struct ibv_mr *m = take(sizeof(*m));
+    struct mock_region *m;
+    int i = 0;
 
-    (void)access;
-    m->pd = pd;
-    m->addr = address;
-    m->length = size;
-    return m;
+    if (refuse_memory) {
+        errno = refuse_memory;
+        return NULL;
+    }
+    m = take(sizeof(*m));
+    m->access = access;
+    m->verbs.pd = pd;
+    m->verbs.addr = address;
+    m->verbs.length = size;
+    m->verbs.lkey = m->verbs.rkey = (uint32_t)(FIRST_KEY + region_count++);
+    while (regions[i])
+        i++;
+    assert_true(i < REGIONS);
+    regions[i] = m;
+    return &m->verbs;
 }
 
 int ibv_dereg_mr(struct ibv_mr *m)
 {
+    for (int i = 0; i < REGIONS; i++)
+        if (regions[i] == (struct mock_region *)m)
+            regions[i] = NULL;
     return give(m);
+}
+
+/* True if `size` bytes at `address` may be used in that way, with that key, in that domain. */
+static bool may_use(const struct ibv_pd *pd, uint32_t key, uint64_t address, uint32_t size,
+                    int access)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        const struct mock_region *m = regions[i];
+
+        if (m && m->verbs.lkey == key && m->verbs.pd == pd)
+            return (m->access & access) == access && address >= (uintptr_t)m->verbs.addr &&
+                   address + size <= (uintptr_t)m->verbs.addr + m->verbs.length;
+    }
+    return false;
+}
+
+static void complete(struct ibv_cq *cq, struct ibv_wc done)
+{
+    struct completions *c = (struct completions *)cq;
+
+    assert_true(c->count < COMPLETIONS);
+    c->done[c->count++] = done;
+}
+
+static void held_end(struct pair *p, enum ibv_wc_status first)
+{
+    for (int i = 0; i < p->held_count; i++)
+        complete(p->verbs.send_cq, (struct ibv_wc){.status = i ? IBV_WC_WR_FLUSH_ERR : first,
+                                                   .wr_id = p->held[i].work.wr_id});
+    p->held_count = 0;
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -351,6 +417,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     assert_true(pair_count < MOCK_PAIRS);
     p = take(sizeof(*p));
     p->verbs.context = pd->context;
+    p->verbs.pd = pd;
     p->verbs.send_cq = attr->send_cq;
     p->verbs.recv_cq = attr->recv_cq;
     p->verbs.qp_num = (uint32_t)(FIRST_PAIR + pair_count);
@@ -370,7 +437,13 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
         t->dest_qp_num = attr->dest_qp_num;
         t->path_mtu = attr->path_mtu;
     }
+    if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+        t->max_rd_atomic = attr->max_rd_atomic;
+    if (mask & IBV_QP_ACCESS_FLAGS)
+        t->qp_access_flags = attr->qp_access_flags;
     p->state = attr->qp_state;
+    if (p->state == IBV_QPS_ERR)
+        held_end(p, IBV_WC_WR_FLUSH_ERR);
     return 0;
 }
 
@@ -382,32 +455,115 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 /* --- traffic ---------------------------------------------------------------------------------- */
 
-static void complete(struct ibv_cq *cq, struct ibv_wc done)
-{
-    struct completions *c = (struct completions *)cq;
-
-    assert_true(c->count < COMPLETIONS);
-    c->done[c->count++] = done;
-}
-
 /* The other end must be set up. With wrong cables it may be any queue pair. */
-static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad)
+static enum ibv_wc_status carry_out(struct pair *p, const struct ibv_send_wr *work,
+                                    const struct ibv_sge *piece)
 {
-    struct pair *peer = pairs[paths[qp->qp_num - FIRST_PAIR].dest_qp_num - FIRST_PAIR];
-    uint32_t size = work->num_sge ? work->sg_list->length : 0;
+    struct ibv_qp_attr *path = &paths[p->verbs.qp_num - FIRST_PAIR];
+    struct pair *peer = pairs[path->dest_qp_num - FIRST_PAIR];
+    uint32_t size = work->num_sge ? piece->length : 0;
+    bool is_read = work->opcode == IBV_WR_RDMA_READ;
+    int access = is_read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+    void *there = (void *)(uintptr_t)work->wr.rdma.remote_addr; /* NOLINT: as a real device does */
+    void *here = (void *)(uintptr_t)piece->addr;                /* NOLINT */
 
-    (void)bad;
     assert_non_null(peer);
     assert_true(peer->state == IBV_QPS_RTS);
+    if (size && !(work->send_flags & IBV_SEND_INLINE))
+        assert_true(may_use(p->verbs.pd, piece->lkey, piece->addr, size,
+                            is_read ? IBV_ACCESS_LOCAL_WRITE : 0));
+    if (size &&
+        !may_use(peer->verbs.pd, work->wr.rdma.rkey, work->wr.rdma.remote_addr, size, access))
+        return IBV_WC_REM_ACCESS_ERR;
+    if (is_read) {
+        assert_true(paths[peer->verbs.qp_num - FIRST_PAIR].qp_access_flags & access);
+        memcpy(here, there, size);
+        read_count++;
+        return IBV_WC_SUCCESS;
+    }
     if (size)
-        memcpy((void *)(uintptr_t)work->wr.rdma.remote_addr, /* NOLINT: as a real device does */
-               (const void *)(uintptr_t)work->sg_list->addr, size); /* NOLINT */
+        memcpy(there, here, size);
+    write_count++;
     if (work->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
         complete(peer->verbs.recv_cq, (struct ibv_wc){.status = IBV_WC_SUCCESS,
                                                       .imm_data = work->imm_data,
                                                       .byte_len = size});
-    complete(qp->send_cq, (struct ibv_wc){.status = IBV_WC_SUCCESS, .wr_id = work->wr_id});
+    return IBV_WC_SUCCESS;
+}
+
+static void held_add(struct pair *p, const struct ibv_send_wr *work)
+{
+    int reads = 0;
+
+    assert_true(p->held_count < HELD);
+    p->held[p->held_count].work = *work;
+    if (work->num_sge)
+        p->held[p->held_count].piece = *work->sg_list;
+    p->held_count++;
+    for (int i = 0; i < p->held_count; i++)
+        reads += p->held[i].work.opcode == IBV_WR_RDMA_READ;
+    assert_true(reads <= paths[p->verbs.qp_num - FIRST_PAIR].max_rd_atomic);
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad)
+{
+    struct pair *p = (struct pair *)qp;
+    enum ibv_wc_status status;
+
+    (void)bad;
+    if (held_device && p->state == IBV_QPS_RTS &&
+        strcmp(held_device, context_of(qp->context)->device->name) == 0) {
+        held_add(p, work);
+        return 0;
+    }
+    status = p->state == IBV_QPS_ERR ? IBV_WC_WR_FLUSH_ERR : carry_out(p, work, work->sg_list);
+    complete(qp->send_cq, (struct ibv_wc){.status = status, .wr_id = work->wr_id});
     return 0;
+}
+
+static bool is_pair_of(const struct pair *p, const char *device)
+{
+    return p && strcmp(context_of(p->verbs.context)->device->name, device) == 0;
+}
+
+void mock_verbs_hold(const char *device)
+{
+    held_device = device;
+}
+
+void mock_verbs_release(const char *device)
+{
+    held_device = NULL;
+    for (int k = 0; k < pair_count; k++) {
+        struct pair *p = pairs[k];
+
+        if (!is_pair_of(p, device))
+            continue;
+        for (int i = 0; i < p->held_count; i++) {
+            struct held *h = &p->held[i];
+
+            complete(p->verbs.send_cq, (struct ibv_wc){.status = carry_out(p, &h->work, &h->piece),
+                                                       .wr_id = h->work.wr_id});
+        }
+        p->held_count = 0;
+    }
+}
+
+void mock_verbs_cut(const char *device)
+{
+    for (int k = 0; k < pair_count; k++)
+        if (is_pair_of(pairs[k], device))
+            held_end(pairs[k], IBV_WC_RETRY_EXC_ERR);
+}
+
+int mock_verbs_writes(void)
+{
+    return write_count;
+}
+
+int mock_verbs_reads(void)
+{
+    return read_count;
 }
 
 static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *work, struct ibv_recv_wr **bad)

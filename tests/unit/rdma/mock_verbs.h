@@ -2,7 +2,7 @@
 /*
  * mock_verbs.h: mock RDMA devices, for what Soft-RoCE lacks (several ports, InfiniBand, devices
  * without RC) and for wiring that no cable can produce. A write goes straight into the memory of
- * the connected queue pair. Linked instead of libibverbs.
+ * the connected queue pair, if the key allows it. Linked instead of libibverbs.
  */
 #ifndef TESTS_UNIT_RDMA_MOCK_VERBS_H
 #define TESTS_UNIT_RDMA_MOCK_VERBS_H
@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-enum { MOCK_PORTS = 2, MOCK_PAIRS = 32 };
+enum { MOCK_PORTS = 2, MOCK_PAIRS = 32, MOCK_READS = 4 /* under way, of a queue pair */ };
 
 struct mock_port {
     enum ibv_port_state state;
@@ -32,6 +32,18 @@ int mock_verbs_end(void **state);
 /* The errors with which ibv_get_device_list, ibv_open_device and ibv_query_port fail; 0: they
  * succeed. */
 void mock_verbs_refuse(int list, int open, int port);
+
+/* The errno with which ibv_reg_mr fails from now on; 0: it succeeds. */
+void mock_verbs_refuse_memory(int err);
+
+/* What is posted on the device from now on is kept, until mock_verbs_release carries it out, or
+ * mock_verbs_cut fails it as if the peer did not answer. */
+void mock_verbs_hold(const char *device);
+void mock_verbs_release(const char *device);
+void mock_verbs_cut(const char *device);
+/* How many writes and reads were carried out. */
+int mock_verbs_writes(void);
+int mock_verbs_reads(void);
 
 /* The attributes with which the queue pair of that number was initialised and connected. */
 const struct ibv_qp_attr *mock_verbs_path(uint32_t number);

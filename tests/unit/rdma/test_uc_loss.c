@@ -45,7 +45,7 @@ static int setup(void **state)
     r->port = &port;
     r->sends = r->receives = &queue;
     r->memory.region = &ring;
-    r->pair = (struct queue_pair){QUEUE_PAIR_UC, &pair, 0, 0};
+    r->pair = (struct queue_pair){.kind = QUEUE_PAIR_UC, .qp = &pair, .max_inline = 0};
     r->peer = "rank 1 on host b";
     r->is_connected = true;
     r->posted = 40;

@@ -116,7 +116,8 @@ static int setup(void **state)
         r->sends = r->receives = &queue;
         r->memory.bytes = calloc(1, MEMORY_SIZE);
         r->memory.region = &ring;
-        r->pair = (struct queue_pair){QUEUE_PAIR_RC, &pairs[i], 0, QUEUE_PAIR_INLINE};
+        r->pair = (struct queue_pair){
+            .kind = QUEUE_PAIR_RC, .qp = &pairs[i], .max_inline = QUEUE_PAIR_INLINE};
         r->index = i;
         r->peer = "rank 1 on host b";
         r->peer_address = 0x1000000;
@@ -159,27 +160,27 @@ static void test_regions(void **state)
     (void)state;
     region_add(there + large, 8192);
     region_add(there, large);
-    assert_false(region_find(&domains[0], there - 1, 10, &keys, &at, &why));
-    assert_false(region_find(&domains[0], there + large - 10, 11, &keys, &at,
+    assert_false(region_find(&domains[0], there - 1, 10, true, &keys, &at, &why));
+    assert_false(region_find(&domains[0], there + large - 10, 11, true, &keys, &at,
                              &why)); /* reaches into the next one */
-    assert_false(region_find(&domains[0], there + large + 8192, 1, &keys, &at, &why));
+    assert_false(region_find(&domains[0], there + large + 8192, 1, true, &keys, &at, &why));
     assert_int_equal(registered, 0);
-    assert_true(region_find(&domains[0], there + 5, large - 5, &keys, &at, &why));
+    assert_true(region_find(&domains[0], there + 5, large - 5, true, &keys, &at, &why));
     assert_int_equal(registered, 1);
     assert_ptr_equal(given[0].addr, there); /* the whole allocation */
     assert_int_equal(given[0].length, large);
-    assert_true(region_find(&domains[0], there + large - 1, 1, &keys, &at, &why));
+    assert_true(region_find(&domains[0], there + large - 1, 1, true, &keys, &at, &why));
     assert_int_equal(keys.local, 100);
     assert_int_equal(keys.remote, 200);
     assert_int_equal(registered, 1); /* once only */
-    assert_true(region_find(&domains[1], there, 1, &keys, &at, &why));
+    assert_true(region_find(&domains[1], there, 1, true, &keys, &at, &why));
     assert_int_equal(keys.local, 101);
-    assert_true(region_find(&domains[1], there + large, 8192, &keys, &at, &why));
+    assert_true(region_find(&domains[1], there + large, 8192, true, &keys, &at, &why));
     region_forget(&domains[1]);
     assert_int_equal(deregistered, 2);
     region_drop(there);
     assert_int_equal(deregistered, 3);
-    assert_false(region_find(&domains[0], there, 1, &keys, &at, &why));
+    assert_false(region_find(&domains[0], there, 1, true, &keys, &at, &why));
     region_drop(there + large);
     assert_int_equal(deregistered, 3);
     assert_int_equal(why.code, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/rail_match.h"
+#include "rdma/pairing/rail_match.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* rail_fit.h: whether the two ends of a rail fit together, and the MTU and addresses that they
  * use. */
-#ifndef RDMA_RAIL_FIT_H
-#define RDMA_RAIL_FIT_H
+#ifndef RDMA_PAIRING_RAIL_FIT_H
+#define RDMA_PAIRING_RAIL_FIT_H
 
 #include "common/fault.h"
-#include "rdma/rail_end.h"
+#include "rdma/pairing/rail_end.h"
 
 #include <stdbool.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rail_match.h: pairs this side's rails with the peer's. */
-#ifndef RDMA_RAIL_MATCH_H
-#define RDMA_RAIL_MATCH_H
+#ifndef RDMA_PAIRING_RAIL_MATCH_H
+#define RDMA_PAIRING_RAIL_MATCH_H
 
 #include "common/rdma_choice.h"
-#include "rdma/rail_end.h"
+#include "rdma/pairing/rail_end.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rdma/rail_fit.h"
+#include "rdma/pairing/rail_fit.h"
 
 int rail_fit_mtu(const struct port *p, int bytes, uint8_t *out, struct fault *why)
 {

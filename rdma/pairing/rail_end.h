@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rail_end.h: what each side publishes of a rail, so that the other side can connect to it. */
-#ifndef RDMA_RAIL_END_H
-#define RDMA_RAIL_END_H
+#ifndef RDMA_PAIRING_RAIL_END_H
+#define RDMA_PAIRING_RAIL_END_H
 
 #include "rdma/verbs/gid.h"
 #include "rdma/verbs/port.h"

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/window/window_device.h"
+
+#include "common/clock.h"
+#include "runtime/call/task.h"
+#include "runtime/group/exchange.h"
+#include "runtime/group/world.h"
+#include "runtime/process/fork_guard.h"
+#include "runtime/transport/rdma_module.h"
+#include "runtime/transport/rdma_wiring.h"
+#include "runtime/window/window_signal_linux.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DESCRIPTORS = 64,
+    WITH_SIGNAL =
+        4096,        /* bytes: so few take less time in the signal's request than by themselves */
+    CAUSE_MS = 1000, /* how long to wait for word that the target has died, if it does not answer */
+};
+static const int64_t ms_ns = 1000 * 1000;
+
+static atomic_flag has_complained = ATOMIC_FLAG_INIT;
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* True if any two ranks of the group are connected by RDMA; the same on all. */
+static bool device_is_used(const struct group *g)
+{
+    bool has_hosts = g->world->job.local_net;
+
+    for (int i = 1; i < g->size; i++)
+        has_hosts |= g->host_of[i] != g->host_of[0];
+    return g->size > 1 && has_hosts && strcmp(g->world->job.backend, "rdma") == 0;
+}
+
+static bool device_is_needed(const struct window *w, int rank)
+{
+    const struct group *g = w->group;
+
+    return rank != g->rank && !w->parts[rank].control &&
+           (g->host_of[rank] != g->host_of[g->rank] || g->world->job.local_net);
+}
+
+static int device_check(void *arg, struct fault *why)
+{
+    struct window *w = arg;
+    int broken = atomic_load(&w->broken);
+
+    if (broken)
+        *why = w->why;
+    return broken;
+}
+
+static void device_complain(const struct window *w, const struct fault *why)
+{
+    if (why->code && !atomic_flag_test_and_set(&has_complained))
+        fprintf(stderr, "mlaunch: warning: rank %d: puts and gets are messages instead: %s\n",
+                w->group->members[w->group->rank], why->text);
+}
+
+static bool device_add(struct window *w, struct rdma_wiring *wiring, int rank, struct fault *why)
+{
+    const struct group *g = w->group;
+    char who[GROUP_MEMBER_TEXT];
+    struct reach_peer_config c = {.rank = g->members[rank], .name = group_describe(g, rank, who)};
+
+    return rdma_wiring_devices(wiring, g->host_of[g->rank], g->host_of[rank], &c.devices,
+                               &c.device_count, why) == 0 &&
+           w->verbs->add(w->reach, rank, &c, why);
+}
+
+/* Opens the devices and makes the queue pairs. */
+static int device_prepare(struct window *w, void *memory, struct fault *why)
+{
+    const struct group *g = w->group;
+    const struct endpoint_table *table;
+    struct reach_config c = {.peers = g->size,
+                             .rank = g->members[g->rank],
+                             .memory = memory,
+                             .size = w->parts[g->rank].size,
+                             .check = device_check,
+                             .arg = w};
+    struct rdma_wiring *wiring = NULL;
+    int rc = rdma_module_open(&table, why);
+
+    if (!rc)
+        rc = rdma_wiring_read(&wiring, g->world->dir, why);
+    if (rc)
+        return rc;
+    w->verbs = &table->reach;
+    c.choice = rdma_wiring_choice(wiring);
+    rc = w->verbs->open(&w->reach, &c, why);
+    for (int i = 0; i < g->size && !rc; i++) {
+        struct fault reason = {0};
+
+        if (device_is_needed(w, i) && !device_add(w, wiring, i, &reason))
+            device_complain(w, &reason);
+    }
+    rdma_wiring_destroy(wiring);
+    return rc;
+}
+
+/* Gives the others what they need to connect, and connects to them. */
+static int device_connect(struct window *w, struct fault *why)
+{
+    struct group *g = w->group;
+    struct blob *mine = calloc((size_t)g->size, sizeof(*mine));
+    struct exchange *x = NULL;
+    int rc;
+
+    if (!mine)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size && w->reach; i++) {
+        size_t size;
+
+        mine[i].bytes = w->verbs->publish(w->reach, i, &size);
+        mine[i].size = (uint32_t)size;
+    }
+    rc = exchange_run_each(&x, g, mine, -1, why);
+    free(mine);
+    for (int i = 0; i < g->size && !rc && w->reach; i++) {
+        struct blob theirs = exchange_blob(x, i);
+        struct fault reason = {0};
+
+        if (w->verbs->connect(w->reach, i, theirs.bytes, theirs.size, &reason))
+            device_complain(w, &reason);
+    }
+    exchange_destroy(x);
+    return rc;
+}
+
+/* Two ranks use their devices only if both can. A packet to a queue pair that is not connected
+ * would be lost, but when this returns, all are. */
+static int device_agree(struct window *w, struct fault *why)
+{
+    struct group *g = w->group;
+    size_t ranks = (size_t)g->size;
+    unsigned char *can = calloc(ranks, 1), *could = calloc(ranks, 1);
+    struct task t = {.kind = CALL_ALL_TO_ALL,
+                     .name = "window_create",
+                     .in = can,
+                     .out = could,
+                     .count = 1,
+                     .root = -1};
+    int rc;
+
+    rc = can && could ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size && !rc; i++)
+        can[i] = w->reach && w->verbs->has(w->reach, i);
+    if (!rc)
+        rc = task_run(g, &t, why);
+    for (int i = 0; i < g->size && !rc; i++) {
+        w->has_device[i] = can[i] && could[i];
+        if (can[i] && !could[i])
+            w->verbs->remove(w->reach, i);
+    }
+    free(can);
+    free(could);
+    return rc;
+}
+
+static void device_guard(const struct window *w, void (*each)(int fd))
+{
+    int fds[DESCRIPTORS], count = w->verbs->descriptors(w->reach, fds, DESCRIPTORS);
+
+    for (int i = 0; i < count; i++)
+        each(fds[i]);
+}
+
+int window_device_open(struct window *w, void *memory, struct fault *why)
+{
+    struct fault reason = {0};
+    int rc;
+
+    if (!device_is_used(w->group))
+        return 0;
+    w->has_device = calloc((size_t)w->group->size, sizeof(*w->has_device));
+    if (!w->has_device)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (device_prepare(w, memory, &reason))
+        device_complain(w, &reason);
+    if (w->reach)
+        device_guard(w, fork_guard_add);
+    rc = device_connect(w, why);
+    return rc ? rc : device_agree(w, why);
+}
+
+void window_device_close(struct window *w)
+{
+    if (w->reach) {
+        device_guard(w, fork_guard_forget);
+        w->verbs->close(w->reach);
+    }
+    free(w->has_device);
+    w->reach = NULL;
+    w->has_device = NULL;
+}
+
+/* --- puts and gets ---------------------------------------------------------------------------- */
+
+static bool device_is_broken(void *arg)
+{
+    struct window *w = arg;
+
+    return atomic_load(&w->broken);
+}
+
+/* A target that does not answer has most likely died, which the coordinator knows better. */
+static int device_fail(struct window *w, struct fault *why)
+{
+    struct window_control *own = w->parts[w->group->rank].control;
+
+    if (why->code == ML_ERR_LINK)
+        window_signal_sleep(own, device_is_broken, w, clock_ns() + CAUSE_MS * ms_ns);
+    window_break(w, why);
+    return window_check(w, why);
+}
+
+static int device_end(struct window *w, int rc, struct fault *why)
+{
+    struct fault dropped;
+    int left;
+
+    while (w->verbs->dropped(w->reach, &dropped, &left))
+        fprintf(stderr, "mlaunch: warning: rank %d: %s; going on over the other %d of its rails\n",
+                w->group->members[w->group->rank], dropped.text, left);
+    return rc ? device_fail(w, why) : 0;
+}
+
+int window_device_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                      struct fault *why)
+{
+    return device_end(w, w->verbs->put(w->reach, to, from, size, offset, why), why);
+}
+
+int window_device_get(struct window *w, void *into, size_t size, int from, size_t offset,
+                      struct fault *why)
+{
+    return device_end(w, w->verbs->get(w->reach, from, into, size, offset, why), why);
+}
+
+int window_device_flush(struct window *w, int to, struct fault *why)
+{
+    int rc = 0;
+
+    for (int i = 0; i < w->group->size && !rc; i++)
+        if ((to == ML_ALL || to == i) && window_device_has(w, i))
+            rc = device_end(w, w->verbs->flush(w->reach, i, why), why);
+    return rc;
+}
+
+int window_device_settle(struct window *w, const void *from, size_t *size, int to, size_t offset,
+                         struct fault *why)
+{
+    int rc = 0;
+
+    if (*size > WITH_SIGNAL) {
+        rc = window_device_put(w, from, *size, to, offset, why);
+        *size = 0;
+    }
+    return rc ? rc : window_device_flush(w, to, why);
+}

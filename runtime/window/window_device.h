@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * window_device.h: parts of a window that this host's RDMA devices read and write by themselves
+ * (rdma/onesided/reach.h). Only puts and gets go this way: atomic operations and signals are
+ * requests (window_ask.h), which the target's processor carries out. Whether a pair of ranks uses
+ * its devices is decided when the window is made, for both of them alike; if it does not, its puts
+ * and gets are requests too.
+ */
+#ifndef RUNTIME_WINDOW_WINDOW_DEVICE_H
+#define RUNTIME_WINDOW_WINDOW_DEVICE_H
+
+#include "runtime/window/window.h"
+
+/* Connects this rank's devices to those of the others, if the job uses RDMA; `memory` is this
+ * rank's part. Collective, after window_parts_find. A device that refuses is no error, but the
+ * errors of a call are. */
+int window_device_open(struct window *w, void *memory, struct fault *why);
+/* Once no other rank puts or gets any more; takes a window that has no devices. */
+void window_device_close(struct window *w);
+
+/* True if puts to that rank and gets from it go this way. */
+static inline bool window_device_has(const struct window *w, int rank)
+{
+    return w->has_device && w->has_device[rank];
+}
+
+/* The arguments have been checked. A put is in the target's memory after window_device_flush; to:
+ * or ML_ALL. Any thread. */
+int window_device_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                      struct fault *why);
+int window_device_get(struct window *w, void *into, size_t size, int from, size_t offset,
+                      struct fault *why);
+int window_device_flush(struct window *w, int to, struct fault *why);
+
+/* Prepares a put with a signal, which is a request: everything that was put before is in the
+ * target's memory when it returns, and so are these *size bytes if they are many, *size is 0
+ * then. */
+int window_device_settle(struct window *w, const void *from, size_t *size, int to, size_t offset,
+                         struct fault *why);
+
+#endif

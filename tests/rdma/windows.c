@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * windows: puts and gets between two ranks over RDMA, both directions at once.
+ *
+ *   random ROUNDS       each rank writes and reads its half of the other's part: sizes from 1 byte
+ *                       to 8 MiB, any offset, from memory of malloc and of ml_alloc, compared with
+ *                       a model; signals and atomic operations among them. Rank 0 prints "running"
+ *                       on stdout after a third of the rounds.
+ *   cycles COUNT        makes and frees that many windows, and puts something in each.
+ *   killed              rank 0 puts until rank 1, which is killed after a while, is gone; then
+ *                       prints the error, and after how many ms it came.
+ *   timed               prints how long puts and gets of some sizes take.
+ *
+ * Status 1 if a call failed that should not.
+ */
+#include "common/mlaunch.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HALF = 9 * 1024 * 1024, MOST = 8 * 1024 * 1024, NUMBERS = 64, PENDING = 8 };
+
+static long now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void must(int rc)
+{
+    if (rc >= 0)
+        return;
+    fprintf(stderr, "windows: %s\n", ml_error());
+    exit(1);
+}
+
+static void *memory_of(size_t size)
+{
+    void *m = calloc(1, size);
+
+    if (!m)
+        exit(1);
+    return m;
+}
+
+static uint32_t seed;
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)(seed >> 4) * below >> 28);
+}
+
+/* --- random ------------------------------------------------------------------------------------ */
+
+struct range {
+    size_t at, size;
+};
+static struct range pending[PENDING]; /* puts that are not flushed */
+static int pending_count;
+
+static bool overlaps(size_t at, size_t size)
+{
+    for (int i = 0; i < pending_count; i++)
+        if (at < pending[i].at + pending[i].size && pending[i].at < at + size)
+            return true;
+    return pending_count == PENDING;
+}
+
+static size_t size_drawn(void)
+{
+    uint32_t which = draw(1000);
+
+    if (which == 0)
+        return 1 + draw(MOST);
+    if (which < 15)
+        return 1 + draw(300000);
+    return 1 + draw(draw(2) ? 64 : 6000);
+}
+
+static void run_random(ml_group *g, int rank, int rounds)
+{
+    unsigned char *model = memory_of(HALF), *plain = memory_of(MOST), *local, *allocated;
+    size_t base = NUMBERS + (size_t)rank * HALF;
+    int other = 1 - rank, wrong = 0;
+    uint64_t added = 0, old;
+    ml_window *w;
+
+    must(ml_alloc(MOST, (void **)&allocated));
+    must(ml_window_create(g, NULL, NUMBERS + 2 * (size_t)HALF, &w));
+    seed = 17 + (uint32_t)rank;
+    for (int i = 0; i < rounds; i++) {
+        size_t size = size_drawn(), at = draw(HALF - (uint32_t)size);
+
+        local = draw(2) ? plain : allocated;
+        local += draw(MOST - (uint32_t)size + 1);
+        if (rank == 0 && i == rounds / 3) {
+            printf("running\n");
+            fflush(stdout);
+        }
+        if (overlaps(at, size)) {
+            must(ml_flush(w, other));
+            pending_count = 0;
+        }
+        if (draw(2)) {
+            for (size_t k = 0; k < size; k++)
+                model[at + k] = local[k] = (unsigned char)(seed + k * 7 + (k >> 9));
+            if (draw(8)) {
+                must(ml_put(w, local, size, other, base + at));
+            } else {
+                must(ml_put_signal(w, local, size, other, base + at, 0, 3));
+                added += 3;
+            }
+            local[0] ^= 0xff; /* it may be reused */
+            pending[pending_count++] = (struct range){at, size};
+        } else if (draw(10)) {
+            must(ml_get(w, local, size, other, base + at));
+            wrong += memcmp(local, model + at, size) != 0;
+        } else {
+            must(ml_fetch_add(w, other, 0, 2, &old));
+            wrong += old != added;
+            added += 2;
+        }
+    }
+    must(ml_flush(w, other));
+    must(ml_get(w, plain, MOST, other, base));
+    wrong += memcmp(plain, model, MOST) != 0;
+    must(ml_fetch_add(w, other, 8, 1, NULL));
+    must(ml_wait_signal(w, 8, 1, 60000));
+    printf("rank %d: %d rounds, %d wrong\n", rank, rounds, wrong);
+    must(ml_window_free(w));
+    ml_free(allocated);
+    free(model);
+    free(plain);
+}
+
+/* --- the others --------------------------------------------------------------------------------- */
+
+static void run_cycles(ml_group *g, int rank, int count)
+{
+    int other = 1 - rank, wrong = 0;
+    unsigned char *mine = memory_of(100000);
+    ml_window *w;
+
+    for (int i = 0; i < count; i++) {
+        unsigned char *part;
+
+        memset(mine, i + 1, 100000);
+        must(ml_window_create(g, NULL, 100008, &w));
+        part = ml_window_memory(w, rank, NULL);
+        must(ml_put_signal(w, mine, 100000, other, 8, 0, 1));
+        must(ml_wait_signal(w, 0, 1, 60000));
+        wrong += memcmp(part + 8, mine, 100000) != 0;
+        must(ml_window_free(w));
+    }
+    free(mine);
+    printf("rank %d: %d windows, %d wrong\n", rank, count, wrong);
+}
+
+static void run_killed(ml_group *g, int rank)
+{
+    long began = 0;
+    ml_window *w;
+    void *mine;
+    int rc = 0;
+
+    must(ml_alloc(HALF, &mine));
+    must(ml_window_create(g, NULL, HALF, &w));
+    if (rank == 1) {
+        must(ml_wait_signal(w, 0, 1, 60000));
+        raise(SIGKILL);
+    }
+    must(ml_put_signal(w, NULL, 0, 1, 0, 0, 1));
+    while (!rc) {
+        began = now_us();
+        rc = ml_put(w, mine, HALF - 8, 1, 8);
+        if (!rc)
+            rc = ml_flush(w, 1);
+    }
+    printf("put after %ld ms: %d: %s\n", (now_us() - began) / 1000, rc, ml_error());
+    rc = ml_get(w, mine, 1, 1, 0);
+    printf("get: %d\n", rc);
+    fflush(stdout);
+    ml_window_free(w);
+    exit(0);
+}
+
+static void run_timed(ml_group *g, int rank)
+{
+    static const size_t sizes[] = {8, 1024, 4096, 65536, 1024 * 1024, 4 * 1024 * 1024};
+    ml_window *w;
+    void *mine;
+
+    must(ml_alloc(MOST, &mine));
+    must(ml_window_create(g, NULL, MOST, &w));
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && rank == 0; i++) {
+        int rounds = sizes[i] > 65536 ? 20 : 200;
+        long began = now_us(), put, get;
+
+        for (int k = 0; k < rounds; k++) {
+            must(ml_put(w, mine, sizes[i], 1, 0));
+            must(ml_flush(w, 1));
+        }
+        put = now_us() - began;
+        began = now_us();
+        for (int k = 0; k < rounds; k++)
+            must(ml_get(w, mine, sizes[i], 1, 0));
+        get = now_us() - began;
+        printf("%zu bytes: put and flush %.1f us, get %.1f us\n", sizes[i], (double)put / rounds,
+               (double)get / rounds);
+    }
+    must(ml_window_free(w));
+    ml_free(mine);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int count = argc > 2 ? atoi(argv[2]) : 0, rank;
+    ml_group *g;
+
+    must(ml_init(&g));
+    rank = ml_rank(g);
+    if (strcmp(what, "random") == 0)
+        run_random(g, rank, count);
+    else if (strcmp(what, "cycles") == 0)
+        run_cycles(g, rank, count);
+    else if (strcmp(what, "killed") == 0)
+        run_killed(g, rank);
+    else
+        run_timed(g, rank);
+    must(ml_finalize());
+    return 0;
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of two VMs (tests/vm); its TAP is that of windows.t.
+TEST_LIMIT=780
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/jobs.sh"
+JOB_LIMIT=150
+
+WINDOWS=$BUILD/tests/rdma/windows
+rounds=10000
+if is_long; then rounds=100000 JOB_LIMIT=1500; fi
+
+# random NAME ARG…
+random() {
+    local name=$1
+    shift
+    check "$name" job 2 "$@" -- "$WINDOWS" random $rounds
+    right
+}
+right() {
+    check_match "^rank 0: $rounds rounds, 0 wrong" "$OUT" "… rank 0 finds nothing wrong"
+    check_match "^rank 1: $rounds rounds, 0 wrong" "$OUT" "… nor does rank 1"
+}
+
+random "random puts and gets by the devices, both ways"
+rounds=1000 random "over UC, where they are messages" --qp uc
+
+# --- nothing is left behind
+resources() { rdma resource | sed -n 's/.*\(rxe_p1: .*\)/\1/p'; }
+before=$(resources)
+check "50 windows" job 2 -- "$WINDOWS" cycles 50
+check_match '^rank 0: 50 windows, 0 wrong' "$OUT" "… are right"
+check_output "$before" "… and leave nothing on the device" resources
+
+# --- a rank dies
+run job 2 --on-failure continue -- "$WINDOWS" killed
+check_match '^put after [0-9]{1,4} ms: -5: .*rank 1' "$OUT" \
+    "a target that is killed: the put fails, and names it"
+check_match '^get: -5$' "$OUT" "… and so do later calls"
+
+# --- rails
+rail_add
+export HOSTFILE=$T/rails.json
+random "over two rails"
+watched cut -- 2 -- "$WINDOWS" random $rounds
+check_match '^status 0$' "$OUT" "two rails, a cable is cut: what it had not done goes over the other"
+right
+check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" "… with a warning"
+mend
+done_testing

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Windows on virtual machines: the devices read and write the other rank's memory by themselves,
+# also while rails fail; nothing is left behind (windows.sh).
+TEST_LIMIT=800
+. "${0%/*}/../lib/test.sh"
+. "$SOURCE/tests/rdma/vms.sh"
+run_in_vms 2 windows.sh
