@@ -23,6 +23,7 @@
 #define MLAUNCH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,17 +64,18 @@ typedef enum {
 typedef enum { ML_SUM, ML_PROD, ML_MIN, ML_MAX, ML_AND, ML_OR, ML_XOR } ml_op;
 
 #define ML_NOBODY (-1) /* for `to` or `from`: nothing is sent or received */
+#define ML_ALL    (-3) /* for `to` of ml_flush: all ranks */
 
 enum {
     ML_ERR_ARGUMENT = -1, /* invalid arguments; the group is unharmed */
-    ML_ERR_STATE = -2,  /* not initialised, a freed group, one that longjmp() has left a call of, a
-                        * forked child, or a rank that is held */
+    ML_ERR_STATE = -2,  /* not initialised, a freed group or window, a group that longjmp() has left
+                        * a call of, a forked child, or a rank that is held */
     ML_ERR_MEMORY = -3, /* out of memory */
     ML_ERR_MISMATCH = -4, /* the ranks' calls differ; the group is broken */
     ML_ERR_PEER = -5,     /* a peer died or left; the group is broken */
     ML_ERR_DEVICE = -6,   /* an RDMA device failed */
     ML_ERR_LINK = -7,     /* a network link failed */
-    ML_ERR_TIMEOUT = -8,  /* a rank did not join within --init-timeout */
+    ML_ERR_TIMEOUT = -8,  /* a rank did not join within --init-timeout, or a signal did not come */
     ML_ERR_REFUSED = -9,  /* a peer is of another build, or can't prove that it is of this job */
     ML_ERR_SYSTEM = -10   /* the operating system refused something */
 };
@@ -275,6 +277,96 @@ ML_EXPORT void *ml_pool_memory(ml_pool *pool, size_t *size);
 
 /* *left: how many bytes are free; *longest: those of the longest block that can be had now. */
 ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
+
+/*
+ * Windows. A window is memory of each rank of a group, its part, that the other ranks read and
+ * write by themselves: the rank that owns the part makes no call for it, and may compute meanwhile.
+ * Offsets and sizes are in bytes. `to`, `from` and `at` are ranks of the group that the window was
+ * made of, and may be the calling rank itself.
+ *
+ *   Order       Two operations of a rank are ordered only if the second is called after the first
+ *               is complete: a get or an atomic operation when it returns, a put when ml_flush
+ *               returns, a started one when ml_wait and, for a put, ml_flush have returned. The
+ *               signal of ml_put_signal is added after the bytes of the same call and of all
+ *               earlier puts of this rank to that target are in its memory.
+ *   Visibility  The target's program sees what was put once it knows, by a signal (ml_wait_signal)
+ *               or by any message or collective call after the writer's ml_flush, that the put is
+ *               complete.
+ *   Races       Bytes that one operation writes while another one, or the program itself, reads or
+ *               writes them are undefined, except that atomic operations and signals on one number
+ *               never disturb each other. Use no other means to change such a number while others
+ *               may change it.
+ *   Arguments   Checked before anything is sent: a range that is not all within the target's part
+ *               (whose size each rank knows), a rank that does not exist, or a number that is not
+ *               8-byte aligned is ML_ERR_ARGUMENT and harms nothing. An operation of 0 bytes at any
+ *               offset up to the part's size does nothing, and succeeds.
+ *   Errors      When a rank of the window dies, or leaves the job without ml_window_free, the
+ *               window is broken: all calls under way on it end with ML_ERR_PEER, as all later ones
+ *               do once the library has noticed it. ml_flush and ml_wait_signal notice it; until
+ *               then puts and gets in memory that is shared may still succeed. Other windows and
+ *               groups are not touched.
+ *   Threads     Any number of threads may use a window at the same time. Only ml_window_create and
+ *               ml_window_free are calls for one thread: the first belongs to its group's thread,
+ *               and no other call on the window may be under way during the second.
+ *
+ * Ranks of one host copy straight to and from the other's memory. Otherwise the target's library
+ * carries out the operations in a thread of its own, which a window has: it blocks all signals,
+ * sleeps while there is nothing to do, and ends with the window. All atomic operations and signals
+ * of a window are carried out by processors, never by a device.
+ */
+typedef struct ml_window ml_window;
+
+/* Makes a window of `size` bytes of this rank at `memory`, which must be 8-byte aligned and all in
+ * one block of ml_alloc; the program must not ml_free it before the window. With NULL, the library
+ * allocates the part, zeroed, and frees it with the window. Sizes may differ, and may be 0.
+ * Collective over g; g may be freed before the window. */
+ML_EXPORT int ml_window_create(ml_group *g, void *memory, size_t size, ml_window **out);
+
+/* Frees the window once all of its ranks have called this: everything that they have put is
+ * complete then, and nothing writes the memory any more. If the window is broken, it returns that
+ * error, but the window is freed all the same. NULL is ignored. ml_finalize frees the windows that
+ * are left, without waiting for other ranks. Calls on a freed window are ML_ERR_STATE. */
+ML_EXPORT int ml_window_free(ml_window *w);
+
+/* The part of rank `rank`, if this process can use it as memory of its own: its own part always,
+ * and those of most ranks on the same host. NULL otherwise. *size (may be NULL) is the size of the
+ * part in either case; 0 if there is no such rank. Valid until the window is freed. */
+ML_EXPORT void *ml_window_memory(ml_window *w, int rank, size_t *size);
+
+/* Put: writes the `size` bytes at `from` to `offset` of the part of rank `to`. `from` may be reused
+ * when the call returns, but the bytes may be under way until ml_flush. Get: reads bytes of the
+ * part of rank `from`, which are in `into` when the call returns. */
+ML_EXPORT int ml_put(ml_window *w, const void *from, size_t size, int to, size_t offset);
+ML_EXPORT int ml_get(ml_window *w, void *into, size_t size, int from, size_t offset);
+
+/* The same, but they may return at once (see "Calls that are started"). The buffer belongs to the
+ * library until ml_test or ml_wait says that the request is done. *request may be NULL in success
+ * too: it is done then. ml_window_free waits for what was started. */
+ML_EXPORT int ml_start_put(ml_window *w, const void *from, size_t size, int to, size_t offset,
+                           ml_request **request);
+ML_EXPORT int ml_start_get(ml_window *w, void *into, size_t size, int from, size_t offset,
+                           ml_request **request);
+
+/* As ml_put, and then adds `add` to the uint64_t at `signal_offset` of the same part: the signal.
+ * `size` may be 0. */
+ML_EXPORT int ml_put_signal(ml_window *w, const void *from, size_t size, int to, size_t offset,
+                            size_t signal_offset, uint64_t add);
+
+/* Waits until the uint64_t at `signal_offset` of this rank's part is at least `at_least`: it spins
+ * for a moment, then sleeps. After timeout_ms milliseconds it returns ML_ERR_TIMEOUT, which harms
+ * nothing; 0: it only looks; negative: it waits without limit. The number is left as it is. */
+ML_EXPORT int ml_wait_signal(ml_window *w, size_t signal_offset, uint64_t at_least, int timeout_ms);
+
+/* Returns once everything that this rank has put to rank `to`, or to all ranks (ML_ALL), is in
+ * their memory. */
+ML_EXPORT int ml_flush(ml_window *w, int to);
+
+/* Atomic operations on the uint64_t at `offset` of the part of rank `at`; *old (may be NULL) is its
+ * value before. ml_fetch_add adds `add`; ml_compare_swap writes `wanted` if the number is
+ * `expected`. Both wake ml_wait_signal. */
+ML_EXPORT int ml_fetch_add(ml_window *w, int at, size_t offset, uint64_t add, uint64_t *old);
+ML_EXPORT int ml_compare_swap(ml_window *w, int at, size_t offset, uint64_t expected,
+                              uint64_t wanted, uint64_t *old);
 
 #ifdef __cplusplus
 }

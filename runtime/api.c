@@ -14,6 +14,8 @@
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/pool.h"
 #include "runtime/split.h"
+#include "runtime/window/window_call.h"
+#include "runtime/window_join.h"
 #include "runtime/world_join.h"
 
 /* What ml_error returns. */
@@ -325,6 +327,115 @@ static int api_pool_left(ml_pool *handle, size_t *left, size_t *longest)
     return pool_left(p, left, longest, &last);
 }
 
+/* --- windows -----------------------------------------------------------------------------------
+ */
+
+static struct window *api_window(ml_window *w)
+{
+    return (struct window *)w;
+}
+
+static int api_window_create(ml_group *handle, void *memory, size_t size, ml_window **out)
+{
+    struct group *g = api_group(handle);
+    struct window *made = NULL;
+    int rc = check_group(g, &last);
+
+    if (!rc && !out)
+        rc = fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    if (!rc)
+        rc = window_check_memory(memory, size, &last);
+    if (rc)
+        return rc;
+    g->inside = "window_create";
+    progress_settle(g);
+    rc = call_begin(g, CALL_WINDOW, "window_create", 0, 0, 0, -1, &last);
+    if (!rc)
+        rc = window_join_create(&made, g, memory, size, &last);
+    g->inside = NULL;
+    if (!rc)
+        *out = (ml_window *)made;
+    return rc;
+}
+
+static int api_window_free(ml_window *handle)
+{
+    struct window *w = api_window(handle);
+    int rc = w ? window_check(w, &last) : 0;
+
+    return !w || rc == ML_ERR_STATE ? rc : window_join_free(w, &last);
+}
+
+static void *api_window_memory(ml_window *handle, int rank, size_t *size)
+{
+    struct window *w = api_window(handle);
+    int rc = window_check(w, &last);
+
+    if (rc == ML_ERR_ARGUMENT || rc == ML_ERR_STATE ||
+        check_rank(w->group, rank, "rank", &last) != 0)
+        return NULL;
+    if (size)
+        *size = w->parts[rank].size;
+    return w->parts[rank].memory;
+}
+
+static int api_put(ml_window *w, const void *from, size_t size, int to, size_t offset)
+{
+    return window_put(api_window(w), from, size, to, offset, &last);
+}
+
+static int api_get(ml_window *w, void *into, size_t size, int from, size_t offset)
+{
+    return window_get(api_window(w), into, size, from, offset, &last);
+}
+
+static int api_start_put(ml_window *w, const void *from, size_t size, int to, size_t offset,
+                         ml_request **request)
+{
+    if (!request)
+        return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
+    *request = NULL;
+    return window_start_put(api_window(w), from, size, to, offset, (struct request **)request,
+                            &last);
+}
+
+static int api_start_get(ml_window *w, void *into, size_t size, int from, size_t offset,
+                         ml_request **request)
+{
+    if (!request)
+        return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
+    *request = NULL;
+    return window_start_get(api_window(w), into, size, from, offset, (struct request **)request,
+                            &last);
+}
+
+static int api_put_signal(ml_window *w, const void *from, size_t size, int to, size_t offset,
+                          size_t signal_offset, uint64_t add)
+{
+    return window_put_signal(api_window(w), from, size, to, offset, signal_offset, add, &last);
+}
+
+static int api_wait_signal(ml_window *w, size_t signal_offset, uint64_t at_least, int timeout_ms)
+{
+    return window_wait_signal(api_window(w), signal_offset, at_least, timeout_ms, &last);
+}
+
+static int api_flush(ml_window *w, int to)
+{
+    return window_flush(api_window(w), to, &last);
+}
+
+static int api_fetch_add(ml_window *w, int at, size_t offset, uint64_t add, uint64_t *old)
+{
+    return window_fetch_add(api_window(w), at, offset, add, old, &last);
+}
+
+static int api_compare_swap(ml_window *w, int at, size_t offset, uint64_t expected, uint64_t wanted,
+                            uint64_t *old)
+{
+    return window_compare_swap(api_window(w), at, offset, expected, wanted, old, &last);
+}
+
 const struct runtime_table api_table = {
     .build = build_id,
     .init = api_init,
@@ -351,4 +462,16 @@ const struct runtime_table api_table = {
     .start = api_start,
     .test = api_test,
     .wait = api_wait,
+    .window_create = api_window_create,
+    .window_free = api_window_free,
+    .window_memory = api_window_memory,
+    .put = api_put,
+    .get = api_get,
+    .start_put = api_start_put,
+    .start_get = api_start_get,
+    .put_signal = api_put_signal,
+    .wait_signal = api_wait_signal,
+    .flush = api_flush,
+    .fetch_add = api_fetch_add,
+    .compare_swap = api_compare_swap,
 };

@@ -39,6 +39,22 @@ struct runtime_table {
     int (*start)(ml_group *g, struct task *t, ml_request **request);
     int (*test)(ml_request *request, int *done);
     int (*wait)(ml_request *request);
+    int (*window_create)(ml_group *g, void *memory, size_t size, ml_window **out);
+    int (*window_free)(ml_window *w);
+    void *(*window_memory)(ml_window *w, int rank, size_t *size);
+    int (*put)(ml_window *w, const void *from, size_t size, int to, size_t offset);
+    int (*get)(ml_window *w, void *into, size_t size, int from, size_t offset);
+    int (*start_put)(ml_window *w, const void *from, size_t size, int to, size_t offset,
+                     ml_request **request);
+    int (*start_get)(ml_window *w, void *into, size_t size, int from, size_t offset,
+                     ml_request **request);
+    int (*put_signal)(ml_window *w, const void *from, size_t size, int to, size_t offset,
+                      size_t signal_offset, uint64_t add);
+    int (*wait_signal)(ml_window *w, size_t signal_offset, uint64_t at_least, int timeout_ms);
+    int (*flush)(ml_window *w, int to);
+    int (*fetch_add)(ml_window *w, int at, size_t offset, uint64_t add, uint64_t *old);
+    int (*compare_swap)(ml_window *w, int at, size_t offset, uint64_t expected, uint64_t wanted,
+                        uint64_t *old);
 };
 
 /* The module's only export. */

@@ -230,6 +230,15 @@ void *ml_pool_memory(ml_pool *pool, size_t *size)
     return table ? table->pool_memory(pool, size) : NULL;
 }
 
+void *ml_window_memory(ml_window *w, int rank, size_t *size)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    if (size)
+        *size = 0;
+    return table ? table->window_memory(w, rank, size) : NULL;
+}
+
 /* --- forwarded as they are ---------------------------------------------------------------------
  */
 
@@ -255,6 +264,31 @@ FORWARD(pool_free, (ml_pool * pool, void *block), (pool, block))
 FORWARD(pool_left, (ml_pool * pool, size_t *left, size_t *longest), (pool, left, longest))
 FORWARD(test, (ml_request * request, int *done), (request, done))
 FORWARD(wait, (ml_request * request), (request))
+FORWARD(window_create, (ml_group * g, void *memory, size_t size, ml_window **out),
+        (g, memory, size, out))
+FORWARD(window_free, (ml_window * w), (w))
+FORWARD(put, (ml_window * w, const void *from, size_t size, int to, size_t offset),
+        (w, from, size, to, offset))
+FORWARD(get, (ml_window * w, void *into, size_t size, int from, size_t offset),
+        (w, into, size, from, offset))
+FORWARD(start_put,
+        (ml_window * w, const void *from, size_t size, int to, size_t offset, ml_request **request),
+        (w, from, size, to, offset, request))
+FORWARD(start_get,
+        (ml_window * w, void *into, size_t size, int from, size_t offset, ml_request **request),
+        (w, into, size, from, offset, request))
+FORWARD(put_signal,
+        (ml_window * w, const void *from, size_t size, int to, size_t offset, size_t signal_offset,
+         uint64_t add),
+        (w, from, size, to, offset, signal_offset, add))
+FORWARD(wait_signal, (ml_window * w, size_t signal_offset, uint64_t at_least, int timeout_ms),
+        (w, signal_offset, at_least, timeout_ms))
+FORWARD(flush, (ml_window * w, int to), (w, to))
+FORWARD(fetch_add, (ml_window * w, int at, size_t offset, uint64_t add, uint64_t *old),
+        (w, at, offset, add, old))
+FORWARD(compare_swap,
+        (ml_window * w, int at, size_t offset, uint64_t expected, uint64_t wanted, uint64_t *old),
+        (w, at, offset, expected, wanted, old))
 
 /* --- calls on a group --------------------------------------------------------------------------
  * A task holds the arguments of both forms of a call: the blocking one and the one that is started.

@@ -15,6 +15,7 @@
 #include "runtime/process/stdio_guard.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/transport/shm_offer.h"
+#include "runtime/window_join.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -303,6 +304,7 @@ int world_join_finalize(struct fault *why)
         while ((busy = news_busy_group(w->news)))
             progress_settle(busy); /* before leaving: the other ranks still need this one */
         rc = world_check_group(w->group, why);
+        window_join_end();
         world_leave(w);
         while ((other = news_other_group(w->news, w->group)))
             group_leave(other);

@@ -28,6 +28,7 @@ enum call_kind {
     CALL_SCATTER,
     CALL_SEND, /* recv, sendrecv too */
     CALL_SPLIT,
+    CALL_WINDOW,
 };
 struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes */

@@ -19,6 +19,7 @@ static const char *const call_names[] = {
     [CALL_SCATTER] = "scatter",
     [CALL_SEND] = "message",
     [CALL_SPLIT] = "split",
+    [CALL_WINDOW] = "window_create",
 };
 
 void message_describe(const struct message *m, char text[MESSAGE_TEXT])
@@ -56,6 +57,7 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
         break;
     case CALL_BARRIER:
     case CALL_SPLIT:
+    case CALL_WINDOW:
         snprintf(text, MESSAGE_TEXT, "%s", name);
         break;
     default:

@@ -144,6 +144,16 @@ bool alloc_find(const void *memory, size_t size, struct alloc_file *file, struct
     return found;
 }
 
+bool alloc_holds(const void *memory, size_t size)
+{
+    bool found;
+
+    pthread_mutex_lock(&alloc.lock);
+    found = ranges_find(&alloc.blocks, memory, size) != NULL;
+    pthread_mutex_unlock(&alloc.lock);
+    return found;
+}
+
 void alloc_watch(const struct alloc_watcher *w)
 {
     pthread_mutex_lock(&alloc.lock);

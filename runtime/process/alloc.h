@@ -31,6 +31,9 @@ struct alloc_place {
 bool alloc_find(const void *memory, size_t size, struct alloc_file *file,
                 struct alloc_place *place);
 
+/* True if the `size` bytes at `memory` are all in one block. */
+bool alloc_holds(const void *memory, size_t size);
+
 /* Callbacks about all of the memory: alloc_watch calls `add` for every block that exists,
  * alloc_take for each new one, and alloc_give calls `drop` before the block is unmapped. They run
  * in the calling thread under alloc.c's lock, so they must not call alloc.h. Neither is called in a

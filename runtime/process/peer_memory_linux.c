@@ -63,7 +63,7 @@ static bool peer_file_is(const struct stat *st, const struct alloc_file *file)
 }
 
 /* Checks the file before it opens it: opening another kind of file may block, or do something. */
-static int peer_file_open(const struct alloc_file *file)
+static int peer_file_open(const struct alloc_file *file, int flags)
 {
     char path[64];
     struct stat st;
@@ -71,7 +71,7 @@ static int peer_file_open(const struct alloc_file *file)
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)file->pid, (int)file->fd);
     if (stat(path, &st) || !peer_file_is(&st, file))
         return -1;
-    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 /* True if this is the file and contains all of the block for ever, so that reading it can't raise
@@ -87,24 +87,50 @@ static bool peer_file_contains(int fd, const struct alloc_file *file,
            place->block_size <= (uint64_t)st.st_size - place->block;
 }
 
-static bool peer_view_open(struct peer_view *out, const struct alloc_file *file,
-                           const struct alloc_place *place)
+/* Maps the block. NULL: this process may not, or it makes no sense. */
+static void *peer_block_map(const struct alloc_file *file, const struct alloc_place *place,
+                            bool is_written)
 {
-    int fd = peer_file_open(file);
+    int fd = peer_file_open(file, is_written ? O_RDWR : O_RDONLY);
     void *at = MAP_FAILED;
 
     if (fd < 0)
-        return false;
+        return NULL;
     if (peer_file_contains(fd, file, place))
-        at = mmap(NULL, place->block_size, PROT_READ, MAP_SHARED, fd, (off_t)place->block);
+        at = mmap(NULL, place->block_size, is_written ? PROT_READ | PROT_WRITE : PROT_READ,
+                  MAP_SHARED, fd, (off_t)place->block);
     close(fd);
     if (at == MAP_FAILED)
-        return false;
+        return NULL;
     /* Neither a child nor a core file needs it. */
     madvise(at, place->block_size, MADV_DONTFORK);
     madvise(at, place->block_size, MADV_DONTDUMP);
+    return at;
+}
+
+static bool peer_view_open(struct peer_view *out, const struct alloc_file *file,
+                           const struct alloc_place *place)
+{
+    void *at = peer_block_map(file, place, false);
+
+    if (!at)
+        return false;
     *out = (struct peer_view){.block = place->block, .size = place->block_size, .at = at};
     return true;
+}
+
+void *peer_memory_keep(const struct alloc_file *file, const struct alloc_place *place)
+{
+    unsigned char *at = NULL;
+
+    if (place->block_size && place->offset <= place->block_size)
+        at = peer_block_map(file, place, true);
+    return at ? at + place->offset : NULL;
+}
+
+void peer_memory_release(void *memory, const struct alloc_place *place)
+{
+    munmap((unsigned char *)memory - place->offset, place->block_size);
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */

@@ -23,6 +23,11 @@ for way in "-n 2" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --l
         -- "$PYTHON" "$SLIPS" types
     check_match '^types that differ are noticed' "$OUT" "said so"
 done
+for way in "-n 1" "-n 3 --oversubscribe"; do
+    # shellcheck disable=SC2086
+    check "windows, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" -- "$PYTHON" \
+        "$SOURCE/tests/runtime/python_window.py"
+done
 numpy=
 for p in "$PYTHON" /usr/bin/python3; do
     if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi

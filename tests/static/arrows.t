@@ -75,8 +75,9 @@ room runtime/transport runtime/group runtime/kernel runtime/process rdma/rdma_ta
 room runtime/steps runtime/group runtime/kernel
 room runtime/collective runtime/steps runtime/transport runtime/group runtime/kernel runtime/process
 room runtime/call runtime/collective runtime/group runtime/kernel runtime/process
-room runtime runtime/call runtime/collective runtime/steps runtime/transport runtime/group \
-    runtime/process coordinator/client.h coordinator/protocol.h
+room runtime/window runtime/call runtime/group runtime/process
+room runtime runtime/call runtime/collective runtime/steps runtime/transport runtime/window \
+    runtime/group runtime/process coordinator/client.h coordinator/protocol.h
 
 if [ -d rdma ]; then
     room rdma/verbs

@@ -43,8 +43,8 @@ import typing
 import weakref
 
 __all__ = [
-    "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Error",
-    "Type", "Op", "ErrorCode", "NOBODY",
+    "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Window",
+    "Error", "Type", "Op", "ErrorCode", "NOBODY", "ALL",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -79,7 +79,7 @@ class ErrorCode(_Constant):
     """What an Error's code tells."""
 
     ERR_ARGUMENT = -1  # invalid arguments; the group is unharmed
-    ERR_STATE = -2  # the group is gone, the rank is held, or this is a forked child
+    ERR_STATE = -2  # the group or window is gone, the rank is held, or this is a forked child
     ERR_MEMORY = -3
     ERR_MISMATCH = -4  # the ranks' calls differ; the group is broken
     ERR_PEER = -5  # a rank died or left; the group is broken
@@ -96,6 +96,7 @@ SUM, PROD, MIN, MAX, AND, OR, XOR = Op
 (ERR_ARGUMENT, ERR_STATE, ERR_MEMORY, ERR_MISMATCH, ERR_PEER, ERR_DEVICE, ERR_LINK, ERR_TIMEOUT,
  ERR_REFUSED, ERR_SYSTEM) = ErrorCode
 NOBODY = -1
+ALL = -3  # for Window.flush()
 
 Buffer = typing.Any  # in signatures: bytes, bytearray, array.array, memoryview, numpy.ndarray …
 _Call = typing.TypeVar("_Call", bound=typing.Callable[..., typing.Any])
@@ -150,7 +151,7 @@ def _library():
 
 
 _lib = _library()
-_pointer, _size, _int = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+_pointer, _size, _int, _number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint64
 for _name, _result, _arguments in (
         ("init", _int, [ctypes.POINTER(_pointer)]),
         ("finalize", _int, []),
@@ -178,6 +179,17 @@ for _name, _result, _arguments in (
         ("test", _int, [_pointer, ctypes.POINTER(_int)]),
         ("wait", _int, [_pointer]),
         ("barrier", _int, [_pointer]),
+        ("window_create", _int, [_pointer, _pointer, _size, ctypes.POINTER(_pointer)]),
+        ("window_free", _int, [_pointer]),
+        ("window_memory", _pointer, [_pointer, _int, ctypes.POINTER(_size)]),
+        ("put", _int, [_pointer, _pointer, _size, _int, _size]),
+        ("get", _int, [_pointer, _pointer, _size, _int, _size]),
+        ("put_signal", _int, [_pointer, _pointer, _size, _int, _size, _size, _number]),
+        ("wait_signal", _int, [_pointer, _size, _number, _int]),
+        ("flush", _int, [_pointer, _int]),
+        ("fetch_add", _int, [_pointer, _int, _size, _number, ctypes.POINTER(_number)]),
+        ("compare_swap", _int,
+         [_pointer, _int, _size, _number, _number, ctypes.POINTER(_number)]),
         ("alloc", _int, [_size, ctypes.POINTER(_pointer)]),
         ("free", None, [_pointer])):
     _function = getattr(_lib, "ml_" + _name)
@@ -185,7 +197,7 @@ for _name, _result, _arguments in (
     _function.argtypes = _arguments
 
 _STARTED = ("all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all", "broadcast",
-            "gather", "scatter", "send", "recv", "sendrecv", "barrier")
+            "gather", "scatter", "send", "recv", "sendrecv", "barrier", "put", "get")
 for _name in _STARTED:
     _function = getattr(_lib, "ml_start_" + _name)
     _function.restype = _int
@@ -783,11 +795,184 @@ class Group:
         group._is_split = True
         return group
 
+    @_public
+    def window(self, size: int = 0, memory: Buffer = None) -> Window:
+        """Makes a Window, in which this rank's part is `size` bytes of zeros, or is `memory`, an
+        8-byte aligned buffer all in one block of alloc(). All ranks of the group call it together;
+        their sizes may differ."""
+        if memory is None:
+            size = _integer("size", size, 0, (1 << 62) - 1)
+            memory = alloc(size)
+        else:
+            _need(size == 0, "give size or memory, not both")
+            size = None
+        return Window(self, memory, size)
+
     def free(self) -> None:
         """Frees a group made by split(); does nothing to the group of all ranks."""
         if self._is_split and self._handle is not None:
             handle, self._handle = self._handle, None
             _lib.ml_group_free(handle)
+
+
+# ---- windows ----
+
+_windows = set()  # all that were not freed: the library may still write their memory
+
+
+class Window:
+    """Memory of each rank of a group, its part, that the other ranks read and write by themselves.
+
+    Group.window() makes it. The rank that owns a part makes no call for what the others do in it.
+    `memory` is a memoryview of this rank's part, and part_sizes has every rank's size in bytes.
+    Offsets are in bytes. A put is complete, and a program may read it, after flush() and a message
+    or collective call, or when its signal has come. Numbers are unsigned 64-bit integers at
+    8-byte aligned offsets. Any number of threads may use a window at the same time.
+
+    Calls raise Error: ERR_ARGUMENT harms nothing; after ERR_PEER, because a rank died or left, or
+    ERR_LINK the window is broken. As a context manager, a window is freed at the end unless there
+    was an exception."""
+
+    rank: int
+    size: int
+    memory: memoryview
+    part_sizes: tuple
+
+    def __init__(self, group, memory, size):
+        handle, part = _pointer(), _size()
+        self.rank, self.size = group.rank, group.size
+        with _Buffer("memory", memory, True) as buffer:
+            size = buffer.size if size is None else size
+            _check(_lib.ml_window_create(group._live(), buffer.address, size,
+                                         ctypes.byref(handle)))
+        self._handle = handle.value
+        self._buffer = memory
+        self.memory = memoryview(memory).cast("B")
+        sizes = []
+        for rank in range(self.size):
+            _lib.ml_window_memory(handle, rank, ctypes.byref(part))
+            sizes.append(part.value)
+        self.part_sizes = tuple(sizes)
+        _windows.add(self)
+
+    def __repr__(self):
+        return "<mlaunch.Window: rank %d of %d, %d bytes>" % (self.rank, self.size,
+                                                              self.part_sizes[self.rank])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.free()
+
+    def _live(self):
+        if self._handle is None:
+            raise Error(ERR_STATE,
+                        "the window is gone: it was freed, or mlaunch.finalize() was called")
+        return self._handle
+
+    def _start(self, call, buffer, result, *arguments):
+        request = _pointer()
+        _check(getattr(_lib, "ml_start_" + call)(self._live(), buffer.address, buffer.size,
+                                                 *arguments, ctypes.byref(request)))
+        return Request(request.value, (buffer,), result)
+
+    @_public
+    def put(self, data: Buffer, to: int, offset: int = 0) -> None:
+        """Writes data to offset of the part of rank `to`; data may be changed at once."""
+        to, offset = _integer("to", to), _offset("offset", offset)
+        with _Buffer("data", data, False) as a:
+            _check(_lib.ml_put(self._live(), a.address, a.size, to, offset))
+
+    @_public
+    def get(self, out: Buffer, source: int, offset: int = 0) -> Buffer:
+        """Reads as many bytes as out has from offset of the part of rank `source`."""
+        source, offset = _integer("source", source), _offset("offset", offset)
+        with _Buffer("out", out, True) as b:
+            _check(_lib.ml_get(self._live(), b.address, b.size, source, offset))
+        return out
+
+    @_public
+    def start_put(self, data: Buffer, to: int, offset: int = 0) -> Request:
+        """put(), but returns a Request at once."""
+        to, offset = _integer("to", to), _offset("offset", offset)
+        with _Buffer("data", data, False) as a:
+            return self._start("put", a, data, to, offset)
+
+    @_public
+    def start_get(self, out: Buffer, source: int, offset: int = 0) -> Request:
+        """get(), but returns a Request at once."""
+        source, offset = _integer("source", source), _offset("offset", offset)
+        with _Buffer("out", out, True) as b:
+            return self._start("get", b, out, source, offset)
+
+    @_public
+    def put_signal(self, data: Buffer, to: int, offset: int, signal_offset: int,
+                   add: int = 1) -> None:
+        """put(), and then adds `add` to the number at signal_offset of the same part. data may be
+        None: then it only signals."""
+        to, offset = _integer("to", to), _offset("offset", offset)
+        signal_offset = _offset("signal_offset", signal_offset)
+        add = _uint64("add", add)
+        with _Buffer("data", data, False, True) as a:
+            _check(_lib.ml_put_signal(self._live(), a.address, a.size, to, offset, signal_offset,
+                                      add))
+
+    @_public
+    def wait_signal(self, signal_offset: int, at_least: int,
+                    timeout: float | None = None) -> bool:
+        """Waits until the number at signal_offset of this rank's part is at least at_least. False:
+        that has not come in `timeout` seconds. The number stays as it is."""
+        signal_offset = _offset("signal_offset", signal_offset)
+        at_least = _uint64("at_least", at_least)
+        ms = -1 if timeout is None else min(max(round(timeout * 1000), 0), (1 << 31) - 1)
+        code = _lib.ml_wait_signal(self._live(), signal_offset, at_least, ms)
+        return code != ERR_TIMEOUT and _check(code) == 0
+
+    @_public
+    def flush(self, to: int = ALL) -> None:
+        """Returns once all that this rank has put to rank `to`, or to ALL, is in their memory."""
+        _check(_lib.ml_flush(self._live(), _integer("to", to)))
+
+    @_public
+    def fetch_add(self, at: int, offset: int, add: int = 1) -> int:
+        """Adds `add` to the number at offset of the part of rank `at`; returns what it was."""
+        at, offset, add = _integer("at", at), _offset("offset", offset), _uint64("add", add)
+        old = _number()
+        _check(_lib.ml_fetch_add(self._live(), at, offset, add, ctypes.byref(old)))
+        return old.value
+
+    @_public
+    def compare_swap(self, at: int, offset: int, expected: int, wanted: int) -> int:
+        """Writes `wanted` to the number if it is `expected`; returns what it was."""
+        at, offset = _integer("at", at), _offset("offset", offset)
+        expected, wanted = _uint64("expected", expected), _uint64("wanted", wanted)
+        old = _number()
+        _check(_lib.ml_compare_swap(self._live(), at, offset, expected, wanted,
+                                    ctypes.byref(old)))
+        return old.value
+
+    @_public
+    def free(self) -> None:
+        """Frees the window once all of its ranks have called this; `memory` stays readable."""
+        if self._handle is None:
+            return
+        handle, self._handle = self._handle, None
+        try:
+            _check(_lib.ml_window_free(handle))
+        finally:
+            _windows.discard(self)
+            self._buffer = None
+
+
+def _offset(what, value):
+    return _integer(what, value, 0, (1 << 63) - 1)
+
+
+def _uint64(what, value):
+    """`value` modulo 2 to the 64th, so that -1 subtracts 1."""
+    return _integer(what, value, -1 << 63, (1 << 64) - 1) % (1 << 64)
 
 
 # ---- calls that are started ----
@@ -804,6 +989,8 @@ class Request:
 
     def __init__(self, handle, buffers, result):
         self._handle, self._result, self._error = handle, result, None
+        if handle is None:  # done already
+            return
         for buffer in buffers:
             buffer.kept = True
         _sweep()
@@ -893,7 +1080,8 @@ def init() -> Group:
 
 @_public
 def finalize() -> None:
-    """Leaves the job when it has been called as often as init(). Frees all groups. No barrier.
+    """Leaves the job when it has been called as often as init(). Frees all groups and windows. No
+    barrier.
 
     ERR_MISMATCH if the ranks' last calls differed; the job has been left all the same."""
     global _inits
@@ -910,6 +1098,9 @@ def finalize() -> None:
         for group in list(_groups):
             group._handle = None
         _groups.clear()
+        for window in _windows:
+            window._handle = None
+        _windows.clear()
     if failed:
         raise failed
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/window/window.h"
+
+#include "runtime/process/alloc.h"
+#include "runtime/process/fork_guard.h"
+#include "runtime/window/window_signal_linux.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Windows that live, and structs of windows that are gone, which are kept for the next ones: so a
+ * program may pass the handle of a window that is gone. */
+static struct {
+    pthread_mutex_t lock;
+    struct window *live, *unused;
+} windows = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct window *window_create(void)
+{
+    struct window *w;
+
+    pthread_mutex_lock(&windows.lock);
+    w = windows.unused;
+    if (w)
+        windows.unused = w->next;
+    pthread_mutex_unlock(&windows.lock);
+    return w ? w : calloc(1, sizeof(*w));
+}
+
+void window_add(struct window *w)
+{
+    pthread_mutex_lock(&windows.lock);
+    w->next = windows.live;
+    windows.live = w;
+    pthread_mutex_unlock(&windows.lock);
+}
+
+void window_destroy(struct window *w)
+{
+    struct window **at = &windows.live;
+
+    pthread_mutex_lock(&windows.lock);
+    while (*at && *at != w)
+        at = &(*at)->next;
+    if (*at)
+        *at = w->next;
+    memset(w, 0, sizeof(*w));
+    w->next = windows.unused;
+    windows.unused = w;
+    pthread_mutex_unlock(&windows.lock);
+}
+
+struct window *window_any(void)
+{
+    struct window *w;
+
+    pthread_mutex_lock(&windows.lock);
+    w = windows.live;
+    pthread_mutex_unlock(&windows.lock);
+    return w;
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+void window_break(struct window *w, const struct fault *why)
+{
+    pthread_mutex_lock(&w->turn.lock);
+    if (!w->broken) {
+        w->why = *why;
+        atomic_store(&w->broken, why->code);
+    }
+    pthread_mutex_unlock(&w->turn.lock);
+    window_signal_wake(w->parts[w->group->rank].control);
+}
+
+static __attribute__((noinline, cold)) int window_refuse(struct window *w, struct fault *why)
+{
+    if (!w)
+        return fault_set(why, ML_ERR_ARGUMENT, "the window is NULL");
+    if (!w->group)
+        return fault_set(why, ML_ERR_STATE,
+                         "the window is gone: ml_window_free or the last ml_finalize has freed it");
+    if (fork_guard_is_child)
+        return fault_set(why, ML_ERR_STATE, "a forked child can't use its parent's windows");
+    *why = w->why;
+    return why->code;
+}
+
+int window_check(struct window *w, struct fault *why)
+{
+    if (__builtin_expect(w && w->group && !fork_guard_is_child &&
+                             !atomic_load_explicit(&w->broken, memory_order_acquire),
+                         1))
+        return 0;
+    return window_refuse(w, why);
+}
+
+int window_check_memory(const void *memory, size_t size, struct fault *why)
+{
+    if (!memory)
+        return 0;
+    if ((uintptr_t)memory % sizeof(uint64_t) != 0)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "a window's memory must be 8-byte aligned, but this is at %p", memory);
+    if (!alloc_holds(memory, size))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "the %zu bytes of a window must be in one block of ml_alloc (or let the "
+                         "library allocate them: NULL)",
+                         size);
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * window.h: memory of each rank of a group that the others read and write by themselves (ml_window
+ * in mlaunch.h). A window has a group of its own, of the same ranks, so its traffic never mixes
+ * with the program's calls.
+ *
+ * A part that this process can map is direct: operations are copies and atomic instructions in it.
+ * The other parts are served: window_serve.c sends requests over the group's links, and a thread of
+ * the target carries them out. What a pair of ranks uses, it uses in both directions.
+ */
+#ifndef RUNTIME_WINDOW_WINDOW_H
+#define RUNTIME_WINDOW_WINDOW_H
+
+#include "common/fault.h"
+#include "runtime/group/group.h"
+#include "runtime/window/window_part.h"
+#include "runtime/window/window_turn.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct window_peer;
+
+struct window {
+    struct group *group;       /* its own; NULL: the window is gone, and so is all of the below */
+    struct window_part *parts; /* per rank of the group */
+    struct window_peer *peers; /* per rank, for those whose part is served (window_serve.c) */
+    void *owned;               /* this rank's part, if the library has allocated it */
+    struct window_turn turn;   /* which thread has the group */
+    _Atomic int broken;        /* the code of `why`, or 0 */
+    struct fault why;          /* what every call returns once it is broken; then never changed */
+    struct window *next;       /* window.c: of those that live, or that are gone */
+};
+
+/* An empty struct, or NULL: out of memory. window_add makes it one of those that live, and
+ * window_destroy empties it, whether it lives or not. The struct stays readable for good; a later
+ * window may get it. */
+struct window *window_create(void);
+void window_add(struct window *w);
+void window_destroy(struct window *w);
+
+/* A window that lives, or NULL. */
+struct window *window_any(void);
+
+/* Makes every call fail with `why` from now on, unless the window is broken already. Any thread. */
+void window_break(struct window *w, const struct fault *why);
+
+/* w is not NULL (ML_ERR_ARGUMENT), it has not been freed, and this process may use it
+ * (ML_ERR_STATE); unless it is broken. */
+int window_check(struct window *w, struct fault *why);
+
+/* ML_ERR_ARGUMENT unless a part can be there. */
+int window_check_memory(const void *memory, size_t size, struct fault *why);
+
+#endif

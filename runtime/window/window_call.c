@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/window/window_call.h"
+
+#include "common/clock.h"
+#include "runtime/call/check.h"
+#include "runtime/group/world.h"
+#include "runtime/process/processor.h"
+#include "runtime/window/window_serve.h"
+#include "runtime/window/window_signal_linux.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+static __attribute__((noinline, cold)) int
+range_refuse(const struct window *w, int rank, size_t offset, size_t size, struct fault *why)
+{
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "%zu bytes at offset %zu are not within rank %d's part of the window, which "
+                     "has %zu bytes",
+                     size, offset, rank, w->parts[rank].size);
+}
+
+static inline int range_check(struct window *w, int rank, size_t offset, size_t size,
+                              const char *what, struct fault *why)
+{
+    int rc = window_check(w, why);
+
+    if (!rc)
+        rc = check_rank(w->group, rank, what, why);
+    if (rc)
+        return rc;
+    if (__builtin_expect(offset > w->parts[rank].size || size > w->parts[rank].size - offset, 0))
+        return range_refuse(w, rank, offset, size, why);
+    return 0;
+}
+
+static inline int number_check(struct window *w, int rank, size_t offset, const char *what,
+                               struct fault *why)
+{
+    int rc = range_check(w, rank, offset, sizeof(uint64_t), what, why);
+
+    if (!rc && offset % sizeof(uint64_t) != 0)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "offset %zu of a uint64_t is not 8-byte aligned",
+                       offset);
+    return rc;
+}
+
+static inline bool window_is_direct(const struct window *w, int rank)
+{
+    return w->parts[rank].control != NULL;
+}
+
+static inline _Atomic uint64_t *window_number(const struct window *w, int rank, size_t offset)
+{
+    return (_Atomic uint64_t *)(w->parts[rank].memory + offset);
+}
+
+/* --- puts and gets ---------------------------------------------------------------------------- */
+
+int window_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+               struct fault *why)
+{
+    int rc = range_check(w, to, offset, size, "to", why);
+
+    if (!rc)
+        rc = check_buffer(from, size, "from", why);
+    if (rc || !size)
+        return rc;
+    if (!window_is_direct(w, to))
+        return window_serve_put(w, from, size, to, offset, why);
+    memmove(w->parts[to].memory + offset, from, size);
+    return 0;
+}
+
+int window_get(struct window *w, void *into, size_t size, int from, size_t offset,
+               struct fault *why)
+{
+    int rc = range_check(w, from, offset, size, "from", why);
+
+    if (!rc)
+        rc = check_buffer(into, size, "into", why);
+    if (rc || !size)
+        return rc;
+    if (!window_is_direct(w, from))
+        return window_serve_get(w, into, size, from, offset, why);
+    memmove(into, w->parts[from].memory + offset, size);
+    return 0;
+}
+
+int window_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                     struct request **out, struct fault *why)
+{
+    (void)out;
+    return window_put(w, from, size, to, offset, why);
+}
+
+int window_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
+                     struct request **out, struct fault *why)
+{
+    (void)out;
+    return window_get(w, into, size, from, offset, why);
+}
+
+int window_flush(struct window *w, int to, struct fault *why)
+{
+    int rc = window_check(w, why);
+
+    if (!rc && to != ML_ALL)
+        rc = check_rank(w->group, to, "to", why);
+    if (rc)
+        return rc;
+    atomic_thread_fence(memory_order_seq_cst);
+    return window_serve_flush(w, to, why);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+int window_put_signal(struct window *w, const void *from, size_t size, int to, size_t offset,
+                      size_t signal_offset, uint64_t add, struct fault *why)
+{
+    int rc = range_check(w, to, offset, size, "to", why);
+
+    if (!rc)
+        rc = check_buffer(from, size, "from", why);
+    if (!rc)
+        rc = number_check(w, to, signal_offset, "to", why);
+    if (rc)
+        return rc;
+    if (!window_is_direct(w, to))
+        return window_serve_put_signal(w, from, size, to, offset, signal_offset, add, why);
+    if (size)
+        memmove(w->parts[to].memory + offset, from, size);
+    atomic_fetch_add(window_number(w, to, signal_offset), add);
+    window_signal_ring(w->parts[to].control);
+    return 0;
+}
+
+int window_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
+                     struct fault *why)
+{
+    int rc = number_check(w, at, offset, "at", why);
+    uint64_t before;
+
+    if (rc)
+        return rc;
+    if (!window_is_direct(w, at))
+        return window_serve_fetch_add(w, at, offset, add, old, why);
+    before = atomic_fetch_add(window_number(w, at, offset), add);
+    window_signal_ring(w->parts[at].control);
+    if (old)
+        *old = before;
+    return 0;
+}
+
+int window_compare_swap(struct window *w, int at, size_t offset, uint64_t expected, uint64_t wanted,
+                        uint64_t *old, struct fault *why)
+{
+    int rc = number_check(w, at, offset, "at", why);
+
+    if (rc)
+        return rc;
+    if (!window_is_direct(w, at))
+        return window_serve_compare_swap(w, at, offset, expected, wanted, old, why);
+    if (atomic_compare_exchange_strong(window_number(w, at, offset), &expected, wanted))
+        window_signal_ring(w->parts[at].control);
+    if (old)
+        *old = expected; /* on failure, what was there */
+    return 0;
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+enum { SPIN_NS = 50 * 1000, SPIN_PAUSES = 40, MS_NS = 1000 * 1000 };
+
+struct awaited {
+    struct window *window;
+    const _Atomic uint64_t *number;
+    uint64_t at_least;
+};
+
+static bool signal_has_come(void *arg)
+{
+    const struct awaited *a = arg;
+
+    return atomic_load(a->number) >= a->at_least || atomic_load(&a->window->broken);
+}
+
+/* The writer may be about to write; and if it shares a processor with this rank, it had better run
+ * instead. */
+static bool signal_spin(struct awaited *a)
+{
+    int64_t until_ns = 0, now;
+
+    for (int i = 0; !signal_has_come(a); i++) {
+        if (i < SPIN_PAUSES && !a->window->group->world->is_crowded) {
+            processor_pause();
+            continue;
+        }
+        now = clock_ns();
+        until_ns = until_ns ? until_ns : now + SPIN_NS;
+        if (now >= until_ns)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+int window_wait_signal(struct window *w, size_t signal_offset, uint64_t at_least, int timeout_ms,
+                       struct fault *why)
+{
+    int64_t deadline_ns = INT64_MAX;
+    struct awaited a = {.window = w, .at_least = at_least};
+    int rc = window_check(w, why);
+
+    if (!rc)
+        rc = number_check(w, w->group->rank, signal_offset, "at", why);
+    if (rc)
+        return rc;
+    a.number = window_number(w, w->group->rank, signal_offset);
+    if (timeout_ms > 0)
+        deadline_ns = clock_ns() + (int64_t)timeout_ms * MS_NS;
+    if (!signal_has_come(&a) && timeout_ms != 0 && !signal_spin(&a))
+        window_signal_sleep(w->parts[w->group->rank].control, signal_has_come, &a, deadline_ns);
+    if (atomic_load(a.number) >= at_least)
+        return 0;
+    rc = window_check(w, why);
+    return rc ? rc
+              : fault_set(why, ML_ERR_TIMEOUT,
+                          "the signal at offset %zu did not reach %llu within %d ms: it is %llu",
+                          signal_offset, (unsigned long long)at_least, timeout_ms,
+                          (unsigned long long)atomic_load(a.number));
+}

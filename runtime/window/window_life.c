@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/window/window_life.h"
+
+#include "runtime/process/alloc.h"
+#include "runtime/window/window_call.h"
+#include "runtime/window/window_serve.h"
+#include "runtime/window/window_signal_linux.h"
+
+/* This rank's part: the program's memory, or the library's. */
+static int life_make_part(struct window *w, void **memory, size_t size,
+                          struct window_control **control, struct fault *why)
+{
+    int rc = window_control_create(control, w->group->size, why);
+
+    if (!rc && !*memory && size) {
+        rc = alloc_take(size, &w->owned, why);
+        *memory = w->owned;
+    }
+    return rc;
+}
+
+static void life_free(struct window *w, struct window_control *control)
+{
+    window_parts_free(w->parts, w->group);
+    alloc_give(control);
+    alloc_give(w->owned);
+    window_destroy(w);
+}
+
+int window_life_open(struct window **out, struct group *g, void *memory, size_t size,
+                     struct fault *why)
+{
+    struct window *w = window_create();
+    struct window_control *control = NULL;
+    int rc;
+
+    if (!w)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    w->group = g;
+    rc = life_make_part(w, &memory, size, &control, why);
+    rc = window_parts_find(&w->parts, g, rc, memory, size, control, why);
+    if (!rc)
+        rc = window_serve_start(w, why);
+    if (rc) {
+        life_free(w, control);
+        return rc;
+    }
+    window_add(w);
+    *out = w;
+    return 0;
+}
+
+static bool life_has_met(void *arg)
+{
+    struct window *w = arg;
+
+    return atomic_load(&w->parts[w->group->rank].control->left) + 1 >= (uint32_t)w->group->size ||
+           atomic_load(&w->broken);
+}
+
+int window_life_meet(struct window *w, struct fault *why)
+{
+    const struct group *g = w->group;
+    int rc = window_flush(w, ML_ALL, why);
+
+    for (int i = 0; i < g->size && !rc; i++) {
+        struct window_control *c = w->parts[i].control;
+
+        if (i == g->rank)
+            continue;
+        atomic_store(&c->has_left[g->rank], 1);
+        atomic_fetch_add(&c->left, 1);
+        window_signal_ring(c);
+    }
+    if (!rc)
+        window_signal_sleep(w->parts[g->rank].control, life_has_met, w, INT64_MAX);
+    if (!rc && !atomic_load(&w->broken))
+        return 0;
+    return rc ? rc : window_check(w, why);
+}
+
+struct group *window_life_close(struct window *w)
+{
+    struct group *g = w->group;
+
+    window_serve_stop(w);
+    life_free(w, w->parts[g->rank].control);
+    return g;
+}

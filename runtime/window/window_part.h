@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* window_part.h: the memory of one rank in a window, and how the others reach it. */
+#ifndef RUNTIME_WINDOW_WINDOW_PART_H
+#define RUNTIME_WINDOW_WINDOW_PART_H
+
+#include "common/fault.h"
+#include "runtime/process/alloc.h"
+#include "runtime/process/processor.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct group;
+
+/* What a rank's part has besides its memory, in memory that the other ranks of its host map too. */
+struct window_control {
+    _Alignas(PROCESSOR_LINE) _Atomic uint32_t sleepers; /* threads that wait for a signal */
+    _Atomic uint32_t rings;                             /* a futex: changes to wake them */
+    _Alignas(PROCESSOR_LINE) _Atomic uint32_t left;     /* ranks that have called ml_window_free */
+    _Atomic uint8_t has_left[];                         /* which they are */
+};
+
+struct window_part {
+    size_t size;
+    unsigned char *memory;          /* where this process has it; NULL: it is served, or empty */
+    struct window_control *control; /* the same; NULL: it is served */
+    struct alloc_place memory_place, control_place; /* of a direct part of another rank */
+};
+
+/* Tells the other ranks of g where this rank's part is (`memory`, `size`; control: that of a
+ * window_control_create), learns where theirs are, and maps those that it can. Collective. *out:
+ * one for each rank, to be freed by window_parts_free. If a rank gives a code < 0, it has no part,
+ * and the call fails on all. */
+int window_parts_find(struct window_part **out, struct group *g, int code, void *memory,
+                      size_t size, struct window_control *control, struct fault *why);
+
+/* Unmaps what was mapped; takes NULL. The own part belongs to the caller. */
+void window_parts_free(struct window_part *parts, const struct group *g);
+
+/* For a window of `ranks`; to be given back by alloc_give. ML_ERR_MEMORY. */
+int window_control_create(struct window_control **out, int ranks, struct fault *why);
+
+#endif

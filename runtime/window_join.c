@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/window_join.h"
+
+#include "runtime/group_join.h"
+#include "runtime/split.h"
+#include "runtime/window/window_life.h"
+
+int window_join_create(struct window **out, struct group *g, void *memory, size_t size,
+                       struct fault *why)
+{
+    struct group *own = NULL;
+    int rc = split_run(g, 0, g->rank, &own, why);
+
+    if (rc)
+        return rc;
+    rc = window_life_open(out, own, memory, size, why);
+    if (rc)
+        group_leave(own);
+    return rc;
+}
+
+int window_join_free(struct window *w, struct fault *why)
+{
+    int rc = window_life_meet(w, why);
+
+    group_leave(window_life_close(w));
+    return rc;
+}
+
+void window_join_end(void)
+{
+    struct window *w;
+
+    while ((w = window_any()))
+        group_leave(window_life_close(w));
+}
