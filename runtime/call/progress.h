@@ -23,6 +23,8 @@ struct request {
     struct transfer transfers[2]; /* a message's */
     int transfer_count;
     void *copy;           /* what a sendrecv in place sends, or NULL; owned */
+    /* Returns once it is done; NULL: progress_await. */
+    void (*await)(struct request *r);
     struct request *next; /* in progress.c's lists */
     struct fault result;  /* of a request that is done; code 0: it succeeded */
     _Atomic bool is_done; /* progress.c does not look at the request once it is true */

@@ -85,7 +85,7 @@ int request_wait(struct request *r, struct fault *why)
     if (rc)
         return rc;
     if (!atomic_load_explicit(&r->is_done, memory_order_acquire))
-        progress_await(r);
+        (r->await ? r->await : progress_await)(r);
     rc = r->result.code;
     if (rc)
         *why = r->result;

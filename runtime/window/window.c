@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window.h"
 
+#include "runtime/group/claim.h"
+#include "runtime/group/world.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/window/window_signal_linux.h"
@@ -83,6 +85,8 @@ static __attribute__((noinline, cold)) int window_refuse(struct window *w, struc
     if (fork_guard_is_child)
         return fault_set(why, ML_ERR_STATE, "a forked child can't use its parent's windows");
     *why = w->why;
+    if (why->code == ML_ERR_PEER && w->group->world->is_launched)
+        claim_mark_broken(w->group->world->dir, w->group->world->rank, why->text);
     return why->code;
 }
 

@@ -26,8 +26,12 @@ struct window {
     struct group *group;       /* its own; NULL: the window is gone, and so is all of the below */
     struct window_part *parts; /* per rank of the group */
     struct window_peer *peers; /* per rank, for those whose part is served (window_serve.c) */
+    unsigned served_count;     /* how many they are */
     void *owned;               /* this rank's part, if the library has allocated it */
     struct window_turn turn;   /* which thread has the group */
+    unsigned orders;           /* operations of this rank that are under way at others */
+    unsigned events;           /* frames that came, and orders that were done */
+    pthread_t thread;          /* window_serve.c's */
     _Atomic int broken;        /* the code of `why`, or 0 */
     struct fault why;          /* what every call returns once it is broken; then never changed */
     struct window *next;       /* window.c: of those that live, or that are gone */

@@ -5,7 +5,7 @@
 #include "runtime/call/check.h"
 #include "runtime/group/world.h"
 #include "runtime/process/processor.h"
-#include "runtime/window/window_serve.h"
+#include "runtime/window/window_ask.h"
 #include "runtime/window/window_signal_linux.h"
 
 #include <sched.h>
@@ -59,17 +59,26 @@ static inline _Atomic uint64_t *window_number(const struct window *w, int rank, 
 
 /* --- puts and gets ---------------------------------------------------------------------------- */
 
+/* 1: there is something to do. */
+static inline int copy_check(struct window *w, const void *buf, const char *what, size_t size,
+                             int rank, const char *role, size_t offset, struct fault *why)
+{
+    int rc = range_check(w, rank, offset, size, role, why);
+
+    if (!rc)
+        rc = check_buffer(buf, size, what, why);
+    return rc ? rc : size > 0;
+}
+
 int window_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                struct fault *why)
 {
-    int rc = range_check(w, to, offset, size, "to", why);
+    int rc = copy_check(w, from, "from", size, to, "to", offset, why);
 
-    if (!rc)
-        rc = check_buffer(from, size, "from", why);
-    if (rc || !size)
+    if (rc <= 0)
         return rc;
     if (!window_is_direct(w, to))
-        return window_serve_put(w, from, size, to, offset, why);
+        return window_ask_put(w, from, size, to, offset, (struct window_signal){0}, why);
     memmove(w->parts[to].memory + offset, from, size);
     return 0;
 }
@@ -77,14 +86,12 @@ int window_put(struct window *w, const void *from, size_t size, int to, size_t o
 int window_get(struct window *w, void *into, size_t size, int from, size_t offset,
                struct fault *why)
 {
-    int rc = range_check(w, from, offset, size, "from", why);
+    int rc = copy_check(w, into, "into", size, from, "from", offset, why);
 
-    if (!rc)
-        rc = check_buffer(into, size, "into", why);
-    if (rc || !size)
+    if (rc <= 0)
         return rc;
     if (!window_is_direct(w, from))
-        return window_serve_get(w, into, size, from, offset, why);
+        return window_ask_get(w, into, size, from, offset, why);
     memmove(into, w->parts[from].memory + offset, size);
     return 0;
 }
@@ -92,15 +99,27 @@ int window_get(struct window *w, void *into, size_t size, int from, size_t offse
 int window_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                      struct request **out, struct fault *why)
 {
-    (void)out;
-    return window_put(w, from, size, to, offset, why);
+    int rc = copy_check(w, from, "from", size, to, "to", offset, why);
+
+    if (rc <= 0)
+        return rc;
+    if (!window_is_direct(w, to))
+        return window_ask_start_put(w, from, size, to, offset, out, why);
+    memmove(w->parts[to].memory + offset, from, size);
+    return 0;
 }
 
 int window_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
                      struct request **out, struct fault *why)
 {
-    (void)out;
-    return window_get(w, into, size, from, offset, why);
+    int rc = copy_check(w, into, "into", size, from, "from", offset, why);
+
+    if (rc <= 0)
+        return rc;
+    if (!window_is_direct(w, from))
+        return window_ask_start_get(w, into, size, from, offset, out, why);
+    memmove(into, w->parts[from].memory + offset, size);
+    return 0;
 }
 
 int window_flush(struct window *w, int to, struct fault *why)
@@ -112,7 +131,7 @@ int window_flush(struct window *w, int to, struct fault *why)
     if (rc)
         return rc;
     atomic_thread_fence(memory_order_seq_cst);
-    return window_serve_flush(w, to, why);
+    return window_ask_flush(w, to, why);
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
@@ -120,16 +139,15 @@ int window_flush(struct window *w, int to, struct fault *why)
 int window_put_signal(struct window *w, const void *from, size_t size, int to, size_t offset,
                       size_t signal_offset, uint64_t add, struct fault *why)
 {
-    int rc = range_check(w, to, offset, size, "to", why);
+    int rc = copy_check(w, from, "from", size, to, "to", offset, why);
 
-    if (!rc)
-        rc = check_buffer(from, size, "from", why);
-    if (!rc)
+    if (rc >= 0)
         rc = number_check(w, to, signal_offset, "to", why);
     if (rc)
         return rc;
     if (!window_is_direct(w, to))
-        return window_serve_put_signal(w, from, size, to, offset, signal_offset, add, why);
+        return window_ask_put(w, from, size, to, offset,
+                              (struct window_signal){true, signal_offset, add}, why);
     if (size)
         memmove(w->parts[to].memory + offset, from, size);
     atomic_fetch_add(window_number(w, to, signal_offset), add);
@@ -146,7 +164,7 @@ int window_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint
     if (rc)
         return rc;
     if (!window_is_direct(w, at))
-        return window_serve_fetch_add(w, at, offset, add, old, why);
+        return window_ask_fetch_add(w, at, offset, add, old, why);
     before = atomic_fetch_add(window_number(w, at, offset), add);
     window_signal_ring(w->parts[at].control);
     if (old)
@@ -162,7 +180,7 @@ int window_compare_swap(struct window *w, int at, size_t offset, uint64_t expect
     if (rc)
         return rc;
     if (!window_is_direct(w, at))
-        return window_serve_compare_swap(w, at, offset, expected, wanted, old, why);
+        return window_ask_compare_swap(w, at, offset, expected, wanted, old, why);
     if (atomic_compare_exchange_strong(window_number(w, at, offset), &expected, wanted))
         window_signal_ring(w->parts[at].control);
     if (old)
@@ -221,7 +239,8 @@ int window_wait_signal(struct window *w, size_t signal_offset, uint64_t at_least
     a.number = window_number(w, w->group->rank, signal_offset);
     if (timeout_ms > 0)
         deadline_ns = clock_ns() + (int64_t)timeout_ms * MS_NS;
-    if (!signal_has_come(&a) && timeout_ms != 0 && !signal_spin(&a))
+    if (!signal_has_come(&a) && timeout_ms != 0 &&
+        !(w->served_count ? window_ask_spin(w, signal_has_come, &a) : signal_spin(&a)))
         window_signal_sleep(w->parts[w->group->rank].control, signal_has_come, &a, deadline_ns);
     if (atomic_load(a.number) >= at_least)
         return 0;

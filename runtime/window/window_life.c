@@ -2,6 +2,7 @@
 #include "runtime/window/window_life.h"
 
 #include "runtime/process/alloc.h"
+#include "runtime/window/window_ask.h"
 #include "runtime/window/window_call.h"
 #include "runtime/window/window_serve.h"
 #include "runtime/window/window_signal_linux.h"
@@ -58,25 +59,49 @@ static bool life_has_met(void *arg)
            atomic_load(&w->broken);
 }
 
-int window_life_meet(struct window *w, struct fault *why)
+static bool life_has_ended(void *arg)
+{
+    struct window *w = arg;
+
+    return atomic_load(&w->parts[w->group->rank].control->ended) >= w->served_count ||
+           atomic_load(&w->broken);
+}
+
+static void life_leave_direct(struct window *w)
 {
     const struct group *g = w->group;
-    int rc = window_flush(w, ML_ALL, why);
 
-    for (int i = 0; i < g->size && !rc; i++) {
+    for (int i = 0; i < g->size; i++) {
         struct window_control *c = w->parts[i].control;
 
-        if (i == g->rank)
+        if (i == g->rank || !c)
             continue;
         atomic_store(&c->has_left[g->rank], 1);
         atomic_fetch_add(&c->left, 1);
         window_signal_ring(c);
     }
-    if (!rc)
-        window_signal_sleep(w->parts[g->rank].control, life_has_met, w, INT64_MAX);
-    if (!rc && !atomic_load(&w->broken))
-        return 0;
-    return rc ? rc : window_check(w, why);
+}
+
+int window_life_meet(struct window *w, struct fault *why)
+{
+    struct window_control *own = w->parts[w->group->rank].control;
+    int rc = window_flush(w, ML_ALL, why);
+
+    if (rc)
+        return rc;
+    life_leave_direct(w);
+    rc = window_ask_leave(w, why);
+    if (rc)
+        return rc;
+    window_signal_sleep(own, life_has_met, w, INT64_MAX);
+    rc = window_check(w, why);
+    if (rc && atomic_load(&own->left) + 1 < (uint32_t)w->group->size)
+        return rc;
+    /* All is complete now. But a rank that closes its links must not look dead to one that is still
+     * waiting for another. */
+    if (!window_ask_end(w, why))
+        window_signal_sleep(own, life_has_ended, w, INT64_MAX);
+    return 0;
 }
 
 struct group *window_life_close(struct window *w)

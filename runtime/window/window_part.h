@@ -19,6 +19,7 @@ struct window_control {
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t sleepers; /* threads that wait for a signal */
     _Atomic uint32_t rings;                             /* a futex: changes to wake them */
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t left;     /* ranks that have called ml_window_free */
+    _Atomic uint32_t ended;                             /* served ranks that send nothing more */
     _Atomic uint8_t has_left[];                         /* which they are */
 };
 

@@ -1,62 +1,493 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window_serve.h"
 
-static int serve_refuse(const struct window *w, struct fault *why)
+#include "common/clock.h"
+#include "common/quiet_thread.h"
+#include "runtime/call/call.h"
+#include "runtime/group/news.h"
+#include "runtime/group/transfer.h"
+#include "runtime/group/wait.h"
+#include "runtime/group/world.h"
+#include "runtime/window/window_signal_linux.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void order_list_clear(struct order_list *l)
 {
-    (void)w;
-    return fault_set(why, ML_ERR_STATE, "windows are for ranks that share memory so far");
+    l->first = NULL;
+    l->end = &l->first;
+}
+
+static void order_list_add(struct order_list *l, struct window_order *o)
+{
+    o->next = NULL;
+    *l->end = o;
+    l->end = &o->next;
+}
+
+static struct window_order *order_list_take(struct order_list *l)
+{
+    struct window_order *o = l->first;
+
+    l->first = o->next;
+    if (!l->first)
+        l->end = &l->first;
+    return o;
+}
+
+/* The frame, and the bytes that follow it. Returns how many transfers that makes. */
+static int serve_fill(struct transfer out[2], struct window_frame *f, const void *bytes, int peer)
+{
+    out[0] = (struct transfer){.what = TRANSFER_SEND, .peer = peer, .buf = f, .size = sizeof(*f)};
+    if (!window_frame_is_followed(f)) {
+        if (bytes && f->size)
+            memcpy(f->bytes, bytes, (size_t)f->size);
+        return 1;
+    }
+    out[1] = (struct transfer){.what = TRANSFER_SEND,
+                               .peer = peer,
+                               .buf = (void *)(uintptr_t)bytes,
+                               .size = (size_t)f->size};
+    return 2;
+}
+
+/* --- the end of orders ------------------------------------------------------------------------ */
+
+/* The order may be gone when this returns. `why`: NULL if it has succeeded. */
+static void order_finish(struct window *w, struct window_order *o, const struct fault *why)
+{
+    w->orders--;
+    w->events++;
+    if (why)
+        *o->why = *why;
+    atomic_store(o->done, true);
+}
+
+static void order_list_fail(struct window *w, struct order_list *l)
+{
+    while (l->first)
+        order_finish(w, order_list_take(l), &w->why);
+}
+
+/* Breaks the window: no link touches a buffer any more, and all that is under way fails. */
+static int serve_fail(struct window *w, const struct fault *why)
+{
+    struct group *g = w->group;
+
+    transfer_drop(g);
+    window_break(w, why);
+    for (int i = 0; i < g->size; i++) {
+        order_list_fail(w, &w->peers[i].sent);
+        order_list_fail(w, &w->peers[i].asked);
+        order_list_fail(w, &w->peers[i].held);
+    }
+    return w->why.code;
+}
+
+static bool order_is_out(const struct window_order *o)
+{
+    return o->out[0].done && (!window_frame_is_followed(&o->frame) || o->out[1].done);
+}
+
+/* Finishes what is complete. True if that makes room for what was held. */
+static bool serve_retire(struct window *w, struct window_peer *p)
+{
+    bool has_room = false;
+
+    while (p->sent.first && order_is_out(p->sent.first))
+        order_finish(w, order_list_take(&p->sent), NULL);
+    while (p->asked.first && p->asked.first->has_reply && order_is_out(p->asked.first)) {
+        struct window_order *o = order_list_take(&p->asked);
+
+        p->asked_count--;
+        has_room = true;
+        if (o->frame.kind == FRAME_FLUSH && o->puts > atomic_load(&p->flushed))
+            atomic_store(&p->flushed, o->puts);
+        order_finish(w, o, NULL);
+    }
+    while (p->reply_count) {
+        const struct window_reply *r = &p->replies[p->replied % SERVE_CREDITS];
+
+        if (!r->out[0].done || (window_frame_is_followed(&r->frame) && !r->out[1].done))
+            break;
+        p->replied++;
+        p->reply_count--;
+    }
+    return has_room;
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static int serve_start_order(struct window *w, struct window_peer *p, struct window_order *o,
+                             struct fault *why)
+{
+    int n = serve_fill(o->out, &o->frame, o->from, o->peer);
+
+    if (window_frame_is_answered(&o->frame)) {
+        order_list_add(&p->asked, o);
+        p->asked_count++;
+    } else {
+        order_list_add(&p->sent, o);
+    }
+    return transfer_start(w->group, o->out, n, why);
+}
+
+void window_serve_send(struct window *w, struct window_order *o)
+{
+    struct window_peer *p = &w->peers[o->peer];
+    struct fault why;
+
+    w->orders++;
+    if (o->frame.kind == FRAME_PUT)
+        atomic_fetch_add(&p->puts, 1);
+    o->puts = atomic_load(&p->puts);
+    if (atomic_load(&w->broken)) {
+        order_finish(w, o, &w->why);
+        return;
+    }
+    if (window_frame_is_answered(&o->frame) && (p->asked_count == SERVE_CREDITS || p->held.first)) {
+        order_list_add(&p->held, o);
+        return;
+    }
+    if (serve_start_order(w, p, o, &why) < 0)
+        serve_fail(w, &why);
+    else
+        serve_retire(w, p);
+}
+
+static int serve_send_held(struct window *w, struct window_peer *p, struct fault *why)
+{
+    int rc = 0;
+
+    while (!rc && p->held.first && p->asked_count < SERVE_CREDITS)
+        rc = serve_start_order(w, p, order_list_take(&p->held), why);
+    return rc;
+}
+
+/* --- serving ---------------------------------------------------------------------------------- */
+
+static int serve_await(struct window *w, int peer, void *to, size_t size, struct fault *why)
+{
+    struct window_peer *p = &w->peers[peer];
+
+    p->came = (struct transfer){.what = TRANSFER_RECV, .peer = peer, .buf = to, .size = size};
+    return transfer_start(w->group, &p->came, 1, why);
+}
+
+static int serve_await_frame(struct window *w, int peer, struct fault *why)
+{
+    w->peers[peer].brings_bytes = false;
+    return serve_await(w, peer, &w->peers[peer].in, sizeof(w->peers[peer].in), why);
+}
+
+static int serve_refuse(const struct window *w, int peer, struct fault *why)
+{
+    char who[GROUP_MEMBER_TEXT];
+
+    return fault_set(why, ML_ERR_LINK,
+                     "%s has sent something for a window that makes no sense (kind %u): the stream "
+                     "is damaged",
+                     group_describe(w->group, peer, who), w->peers[peer].in.kind);
+}
+
+/* `bytes`: what a get wants. The other rank never has more frames without a reply than there is
+ * room for. */
+static int serve_reply(struct window *w, int peer, uint64_t value, const void *bytes, uint64_t size,
+                       struct fault *why)
+{
+    struct window_peer *p = &w->peers[peer];
+    struct window_reply *r;
+
+    if (p->reply_count == SERVE_CREDITS)
+        return serve_refuse(w, peer, why);
+    r = &p->replies[(p->replied + p->reply_count++) % SERVE_CREDITS];
+    r->frame = (struct window_frame){.kind = FRAME_REPLY, .value = value, .size = size};
+    return transfer_start(w->group, r->out, serve_fill(r->out, &r->frame, bytes, peer), why);
+}
+
+static void serve_signal(const struct window_part *own, const struct window_frame *f)
+{
+    if (!f->signals)
+        return;
+    atomic_fetch_add((_Atomic uint64_t *)(own->memory + f->number), f->value);
+    window_signal_ring(own->control);
+}
+
+static uint64_t serve_change(const struct window_part *own, const struct window_frame *f)
+{
+    _Atomic uint64_t *number = (_Atomic uint64_t *)(own->memory + f->offset);
+    uint64_t old = f->number;
+
+    if (f->kind == FRAME_ADD)
+        old = atomic_fetch_add(number, f->value);
+    else
+        atomic_compare_exchange_strong(number, &old, f->value);
+    window_signal_ring(own->control);
+    return old;
+}
+
+static void serve_leave(struct window_control *control, int peer)
+{
+    atomic_store(&control->has_left[peer], 1);
+    atomic_fetch_add(&control->left, 1);
+    window_signal_ring(control);
+}
+
+/* The order that the next reply is for, or NULL. */
+static struct window_order *serve_replied(const struct window_peer *p)
+{
+    struct window_order *o = p->asked.first;
+
+    while (o && o->has_reply)
+        o = o->next;
+    return o;
+}
+
+static void serve_take_reply(struct window_peer *p)
+{
+    struct window_order *o = serve_replied(p);
+
+    o->value = p->in.value;
+    o->has_reply = true;
+}
+
+/* Handles a frame that no bytes follow, or whose bytes have come, and waits for the next one. */
+static int serve_frame(struct window *w, int peer, struct fault *why)
+{
+    const struct window_part *own = &w->parts[w->group->rank];
+    struct window_peer *p = &w->peers[peer];
+    int rc = 0;
+
+    switch (p->in.kind) {
+    case FRAME_PUT:
+        serve_signal(own, &p->in);
+        break;
+    case FRAME_GET:
+        rc = serve_reply(w, peer, 0, own->memory + p->in.offset, p->in.size, why);
+        break;
+    case FRAME_ADD:
+    case FRAME_SWAP:
+        rc = serve_reply(w, peer, serve_change(own, &p->in), NULL, 0, why);
+        break;
+    case FRAME_FLUSH:
+        rc = serve_reply(w, peer, 0, NULL, 0, why);
+        break;
+    case FRAME_LEAVE:
+        serve_leave(own->control, peer);
+        break;
+    case FRAME_END:
+        atomic_fetch_add(&own->control->ended, 1);
+        window_signal_ring(own->control);
+        return 0;
+    default:
+        serve_take_reply(p);
+    }
+    return rc ? rc : serve_await_frame(w, peer, why);
+}
+
+/* Where the bytes of a put or of a reply go. NULL: nowhere, as the frame makes no sense. */
+static unsigned char *serve_target(const struct window *w, const struct window_peer *p)
+{
+    const struct window_part *own = &w->parts[w->group->rank];
+    const struct window_order *o;
+
+    if (p->in.kind == FRAME_PUT)
+        return own->memory + p->in.offset;
+    o = serve_replied(p);
+    return o && o->frame.size == p->in.size ? o->into : NULL;
+}
+
+static int serve_head(struct window *w, int peer, struct fault *why)
+{
+    struct window_peer *p = &w->peers[peer];
+    const struct window_order *o = p->in.kind == FRAME_REPLY ? serve_replied(p) : NULL;
+    unsigned char *to;
+
+    if (!window_frame_is_valid(&p->in, w->parts[w->group->rank].size) ||
+        (p->in.kind == FRAME_REPLY && (!o || o->frame.size != p->in.size)))
+        return serve_refuse(w, peer, why);
+    if ((p->in.kind != FRAME_PUT && p->in.kind != FRAME_REPLY) || !p->in.size)
+        return serve_frame(w, peer, why);
+    to = serve_target(w, p);
+    if (window_frame_is_followed(&p->in)) {
+        p->brings_bytes = true;
+        return serve_await(w, peer, to, (size_t)p->in.size, why);
+    }
+    memcpy(to, p->in.bytes, (size_t)p->in.size);
+    return serve_frame(w, peer, why);
+}
+
+/* All that has come from one rank. A frame that is waited for may be here already. */
+static int serve_peer(struct window *w, int peer, struct fault *why)
+{
+    struct window_peer *p = &w->peers[peer];
+    int rc = 0;
+
+    while (!rc && p->came.done) {
+        p->came.done = false;
+        w->events++;
+        rc = p->brings_bytes ? serve_frame(w, peer, why) : serve_head(w, peer, why);
+        serve_retire(w, p);
+    }
+    if (!rc && serve_retire(w, p))
+        rc = serve_send_held(w, p, why);
+    return rc;
+}
+
+static bool serve_has_news(const struct window *w)
+{
+    for (int i = 0; i < w->group->size; i++)
+        if (w->peers[i].is_served && w->peers[i].came.done)
+            return true;
+    return false;
+}
+
+/* A rank whose part is direct sends nothing, so its link does not notice its end. */
+static int serve_check_peers(struct window *w, struct fault *why)
+{
+    const struct window_control *own = w->parts[w->group->rank].control;
+    struct group *g = w->group;
+
+    for (int i = 0; i < g->size; i++)
+        if (i != g->rank && !w->peers[i].is_served && g->links[i]->gone &&
+            !atomic_load(&own->has_left[i])) {
+            news_peer(g->world->news, g->members[i], why);
+            return ML_ERR_PEER;
+        }
+    return 0;
+}
+
+static int serve_all(struct window *w, struct fault *why)
+{
+    int rc = 0;
+
+    do
+        for (int i = 0; i < w->group->size && !rc; i++)
+            if (w->peers[i].is_served)
+                rc = serve_peer(w, i, why);
+    while (!rc && serve_has_news(w));
+    return rc ? rc : serve_check_peers(w, why);
+}
+
+int window_serve_step(struct window *w, struct waiting *waiting)
+{
+    struct fault why = {0};
+    int rc;
+
+    unsigned events = w->events;
+
+    if (atomic_load(&w->broken))
+        return w->why.code;
+    /* What came while something else was sent must not wait for the end of a sleep. */
+    rc = serve_all(w, &why);
+    if (!rc && events == w->events) {
+        rc = transfer_step(w->group, waiting, &why);
+        if (rc >= 0)
+            rc = serve_all(w, &why);
+    }
+    return rc < 0 ? serve_fail(w, &why) : 0;
+}
+
+int window_serve_look(struct window *w, struct waiting *waiting)
+{
+    struct fault why = {0};
+    int rc;
+
+    if (atomic_load(&w->broken))
+        return w->why.code;
+    rc = transfer_start(w->group, NULL, 0, &why);
+    if (rc >= 0)
+        rc = serve_all(w, &why);
+    if (rc < 0)
+        return serve_fail(w, &why);
+    return wait_spin(w->group, waiting);
+}
+
+/* --- the window's thread ---------------------------------------------------------------------- */
+
+/* It must not take the processor from the program, so it never spins. */
+static int serve_patiently(struct window *w)
+{
+    struct waiting patient = {.steps = UINT32_MAX / 2, .since_ns = clock_ns()};
+
+    return window_serve_step(w, &patient);
+}
+
+static void *serve_main(void *arg)
+{
+    struct window *w = arg;
+
+    while (window_turn_watch(&w->turn))
+        do
+            if (serve_patiently(w) < 0)
+                window_turn_end(&w->turn);
+        while (window_turn_keep(&w->turn));
+    return NULL;
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static int serve_make_peers(struct window *w, struct fault *why)
+{
+    struct group *g = w->group;
+    int rc = 0;
+
+    w->peers = calloc((size_t)g->size, sizeof(*w->peers));
+    if (!w->peers)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < g->size; i++) {
+        order_list_clear(&w->peers[i].sent);
+        order_list_clear(&w->peers[i].asked);
+        order_list_clear(&w->peers[i].held);
+        w->peers[i].is_served = !w->parts[i].control;
+        w->served_count += w->peers[i].is_served;
+        if (w->peers[i].is_served && !rc)
+            rc = serve_await_frame(w, i, why);
+    }
+    return rc;
 }
 
 int window_serve_start(struct window *w, struct fault *why)
 {
-    for (int i = 0; i < w->group->size; i++)
-        if (!w->parts[i].control)
-            return serve_refuse(w, why);
-    return window_turn_open(&w->turn, why);
+    struct group *g = w->group;
+    int rc, err;
+
+    if (g->size == 1)
+        return 0;
+    rc = call_begin(g, CALL_SEND, "window", 0, 0, 0, -1, why);
+    if (!rc)
+        rc = window_turn_open(&w->turn, why);
+    if (rc)
+        return rc;
+    g->waiting.waker = w->turn.waker[0];
+    g->waiting.is_patient = true;
+    rc = serve_make_peers(w, why);
+    if (!rc) {
+        err = quiet_thread_start(&w->thread, 0, serve_main, w);
+        rc = err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for a window") : 0;
+    }
+    if (!rc) {
+        pthread_setname_np(w->thread, "mlaunch"); /* as ps -T and debuggers show it */
+        return 0;
+    }
+    transfer_drop(g);
+    free(w->peers);
+    w->peers = NULL;
+    g->waiting.waker = -1;
+    window_turn_close(&w->turn);
+    return rc;
 }
 
 void window_serve_stop(struct window *w)
 {
+    if (!w->peers)
+        return;
+    window_turn_end(&w->turn);
+    pthread_join(w->thread, NULL);
+    transfer_drop(w->group);
+    w->group->waiting.waker = -1;
     window_turn_close(&w->turn);
-}
-
-int window_serve_put(struct window *w, const void *from, size_t size, int to, size_t offset,
-                     struct fault *why)
-{
-    (void)from, (void)size, (void)to, (void)offset;
-    return serve_refuse(w, why);
-}
-
-int window_serve_get(struct window *w, void *into, size_t size, int from, size_t offset,
-                     struct fault *why)
-{
-    (void)into, (void)size, (void)from, (void)offset;
-    return serve_refuse(w, why);
-}
-
-int window_serve_put_signal(struct window *w, const void *from, size_t size, int to, size_t offset,
-                            size_t signal_offset, uint64_t add, struct fault *why)
-{
-    (void)from, (void)size, (void)to, (void)offset, (void)signal_offset, (void)add;
-    return serve_refuse(w, why);
-}
-
-int window_serve_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
-                           struct fault *why)
-{
-    (void)at, (void)offset, (void)add, (void)old;
-    return serve_refuse(w, why);
-}
-
-int window_serve_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
-                              uint64_t wanted, uint64_t *old, struct fault *why)
-{
-    (void)at, (void)offset, (void)expected, (void)wanted, (void)old;
-    return serve_refuse(w, why);
-}
-
-int window_serve_flush(struct window *w, int to, struct fault *why)
-{
-    (void)w, (void)to, (void)why;
-    return 0;
+    free(w->peers);
+    w->peers = NULL;
 }

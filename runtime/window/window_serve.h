@@ -1,29 +1,73 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window_serve.h: operations on parts that this process can't map. Requests go over the links of
- * the window's group, and the target's thread carries them out, in the order in which they were
- * sent. The arguments have been checked.
+ * window_serve.h: operations on parts that this process can't map. They are asked for over the
+ * links of the window's group (window_frame.h), and whichever thread of the target has the turn
+ * (window_turn.h) carries them out: the window's own thread, as long as the program makes no call.
+ *
+ * A rank has at most SERVE_CREDITS frames without a reply at each other rank, which has room for as
+ * many replies, and so always goes on reading: two ranks that send each other much can't block.
  */
 #ifndef RUNTIME_WINDOW_WINDOW_SERVE_H
 #define RUNTIME_WINDOW_WINDOW_SERVE_H
 
+#include "runtime/group/link.h"
 #include "runtime/window/window.h"
+#include "runtime/window/window_frame.h"
 
-/* Starts the window's thread, which serves the other ranks' requests and learns of deaths. A group
- * of one needs none. */
+enum { SERVE_CREDITS = 16 };
+
+struct waiting;
+
+/* An operation that this rank asks for. The caller keeps it until *done. */
+struct window_order {
+    struct window_frame frame;
+    const void *from; /* what is put */
+    void *into;       /* where the reply's bytes go */
+    int peer;
+    _Atomic bool *done; /* then the result is in *why */
+    struct fault *why;  /* code 0 at first, and in success */
+    uint64_t value;     /* the reply's */
+    uint64_t puts;      /* FRAME_FLUSH: as many are complete with the reply */
+    bool has_reply;
+    struct transfer out[2]; /* the frame and its bytes */
+    struct window_order *next;
+};
+
+struct order_list {
+    struct window_order *first, **end;
+};
+
+/* What this rank answers. */
+struct window_reply {
+    struct window_frame frame;
+    struct transfer out[2];
+};
+
+/* A rank whose part is served, and that is served this rank's part. Who has the turn uses it. */
+struct window_peer {
+    bool is_served; /* false: its part is direct, or it is this rank */
+    struct window_frame in;
+    struct transfer came;    /* `in`, or the bytes that follow it */
+    bool brings_bytes;       /* `came` is the latter */
+    struct order_list sent;  /* frames without a reply that are on their way out */
+    struct order_list asked; /* frames that a reply will come for */
+    struct order_list held;  /* those that wait until one of `asked` has its reply */
+    unsigned asked_count;
+    struct window_reply replies[SERVE_CREDITS];
+    unsigned replied, reply_count;  /* the oldest that is on its way; how many are */
+    _Atomic uint64_t puts, flushed; /* puts so far; how many of them are known to be complete */
+};
+
+/* Starts the window's thread, which serves the other ranks and learns of deaths. A group of one
+ * needs none. ML_ERR_MEMORY, ML_ERR_SYSTEM, and the errors of a call. */
 int window_serve_start(struct window *w, struct fault *why);
 void window_serve_stop(struct window *w); /* takes a window that has not been started */
 
-int window_serve_put(struct window *w, const void *from, size_t size, int to, size_t offset,
-                     struct fault *why);
-int window_serve_get(struct window *w, void *into, size_t size, int from, size_t offset,
-                     struct fault *why);
-int window_serve_put_signal(struct window *w, const void *from, size_t size, int to, size_t offset,
-                            size_t signal_offset, uint64_t add, struct fault *why);
-int window_serve_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
-                           struct fault *why);
-int window_serve_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
-                              uint64_t wanted, uint64_t *old, struct fault *why);
-int window_serve_flush(struct window *w, int to, struct fault *why);
+/* For the thread that has the turn. Sends an order, now or when there is a credit. */
+void window_serve_send(struct window *w, struct window_order *o);
+/* Moves what can be moved, and sleeps if nothing can. < 0: the window is broken. */
+int window_serve_step(struct window *w, struct waiting *waiting);
+/* The same, but never sleeps. 0: it is time to sleep. */
+int window_serve_look(struct window *w, struct waiting *waiting);
 
 #endif

@@ -90,9 +90,8 @@ static void turn_sleep_a_grace(struct window_turn *t)
 
 /* --- callers ---------------------------------------------------------------------------------- */
 
-void window_turn_take(struct window_turn *t)
+static void turn_take(struct window_turn *t)
 {
-    pthread_mutex_lock(&t->lock);
     t->wanted++;
     while (t->is_taken) {
         turn_rouse(t);
@@ -102,7 +101,25 @@ void window_turn_take(struct window_turn *t)
     t->is_taken = true;
     t->uses++;
     turn_silence(t);
+}
+
+void window_turn_take(struct window_turn *t)
+{
+    pthread_mutex_lock(&t->lock);
+    turn_take(t);
     pthread_mutex_unlock(&t->lock);
+}
+
+bool window_turn_try(struct window_turn *t)
+{
+    bool is_free;
+
+    pthread_mutex_lock(&t->lock);
+    is_free = (!t->is_taken || t->is_watched) && !t->wanted && !t->followers;
+    if (is_free)
+        turn_take(t);
+    pthread_mutex_unlock(&t->lock);
+    return is_free;
 }
 
 void window_turn_give(struct window_turn *t, bool more)
@@ -162,6 +179,7 @@ bool window_turn_watch(struct window_turn *t)
     }
     ends = t->ends;
     t->is_taken |= !ends;
+    t->is_watched = !ends;
     t->is_urgent = false;
     pthread_mutex_unlock(&t->lock);
     return !ends;
@@ -174,8 +192,10 @@ bool window_turn_keep(struct window_turn *t)
     pthread_mutex_lock(&t->lock);
     turn_silence(t);
     keeps = !t->wanted && !t->ends;
-    if (!keeps)
+    if (!keeps) {
+        t->is_watched = false;
         turn_leave(t);
+    }
     pthread_mutex_unlock(&t->lock);
     return keeps;
 }

@@ -26,6 +26,7 @@ struct window_turn {
     int waker[2];         /* a pipe that ends the poll() of the thread that has the turn */
     bool has_rung;        /* the waker was rung and is still readable */
     bool is_taken;
+    bool is_watched;            /* by the window's thread, which has the turn */
     bool is_parked;             /* the window's thread waits until nobody has the turn */
     bool is_urgent;             /* the window's thread shall come back at once */
     bool ends;                  /* the window's thread shall end */
@@ -39,6 +40,8 @@ void window_turn_close(struct window_turn *t);
 
 /* For callers. With `more`, something goes on that no caller waits for. */
 void window_turn_take(struct window_turn *t);
+/* The same, but false if another caller has or wants the turn. */
+bool window_turn_try(struct window_turn *t);
 void window_turn_give(struct window_turn *t, bool more);
 
 /* For a caller that has the turn and waits for *done, after each step: gives others theirs. False:

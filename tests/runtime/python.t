@@ -23,7 +23,7 @@ for way in "-n 2" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --l
         -- "$PYTHON" "$SLIPS" types
     check_match '^types that differ are noticed' "$OUT" "said so"
 done
-for way in "-n 1" "-n 3 --oversubscribe"; do
+for way in "-n 1" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --local net"; do
     # shellcheck disable=SC2086
     check "windows, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" -- "$PYTHON" \
         "$SOURCE/tests/runtime/python_window.py"

@@ -2,12 +2,14 @@
 /* test_window.c: windows: what each call does, over shared memory, TCP and both. */
 #include "tests/runtime/test_job.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -18,10 +20,8 @@ static const struct job_config mixed = {.size = 4, .hosts = 2, .backend = "tcp"}
 static void on_all(rank_fn *fn)
 {
     job_do(&all_shm, fn);
-    if (false) {
-        job_do(&all_tcp, fn);
-        job_do(&mixed, fn);
-    }
+    job_do(&all_tcp, fn);
+    job_do(&mixed, fn);
 }
 
 static void calls(struct job *j, int rank)
@@ -76,10 +76,521 @@ static void test_calls(void **state)
     on_all(calls);
 }
 
+/* --- arguments and ends ----------------------------------------------------------------------- */
+
+static void slips(struct job *j, int rank)
+{
+    unsigned char bytes[64] = {0};
+    ml_window *w, *empty, *left;
+    ml_request *request = (ml_request *)&w;
+    ml_group *g, *copy;
+    void *memory;
+    size_t size;
+    pid_t child;
+    int status;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0);
+    REQUIRE(ml_window_create(NULL, NULL, 8, &w) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_window_create(g, NULL, 8, NULL) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_window_create(g, bytes, 8, &w) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_alloc(100, &memory) == 0);
+    REQUIRE(ml_window_create(g, memory, 1 << 20, &w) == ML_ERR_ARGUMENT);
+    REQUIRE_TEXT(ml_error(), "one block of ml_alloc");
+    REQUIRE(ml_window_create(g, (char *)memory + 4, 8, &w) == ML_ERR_ARGUMENT);
+    REQUIRE_TEXT(ml_error(), "8-byte aligned");
+
+    /* The window outlives its group; one part is in the middle of a block, one is empty. */
+    REQUIRE(ml_split(g, 0, 0, &copy) == 0);
+    REQUIRE(ml_window_create(copy, (char *)memory + 8, rank == 1 ? 0 : 64, &w) == 0);
+    ml_group_free(copy);
+    REQUIRE(ml_window_memory(w, rank, &size) == (rank == 1 ? NULL : (char *)memory + 8) ||
+            rank == 1);
+    REQUIRE(ml_window_memory(w, 4, &size) == NULL && size == 0);
+    for (int to = 0; to < 4; to++) {
+        REQUIRE(ml_put(w, bytes, 64, to, 0) == (to == 1 ? ML_ERR_ARGUMENT : 0));
+        REQUIRE(ml_put(w, NULL, 0, to, to == 1 ? 0 : 64) == 0);
+        REQUIRE(ml_put(w, bytes, 1, to, 64) == ML_ERR_ARGUMENT);
+        REQUIRE(ml_put(w, bytes, SIZE_MAX, to, 8) == ML_ERR_ARGUMENT);
+        REQUIRE(ml_get(w, bytes, 8, to, SIZE_MAX - 3) == ML_ERR_ARGUMENT);
+        REQUIRE(ml_get(w, NULL, 8, to, 0) == ML_ERR_ARGUMENT);
+        REQUIRE(ml_start_put(w, bytes, 65, to, 0, &request) == ML_ERR_ARGUMENT && !request);
+        REQUIRE(ml_start_get(w, bytes, 65, to, 0, &request) == ML_ERR_ARGUMENT && !request);
+        REQUIRE(ml_fetch_add(w, to, 60, 1, NULL) == ML_ERR_ARGUMENT);
+        REQUIRE(ml_fetch_add(w, to, 4, 1, NULL) == ML_ERR_ARGUMENT);
+        REQUIRE(ml_compare_swap(w, to, 64, 1, 2, NULL) == ML_ERR_ARGUMENT);
+        REQUIRE(ml_put_signal(w, bytes, 1, to, 0, 64, 1) == ML_ERR_ARGUMENT);
+    }
+    REQUIRE(ml_put(w, bytes, 1, 4, 0) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_get(w, bytes, 1, -1, 0) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_flush(w, -1) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_flush(w, ML_ALL) == 0);
+    REQUIRE(ml_put(NULL, bytes, 1, 0, 0) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_window_free(NULL) == 0);
+    child = fork();
+    if (child == 0)
+        _exit(ml_put(w, bytes, 1, 0, 0) == ML_ERR_STATE && ml_window_free(w) == ML_ERR_STATE ? 0
+                                                                                             : 1);
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    REQUIRE(ml_window_free(w) == 0);
+    REQUIRE(ml_window_free(w) == ML_ERR_STATE);
+    REQUIRE(ml_window_memory(w, 0, &size) == NULL);
+    ml_free(memory);
+
+    REQUIRE(ml_window_create(g, NULL, 0, &empty) == 0);
+    REQUIRE(ml_window_create(g, NULL, 64, &left) == 0);
+    REQUIRE(ml_window_free(empty) == 0);
+    REQUIRE(ml_put(left, bytes, 8, (rank + 1) % 4, 0) == 0);
+    REQUIRE(ml_barrier(g) == 0);
+    REQUIRE(ml_finalize() == 0);
+    REQUIRE(ml_put(left, bytes, 8, 0, 0) == ML_ERR_STATE);
+}
+
+static void test_slips(void **state)
+{
+    (void)state;
+    on_all(slips);
+}
+
+static void alone(struct job *j, int rank)
+{
+    uint64_t old = 0;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, 64, &w) == 0);
+    REQUIRE(ml_put_signal(w, &old, 8, rank, 8, 0, 3) == 0 && ml_wait_signal(w, 0, 3, -1) == 0);
+    REQUIRE(ml_fetch_add(w, rank, 0, 1, &old) == 0 && old == 3);
+    REQUIRE(ml_flush(w, ML_ALL) == 0 && ml_window_free(w) == 0 && ml_finalize() == 0);
+}
+
+static void test_alone(void **state)
+{
+    static const struct job_config one = {.size = 1};
+
+    (void)state;
+    job_do(&one, alone);
+}
+
+/* --- many operations -------------------------------------------------------------------------- */
+
+enum { AREA = 3000, PIECE = 700, OPERATIONS = 1500, FLIGHTS = 8 };
+
+static int operations(void)
+{
+    return getenv("MLAUNCH_TEST_LONG") ? 250 * 1000 : OPERATIONS;
+}
+
+/* Rank `rank` alone writes area `rank` of each part, and knows what is in it. */
+struct model {
+    ml_window *window;
+    unsigned char areas[4][AREA];
+    int rank;
+    unsigned seed;
+    struct flight {
+        ml_request *request;
+        unsigned char bytes[PIECE], expected[PIECE];
+        size_t size;
+        bool is_get;
+    } flights[FLIGHTS];
+};
+
+static unsigned draw(struct model *m, unsigned below)
+{
+    m->seed = m->seed * 1664525 + 1013904223;
+    return (m->seed >> 8) % below;
+}
+
+static void land(struct flight *f)
+{
+    REQUIRE(ml_wait(f->request) == 0);
+    REQUIRE(!f->is_get || memcmp(f->bytes, f->expected, f->size) == 0);
+    *f = (struct flight){0};
+}
+
+static void one_operation(struct model *m)
+{
+    int at = (int)draw(m, 4);
+    size_t size = draw(m, 4) ? draw(m, PIECE) : draw(m, 40), offset = draw(m, AREA - PIECE);
+    unsigned char *area = m->areas[at] + offset, bytes[PIECE];
+    size_t place = (size_t)m->rank * AREA + offset;
+    struct flight *f = &m->flights[draw(m, FLIGHTS)];
+
+    switch (draw(m, 6)) {
+    case 0:
+        for (size_t i = 0; i < size; i++)
+            area[i] = bytes[i] = (unsigned char)draw(m, 256);
+        REQUIRE(ml_put(m->window, bytes, size, at, place) == 0);
+        memset(bytes, 0xee, size);
+        REQUIRE(ml_flush(m->window, draw(m, 2) ? at : ML_ALL) == 0);
+        break;
+    case 1:
+        REQUIRE(ml_get(m->window, bytes, size, at, place) == 0);
+        REQUIRE(memcmp(bytes, area, size) == 0);
+        break;
+    case 2: /* a get in flight while others go on */
+        land(f);
+        f->is_get = true;
+        f->size = size;
+        memcpy(f->expected, area, size);
+        REQUIRE(ml_start_get(m->window, f->bytes, size, at, place, &f->request) == 0);
+        land(f);
+        break;
+    case 3: /* several puts in flight, to areas of their own */
+        land(f);
+        f->size = size;
+        for (size_t i = 0; i < size; i++)
+            area[i] = f->bytes[i] = (unsigned char)draw(m, 256);
+        REQUIRE(ml_start_put(m->window, f->bytes, size, at, place, &f->request) == 0);
+        land(f);
+        REQUIRE(ml_flush(m->window, at) == 0);
+        break;
+    default:
+        REQUIRE(ml_fetch_add(m->window, at, 4 * AREA, 1, NULL) == 0);
+        REQUIRE(ml_fetch_add(m->window, at, 4 * AREA + 8 * (1 + (size_t)m->rank), 1, NULL) == 0);
+    }
+}
+
+static void many(struct job *j, int rank)
+{
+    static struct model m;
+    uint64_t all = 0, one, sum = 0;
+    const unsigned char *part;
+    ml_group *g;
+
+    (void)j;
+    m.rank = rank;
+    m.seed = (unsigned)rank * 7919 + 1;
+    REQUIRE(ml_init(&g) == 0);
+    REQUIRE(ml_window_create(g, NULL, 4 * AREA + 64, &m.window) == 0);
+    for (int i = 0; i < operations(); i++)
+        one_operation(&m);
+    REQUIRE(ml_flush(m.window, ML_ALL) == 0);
+    REQUIRE(ml_barrier(g) == 0);
+    part = ml_window_memory(m.window, rank, NULL);
+    for (int i = 0; i < 4; i++) {
+        unsigned char theirs[4][AREA];
+
+        memcpy(theirs, m.areas, sizeof(theirs));
+        REQUIRE(ml_broadcast(g, theirs, sizeof(theirs), i) == 0);
+        REQUIRE(memcmp(part + (size_t)i * AREA, theirs[rank], AREA) == 0);
+        REQUIRE(ml_fetch_add(m.window, rank, 4 * AREA + 8 * (1 + (size_t)i), 0, &one) == 0);
+        sum += one;
+    }
+    REQUIRE(ml_fetch_add(m.window, rank, 4 * AREA, 0, &all) == 0 && all == sum && all > 0);
+    REQUIRE(ml_window_free(m.window) == 0 && ml_finalize() == 0);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    on_all(many);
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 40, SLICE = 3000 };
+
+struct worker {
+    ml_window *window;
+    int rank, number;
+};
+
+static void *work(void *arg)
+{
+    const struct worker *me = arg;
+    int next = (me->rank + 1) % 4;
+    size_t place = 64 + (size_t)me->number * SLICE;
+    unsigned char out[SLICE], back[SLICE];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        memset(out, i + me->number, sizeof(out));
+        REQUIRE(ml_put(me->window, out, sizeof(out), next, place) == 0);
+        REQUIRE(ml_fetch_add(me->window, i % 4, 0, 1, NULL) == 0);
+        REQUIRE(ml_flush(me->window, next) == 0);
+        REQUIRE(ml_get(me->window, back, sizeof(back), next, place) == 0);
+        REQUIRE(memcmp(out, back, sizeof(out)) == 0);
+        REQUIRE(ml_put_signal(me->window, NULL, 0, next, 0, 8 + 8 * (size_t)me->number, 1) == 0);
+        REQUIRE(ml_wait_signal(me->window, 8 + 8 * (size_t)me->number, (uint64_t)i + 1, -1) == 0);
+    }
+    return NULL;
+}
+
+static void threads(struct job *j, int rank)
+{
+    struct worker workers[THREADS];
+    pthread_t ids[THREADS];
+    ml_window *w;
+    ml_group *g;
+    uint64_t old;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0);
+    REQUIRE(ml_window_create(g, NULL, 64 + THREADS * SLICE, &w) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){w, rank, i};
+        REQUIRE(pthread_create(&ids[i], NULL, work, &workers[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(ids[i], NULL);
+    REQUIRE(ml_barrier(g) == 0);
+    REQUIRE(ml_fetch_add(w, rank, 0, 0, &old) == 0 && old == THREADS * ROUNDS);
+    REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    on_all(threads);
+}
+
+/* --- much data, and a rank that computes ------------------------------------------------------ */
+
+enum { MUCH = 6 * 1000 * 1000 + 3 };
+
+static void fill(unsigned char *bytes, size_t size, unsigned seed)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)(i * 31 + seed + (i >> 8));
+}
+
+static void much(struct job *j, int rank)
+{
+    int next = (rank + 1) % 4, last = (rank + 3) % 4;
+    unsigned char *out = malloc(MUCH), *back = malloc(MUCH), *part;
+    ml_request *requests[2];
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(out && back && ml_init(&g) == 0);
+    REQUIRE(ml_window_create(g, NULL, MUCH + 16, &w) == 0);
+    part = ml_window_memory(w, rank, NULL);
+    fill(out, MUCH, (unsigned)rank);
+    /* All at once, both ways. */
+    REQUIRE(ml_put_signal(w, out, MUCH, next, 13, 0, 1) == 0);
+    REQUIRE(ml_wait_signal(w, 0, 1, -1) == 0);
+    fill(back, MUCH, (unsigned)last);
+    REQUIRE(memcmp(part + 13, back, MUCH) == 0);
+    REQUIRE(ml_start_get(w, back, MUCH, next, 13, &requests[0]) == 0);
+    REQUIRE(ml_start_put(w, out, MUCH, next, 13, &requests[1]) == 0);
+    REQUIRE(ml_wait(requests[1]) == 0 && ml_wait(requests[0]) == 0);
+    REQUIRE(memcmp(out, back, MUCH) == 0);
+    REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
+    free(out);
+    free(back);
+}
+
+static void test_much(void **state)
+{
+    (void)state;
+    on_all(much);
+}
+
+/* Rank 0 waits outside of the library while rank 1 uses its part. */
+static void computing(struct job *j, int rank)
+{
+    uint64_t old = 0;
+    ml_window *w;
+    ml_group *g;
+
+    REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, 1000, &w) == 0);
+    if (rank == 1) {
+        for (int i = 0; i < 100; i++) {
+            REQUIRE(ml_fetch_add(w, 0, 0, 1, &old) == 0 && old == (uint64_t)i);
+            REQUIRE(ml_get(w, &old, 8, 0, 0) == 0 && old == (uint64_t)i + 1);
+        }
+        REQUIRE(ml_put(w, &old, 8, 0, 8) == 0 && ml_flush(w, 0) == 0);
+    }
+    job_meet(j);
+    if (rank == 0)
+        REQUIRE(((const uint64_t *)ml_window_memory(w, 0, NULL))[1] == 100);
+    REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
+}
+
+/* Signals to and fro, as a program's handshake: no wait for a time to pass is in them. */
+static void ping(struct job *j, int rank)
+{
+    enum { TIMES = 2000 };
+    int64_t begin, took;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, 64, &w) == 0);
+    REQUIRE(ml_barrier(g) == 0);
+    begin = job_now_ms();
+    for (uint64_t i = 1; i <= TIMES && rank < 2; i++) {
+        if (rank == 1)
+            REQUIRE(ml_wait_signal(w, 0, i, -1) == 0);
+        REQUIRE(ml_put_signal(w, &i, 8, 1 - rank, 8, 0, 1) == 0);
+        if (rank == 0)
+            REQUIRE(ml_wait_signal(w, 0, i, -1) == 0);
+    }
+    took = job_now_ms() - begin;
+    REQUIRE(took < TIMES); /* a millisecond each, on a machine that others use */
+    REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
+}
+
+static void test_progress(void **state)
+{
+    (void)state;
+    on_all(computing);
+    on_all(ping);
+}
+
+/* --- nothing is left behind ------------------------------------------------------------------- */
+
+static int entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+
+    while (dir && readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static int mappings(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    int n = 0, c;
+
+    while (f && (c = getc(f)) != EOF)
+        n += c == '\n';
+    fclose(f);
+    return n;
+}
+
+static void again(struct job *j, int rank)
+{
+    int times = getenv("MLAUNCH_TEST_LONG") ? 1000 : 40, fds = 0, maps = 0, threads_before = 0;
+    uint64_t one = 1;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0);
+    for (int i = 0; i < times; i++) {
+        REQUIRE(ml_window_create(g, NULL, 5000, &w) == 0);
+        REQUIRE(ml_put_signal(w, &one, 8, (rank + 1) % 4, 64, 0, 1) == 0);
+        REQUIRE(ml_wait_signal(w, 0, 1, -1) == 0);
+        REQUIRE(ml_window_free(w) == 0);
+        if (i == 10) {
+            fds = entries("/proc/self/fd");
+            maps = mappings();
+            threads_before = entries("/proc/self/task");
+        }
+    }
+    REQUIRE(entries("/proc/self/fd") == fds);
+    REQUIRE(entries("/proc/self/task") == threads_before);
+    REQUIRE(mappings() <= maps + 4); /* the C library's own may come and go */
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_again(void **state)
+{
+    (void)state;
+    on_all(again);
+}
+
+/* --- death ------------------------------------------------------------------------------------ */
+
+enum { NOTICED_MS = 2000 };
+
+static enum kind { PUT, GET, ADD, SIGNAL, FREE, KINDS } dying_in;
+
+static int call_once(ml_window *w, int rank)
+{
+    unsigned char bytes[2000] = {0};
+    int rc;
+
+    switch (dying_in) {
+    case PUT:
+        rc = ml_put(w, bytes, sizeof(bytes), 2, 64);
+        return rc ? rc : ml_flush(w, ML_ALL);
+    case GET:
+        return ml_get(w, bytes, sizeof(bytes), 2, 64);
+    case ADD:
+        return ml_fetch_add(w, 2, 0, 1, NULL);
+    case SIGNAL:
+        return ml_wait_signal(w, 8, 1, -1);
+    default:
+        return rank == 2 ? 0 : ml_window_free(w);
+    }
+}
+
+/* Rank 2 is killed while all others are in such calls, for which it makes none. */
+static void dying(struct job *j, int rank)
+{
+    int64_t begin;
+    ml_window *w, *other;
+    ml_group *g, *pair;
+    int rc = 0;
+
+    REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, 4000, &w) == 0);
+    REQUIRE(ml_split(g, rank == 2 ? -1 : 0, 0, &pair) == 0);
+    if (rank != 2)
+        REQUIRE(ml_window_create(pair, NULL, 64, &other) == 0);
+    REQUIRE(ml_barrier(g) == 0);
+    job_meet(j);
+    begin = job_now_ms();
+    if (rank == 2) {
+        job_be_busy(50);
+        raise(SIGKILL);
+    }
+    while (!rc)
+        rc = call_once(w, rank);
+    REQUIRE(rc == ML_ERR_PEER);
+    REQUIRE_TEXT(ml_error(), "rank 2");
+    REQUIRE(job_now_ms() - begin < NOTICED_MS);
+    if (dying_in != FREE) {
+        REQUIRE(ml_put(w, &rc, sizeof(rc), rank, 0) == ML_ERR_PEER);
+        REQUIRE(ml_window_free(w) == ML_ERR_PEER);
+    }
+    REQUIRE(ml_put(w, &rc, sizeof(rc), rank, 0) == ML_ERR_STATE);
+    /* A window of those that live is not touched. */
+    REQUIRE(ml_put_signal(other, NULL, 0, (ml_rank(pair) + 1) % 3, 0, 0, 1) == 0);
+    REQUIRE(ml_wait_signal(other, 0, 1, -1) == 0);
+    REQUIRE(ml_window_free(other) == 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void kill_one(const struct job_config *config)
+{
+    struct job j;
+
+    job_open(&j, config);
+    for (int i = 0; i < 4; i++)
+        job_spawn(&j, i, dying);
+    assert_int_equal(job_wait(&j, 2), SIGKILL);
+    for (int i = 0; i < 4; i++)
+        if (i != 2)
+            assert_int_equal(job_wait(&j, i), 0);
+    job_close(&j);
+}
+
+static void test_death(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        dying_in = (enum kind)i;
+        kill_one(&all_shm);
+        kill_one(&all_tcp);
+        kill_one(&mixed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_calls),    cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_alone),    cmocka_unit_test(test_many),
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_much),
+        cmocka_unit_test(test_progress), cmocka_unit_test(test_again),
+        cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

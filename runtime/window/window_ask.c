@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/window/window_ask.h"
+
+#include "runtime/call/progress.h"
+#include "runtime/group/wait.h"
+#include "runtime/window/window_serve.h"
+
+#include <stdlib.h>
+
+/* --- orders ----------------------------------------------------------------------------------- */
+
+/* Has the turn until the order is done. */
+static void ask_until(struct window *w, const _Atomic bool *done)
+{
+    struct waiting waiting = {0};
+    bool has_turn = true;
+
+    while (has_turn && !atomic_load(done)) {
+        window_serve_step(w, &waiting);
+        has_turn = window_turn_share(&w->turn, done);
+    }
+    if (has_turn)
+        window_turn_give(&w->turn, w->orders > 0);
+}
+
+/* Sends it and waits until it is done. */
+static int ask_run(struct window *w, struct window_order *o, struct fault *why)
+{
+    _Atomic bool done = false;
+
+    why->code = 0;
+    o->why = why;
+    o->done = &done;
+    window_turn_take(&w->turn);
+    window_serve_send(w, o);
+    ask_until(w, &done);
+    return why->code ? window_check(w, why) : 0;
+}
+
+/* --- puts and gets ---------------------------------------------------------------------------- */
+
+static struct window_order ask_put_order(const void *from, size_t size, int to, size_t offset)
+{
+    return (struct window_order){
+        .frame = {.kind = FRAME_PUT, .offset = offset, .size = size}, .from = from, .peer = to};
+}
+
+static struct window_order ask_get_order(void *into, size_t size, int from, size_t offset)
+{
+    return (struct window_order){
+        .frame = {.kind = FRAME_GET, .offset = offset, .size = size}, .into = into, .peer = from};
+}
+
+int window_ask_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                   struct window_signal signal, struct fault *why)
+{
+    struct window_order o = ask_put_order(from, size, to, offset);
+
+    o.frame.signals = signal.signals;
+    o.frame.number = signal.offset;
+    o.frame.value = signal.add;
+    return ask_run(w, &o, why);
+}
+
+int window_ask_get(struct window *w, void *into, size_t size, int from, size_t offset,
+                   struct fault *why)
+{
+    struct window_order o = ask_get_order(into, size, from, offset);
+
+    return ask_run(w, &o, why);
+}
+
+/* --- those that are started ------------------------------------------------------------------- */
+
+/* What an ml_request points to. */
+struct window_request {
+    struct request base;
+    struct window *window;
+    struct window_order order;
+};
+
+static void ask_await(struct request *base)
+{
+    struct window_request *r = (struct window_request *)base;
+    struct window *w = r->window;
+
+    window_turn_take(&w->turn);
+    ask_until(w, &base->is_done);
+}
+
+static int ask_start(struct window *w, const struct window_order *o, struct request **out,
+                     struct fault *why)
+{
+    struct window_request *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    r->base.await = ask_await;
+    r->window = w;
+    r->order = *o;
+    r->order.done = &r->base.is_done;
+    r->order.why = &r->base.result;
+    window_turn_take(&w->turn);
+    window_serve_send(w, &r->order);
+    window_turn_give(&w->turn, w->orders > 0);
+    *out = &r->base;
+    return 0;
+}
+
+int window_ask_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                         struct request **out, struct fault *why)
+{
+    struct window_order o = ask_put_order(from, size, to, offset);
+
+    return ask_start(w, &o, out, why);
+}
+
+int window_ask_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
+                         struct request **out, struct fault *why)
+{
+    struct window_order o = ask_get_order(into, size, from, offset);
+
+    return ask_start(w, &o, out, why);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static int ask_change(struct window *w, struct window_order *o, uint64_t *old, struct fault *why)
+{
+    int rc = ask_run(w, o, why);
+
+    if (!rc && old)
+        *old = o->value;
+    return rc;
+}
+
+int window_ask_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
+                         struct fault *why)
+{
+    struct window_order o = {.frame = {.kind = FRAME_ADD, .offset = offset, .value = add},
+                             .peer = at};
+
+    return ask_change(w, &o, old, why);
+}
+
+int window_ask_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
+                            uint64_t wanted, uint64_t *old, struct fault *why)
+{
+    struct window_order o = {
+        .frame = {.kind = FRAME_SWAP, .offset = offset, .number = expected, .value = wanted},
+        .peer = at};
+
+    return ask_change(w, &o, old, why);
+}
+
+/* --- all ranks -------------------------------------------------------------------------------- */
+
+/* One frame to each of the ranks that need it, all at once. */
+struct ask_all {
+    _Atomic bool done;
+    struct fault why;
+    struct window_order order;
+};
+
+static bool ask_needs(const struct window *w, int peer, enum window_frame_kind kind)
+{
+    const struct window_peer *p = &w->peers[peer];
+
+    if (!p->is_served)
+        return false;
+    return kind != FRAME_FLUSH || atomic_load(&p->flushed) != atomic_load(&p->puts);
+}
+
+static int ask_each(struct window *w, enum window_frame_kind kind, struct fault *why)
+{
+    struct ask_all *all;
+    int rc = 0, count = 0;
+
+    for (int i = 0; i < w->group->size && w->served_count; i++)
+        count += ask_needs(w, i, kind);
+    if (!count)
+        return 0;
+    all = calloc((size_t)w->group->size, sizeof(*all));
+    if (!all)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    window_turn_take(&w->turn);
+    for (int i = 0; i < w->group->size; i++) {
+        all[i].done = !ask_needs(w, i, kind);
+        all[i].order = (struct window_order){
+            .frame = {.kind = (uint8_t)kind}, .peer = i, .done = &all[i].done, .why = &all[i].why};
+        if (!all[i].done)
+            window_serve_send(w, &all[i].order);
+    }
+    window_turn_give(&w->turn, false);
+    for (int i = 0; i < w->group->size; i++) {
+        if (!atomic_load(&all[i].done)) {
+            window_turn_take(&w->turn);
+            ask_until(w, &all[i].done);
+        }
+        if (!rc && all[i].why.code)
+            rc = window_check(w, why);
+    }
+    free(all);
+    return rc;
+}
+
+int window_ask_flush(struct window *w, int to, struct fault *why)
+{
+    struct window_order o = {.frame = {.kind = FRAME_FLUSH}, .peer = to};
+
+    if (to == ML_ALL)
+        return ask_each(w, FRAME_FLUSH, why);
+    return ask_needs(w, to, FRAME_FLUSH) ? ask_run(w, &o, why) : 0;
+}
+
+int window_ask_leave(struct window *w, struct fault *why)
+{
+    return ask_each(w, FRAME_LEAVE, why);
+}
+
+int window_ask_end(struct window *w, struct fault *why)
+{
+    return ask_each(w, FRAME_END, why);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+bool window_ask_spin(struct window *w, bool (*has_come)(void *arg), void *arg)
+{
+    static const _Atomic bool never;
+    struct waiting waiting = {0};
+    bool came = has_come(arg);
+
+    if (came || !window_turn_try(&w->turn))
+        return came;
+    while (!came && window_serve_look(w, &waiting) > 0) {
+        window_turn_share(&w->turn, &never);
+        came = has_come(arg);
+    }
+    if (came)
+        wait_moved(w->group, &waiting);
+    window_turn_give(&w->turn, !came);
+    return came || has_come(arg);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * window_frame.h: what ranks send each other for parts that are served (doc/protocol.md, "Windows"):
+ * a frame is one message, and the bytes of a longer put, or of the reply to a longer get, are the
+ * next one. The target handles the frames of a rank in order, and answers in order.
+ */
+#ifndef RUNTIME_WINDOW_WINDOW_FRAME_H
+#define RUNTIME_WINDOW_WINDOW_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum window_frame_kind {
+    FRAME_PUT = 1, /* `size` bytes to `offset`; then, if it signals, `value` is added to `number` */
+    FRAME_GET,     /* `size` bytes of `offset`, which the reply brings */
+    FRAME_ADD,     /* adds `value` to the uint64_t at `offset`; the reply's value is the old one */
+    FRAME_SWAP,    /* the same, but writes `value` if it is `number` */
+    FRAME_FLUSH,   /* asks for a reply */
+    FRAME_LEAVE,   /* the sender has called ml_window_free: it asks for nothing more */
+    FRAME_END,     /* the sender's last: all ranks have called ml_window_free */
+    FRAME_REPLY,   /* to the oldest frame that has none yet */
+};
+
+enum { FRAME_INLINE = 24 /* bytes that a frame itself carries */ };
+
+struct window_frame {
+    uint8_t kind;
+    uint8_t signals; /* FRAME_PUT: 1 or 0 */
+    uint8_t unused[6];
+    uint64_t offset, size;
+    uint64_t number, value;
+    unsigned char bytes[FRAME_INLINE];
+};
+_Static_assert(sizeof(struct window_frame) == 64, "drawn in doc/protocol.md");
+
+/* True if the frame is whole and asks for nothing outside of a part of `size` bytes. A reply is
+ * compared with what was asked by its receiver. */
+bool window_frame_is_valid(const struct window_frame *f, size_t size);
+
+/* True if a message with the frame's bytes follows it. */
+static inline bool window_frame_is_followed(const struct window_frame *f)
+{
+    return (f->kind == FRAME_PUT || f->kind == FRAME_REPLY) && f->size > FRAME_INLINE;
+}
+
+static inline bool window_frame_is_answered(const struct window_frame *f)
+{
+    return f->kind != FRAME_PUT && f->kind != FRAME_LEAVE && f->kind != FRAME_END &&
+           f->kind != FRAME_REPLY;
+}
+
+#endif
