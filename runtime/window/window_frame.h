@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window_frame.h: what ranks send each other for parts that are served (doc/protocol.md, "Windows"):
- * a frame is one message, and the bytes of a longer put, or of the reply to a longer get, are the
- * next one. The target handles the frames of a rank in order, and answers in order.
+ * window_frame.h: what ranks send each other for parts that are served (doc/protocol.md,
+ * "Windows"): a frame is one message, and the bytes of a longer put, or of the reply to a longer
+ * get, are the next one. The target handles the frames of a rank in order, and answers in order.
  */
 #ifndef RUNTIME_WINDOW_WINDOW_FRAME_H
 #define RUNTIME_WINDOW_WINDOW_FRAME_H

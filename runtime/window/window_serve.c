@@ -379,8 +379,11 @@ int window_serve_step(struct window *w, struct waiting *waiting)
 
     if (atomic_load(&w->broken))
         return w->why.code;
-    /* What came while something else was sent must not wait for the end of a sleep. */
-    rc = serve_all(w, &why);
+    /* What came while something else was sent, and the news that ended the last sleep, must not
+     * wait for the end of the next one. */
+    rc = wait_take_news(w->group, &why);
+    if (!rc)
+        rc = serve_all(w, &why);
     if (!rc && events == w->events) {
         rc = transfer_step(w->group, waiting, &why);
         if (rc >= 0)
