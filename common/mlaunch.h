@@ -11,7 +11,7 @@
  * (ml_test and ml_wait, below, may be called at any time.)
  *
  * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call but ml_alloc,
- * ml_free and those that only ask.
+ * ml_free, those on pools of its own, and those that only ask.
  *
  * Buffers belong to the caller, who may free or reuse them as soon as the call has returned.
  * `count` is in elements, `size` in bytes; both may be 0 and beyond 4 GiB. Buffers need no
@@ -276,6 +276,35 @@ ML_EXPORT int ml_wait(ml_request *request);
  * is NULL). */
 ML_EXPORT int ml_alloc(size_t size, void **out);
 ML_EXPORT void ml_free(void *memory);
+
+/*
+ * A pool divides one piece of ml_alloc's memory into blocks, for programs that allocate often: its
+ * memory is registered and mapped once. The first free piece that is long enough is taken, and what
+ * is freed is merged with free neighbours. Any thread may make these calls, also before ml_init; in
+ * a forked child they are ML_ERR_STATE for a pool of its parent, except ml_pool_destroy.
+ *
+ * ml_pool_create makes a pool of `size` bytes, rounded up to a multiple of `alignment`, which is a
+ * power of two up to a page, or 0 for 64. ml_pool_destroy frees its memory with all blocks; no
+ * call may be using them; NULL is ignored. Errors: ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
+typedef struct ml_pool ml_pool;
+ML_EXPORT int ml_pool_create(size_t size, size_t alignment, ml_pool **out);
+ML_EXPORT void ml_pool_destroy(ml_pool *pool);
+
+/* *out: a block of `size` bytes, aligned as the pool is. It takes up the next multiple of the
+ * alignment, at least one, and holds what was left there. ML_ERR_MEMORY: no free piece is so long;
+ * the sentence says how much is free, and the pool goes on. */
+ML_EXPORT int ml_pool_alloc(ml_pool *pool, size_t size, void **out);
+
+/* Frees a block; NULL is ignored. ML_ERR_ARGUMENT, and nothing changes, if no block begins at
+ * `block`: it has been freed before, or lies within a block or outside the pool. */
+ML_EXPORT int ml_pool_free(ml_pool *pool, void *block);
+
+/* Where the pool's memory begins, and in *size how long it is: for a window over all of it. NULL:
+ * an argument is NULL. */
+ML_EXPORT void *ml_pool_memory(ml_pool *pool, size_t *size);
+
+/* *left: how many bytes are free; *longest: those of the longest block that can be had now. */
+ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
 
 /*
  * Windows. A window is memory of each rank of a group, its part, that the other ranks read and

@@ -12,6 +12,7 @@
 #include "runtime/group_join.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
+#include "runtime/process/pool.h"
 #include "runtime/split.h"
 #include "runtime/window/window_call.h"
 #include "runtime/window_join.h"
@@ -260,6 +261,72 @@ static int api_alloc(size_t size, void **out)
     return alloc_take(size, out, &last);
 }
 
+/* --- pools -------------------------------------------------------------------------------------
+ */
+
+static struct pool *api_pool(ml_pool *handle)
+{
+    if (!handle)
+        fault_set(&last, ML_ERR_ARGUMENT, "pool is NULL");
+    return (struct pool *)handle;
+}
+
+static int api_pool_create(size_t size, size_t alignment, ml_pool **out)
+{
+    struct pool *made;
+    int rc;
+
+    if (!out)
+        return fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    rc = pool_create(&made, size, alignment, &last);
+    if (!rc)
+        *out = (ml_pool *)made;
+    return rc;
+}
+
+static void api_pool_destroy(ml_pool *handle)
+{
+    pool_destroy((struct pool *)handle);
+}
+
+static int api_pool_alloc(ml_pool *handle, size_t size, void **out)
+{
+    struct pool *p = api_pool(handle);
+
+    if (!p)
+        return ML_ERR_ARGUMENT;
+    if (!out)
+        return fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    return pool_take(p, size, out, &last);
+}
+
+static int api_pool_free(ml_pool *handle, void *block)
+{
+    struct pool *p = api_pool(handle);
+
+    return p ? pool_give(p, block, &last) : ML_ERR_ARGUMENT;
+}
+
+static void *api_pool_memory(ml_pool *handle, size_t *size)
+{
+    const struct pool *p = api_pool(handle);
+
+    if (p && !size)
+        fault_set(&last, ML_ERR_ARGUMENT, "size is NULL");
+    return p && size ? pool_memory(p, size) : NULL;
+}
+
+static int api_pool_left(ml_pool *handle, size_t *left, size_t *longest)
+{
+    struct pool *p = api_pool(handle);
+
+    if (!p)
+        return ML_ERR_ARGUMENT;
+    if (!left || !longest)
+        return fault_set(&last, ML_ERR_ARGUMENT, "%s is NULL", left ? "longest" : "left");
+    return pool_left(p, left, longest, &last);
+}
+
 /* --- windows -----------------------------------------------------------------------------------
  */
 
@@ -385,6 +452,12 @@ const struct runtime_table api_table = {
     .next_place = api_next_place,
     .alloc = api_alloc,
     .free = alloc_give,
+    .pool_create = api_pool_create,
+    .pool_destroy = api_pool_destroy,
+    .pool_alloc = api_pool_alloc,
+    .pool_free = api_pool_free,
+    .pool_memory = api_pool_memory,
+    .pool_left = api_pool_left,
     .run = api_run,
     .start = api_start,
     .test = api_test,

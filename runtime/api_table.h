@@ -26,6 +26,12 @@ struct runtime_table {
     int (*next_place)(ml_group *g, const char *place);
     int (*alloc)(size_t size, void **out);
     void (*free)(void *memory);
+    int (*pool_create)(size_t size, size_t alignment, ml_pool **out);
+    void (*pool_destroy)(ml_pool *pool);
+    int (*pool_alloc)(ml_pool *pool, size_t size, void **out);
+    int (*pool_free)(ml_pool *pool, void *block);
+    void *(*pool_memory)(ml_pool *pool, size_t *size);
+    int (*pool_left)(ml_pool *pool, size_t *left, size_t *longest);
     /* A call on a group, blocking or started. The module fills in the task's content, checks the
      * task, and copies it if it needs it for longer than this call; the task's name must stay valid
      * until the process ends. */

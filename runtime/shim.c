@@ -215,6 +215,21 @@ void ml_free(void *memory)
         table->free(memory);
 }
 
+void ml_pool_destroy(ml_pool *pool)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    if (table)
+        table->pool_destroy(pool);
+}
+
+void *ml_pool_memory(ml_pool *pool, size_t *size)
+{
+    const struct runtime_table *table = shim_runtime();
+
+    return table ? table->pool_memory(pool, size) : NULL;
+}
+
 void *ml_window_memory(ml_window *w, int rank, size_t *size)
 {
     const struct runtime_table *table = shim_runtime();
@@ -243,6 +258,10 @@ FORWARD(split, (ml_group * g, int color, int key, ml_group **out), (g, color, ke
 FORWARD(next_type, (ml_group * g, ml_type type), (g, type))
 FORWARD(next_place, (ml_group * g, const char *place), (g, place))
 FORWARD(alloc, (size_t size, void **out), (size, out))
+FORWARD(pool_create, (size_t size, size_t alignment, ml_pool **out), (size, alignment, out))
+FORWARD(pool_alloc, (ml_pool * pool, size_t size, void **out), (pool, size, out))
+FORWARD(pool_free, (ml_pool * pool, void *block), (pool, block))
+FORWARD(pool_left, (ml_pool * pool, size_t *left, size_t *longest), (pool, left, longest))
 FORWARD(test, (ml_request * request, int *done), (request, done))
 FORWARD(wait, (ml_request * request), (request))
 FORWARD(window_create, (ml_group * g, void *memory, size_t size, ml_window **out),

@@ -49,6 +49,17 @@ static void buffer_close(const struct bench_case *c, unsigned char *memory)
         free(memory);
 }
 
+/* Memory of rank 1 that rank 0 reaches. */
+static int window_open(struct bench_case *c, struct fault *why)
+{
+    size_t room = c->bytes < sizeof(uint64_t) ? sizeof(uint64_t) : c->bytes;
+
+    if (ml_window_create(c->world, NULL, room, &c->memory))
+        return fault_set(why, ML_ERR_STATE, "%s", ml_error());
+    c->part = ml_window_memory(c->memory, c->rank, NULL);
+    return 0;
+}
+
 int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
                     size_t size, struct fault *why)
 {
@@ -57,13 +68,17 @@ int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_grou
     *c = (struct bench_case){
         .options = o, .world = world, .rank = ml_rank(world), .ranks = ml_size(world)};
     sizes_set(c, size);
-    room = c->bytes ? c->bytes : 1;
+    room = c->bytes ? c->bytes : 1; /* of atomic, 8 */
     c->in = buffer_open(c, room);
     c->out = buffer_open(c, room);
     if (!c->in || !c->out) {
         bench_case_close(c);
         return fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
                          c->rank, room);
+    }
+    if (bench_options_kind_is_one_sided(o->kind) && window_open(c, why)) {
+        bench_case_close(c);
+        return why->code;
     }
     return 0;
 }
@@ -73,6 +88,8 @@ void bench_case_close(struct bench_case *c)
     buffer_close(c, c->in);
     buffer_close(c, c->out);
     c->in = c->out = NULL;
+    (void)ml_window_free(c->memory); /* an error of it has been seen in a call before */
+    c->memory = NULL;
 }
 
 /* Sends a message there and back; lat is half of the time. */
@@ -106,6 +123,53 @@ static int bw_run(struct bench_case *c)
                         : ml_send(c->world, &word, sizeof(word), 0);
 }
 
+/* Puts, and waits until all is in rank 1's memory. */
+static int put_run(struct bench_case *c)
+{
+    int rc = 0;
+
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = ml_put(c->memory, c->in, c->bytes, 1, 0);
+    return rc ? rc : ml_flush(c->memory, 1);
+}
+
+/* A window of gets is in flight at once, all into the same buffer. */
+static int get_run(struct bench_case *c)
+{
+    ml_request *requests[WINDOW] = {NULL};
+    int rc = 0;
+
+    if (c->window == 1)
+        return ml_get(c->memory, c->out, c->bytes, 1, 0);
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = ml_start_get(c->memory, c->out, c->bytes, 1, 0, &requests[i]);
+    for (int i = 0; i < c->window; i++) {
+        int result = ml_wait(requests[i]);
+
+        rc = rc ? rc : result;
+    }
+    return rc;
+}
+
+/* The number that rank 1 had before the last addition goes to `out`. */
+static int atomic_run(struct bench_case *c)
+{
+    int rc = 0;
+
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = ml_fetch_add(c->memory, 1, 0, 1, (uint64_t *)(void *)c->out);
+    return rc;
+}
+
+static int one_sided_run(struct bench_case *c)
+{
+    if (c->rank > 0)
+        return 0;
+    if (c->options->kind == BENCH_PUT)
+        return put_run(c);
+    return c->options->kind == BENCH_GET ? get_run(c) : atomic_run(c);
+}
+
 int bench_case_run(struct bench_case *c)
 {
     const struct bench_options *o = c->options;
@@ -136,6 +200,10 @@ int bench_case_run(struct bench_case *c)
         return lat_run(c);
     case BENCH_BW:
         return bw_run(c);
+    case BENCH_PUT:
+    case BENCH_GET:
+    case BENCH_ATOMIC:
+        return one_sided_run(c);
     case BENCH_LINK: /* link/ */
         break;
     }

@@ -14,8 +14,10 @@ struct bench_case {
     size_t bytes; /* of the larger buffer at one rank, in or out, as in NCCL's tests */
     size_t count; /* elements that the call names: of a share in those operations */
     size_t share; /* bytes of `count` elements */
-    int window;   /* bw: messages a call */
+    int window;   /* bw, put, get and atomic: messages a call */
     unsigned char *in, *out;
+    ml_window *memory;   /* put, get and atomic: what rank 0 reaches of rank 1; or NULL */
+    unsigned char *part; /* this rank's part of it, of the library */
 };
 
 /* Allocates the buffers and leaves them unwritten. ML_ERR_MEMORY, on this rank. */

@@ -188,7 +188,8 @@ int bench_command_ranks(char *const *words)
     cpu_set_t set;
     int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 
-    if (bench_options_parse(&o, words, &why) == 0 && (o.kind == BENCH_LAT || o.kind == BENCH_BW))
+    if (bench_options_parse(&o, words, &why) == 0 &&
+        (o.kind == BENCH_LAT || o.kind == BENCH_BW || bench_options_kind_is_one_sided(o.kind)))
         return 2;
     return cores > 2 ? cores : 2;
 }
@@ -211,8 +212,9 @@ void bench_command_print_help(void)
          "\n"
          "Measures one operation over a range of sizes, as the tests of NCCL and OSU do.\n"
          "OPERATION: all_reduce (default), all_gather, reduce_scatter, reduce, gather,\n"
-         "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw; or link, the way\n"
-         "between each pair of hosts (or of ranks of one host).\n"
+         "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw; put, get and atomic,\n"
+         "by rank 0 in rank 1's memory; or link, the way between each pair of hosts (or\n"
+         "of ranks of one host).\n"
          "\n"
          "  -b SIZE, -e SIZE, -f N    from -b (8) to -e (64M), each N (2) times the one\n"
          "                            before\n"

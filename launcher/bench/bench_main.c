@@ -48,7 +48,8 @@ static int bench_run(const struct bench_options *o, ml_group *world, uint64_t *e
     struct bench_result *all;
     int rc;
 
-    if (ml_size(world) < 2 && (o->kind == BENCH_LAT || o->kind == BENCH_BW))
+    if (ml_size(world) < 2 &&
+        (o->kind == BENCH_LAT || o->kind == BENCH_BW || bench_options_kind_is_one_sided(o->kind)))
         return fault_set(why, ML_ERR_ARGUMENT, "%s needs at least two ranks: use -n 2",
                          bench_options_kind_name(o->kind));
     all = calloc((size_t)o->size_count, sizeof(*all));

@@ -20,11 +20,17 @@ static const char *const kind_names[] = {
     [BENCH_REDUCE_SCATTER] = "reduce_scatter", [BENCH_REDUCE] = "reduce",
     [BENCH_GATHER] = "gather", [BENCH_SCATTER] = "scatter", [BENCH_ALL_TO_ALL] = "all_to_all",
     [BENCH_BROADCAST] = "broadcast", [BENCH_BARRIER] = "barrier", [BENCH_SENDRECV] = "sendrecv",
-    [BENCH_LAT] = "lat", [BENCH_BW] = "bw", [BENCH_LINK] = "link",
+    [BENCH_LAT] = "lat", [BENCH_BW] = "bw", [BENCH_PUT] = "put", [BENCH_GET] = "get",
+    [BENCH_ATOMIC] = "atomic", [BENCH_LINK] = "link",
     [BENCH_LINK + 1] = NULL};
 static const struct bench_alias kind_aliases[] = {
     {"bcast", BENCH_BROADCAST}, {"latency", BENCH_LAT}, {"bandwidth", BENCH_BW},
-    {"reduce_scatter_block", BENCH_REDUCE_SCATTER}, {NULL, 0}};
+    {"reduce_scatter_block", BENCH_REDUCE_SCATTER},
+    {"put_latency", BENCH_PUT}, {"put_bw", BENCH_PUT}, {"ib_write_lat", BENCH_PUT},
+    {"ib_write_bw", BENCH_PUT}, {"get_latency", BENCH_GET}, {"get_bw", BENCH_GET},
+    {"ib_read_lat", BENCH_GET}, {"ib_read_bw", BENCH_GET}, {"fop_latency", BENCH_ATOMIC},
+    {"fetch_add", BENCH_ATOMIC}, {"ib_atomic_lat", BENCH_ATOMIC}, {"ib_atomic_bw", BENCH_ATOMIC},
+    {NULL, 0}};
 static const char *const type_names[] = {"bool",     "int8",    "int16",   "int32",     "int64",
                                          "uint8",    "uint16",  "uint32",  "uint64",    "float16",
                                          "bfloat16", "float32", "float64", "complex64", NULL};
@@ -61,6 +67,11 @@ const char *bench_options_op_name(ml_op op)
 bool bench_options_kind_reduces(enum bench_kind kind)
 {
     return kind == BENCH_ALL_REDUCE || kind == BENCH_REDUCE_SCATTER || kind == BENCH_REDUCE;
+}
+
+bool bench_options_kind_is_one_sided(enum bench_kind kind)
+{
+    return kind == BENCH_PUT || kind == BENCH_GET || kind == BENCH_ATOMIC;
 }
 
 /* The options read so far, before the sizes are listed. */
@@ -368,6 +379,11 @@ static int sizes_list(struct reading *r, struct fault *why)
         o->sizes[0] = 0;
         o->size_count = 1;
     }
+    if (o->kind == BENCH_ATOMIC) {
+        o->sizes[0] = sizeof(uint64_t);
+        o->size_count = 1;
+        o->type = ML_UINT64;
+    }
     if (o->kind == BENCH_LINK && !r->has_range && !o->size_count) {
         o->sizes[o->size_count++] = 8;
         o->sizes[o->size_count++] = 1 << 20;
@@ -446,7 +462,8 @@ static int kind_refuse(const char *word, bool is_second, struct fault *why)
     return fault_set(
         why, ML_ERR_ARGUMENT,
         "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, gather, "
-        "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw and link%s%.100s%s%s%s",
+        "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw, put, get, atomic and "
+        "link%s%.100s%s%s%s",
         is_second ? ", not two: " : ", not ", word, near ? "; did you mean " : "", near ? near : "",
         near ? "?" : "");
 }

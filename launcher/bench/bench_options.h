@@ -24,6 +24,9 @@ enum bench_kind {
     BENCH_SENDRECV,
     BENCH_LAT,
     BENCH_BW,
+    BENCH_PUT,
+    BENCH_GET,
+    BENCH_ATOMIC,
     BENCH_LINK,
 };
 enum bench_form { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
@@ -68,5 +71,8 @@ size_t bench_options_type_size(ml_type type); /* bytes */
 
 /* True for operations that combine elements, by `op`. */
 bool bench_options_kind_reduces(enum bench_kind kind);
+
+/* True for operations of rank 0 in the memory of rank 1. */
+bool bench_options_kind_is_one_sided(enum bench_kind kind);
 
 #endif

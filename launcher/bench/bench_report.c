@@ -53,10 +53,13 @@ void bench_report_heading(const struct bench_options *o, const struct bench_setu
 
 static void table_begin(const struct bench_options *o, const struct bench_setup *s)
 {
+    bool is_one_sided = bench_options_kind_is_one_sided(o->kind);
+
     bench_report_heading(o, s);
     printf(": times in us, bandwidths in GB/s (10^9 bytes)\n"
            "#%12s %12s %10s %10s %10s %9s %9s %8s\n",
-           "bytes", "count", "min", "median", "p99", "algbw", "busbw", "errors");
+           "bytes", "count", "min", is_one_sided ? "typical" : "median", "p99",
+           is_one_sided ? "bw" : "algbw", is_one_sided ? "msg/s" : "busbw", "errors");
 }
 
 /* The time of an iteration, as a multiple of the median. */
@@ -82,7 +85,9 @@ static void table_row(const struct bench_options *o, const struct bench_result *
     table_rounds(o, r);
     printf("%13zu %12zu %10.2f %10.2f %10.2f ", r->bytes, r->count, r->min_us, r->median_us,
            r->p99_us);
-    if (has_bandwidth(o))
+    if (bench_options_kind_is_one_sided(o->kind))
+        printf("%9.3f %9.0f ", r->algorithm_gbps, r->messages_per_s);
+    else if (has_bandwidth(o))
         printf("%9.3f %9.3f ", r->algorithm_gbps, r->bus_gbps);
     else
         printf("%9s %9s ", "-", "-");
@@ -160,6 +165,8 @@ static void csv_row(const struct bench_options *o, const struct bench_setup *s,
         printf(",,");
     if (o->check)
         printf("%" PRIu64, r->errors);
+    if (bench_options_kind_is_one_sided(o->kind))
+        printf(",%.0f", r->messages_per_s);
     csv_setup(o, s);
 }
 
@@ -197,6 +204,8 @@ static void json_row(const struct bench_options *o, const struct bench_result *r
         printf("%" PRIu64, r->errors);
     else
         printf("null");
+    if (bench_options_kind_is_one_sided(o->kind))
+        printf(", \"messages_per_s\": %.0f", r->messages_per_s);
     if (o->stress)
         json_rounds(r);
     printf("}");
@@ -235,9 +244,12 @@ void bench_report_begin(const struct bench_options *o, const struct bench_setup 
     if (o->form == BENCH_TABLE)
         table_begin(o, s);
     else if (o->form == BENCH_CSV)
-        puts(o->stress ? "op,bytes,count,type,ranks,round,time_us,outlier" CSV_SETUP
-                       : "op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,"
-                         "busbw_GBps,errors" CSV_SETUP);
+        printf("%s%s%s\n",
+               o->stress ? "op,bytes,count,type,ranks,round,time_us,outlier"
+                         : "op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,"
+                           "algbw_GBps,busbw_GBps,errors",
+               bench_options_kind_is_one_sided(o->kind) && !o->stress ? ",messages_per_s" : "",
+               CSV_SETUP);
     else
         json_begin(o, s);
     fflush(stdout);

@@ -156,15 +156,41 @@ static int result_check(struct bench_case *c, struct bench_result *r, struct fau
     return rc ? measure_call_failed(why, rc) : 0;
 }
 
+/* Measures one-sided operations with many in flight, of which the bandwidth and the number of
+ * messages are. */
+static int rate_measure(struct bench_case *c, struct bench_result *out, int window,
+                        struct fault *why)
+{
+    struct bench_result r = {0};
+    int rc;
+
+    c->window = window;
+    rc = iterations_choose(c, &r.iterations, why);
+    if (!rc)
+        rc = iterations_time(c, &r, why);
+    if (!rc)
+        rc = times_summarize(&r, why);
+    if (!rc && r.median_us > 0) {
+        out->messages_per_s = window / r.median_us * 1e6;
+        out->algorithm_gbps = (double)c->bytes * window / r.median_us / 1000;
+    }
+    measure_clear(&r);
+    return rc;
+}
+
 int measure_size(struct bench_result *out, const struct bench_options *o, ml_group *world,
                  size_t size, struct fault *why)
 {
     struct bench_result r = {0};
+    bool is_one_sided = bench_options_kind_is_one_sided(o->kind);
     struct bench_case c;
-    int rc = bench_case_open(&c, o, world, size, why);
+    int rc = bench_case_open(&c, o, world, size, why), window;
 
     if (rc)
         return rc;
+    window = c.window;
+    if (is_one_sided)
+        c.window = 1;
     pattern_fill(&c); /* also touches the pages before anything is timed */
     r.bytes = c.bytes;
     r.count = c.count;
@@ -181,6 +207,8 @@ int measure_size(struct bench_result *out, const struct bench_options *o, ml_gro
         rc = times_summarize(&r, why);
     if (!rc && r.median_us > 0)
         r.algorithm_gbps = (double)r.bytes / r.median_us / 1000;
+    if (!rc && is_one_sided)
+        rc = rate_measure(&c, &r, window, why);
     r.bus_gbps = r.algorithm_gbps * bus_factor(o->kind, c.ranks);
     bench_case_close(&c);
     if (rc)

@@ -11,10 +11,11 @@
 
 struct bench_result {
     size_t bytes, count;
-    double *us; /* owned: of each iteration; for lat and bw, of one message */
+    double *us; /* owned: of each iteration; for lat, bw and one-sided operations, of one message */
     int iterations;
     double min_us, p25_us, median_us, p75_us, p99_us;
     double algorithm_gbps, bus_gbps; /* 10^9 bytes per second, of the median */
+    double messages_per_s;           /* of one-sided operations, as many as bw has in flight */
     uint64_t errors;                 /* of all ranks; with --check */
 };
 

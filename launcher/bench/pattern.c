@@ -198,6 +198,19 @@ void pattern_fill(struct bench_case *c)
     else
         bytes_fill(c);
     memset(c->out, CANARY, c->bytes);
+    if (c->options->kind == BENCH_GET)
+        memcpy(c->part, c->in, c->bytes);
+    else if (c->part)
+        memset(c->part, c->options->kind == BENCH_PUT ? CANARY : 0, c->bytes);
+}
+
+/* The number before the last of the additions. */
+static bool atomic_is_wrong(const struct bench_case *c)
+{
+    uint64_t old;
+
+    memcpy(&old, c->out, sizeof(old));
+    return old != (uint64_t)c->window - 1;
 }
 
 static uint64_t errors_count(const struct bench_case *c)
@@ -225,6 +238,12 @@ static uint64_t errors_count(const struct bench_case *c)
         return c->rank > 1 ? 0 : bytes_wrong(c->out, c->bytes, 1 - c->rank, -1);
     case BENCH_BW:
         return c->rank != 1 ? 0 : bytes_wrong(c->out, c->bytes, 0, -1);
+    case BENCH_PUT:
+        return c->rank != 1 ? 0 : bytes_wrong(c->part, c->bytes, 0, -1);
+    case BENCH_GET:
+        return c->rank != 0 ? 0 : bytes_wrong(c->out, c->bytes, 1, -1);
+    case BENCH_ATOMIC:
+        return c->rank == 0 && atomic_is_wrong(c);
     case BENCH_BARRIER:
     case BENCH_LINK:
         break;
@@ -234,11 +253,18 @@ static uint64_t errors_count(const struct bench_case *c)
 
 int pattern_check(struct bench_case *c, uint64_t *errors)
 {
-    int rc;
+    bool is_one_sided = bench_options_kind_is_one_sided(c->options->kind);
+    int rc = 0;
 
     *errors = 0;
     pattern_fill(c);
-    rc = bench_case_run(c);
+    /* What the call changes, the other rank writes before and reads afterwards. */
+    if (is_one_sided)
+        rc = ml_barrier(c->world);
+    if (!rc)
+        rc = bench_case_run(c);
+    if (!rc && is_one_sided)
+        rc = ml_barrier(c->world);
     if (!rc)
         *errors = errors_count(c);
     return rc;

@@ -50,6 +50,7 @@ static const char *const probe_places[] = {"mlaunch-probe",
     }
 static const char *const module_places[] = PACKAGE("__init__.py");
 static const char *const torch_places[] = PACKAGE("torch.py");
+static const char *const transfer_places[] = PACKAGE("transfer.py");
 
 static const char *const bench_places[] = {BENCH_PROGRAM,
                                            "bench/" BENCH_PROGRAM,
@@ -82,19 +83,13 @@ static const struct {
     const char *const *places;
     int mode;
 } parts[] = {
-    [INSTALL_AGENT] = {agent_places, X_OK},
-    [INSTALL_SHIM] = {shim_places, R_OK},
-    [INSTALL_RUNTIME] = {runtime_places, R_OK},
-    [INSTALL_MODULE] = {module_places, R_OK},
-    [INSTALL_TORCH] = {torch_places, R_OK},
-    [INSTALL_RDMA] = {rdma_places, R_OK},
-    [INSTALL_PROBE] = {probe_places, X_OK},
-    [INSTALL_BENCH] = {bench_places, X_OK},
-    [INSTALL_PMIX] = {pmix_places, X_OK},
-    [INSTALL_SSH] = {ssh_places, R_OK},
-    [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
-    [INSTALL_MAN] = {man_places, R_OK},
-    [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
+    [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
+    [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_TORCH] = {torch_places, R_OK},     [INSTALL_TRANSFER] = {transfer_places, R_OK},
+    [INSTALL_RDMA] = {rdma_places, R_OK},       [INSTALL_PROBE] = {probe_places, X_OK},
+    [INSTALL_BENCH] = {bench_places, X_OK},     [INSTALL_PMIX] = {pmix_places, X_OK},
+    [INSTALL_SSH] = {ssh_places, R_OK},         [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
+    [INSTALL_MAN] = {man_places, R_OK},         [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
 };
 
 static int program_directory(char out[PATH_MAX], struct fault *why)

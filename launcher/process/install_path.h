@@ -8,18 +8,19 @@
 #include <limits.h>
 
 enum install_part {
-    INSTALL_AGENT,   /* mlaunch-agent */
-    INSTALL_SHIM,    /* libmlaunch.so.0, to be preloaded */
-    INSTALL_RUNTIME, /* mlaunch-runtime.so, opened by the shim */
-    INSTALL_MODULE,  /* mlaunch/__init__.py, the Python package */
-    INSTALL_TORCH,   /* mlaunch/torch.py, likewise */
-    INSTALL_RDMA,    /* mlaunch-rdma.so, opened by the runtime; missing in a build without RDMA */
-    INSTALL_PROBE,   /* mlaunch-probe, likewise */
-    INSTALL_BENCH,   /* the program of `mlaunch bench`, which jobs name without a path */
-    INSTALL_PMIX,    /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
-    INSTALL_SSH,     /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
-    INSTALL_MLAUNCH, /* the command mlaunch */
-    INSTALL_MAN,     /* the tree of man pages */
+    INSTALL_AGENT,    /* mlaunch-agent */
+    INSTALL_SHIM,     /* libmlaunch.so.0, to be preloaded */
+    INSTALL_RUNTIME,  /* mlaunch-runtime.so, opened by the shim */
+    INSTALL_MODULE,   /* mlaunch/__init__.py, the Python package */
+    INSTALL_TORCH,    /* mlaunch/torch.py, likewise */
+    INSTALL_TRANSFER, /* mlaunch/transfer.py, likewise */
+    INSTALL_RDMA,     /* mlaunch-rdma.so, opened by the runtime; missing in a build without RDMA */
+    INSTALL_PROBE,    /* mlaunch-probe, likewise */
+    INSTALL_BENCH,    /* the program of `mlaunch bench`, which jobs name without a path */
+    INSTALL_PMIX,     /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
+    INSTALL_SSH,      /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
+    INSTALL_MLAUNCH,  /* the command mlaunch */
+    INSTALL_MAN,      /* the tree of man pages */
     INSTALL_PKG_CONFIG, /* what pkg-config reads */
 };
 #define BENCH_PROGRAM "mlaunch-bench"

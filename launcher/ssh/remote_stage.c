@@ -30,6 +30,7 @@ static const struct stage_part {
     {"mlaunch-runtime.so", INSTALL_RUNTIME, true, false},
     {"python/mlaunch/__init__.py", INSTALL_MODULE, false, false},
     {"python/mlaunch/torch.py", INSTALL_TORCH, false, false},
+    {"python/mlaunch/transfer.py", INSTALL_TRANSFER, false, false},
     {BENCH_PROGRAM, INSTALL_BENCH, false, false},
     {"mlaunch-rdma.so", INSTALL_RDMA, true, true},
     {"mlaunch-probe", INSTALL_PROBE, true, true},

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { REMOTE_STAGE_FILES = 9 }; /* at most: two exist only with RDMA, one only with libpmix */
+enum { REMOTE_STAGE_FILES = 10 }; /* at most: two exist only with RDMA, one only with libpmix */
 
 struct remote_stage_size {
     const char *name; /* on the host */

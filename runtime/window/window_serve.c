@@ -90,18 +90,15 @@ static bool order_is_out(const struct window_order *o)
     return o->out[0].done && (!window_frame_is_followed(&o->frame) || o->out[1].done);
 }
 
-/* Finishes what is complete. True if that makes room for what was held. */
-static bool serve_retire(struct window *w, struct window_peer *p)
+/* Finishes what is complete, which may make room for what is held. */
+static void serve_retire(struct window *w, struct window_peer *p)
 {
-    bool has_room = false;
-
     while (p->sent.first && order_is_out(p->sent.first))
         order_finish(w, order_list_take(&p->sent), NULL);
     while (p->asked.first && p->asked.first->has_reply && order_is_out(p->asked.first)) {
         struct window_order *o = order_list_take(&p->asked);
 
         p->asked_count--;
-        has_room = true;
         if (o->frame.kind == FRAME_FLUSH && o->puts > atomic_load(&p->flushed))
             atomic_store(&p->flushed, o->puts);
         order_finish(w, o, NULL);
@@ -114,7 +111,6 @@ static bool serve_retire(struct window *w, struct window_peer *p)
         p->replied++;
         p->reply_count--;
     }
-    return has_room;
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -330,9 +326,8 @@ static int serve_peer(struct window *w, int peer, struct fault *why)
         rc = p->brings_bytes ? serve_frame(w, peer, why) : serve_head(w, peer, why);
         serve_retire(w, p);
     }
-    if (!rc && serve_retire(w, p))
-        rc = serve_send_held(w, p, why);
-    return rc;
+    serve_retire(w, p);
+    return rc ? rc : serve_send_held(w, p, why);
 }
 
 static bool serve_has_news(const struct window *w)

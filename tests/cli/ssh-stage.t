@@ -33,7 +33,8 @@ check_output "700 libmlaunch.so.0
 700 python
 700 python/mlaunch
 700 python/mlaunch/__init__.py
-700 python/mlaunch/torch.py" "… of its files" on "$H1" sh -c \
+700 python/mlaunch/torch.py
+700 python/mlaunch/transfer.py" "… of its files" on "$H1" sh -c \
     "cd $cache && stat -c '%a %n' * python/* python/*/* | grep -vE 'mlaunch-(rdma|probe|pmix)'"
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
     check "… and what serves Open MPI's programs" on "$H1" "$cache/mlaunch-pmix" --build

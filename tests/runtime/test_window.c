@@ -388,6 +388,35 @@ static void test_much(void **state)
     on_all(much);
 }
 
+/* More gets than a rank may ask another one for at once: the rest are sent as replies come. */
+static void in_flight(struct job *j, int rank)
+{
+    enum { GETS = 100 };
+    uint64_t numbers[GETS] = {0}, *part;
+    ml_request *requests[GETS];
+    int next = (rank + 1) % 4;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, sizeof(numbers), &w) == 0);
+    part = ml_window_memory(w, rank, NULL);
+    for (uint64_t i = 0; i < GETS; i++)
+        part[i] = i * 4 + (uint64_t)rank;
+    REQUIRE(ml_barrier(g) == 0);
+    for (int i = 0; i < GETS; i++)
+        REQUIRE(ml_start_get(w, &numbers[i], 8, next, 8 * (size_t)i, &requests[i]) == 0);
+    for (int i = 0; i < GETS; i++)
+        REQUIRE(ml_wait(requests[i]) == 0 && numbers[i] == (uint64_t)(i * 4 + next));
+    REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
+}
+
+static void test_in_flight(void **state)
+{
+    (void)state;
+    on_all(in_flight);
+}
+
 /* Rank 0 waits outside of the library while rank 1 uses its part. */
 static void computing(struct job *j, int rank)
 {
@@ -586,11 +615,11 @@ static void test_death(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),    cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_alone),    cmocka_unit_test(test_many),
-        cmocka_unit_test(test_threads),  cmocka_unit_test(test_much),
-        cmocka_unit_test(test_progress), cmocka_unit_test(test_again),
-        cmocka_unit_test(test_death),
+        cmocka_unit_test(test_calls),     cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_alone),     cmocka_unit_test(test_many),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_much),
+        cmocka_unit_test(test_progress),  cmocka_unit_test(test_again),
+        cmocka_unit_test(test_in_flight), cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,8 @@ root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench \
     lib/libmlaunch.so.0 lib/libmlaunch.a lib/mlaunch/mlaunch-runtime.so \
     share/mlaunch/python/mlaunch/__init__.py \
-    share/mlaunch/python/mlaunch/torch.py share/mlaunch/python/mlaunch/py.typed \
+    share/mlaunch/python/mlaunch/torch.py share/mlaunch/python/mlaunch/transfer.py \
+    share/mlaunch/python/mlaunch/py.typed \
     share/mlaunch/python/pyproject.toml share/mlaunch/python/mlaunch_autoload.py \
     include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 \
     share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \

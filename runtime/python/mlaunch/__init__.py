@@ -44,7 +44,7 @@ import weakref
 
 __all__ = [
     "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Window",
-    "Error", "Type", "Op", "ErrorCode", "NOBODY", "ALL",
+    "Pool", "PoolBuffer", "Transfer", "Error", "Type", "Op", "ErrorCode", "NOBODY", "ALL",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -1221,6 +1221,13 @@ def abort(status: int = 1, why: object = None) -> typing.NoReturn:
 def version() -> str:
     """Version and build of the library, for example "0.1.0 (3f9a…)"."""
     return _lib.ml_version().decode()
+
+
+def __getattr__(name):
+    if name in ("Pool", "PoolBuffer", "Transfer"):
+        from . import transfer  # when it is first needed: few programs do
+        return getattr(transfer, name)
+    raise AttributeError("module 'mlaunch' has no attribute '%s'" % name)
 
 
 __version__ = version().split()[0]

@@ -62,6 +62,12 @@ static void test_operations(void **state)
     assert_int_equal(parsed("bandwidth").kind, BENCH_BW);
     assert_int_equal(parsed("osu_reduce_scatter").kind, BENCH_REDUCE_SCATTER);
     assert_int_equal(parsed("scatter").kind, BENCH_SCATTER);
+    assert_int_equal(parsed("put").kind, BENCH_PUT);
+    assert_int_equal(parsed("ib_write_bw").kind, BENCH_PUT);
+    assert_int_equal(parsed("osu_get_latency").kind, BENCH_GET);
+    assert_int_equal(parsed("ib_atomic_lat").kind, BENCH_ATOMIC);
+    assert_int_equal(parsed("atomic -b 16").size_count, 1);
+    assert_int_equal(parsed("atomic").sizes[0], 8);
     refused("gathr", "not gathr; did you mean gather?");
     refused("osu_", "not osu_");
     refused("_perf", "not _perf");
