@@ -9,20 +9,22 @@ COLLECTIVES=$BUILD/tests/runtime/collectives
 UNTIL_FAILURE=$BUILD/tests/rdma/until_failure
 HELLO=$BUILD/examples/hello
 export MLAUNCH_STALL=20
+cases=30 # of random collectives
+if is_long; then cases=100; fi
 
 # next NAME: a job on all three hosts works after whatever came before.
 next() { check "$1" job 3 -- "$HELLO"; check_match '^we are 3,' "$OUT" "… with all ranks"; }
 
 # --- it works
-check "2 hosts: random collectives" job 2 -- "$COLLECTIVES" --random 7 100
-check_match '^2 ranks: 100 cases, 0 failures$' "$OUT" "… without a failure"
-check "3 hosts: random collectives" job 3 -- "$COLLECTIVES" --random 11 100
-check_match '^3 ranks: 100 cases, 0 failures$' "$OUT" "… without a failure"
+check "2 hosts: random collectives" job 2 -- "$COLLECTIVES" --random 7 $cases
+check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
+check "3 hosts: random collectives" job 3 -- "$COLLECTIVES" --random 11 $cases
+check_match "^3 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
 check "3 hosts, backend auto" timeout 60 "$MLAUNCH" -v --hostfile "$RDMA_HOSTFILE" -- "$HELLO"
 check_match 'backend rdma: the hostfile.s RDMA wiring is complete' "$ERR" "… is rdma, and says why"
 check "3 hosts, 2 ranks each: shared memory inside" job 6 --oversubscribe --ppn 2 -- \
     "$COLLECTIVES" --random 5 30
-check_match '^6 ranks: 30 cases, 0 failures$' "$OUT" "… without a failure"
+check_match "^6 ranks: 30 cases, 0 failures\$" "$OUT" "… without a failure"
 check "one host, --local net: RDMA loopback" \
     job 2 --ppn 2 --local net -- "$COLLECTIVES" --random 3 20
 
@@ -92,11 +94,12 @@ check_match 'host host0: rxe_p2 port 1 .GID 1, ::ffff:10.78.2.1. to rxe_p0 port 
 rail_add
 check "two rails, named in another order at each end" \
     timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" \
-    --random 9 40
+    --random 9 30
 
 # --- unreliable connections: what is lost is an error
-check "2 hosts, UC queue pairs: random collectives" job 2 --qp uc -- "$COLLECTIVES" --random 13 60
-check_match '^2 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
+check "2 hosts, UC queue pairs: random collectives" job 2 --qp uc -- "$COLLECTIVES" \
+    --random 13 $cases
+check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
 tc qdisc add dev p1 root netem loss 3%
 run job 2 --qp uc --on-failure continue -- "$BUILD/tests/rdma/checked" 20000 400
 check_match 'checked: rank [01], round .*(data was lost on the way|has lost data)' \

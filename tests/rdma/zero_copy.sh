@@ -5,6 +5,8 @@ TEST_LIMIT=780
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/jobs.sh"
 JOB_LIMIT=100
+cases=30 # of random collectives
+if is_long; then cases=60; fi
 
 COLLECTIVES=$BUILD/tests/runtime/collectives
 ZERO_COPY=$BUILD/tests/rdma/zero_copy
@@ -14,8 +16,8 @@ random() {
     local seed=$1 what=$2
     shift 2
     check "random collectives in memory of ml_alloc, $what" job 2 "$@" -- "$COLLECTIVES" --alloc \
-        --random "$seed" 60
-    check_match '^2 ranks: 60 cases, 0 failures$' "$OUT" "… without a failure"
+        --random "$seed" $cases
+    check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
 }
 random 21 "over RC"
 random 22 "over UC" --qp uc
