@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # Part of verify.sh: mlaunch sync from host 0 to host 1 and from there to host 2, over RDMA.
-TREE=$T/tree COPY=/root/copy
+TREE=$T/tree COPY=/run/copy
 BIG=8000000
 mkdir -p "$TREE/small"
 head -c $BIG /dev/urandom > "$TREE/big"
@@ -14,7 +14,9 @@ copy() {
 }
 copies_remove() { for i in 0 1 2; do ssh "host$i" rm -rf $COPY; done; }
 # shellcheck disable=SC2029 # the directory is this side's
-tree_sum() { ssh "$1" "cd $2 && find . -type f | sort | xargs sha256sum; readlink link" | sha256sum; }
+tree_sum() {
+    ssh "$1" "cd $2 && find . -type f | sort | xargs sha256sum; readlink link" | sha256sum
+}
 same() {
     local here i
     here=$(tree_sum host0 "$TREE")

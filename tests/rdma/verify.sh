@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs on host 0 of three VMs (tests/vm): mlaunch verify, and then mlaunch sync (sync.sh); its TAP is
-# that of verify.t.
+# Runs on host 0 of three VMs (tests/vm): mlaunch verify, and then mlaunch sync (sync.sh). Its TAP
+# is that of verify.t.
 TEST_LIMIT=880
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/jobs.sh"
