@@ -99,4 +99,16 @@ titles = [e.text for e in t.iter("{http://www.w3.org/2000/svg}title")]
 assert sum(x.startswith(sys.argv[2] + " to " + sys.argv[3] + ": ") for x in titles) == 1, titles
 fills = [e.get("fill") for e in t.iter("{http://www.w3.org/2000/svg}rect")]
 assert fills.count("#e0635c") >= 3, fills' "$T/link.svg" "$H3" "$H1"
+
+# The first two hosts by longer names.
+for i in 1 2; do
+    name=H$i address=A$i
+    printf 'Host compute-node-of-cluster-%d\n HostName %s\n HostKeyAlias %s\n' "$i" "${!address}" "${!name}"
+done | cat - "$NETNS_SSH_CONFIG" > "$T/long.config"
+long=(--ssh-config "$T/long.config" -H "compute-node-of-cluster-[1-2]" --sizes 8)
+check "names that are too long for 80 columns" on_columns 80 "${long[@]}"
+check_match '^compute..luster-1 compute..luster-2 +8 ' "$OUT" "lose their middle in the table"
+check_output "" "… which fits" sh -c 'tr -d "\r" < "$1" | grep "^compute-" | grep ".\{81\}"; :' sh "$OUT"
+check "--wide" on_columns 80 "${long[@]}" --wide
+check_match '^compute-node-of-cluster-1 compute-node-of-cluster-2 +all +8 ' "$OUT" "… has all"
 done_testing

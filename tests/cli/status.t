@@ -29,6 +29,27 @@ check_output "2" "as JSON" sh -c '"$0" status --json --ssh-config "$1" -H "$2" |
 "$MLAUNCH" kill --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" "$ID" > "$OUT" 2>&1
 wait "$PID"
 
+# A job whose launcher and agent were killed, the agent and the rank while they were stopped.
+"$MLAUNCH" --name "left.$$" --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" -- sleep 301 > "$T/job.out" 2>&1 \
+    < /dev/null &
+PID=$!
+inside() { netns exec "$@"; }
+wait_for 'inside "$H2" pgrep -fx "sleep 301" > "$T/sleep"' 20
+# shellcheck disable=SC2046 # pids
+inside "$H2" sh -c 'all="$(pgrep -x mlaunch-agent) $(pgrep -fx "sleep 301")"
+    kill -STOP $all; kill -KILL $(pgrep -x mlaunch-agent)'
+kill -KILL "$PID"
+{ wait "$PID"; } 2> /dev/null
+check "what a dead job has left" look -H "$H1,$H2"
+check_match "^$H1 +online .* 0 live$" "$OUT" "… is nothing on one host"
+check_match "^$H2 +online .* 0 live, 1 stale$" "$OUT" "… is counted where it is"
+check_match "^[0-9a-z-]+ \\(left.$$\\) +root .* $H2 +[0-9]/1 +stale +sleep 301$" "$OUT" "… and is a line"
+check "mlaunch clean takes a job's name" "$MLAUNCH" clean --ssh-config "$NETNS_SSH_CONFIG" \
+    -H "$H1,$H2" "left.$$"
+check_match "^host $H2: job [0-9a-z-]+: directory .* has been removed" "$OUT" "… and removes its directory"
+check "what is left then" look -H "$H2"
+check_match "^$H2 +online .* 0 live$" "$OUT" "… is nothing"
+
 check_error 125 "'0' is not a number of seconds, from 1 to 86400" "no time at all" look --watch 0
 check_error 125 'with --json it has no meaning' "--watch with --json" look --watch --json
 "$MLAUNCH" status --watch=1 --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" > "$T/watch" \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs on host 0 of three VMs (tests/vm); its TAP is that of verify.t.
+# Runs on host 0 of three VMs (tests/vm): mlaunch verify, and then mlaunch sync (sync.sh). Its TAP
+# is that of verify.t.
 TEST_LIMIT=880
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/jobs.sh"
@@ -50,4 +51,6 @@ check_status 1 "as a user who may open no device" setpriv --reuid 1000 --clear-g
 check_match '^error    device  host localhost: rxe_p[12]: cannot open /dev/infiniband/uverbs0: Permission denied; allow it' \
     "$OUT" "… the device is named"
 chmod 666 /dev/infiniband/uverbs0
+# shellcheck source=tests/rdma/sync.sh
+. "${0%/*}/sync.sh"
 done_testing

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch verify on three hosts with RDMA that are virtual machines (verify.sh).
+# mlaunch verify and mlaunch sync on three hosts with RDMA that are virtual machines (verify.sh).
 TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/rdma/vms.sh"

@@ -48,8 +48,8 @@ room $l/detach $l/job $l/options $l/plan $l/text
 room $l/exec $l/job $l/options $l/plan $l/text
 room $l/query $l/channel $l/detach $l/draw $l/hosts $l/options $l/plan $l/process $l/protocol \
     $l/text $l/wiring
-room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text $l/tree \
-    $l/wiring
+room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text \
+    $l/tree $l/wiring
 room $l/metrics $l/hosts $l/options $l/process $l/query $l/text
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h

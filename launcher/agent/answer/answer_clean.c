@@ -38,7 +38,7 @@ static bool is_left_over(const struct job_survey *s, const struct answer_questio
         job_survey_id(o->mark, id);
     else
         return false;
-    return (!*q->job || strcmp(q->job, id) == 0) && process_user(s->processes.list[i].pid, &user) &&
+    return job_survey_is_asked_id(s, id, q->job) && process_user(s->processes.list[i].pid, &user) &&
            user == geteuid();
 }
 

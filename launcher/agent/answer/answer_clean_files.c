@@ -111,7 +111,7 @@ static void segments_sweep(const struct sweep *w)
             !segment_is_left_over(w, name, &st))
             continue;
         job_survey_id(name + strlen(prefix), job);
-        if (*w->query->job && strcmp(w->query->job, job) != 0)
+        if (!job_survey_is_asked_id(w->survey, job, w->query->job))
             continue;
         snprintf(path, sizeof(path), "/dev/shm/%s", name);
         if (!w->query->dry_run)
@@ -165,7 +165,7 @@ static void directories_sweep(const struct sweep *w)
                        (j->state == JOB_SURVEY_UNREADABLE && !*w->query->job && is_abandoned(j));
 
         if (!is_dead || j->user != geteuid() || has_processes_left(w, j->file.job) ||
-            (*w->query->job && strcmp(w->query->job, j->file.job) != 0))
+            !job_survey_is_asked(j, w->query->job))
             continue;
         if (!w->query->dry_run)
             job_directory_remove(j->dir);
@@ -202,7 +202,7 @@ static void group_sweep(const char *path, const char *name, void *arg)
         !group_is_left_over(w, path, dir))
         return;
     job_survey_id(dir, job);
-    if (*w->query->job && strcmp(w->query->job, job) != 0)
+    if (!job_survey_is_asked_id(w->survey, job, w->query->job))
         return;
     if (w->query->dry_run || cgroup_remove(path, 0))
         sweep_report(w, "cgroup", job, path, 0);

@@ -341,6 +341,17 @@ bool job_survey_is_asked(const struct job_survey_job *j, const char *job)
     return !*job || strcmp(j->file.job, job) == 0 || strcmp(j->file.name, job) == 0;
 }
 
+bool job_survey_is_asked_id(const struct job_survey *s, const char *id, const char *job)
+{
+    if (!*job || strcmp(id, job) == 0)
+        return true;
+    for (int i = 0; i < s->job_count; i++)
+        if (s->jobs[i].user == geteuid() && strcmp(s->jobs[i].file.job, id) == 0 &&
+            job_survey_is_asked(&s->jobs[i], job))
+            return true;
+    return false;
+}
+
 bool job_survey_is_below(const struct job_survey *s, const struct process *p, pid_t ancestor)
 {
     for (size_t steps = 0; p && steps <= s->processes.count; steps++) {

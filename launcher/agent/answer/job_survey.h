@@ -67,6 +67,9 @@ int job_survey_ranks(const struct job_survey *s, int job, struct job_survey_rank
 
 /* Whether a question about `job` is about this one: its id, its name, or "", which is all. */
 bool job_survey_is_asked(const struct job_survey_job *j, const char *job);
+/* Whether a question about `job` is about the user's own job with that id, whether its directory is
+ * there or not. */
+bool job_survey_is_asked_id(const struct job_survey *s, const char *id, const char *job);
 
 /* Whether `p` is `ancestor` or one of its descendants. */
 bool job_survey_is_below(const struct job_survey *s, const struct process *p, pid_t ancestor);

@@ -182,8 +182,8 @@ static void rdma_drop(struct sync_rdma **r)
     *r = NULL;
 }
 
-/* Waits for `fd` (-1: none), an order, deadline_ms, or news of RDMA, which are handled. is_full: the
- * caller waits until there is room to send. 0, also if the time is over; or a failure. */
+/* Waits for `fd` (-1: none), an order, deadline_ms, or news of RDMA, which are handled. is_full:
+ * the caller waits until there is room to send. 0, also if the time is over; or a failure. */
 static int link_wait(struct sync_link *l, struct sync_control *c, int fd, short events,
                      bool is_full, int64_t deadline_ms, struct fault *why)
 {

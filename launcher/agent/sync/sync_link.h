@@ -28,8 +28,8 @@ int sync_link_open(struct sync_link *l, const struct sync_order *order, char add
                    struct fault *why);
 
 /* What these functions return: ML_ERR_LINK, ML_ERR_DEVICE: RDMA has failed, while TCP may work; any
- * other ML_ERR_*: the connection has. l->is_next says which of the two ways it was. 1: another place
- * has come. */
+ * other ML_ERR_*: the connection has failed. l->is_next says which of the two ways it was. 1, or
+ * from sync_link_read() no byte: another place has come. */
 
 /* Closes the connections and makes those of c->place, both at once: the next host is connected to,
  * and the previous one is waited for, however long it takes. */

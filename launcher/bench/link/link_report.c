@@ -35,17 +35,6 @@ static double typical_gbps(const struct link_row *row, enum pair_way way)
 
 /* --- table ------------------------------------------------------------------------------------ */
 
-/* Of the longest name, and of "# from". */
-static int name_width(const struct link_result *r)
-{
-    int width = 6;
-
-    for (int i = 0; i < r->end_count; i++)
-        if ((int)strlen(r->ends[i].name) > width)
-            width = (int)strlen(r->ends[i].name);
-    return width;
-}
-
 enum table_value {
     VALUE_RAIL,
     VALUE_BYTES,
@@ -80,7 +69,7 @@ static const struct table_column {
     [VALUE_PEAK] = {"BW peak", 8, 7},  [VALUE_MESSAGES] = {"Mmsg/s", 8, 6},
     [VALUE_ERRORS] = {"errors", 6, 0},
 };
-enum { LEAVES_MOST = 9 };
+enum { LEAVES_MOST = 9, NAME_LEAST = 8 };
 
 /* The rail is left out on a terminal if it is "all" in each row. */
 static bool column_is_shown(const struct link_result *r, int limit, int column)
@@ -89,19 +78,50 @@ static bool column_is_shown(const struct link_result *r, int limit, int column)
            (column != VALUE_RAIL || r->has_rails || !r->options->columns);
 }
 
+/* Of all columns but the names. */
+static int values_width(const struct link_result *r, int limit)
+{
+    int width = 0;
+
+    for (int i = 0; i < VALUES; i++) {
+        if (column_is_shown(r, limit, i))
+            width += 1 + columns[i].width;
+    }
+    return width;
+}
+
+/* Of the longest name, and of "# from". On a terminal, less if not even the columns that are never
+ * left out would have room beside it. */
+static int name_width(const struct link_result *r)
+{
+    int width = 6, room = (r->options->columns - 1 - values_width(r, 0)) / 2;
+
+    for (int i = 0; i < r->end_count; i++)
+        if ((int)strlen(r->ends[i].name) > width)
+            width = (int)strlen(r->ends[i].name);
+    if (r->options->columns && width > room)
+        width = room > NAME_LEAST ? room : NAME_LEAST;
+    return width;
+}
+
+/* A name that is too long loses its middle: "gpu-no..e-17". */
+static void name_print(const char *name, int width)
+{
+    int size = (int)strlen(name), begin = (width - 2) / 2;
+
+    if (size <= width)
+        printf("%-*s ", width, name);
+    else
+        printf("%.*s..%s ", begin, name, name + size - (width - 2 - begin));
+}
+
 /* Columns with a greater `leaves` than this are left out. */
 static int table_limit(const struct link_result *r)
 {
     int limit = LEAVES_MOST;
 
     for (; r->options->columns && limit > 0; limit--) {
-        int width = 2 * name_width(r) + 1;
-
-        for (int i = 0; i < VALUES; i++) {
-            if (column_is_shown(r, limit, i))
-                width += 1 + columns[i].width;
-        }
-        if (width <= r->options->columns)
+        if (2 * name_width(r) + 1 + values_width(r, limit) <= r->options->columns)
             break;
     }
     return limit;
@@ -178,8 +198,8 @@ static void table_row(const struct link_result *r, const struct link_row *row)
 {
     int limit = table_limit(r);
 
-    printf("%-*s %-*s", name_width(r), r->ends[row->from].name, name_width(r),
-           r->ends[row->to].name);
+    name_print(r->ends[row->from].name, name_width(r));
+    name_print(r->ends[row->to].name, name_width(r));
     for (int i = 0; i < VALUES; i++) {
         if (column_is_shown(r, limit, i))
             value_print(r, row, i);

@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# Part of verify.sh: mlaunch sync from host 0 to host 1 and from there to host 2, over RDMA.
+TREE=$T/tree COPY=/run/copy
+BIG=8000000
+mkdir -p "$TREE/small"
+head -c $BIG /dev/urandom > "$TREE/big"
+for i in {1..50}; do echo "$i" > "$TREE/small/$i"; done
+ln -s big "$TREE/link"
+
+copy() {
+    timeout -k 5 200 "$MLAUNCH" sync -v --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" --to $COPY "$@" \
+        "$TREE"
+}
+copies_remove() { for i in 0 1 2; do ssh "host$i" rm -rf $COPY; done; }
+# shellcheck disable=SC2029 # the directory is this side's
+tree_sum() {
+    ssh "$1" "cd $2 && find . -type f | sort | xargs sha256sum; readlink link" | sha256sum
+}
+same() {
+    local here i
+    here=$(tree_sum host0 "$TREE")
+    for i in 0 1 2; do check_output "$here" "$1: host$i" tree_sum "host$i" $COPY/tree; done
+}
+# How many packets the two devices have sent that lead to the next host.
+packets() {
+    local counter=ports/1/hw_counters/sent_pkts
+    cat /sys/class/infiniband/rxe_p1/$counter
+    ssh host1 cat /sys/class/infiniband/rxe_p2/$counter
+}
+# went WHAT NAME: whether the tree went over both devices since $BEFORE: "all" or "nothing".
+went() {
+    packets | paste -d ' ' - "$T/before" | awk -v most=$((BIG / 4096)) '{
+        n = $1 - $2; print (n >= most ? "all" : n < most / 20 ? "nothing" : n) }' > "$T/went"
+    check_output "$1 $1" "$2" xargs < "$T/went"
+}
+
+packets > "$T/before"
+check "mlaunch sync to three hosts" copy
+check_match 'host host1: gets data from host host0 over RDMA' "$ERR" "… goes over RDMA"
+check_match 'host host2: gets data from host host1 over RDMA' "$ERR" "… to each"
+went all "… as the devices count"
+same "… the tree is the same"
+copies_remove
+
+packets > "$T/before"
+check "--backend tcp" copy --backend tcp
+went nothing "… goes over no device"
+copies_remove
+
+sed '1s/"rxe_p1"/"rxe_p9"/' "$RDMA_HOSTFILE" > "$T/other.json"
+HOSTFILE=$T/other.json check "a device that is not there" copy
+check_match 'host host1: gets data from host host0 over TCP, since RDMA does not work: there is no RDMA device rxe_p9 here' \
+    "$ERR" "… is named, and data goes over TCP"
+check_match 'host host2: gets data from host host1 over RDMA' "$ERR" "… to that host alone"
+same "… the tree is the same"
+copies_remove
+
+# A port that goes down in the middle.
+sent() { cat /sys/class/infiniband/rxe_p1/ports/1/hw_counters/sent_pkts; }
+before=$(sent)
+copy --backend rdma > "$T/cut" 2>&1 &
+pid=$!
+until [ $(($(sent) - before)) -ge 300 ] || ! kill -0 $pid 2> /dev/null; do :; done
+ip link set p1 down
+check "a port goes down in the middle" wait $pid
+check_match 'host host0: the chain is broken to host host1: rxe_p1 port 1, .* has gone down' "$T/cut" \
+    "… and is named"
+port_up
+same "… the tree is the same"
+copies_remove
+
+printf 'host%d\n' 0 1 2 > "$T/hosts"
+HOSTFILE=$T/hosts check "without a wiring it is found" copy --backend rdma
+check_match 'host host2: gets data from host host1 over RDMA' "$ERR" "… and used"
+copies_remove
