@@ -132,7 +132,7 @@ mkfifo "$T/hold"
     > "$T/job.out" 2> "$T/job.err" < /dev/null &
 JOB_PID=$!
 at_exit end "$JOB_PID"
-wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 2 ]' 30
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 2 ]' 30
 id=$(job_id)
 stalled() { page && grep -q "^mlaunch_rank_stalled{job_id=\"$id\",rank=\"1\"} 1" "$T/page"; }
 check "a job of which a rank waits" wait_for stalled 30
