@@ -218,17 +218,37 @@ static int sample_read(struct metric_reader *r, char *line)
     return 0;
 }
 
-static int line_read(struct metric_reader *r, char *line)
+static int line_check(struct metric_reader *r, const char *text)
 {
-    char *text = text_trim(line);
-
     for (const char *c = text; *c; c++) {
         if (iscntrl((unsigned char)*c) && *c != '\t')
             return fault_set(&r->reason, ML_ERR_ARGUMENT, "it has a control character");
     }
     if (!utf8_is_valid(text))
         return fault_set(&r->reason, ML_ERR_ARGUMENT, "it is not UTF-8");
-    return !*text ? 0 : *text == '#' ? comment_read(r, text) : sample_read(r, text);
+    return 0;
+}
+
+/* Reads the comments, or all but them, of the text, which it changes. */
+static void lines_read(struct metric_reader *r, char *text, bool is_comments,
+                       struct metric_lines *l)
+{
+    char *line;
+
+    for (int number = 1; (line = text_line(&text)); number++) {
+        char *trimmed = text_trim(line);
+
+        if (!*trimmed || (*trimmed == '#') != is_comments)
+            continue;
+        if (!line_check(r, trimmed) &&
+            !(is_comments ? comment_read(r, trimmed) : sample_read(r, trimmed)))
+            continue;
+        if (l->refused++ == 0 || number < l->first) {
+            l->first = number;
+            l->reason = r->reason;
+            printable_mend(l->reason.text, "");
+        }
+    }
 }
 
 static char *families_write(const struct metric_reader *r)
@@ -259,20 +279,19 @@ static char *families_write(const struct metric_reader *r)
     return text_stream_close(to, &s);
 }
 
+/* The comments first: a sample's family depends on the types, wherever they stand. */
 int metric_lines_check(struct metric_lines *out, char *printed, struct fault *why)
 {
     struct metric_lines l = {0};
     struct metric_reader r = {.families = json_object()};
-    char *line;
+    char *copy = strdup(printed);
 
-    for (int number = 1; (line = text_line(&printed)); number++) {
-        if (line_read(&r, line) && l.refused++ == 0) {
-            l.first = number;
-            l.reason = r.reason;
-            printable_mend(l.reason.text, "");
-        }
+    if (copy) {
+        lines_read(&r, copy, true, &l);
+        lines_read(&r, printed, false, &l);
+        l.text = families_write(&r);
     }
-    l.text = families_write(&r);
+    free(copy);
     json_decref(r.families);
     if (!l.text)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,21 +73,20 @@ static void label_write(FILE *to, int *written, const char *name, const char *va
     fputc('"', to);
 }
 
-static void sample_add(struct metric_page *p, const struct metric_family *family,
-                       const char *suffix, double value, va_list labels)
+void metric_page_put(struct metric_page *p, const struct metric_family *family, const char *suffix,
+                     double value, const char *const labels[])
 {
     json_t *samples = samples_of(p, family), *number;
     struct text_stream s;
     FILE *to = text_stream_open(&s);
-    const char *name;
     int written = 0;
     char *series = NULL;
 
     if (to) {
         fprintf(to, "%s%s", family->name, suffix);
         label_write(to, &written, "host", p->host);
-        while ((name = va_arg(labels, const char *)))
-            label_write(to, &written, name, va_arg(labels, const char *));
+        for (; labels[0]; labels += 2)
+            label_write(to, &written, labels[0], labels[1]);
         fputs(written ? "}" : "", to);
         series = text_stream_close(to, &s);
     }
@@ -99,25 +97,6 @@ static void sample_add(struct metric_page *p, const struct metric_family *family
         json_object_set(samples, series, number); /* not if it was cut off within a character */
     json_decref(number);
     free(series);
-}
-
-void metric_page_add(struct metric_page *p, const struct metric_family *family, double value, ...)
-{
-    va_list labels;
-
-    va_start(labels, value);
-    sample_add(p, family, "", value, labels);
-    va_end(labels);
-}
-
-void metric_page_add_part(struct metric_page *p, const struct metric_family *family,
-                          const char *suffix, double value, ...)
-{
-    va_list labels;
-
-    va_start(labels, value);
-    sample_add(p, family, suffix, value, labels);
-    va_end(labels);
 }
 
 /* With as few digits as tell it from every other number. */

@@ -22,13 +22,13 @@ void metric_page_set_host(struct metric_page *p, const char *name);
 
 /* Adds a sample. The labels are pairs of name and value, then NULL; those with an empty value are
  * left out. A sample that is there already is not added again: Prometheus would refuse the whole
- * page. */
-void metric_page_add(struct metric_page *p, const struct metric_family *family, double value, ...)
-    __attribute__((sentinel));
-
-/* The same with what a histogram's names end with: "_bucket", "_sum", "_count". */
-void metric_page_add_part(struct metric_page *p, const struct metric_family *family,
-                          const char *suffix, double value, ...) __attribute__((sentinel));
+ * page. `suffix` is what a part of a histogram has behind its name: "_bucket", "_sum", "_count". */
+void metric_page_put(struct metric_page *p, const struct metric_family *family, const char *suffix,
+                     double value, const char *const labels[]);
+#define metric_page_add_part(p, family, suffix, value, ...)                                        \
+    metric_page_put(p, family, suffix, value, (const char *const[]){__VA_ARGS__})
+#define metric_page_add(p, family, value, ...)                                                     \
+    metric_page_add_part(p, family, "", value, __VA_ARGS__)
 
 /* The page, which the caller frees; NULL: out of memory, now or before. */
 char *metric_page_text(const struct metric_page *p);

@@ -12,15 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BACKLOG = 64 };
 
 /*
- *   READING ──request──▶ WAITING ──page──▶ WRITING ──sent──▶ gone
+ *   READING ──request──▶ WAITING ──page──▶ WRITING ──sent──▶ LEAVING ──its end──▶ gone
  *      └──────────────an error's answer───────▲
+ *
+ * A connection that is closed before all has been read of it is reset, and the answer may be lost;
+ * so the client closes it first.
  */
-enum client_state { CLIENT_READING, CLIENT_WAITING, CLIENT_WRITING };
+enum client_state { CLIENT_READING, CLIENT_WAITING, CLIENT_WRITING, CLIENT_LEAVING };
 
 struct metric_client {
     struct metric_server *server;
@@ -144,6 +148,10 @@ static void client_on_readable(struct bufferevent *stream, void *arg)
     struct evbuffer_ptr end = evbuffer_search(from, "\r\n\r\n", 4, NULL);
     char head[METRIC_SERVER_HEAD + 1];
 
+    if (c->state == CLIENT_LEAVING) {
+        evbuffer_drain(from, size);
+        return;
+    }
     if (end.pos < 0 && size < METRIC_SERVER_HEAD)
         return;
     bufferevent_disable(stream, EV_READ);
@@ -161,9 +169,12 @@ static void client_on_writable(struct bufferevent *stream, void *arg)
 {
     struct metric_client *c = arg;
 
-    (void)stream;
-    if (c->state == CLIENT_WRITING)
-        client_free(c);
+    if (c->state != CLIENT_WRITING)
+        return;
+    c->state = CLIENT_LEAVING;
+    evbuffer_drain(bufferevent_get_input(stream), METRIC_SERVER_HEAD);
+    shutdown(bufferevent_getfd(stream), SHUT_WR);
+    bufferevent_enable(stream, EV_READ);
 }
 
 static void client_on_end(struct bufferevent *stream, short what, void *arg)
@@ -272,8 +283,10 @@ void metric_server_close(struct metric_server *s)
     if (!s)
         return;
     metric_scrape_cancel(s->scrape);
-    while (s->clients)
-        client_free(s->clients);
+    for (struct metric_client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        client_free(c);
+    }
     if (s->accepting)
         event_free(s->accepting);
     if (s->listener >= 0)

@@ -16,9 +16,6 @@ struct line_reader {
     int layer;
 };
 
-/* First words that later versions take as subcommands, so that they cannot name a program now. */
-static const char *const future_subcommands[] = {"metrics", NULL};
-
 /* What a word with dashes stands for: one of our options, or one of another program's; with what
  * follows its '='. */
 struct typed {
@@ -317,27 +314,13 @@ static int program_read(struct line_reader *r, struct fault *why)
     return rc;
 }
 
-static int subcommand_skip(struct line_reader *r, struct fault *why)
-{
-    const char *word = r->argc > 1 ? r->argv[1] : "";
-
-    r->at = 1;
-    if (strcmp(word, "run") == 0)
-        r->at = 2;
-    else if (strings_has((char *const *)future_subcommands, word))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "mlaunch %s is not implemented in this version (to run a program of that "
-                         "name: mlaunch -- %s)",
-                         word, word);
-    return 0;
-}
-
 int command_line_read(struct command_line *out, int argc, char *const *argv, int layer,
                       struct fault *why)
 {
     struct command_line c = {0};
-    struct line_reader r = {&c, argv, argc, 0, layer};
-    int rc = subcommand_skip(&r, why);
+    bool is_run = argc > 1 && strcmp(argv[1], "run") == 0; /* which may be left out */
+    struct line_reader r = {&c, argv, argc, is_run ? 2 : 1, layer};
+    int rc = 0;
 
     do {
         if (!rc)

@@ -132,9 +132,10 @@ mkfifo "$T/hold"
     > "$T/job.out" 2> "$T/job.err" < /dev/null &
 JOB_PID=$!
 at_exit end "$JOB_PID"
-stalled() { page && grep -q '^mlaunch_rank_stalled{.*rank="1"} 1' "$T/page"; }
-check "a job of which a rank waits" wait_for stalled 30
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 2 ]' 30
 id=$(job_id)
+stalled() { page && grep -q "^mlaunch_rank_stalled{job_id=\"$id\",rank=\"1\"} 1" "$T/page"; }
+check "a job of which a rank waits" wait_for stalled 30
 lint "its page" "$T/page"
 check_output "2 1 0" "the job and its ranks" echo "$(value "mlaunch_job_ranks_alive{job_id=\"$id\",node=\"localhost\"}")" \
     "$(value "mlaunch_rank_up{job_id=\"$id\",rank=\"0\"}")" \
@@ -241,7 +242,7 @@ s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
         "sum(mlaunch_rank_calls_total{job_id=\"$id\",call=\"all_reduce\"})"
     check_output "41" "… and has the command's" ask mlaunch_gpu_temperature_celsius
     check "… whose histogram it understands" wait_for \
-        '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket)")" ]' 10
+        '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket{job_id=\"$id\"})")" ]' 10
     kill "$PROMETHEUS"
     wait "$PROMETHEUS" 2> /dev/null
 else

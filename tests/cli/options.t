@@ -46,7 +46,6 @@ refused "--mca is Open MPI's: mlaunch has no such settings" --mca btl tcp prog
 refused '-hostfil; did you mean -hostfile\?' -hostfil x prog
 refused '--json goes with --detach' --json prog
 refused 'is a list, but this option takes one variable: write -x FOO -x BAR=3' -x FOO,BAR=3 prog
-refused 'mlaunch metrics is not implemented in this version' metrics
 refused "'x' is not a whole number" -n x prog
 refused 'needs a value: --hosts LIST' --hosts
 refused 'put it before the first program' a : --timeout 3 b

@@ -45,7 +45,7 @@ tests:
           - exp_labels: {device: mlx5_0, counter: symbol_error, instance: a, severity: warning}
             exp_annotations:
               summary: "mlx5_0 of a has errors: symbol_error"
-              description: The counter grows. mlaunch verify tries the port; bad cables show here first.
+              description: mlaunch verify tries the port; bad cables show here first.
       - eval_time: 5m
         alertname: MlaunchHostDown
         exp_alerts:

@@ -5,9 +5,9 @@
 
 #include "launcher/agent/answer/answer_question.h"
 
-/* Sets the members "system", "cpu_s", "devices", and of this machine "version", "jobs" and "orphans"; as
- * answer_list_run() in error. With the question's member "root" the answer is about the machine
- * that is recorded in that folder. */
+/* Sets the members "system", "cpu_s", "devices", and of this machine "version", "jobs" and
+ * "orphans"; as answer_list_run() in error. With the question's member "root" the answer is about
+ * the machine that is recorded in that folder. */
 int answer_metrics_run(const struct answer_question *q, json_t *out, struct fault *why);
 
 #endif

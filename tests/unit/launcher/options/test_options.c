@@ -40,10 +40,6 @@ static const struct {
     {"--qp=ud|prog", "--qp: 'ud' is not auto, rc or uc"},
     {"--gid-index|256|prog", "--gid-index: '256' is not"},
     {"--backend|mpi|prog", "--backend: 'mpi' is not auto, tcp, ring, rdma, jaccl, shm or none"},
-    {"metrics",
-     "mlaunch metrics is not implemented in this version (to run a program of that name: "
-     "mlaunch -- metrics)"},
-    {"metrics|JOB", "mlaunch metrics is not implemented in this version"},
     {"-n", "-n needs a value: -n N"},
     {"--hosts", "--hosts needs a value: --hosts LIST"},
     {"-n|0|prog", "-n: '0' is not a whole number from 1 to 1048576"},
