@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/call.h"
 
-#include "runtime/group/claim.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
+#include "runtime/process/claim.h"
 
 /* From now on every call on g fails with `why`. The file that claim_mark_broken() writes tells the
  * agent that this rank fails only because a peer has, so that it reports the cause first. */
