@@ -59,6 +59,10 @@ static int request_create(struct request **out, struct group *g, const struct ta
     }
     if (t->kind == CALL_SEND)
         r->transfer_count = task_transfers(t, in, r->transfers);
+    if (task_receives_tag(t))
+        r->receive = task_receive(t);
+    else if (t->tagged)
+        r->receive.found = (ml_status){ML_NOBODY, ML_ANY, 0};
     *out = r;
     return 0;
 }
