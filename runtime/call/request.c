@@ -19,10 +19,11 @@ static bool request_keep_shares(struct request *r)
     size_t ranks = (size_t)r->group->size, size = ranks * sizeof(size_t);
     const size_t **each[4];
     struct task_shares *own = malloc(sizeof(*own) + 4 * size);
-    size_t *room = (size_t *)(own + 1);
+    size_t *room;
 
     if (!own)
         return false;
+    room = (size_t *)(own + 1);
     *own = *r->task.shares;
     each[0] = &own->in_sizes, each[1] = &own->in_offsets;
     each[2] = &own->out_sizes, each[3] = &own->out_offsets;

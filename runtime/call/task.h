@@ -54,8 +54,8 @@ int task_check(const struct group *g, const struct task *t, struct fault *why);
  * ML_ERR_ARGUMENT breaks the group. */
 int task_run(struct group *g, const struct task *t, struct fault *why);
 
-/* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`. Returns how many: none
- * of a receive by tag. */
+/* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`: none of a receive by
+ * tag. Returns how many. */
 int task_transfers(const struct task *t, const void *in, struct transfer *transfers);
 
 /* True if it is a receive by tag, or a probe; what matching.h needs to know of it; and what the

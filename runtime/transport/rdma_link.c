@@ -70,7 +70,7 @@ static bool rdma_link_begin(struct rdma_link *s, struct transfer *t)
         return false;
     message_fill(&m, &s->base.group->call, t);
     memcpy(slot, &m, sizeof(m));
-    /* One with a tag is not announced: its receiver, which does not know when one comes, counts only
+    /* One with a tag is not announced: its receiver does not know when one comes, and counts only
      * the others. */
     if (!s->verbs->begin(s->endpoint, t->tag ? s->begun ^ UNCOUNTED : s->begun, t->buf, t->size))
         size = smaller(t->size, room - sizeof(m));

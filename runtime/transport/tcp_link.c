@@ -132,11 +132,11 @@ static int tcp_link_divert(struct tcp_link *s, const struct transfer *t, size_t 
                            struct fault *why)
 {
     const void *from = t->what == TRANSFER_REDUCE ? s->bounce : tcp_link_place(t);
-    unsigned char *copy = n ? malloc(n) : NULL;
+    unsigned char *copy = malloc(n + 1); /* also where there is nothing to copy */
     size_t used = 0, size;
     int rc = 0;
 
-    if (n && !copy)
+    if (!copy)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (n)
         memcpy(copy, from, n);
