@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/matching.h"
 
-#include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/transfer.h"
 #include "runtime/group/world.h"
@@ -322,7 +321,7 @@ static int matching_divert(struct link *l, const struct message *came, struct fa
     return 1;
 }
 
-int matching_accept(struct link *l, const struct message *came, struct fault *why)
+int matching_find(struct link *l, const struct message *came, struct fault *why)
 {
     struct group *g = l->group;
 
@@ -330,7 +329,7 @@ int matching_accept(struct link *l, const struct message *came, struct fault *wh
         const struct transfer *t = l->recvs;
         int rc;
 
-        if (__builtin_expect(message_is_wanted(g, came, t), 1))
+        if (message_is_wanted(g, came, t)) /* it was behind a listener */
             return 1;
         if (message_has_tag(came))
             return matching_divert(l, came, why);

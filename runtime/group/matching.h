@@ -13,7 +13,7 @@
 #ifndef RUNTIME_GROUP_MATCHING_H
 #define RUNTIME_GROUP_MATCHING_H
 
-#include "runtime/group/link.h"
+#include "runtime/group/message.h"
 
 struct early_message;
 
@@ -38,7 +38,13 @@ struct tagged_receive {
  * 1: the message belongs to the first of l->recvs, which may be another one than before; 0: it must
  * stay unread, and nothing may be queued any more; as message_check ML_ERR_MISMATCH or ML_ERR_LINK;
  * ML_ERR_MEMORY. */
-int matching_accept(struct link *l, const struct message *came, struct fault *why);
+int matching_find(struct link *l, const struct message *came, struct fault *why);
+static inline int matching_accept(struct link *l, const struct message *came, struct fault *why)
+{
+    if (__builtin_expect(message_is_wanted(l->group, came, l->recvs), 1))
+        return 1;
+    return matching_find(l, came, why);
+}
 
 /* Begins r. In error, as matching_accept, r is forgotten. */
 int matching_post(struct group *g, struct tagged_receive *r, struct fault *why);
