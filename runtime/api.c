@@ -180,12 +180,13 @@ static void api_count_self(struct group *g, const struct task *t)
 /* A message runs together with those that were started before it. */
 static int api_run_message(struct group *g, const struct task *t)
 {
-    int rc = t->tagged ? 0 : api_check_self_receive(g, t);
+    if (!t->tagged) {
+        int rc = api_check_self_receive(g, t);
 
-    if (rc)
-        return rc;
-    if (!t->tagged)
+        if (rc)
+            return rc;
         api_count_self(g, t);
+    }
     return group_is_busy(g) ? request_run(g, t, &last) : task_run(g, t, &last);
 }
 

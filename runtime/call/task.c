@@ -113,7 +113,8 @@ static int task_check_peer(const struct group *g, int peer, const void *buf, siz
     return rc ? rc : check_buffer(buf, size, what, why);
 }
 
-static int task_check_tagged(const struct group *g, const struct task *t, struct fault *why)
+static __attribute__((noinline)) int task_check_tagged(const struct group *g, const struct task *t,
+                                                       struct fault *why)
 {
     int rc = task_check_peer(g, t->to, t->in, t->count, "to", why);
 
@@ -235,7 +236,9 @@ static int task_match(struct group *g, struct tagged_receive *r, struct fault *w
     return rc < 0 ? rc : 0;
 }
 
-static int task_exchange_tagged(struct group *g, const struct task *t, struct fault *why)
+/* Apart, so that messages without a tag need not make room for a receive on the stack. */
+static __attribute__((noinline)) int task_exchange_tagged(struct group *g, const struct task *t,
+                                                          struct fault *why)
 {
     struct tagged_receive r = {.found = {ML_NOBODY, ML_ANY, 0}};
     struct transfer give;
