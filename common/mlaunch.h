@@ -64,6 +64,7 @@ typedef enum {
 typedef enum { ML_SUM, ML_PROD, ML_MIN, ML_MAX, ML_AND, ML_OR, ML_XOR } ml_op;
 
 #define ML_NOBODY (-1) /* for `to` or `from`: nothing is sent or received */
+#define ML_ANY    (-2) /* for `from` or `tag` of a receive or a probe: whichever comes */
 #define ML_ALL    (-3) /* for `to` of ml_flush: all ranks */
 
 enum {
@@ -79,6 +80,13 @@ enum {
     ML_ERR_REFUSED = -9,  /* a peer is of another build, or can't prove that it is of this job */
     ML_ERR_SYSTEM = -10   /* the operating system refused something */
 };
+
+/* A message that has come: from which rank, with which tag, of how many bytes. */
+typedef struct {
+    int from;
+    int tag;
+    size_t size;
+} ml_status;
 
 /* A set of ranks that make calls together. Opaque. */
 typedef struct ml_group ml_group;
@@ -179,14 +187,39 @@ ML_EXPORT int ml_next_type(ml_group *g, ml_type type);
  * the call is done; NULL takes it back. Not collective. */
 ML_EXPORT int ml_next_place(ml_group *g, const char *place);
 
-/* Point to point. There are no tags: the calls between two ranks match in order, and their sizes
- * must be equal (otherwise ML_ERR_MISMATCH, whose sentence names both). A rank may send to itself.
+/* Point to point. Without tags, the calls between two ranks match in order, and their sizes must be
+ * equal (otherwise ML_ERR_MISMATCH, whose sentence names both). A rank may send to itself.
  * With ML_NOBODY as `to` or `from`, nothing is sent or received. ml_send may return before the
  * receiver has called, or may not. ml_sendrecv does both at once and can't deadlock. */
 ML_EXPORT int ml_send(ml_group *g, const void *buf, size_t size, int to);
 ML_EXPORT int ml_recv(ml_group *g, void *buf, size_t size, int from);
 ML_EXPORT int ml_sendrecv(ml_group *g, const void *out, size_t out_size, int to, void *in,
                           size_t in_size, int from);
+
+/* Messages with a tag, from 0 to INT_MAX, and receives that choose among them. ml_recv_tag receives
+ * a message of at most `size` bytes (a longer one is ML_ERR_MISMATCH) from rank `from` with tag
+ * `tag`; either may be ML_ANY. *status (may be NULL) says what has come.
+ *
+ *   Order    Of the messages of one rank that fit a receive, it gets the one that was sent first;
+ *            of the receives that a message fits, the one that was called or started first gets it.
+ *            With ML_ANY as the rank, ranks have their turns. Messages without a tag are apart:
+ *            they match only ml_recv and ml_sendrecv, and are in order among themselves. But what
+ *            a rank sends with a tag after a message without one, or after a collective call, can
+ *            be received only after that (ML_ERR_MISMATCH where the program would wait for ever).
+ *   Memory   A message that comes before its receive stays where it is, until this rank needs
+ *            something that the sender sent after it. Then it is kept in memory, 64 MiB a group at
+ *            most; beyond that, such a call is ML_ERR_MEMORY. So receive long messages in about the
+ *            order in which they are sent. Like ml_send, ml_send_tag may wait for the receiver.
+ *   Deaths   A rank that dies ends a receive from ML_ANY with ML_ERR_PEER. Ranks that have left in
+ *            good order don't, unless no other rank is left.
+ *
+ * ml_probe waits for a message as ml_recv_tag does, and ml_try_probe looks for one without waiting
+ * and sets *found to 1 or 0; both fill in *status, and leave the message to a receive. */
+ML_EXPORT int ml_send_tag(ml_group *g, const void *buf, size_t size, int to, int tag);
+ML_EXPORT int ml_recv_tag(ml_group *g, void *buf, size_t size, int from, int tag,
+                          ml_status *status);
+ML_EXPORT int ml_probe(ml_group *g, int from, int tag, ml_status *status);
+ML_EXPORT int ml_try_probe(ml_group *g, int from, int tag, int *found, ml_status *status);
 
 /* Returns once every rank of g has called it. */
 ML_EXPORT int ml_barrier(ml_group *g);
@@ -256,6 +289,11 @@ ML_EXPORT int ml_start_send(ml_group *g, const void *buf, size_t size, int to,
 ML_EXPORT int ml_start_recv(ml_group *g, void *buf, size_t size, int from, ml_request **request);
 ML_EXPORT int ml_start_sendrecv(ml_group *g, const void *out, size_t out_size, int to, void *in,
                                 size_t in_size, int from, ml_request **request);
+ML_EXPORT int ml_start_send_tag(ml_group *g, const void *buf, size_t size, int to, int tag,
+                                ml_request **request);
+/* *status belongs to the request until that is done. */
+ML_EXPORT int ml_start_recv_tag(ml_group *g, void *buf, size_t size, int from, int tag,
+                                ml_status *status, ml_request **request);
 ML_EXPORT int ml_start_barrier(ml_group *g, ml_request **request);
 
 /* Sets *done to 1 if the request is done, else to 0; never waits. Returns the result of a request

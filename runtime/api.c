@@ -183,11 +183,13 @@ static void api_count_self(struct group *g, const struct task *t)
 /* A message runs together with those that were started before it. */
 static int api_run_message(struct group *g, const struct task *t)
 {
-    int rc = api_check_self_receive(g, t);
+    if (!t->tagged) {
+        int rc = api_check_self_receive(g, t);
 
-    if (rc)
-        return rc;
-    api_count_self(g, t);
+        if (rc)
+            return rc;
+        api_count_self(g, t);
+    }
     return group_is_busy(g) ? request_run(g, t, &last) : task_run(g, t, &last);
 }
 
@@ -225,7 +227,7 @@ static int api_start(ml_group *handle, struct task *t, ml_request **out)
     rc = task_check(g, t, &last);
     if (!rc)
         rc = request_start(&made, g, t, &last);
-    if (!rc && t->kind == CALL_SEND)
+    if (!rc && t->kind == CALL_SEND && !t->tagged)
         api_count_self(g, t);
     *out = (ml_request *)made;
     return rc;

@@ -6,6 +6,7 @@
 #include "runtime/call/progress.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/exchange.h"
+#include "runtime/group/matching.h"
 #include "runtime/group/news.h"
 #include "runtime/group/sleeper.h"
 #include "runtime/group/transfer.h"
@@ -301,6 +302,7 @@ void group_leave(struct group *g)
             g->links[i]->ops->close(g->links[i]);
             g->links[i] = NULL;
         }
+    matching_close(g);
     /* Last: a link that is being closed may have to break the group (sleeper_ring). */
     if (g->id != COORD_WORLD && g->size > 1)
         news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);

@@ -335,6 +335,31 @@ static inline struct task task_message(const char *name, const void *out, size_t
                          .out_size = in_size};
 }
 
+static inline struct task task_tagged(enum task_tagged tagged, const char *name, void *buf,
+                                      size_t size, int from, int tag, ml_status *status, int *found)
+{
+    return (struct task){.kind = CALL_SEND,
+                         .name = name,
+                         .out = buf,
+                         .root = -1,
+                         .to = ML_NOBODY,
+                         .from = from,
+                         .out_size = size,
+                         .tagged = tagged,
+                         .tag = tag,
+                         .status = status,
+                         .found = found};
+}
+
+static inline struct task task_send_tag(const void *buf, size_t size, int to, int tag)
+{
+    struct task t = task_message("send_tag", buf, size, to, NULL, 0, ML_NOBODY);
+
+    t.tagged = TAGGED_MESSAGE;
+    t.tag = tag;
+    return t;
+}
+
 static int shim_run(ml_group *g, struct task *t)
 {
     const struct runtime_table *table = shim_runtime();
@@ -410,4 +435,22 @@ CALL(recv, task_message("recv", NULL, 0, ML_NOBODY, buf, size, from), ml_group *
      size_t size, int from)
 CALL(sendrecv, task_message("sendrecv", out, out_size, to, in, in_size, from), ml_group *g,
      const void *out, size_t out_size, int to, void *in, size_t in_size, int from)
+CALL(send_tag, task_send_tag(buf, size, to, tag), ml_group *g, const void *buf, size_t size, int to,
+     int tag)
+CALL(recv_tag, task_tagged(TAGGED_MESSAGE, "recv_tag", buf, size, from, tag, status, NULL),
+     ml_group *g, void *buf, size_t size, int from, int tag, ml_status *status)
 CALL(barrier, task_moving(CALL_BARRIER, "barrier", NULL, NULL, 0, -1), ml_group *g)
+
+int ml_probe(ml_group *g, int from, int tag, ml_status *status)
+{
+    struct task t = task_tagged(TAGGED_PROBE, "probe", NULL, 0, from, tag, status, NULL);
+
+    return shim_run(g, &t);
+}
+
+int ml_try_probe(ml_group *g, int from, int tag, int *found, ml_status *status)
+{
+    struct task t = task_tagged(TAGGED_TRY, "try_probe", NULL, 0, from, tag, status, found);
+
+    return shim_run(g, &t);
+}

@@ -6,10 +6,10 @@
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/collective/collectives.h"
-#include "runtime/group/claim.h"
 #include "runtime/group/news.h"
 #include "runtime/group/world.h"
 #include "runtime/group_join.h"
+#include "runtime/process/claim.h"
 #include "runtime/process/stdio_guard.h"
 
 #include <stdatomic.h>

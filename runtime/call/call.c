@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/call.h"
 
-#include "runtime/group/claim.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/kernel/reduce_op.h"
+#include "runtime/process/claim.h"
 #include "runtime/process/rank_counters.h"
 
 /* From now on every call on g fails with `why`. The file that claim_mark_broken() writes tells the

@@ -117,11 +117,21 @@ static int progress_start_message(struct progress *p, struct request *r, struct 
 
     p->group->call_place = r->task.place;
     request_list_add(&p->in_flight, r);
-    return rc ? rc : transfer_start(p->group, r->transfers, r->transfer_count, why);
+    if (rc)
+        return rc;
+    if (task_receives_tag(&r->task))
+        return matching_post(p->group, &r->receive, why);
+    if (r->task.tagged && r->task.to == p->group->rank) {
+        r->transfer_count = 0;
+        return matching_send_self(p->group, &r->transfers[0], why);
+    }
+    return transfer_start(p->group, r->transfers, r->transfer_count, why);
 }
 
-static bool request_is_finished(const struct request *r)
+static bool request_is_finished(struct request *r)
 {
+    if (task_receives_tag(&r->task) && !matching_is_done(r->group, &r->receive))
+        return false;
     for (int i = 0; i < r->transfer_count; i++)
         if (!r->transfers[i].done)
             return false;
@@ -136,8 +146,11 @@ static void progress_take_finished(struct progress *p, struct request_list *fini
     request_list_clear(&still);
     while (p->in_flight.first) {
         struct request *r = request_list_take(&p->in_flight);
+        bool is_finished = request_is_finished(r);
 
-        request_list_add(request_is_finished(r) ? finished : &still, r);
+        if (is_finished && r->task.tagged)
+            task_report(&r->task, &r->receive);
+        request_list_add(is_finished ? finished : &still, r);
     }
     request_list_clear(&p->in_flight);
     while (still.first)
@@ -162,14 +175,18 @@ static void progress_messages(struct progress *p, struct request *r)
         if (rc < 0 || !p->in_flight.first)
             break;
         progress_complete(p, &finished, NULL);
-        rc = transfer_step(g, &w, &why);
+        rc = matching_listen(g, &why);
+        if (!rc)
+            rc = transfer_step(g, &w, &why);
         if (rc >= 0)
             r = progress_next_message(p);
     }
     g->waiting.waker = -1;
     g->waiting.is_patient = false;
-    if (rc < 0)
+    if (rc < 0) {
         transfer_drop(g);
+        matching_drop(g);
+    }
     call_end(g, rc < 0 ? rc : 0, &why);
     progress_complete(p, &finished, NULL);
     progress_complete(p, &p->in_flight, &why);

@@ -14,7 +14,7 @@
 #define RUNTIME_CALL_PROGRESS_H
 
 #include "runtime/call/task.h"
-#include "runtime/group/link.h"
+#include "runtime/group/matching.h"
 
 /* A call that was started: what an ml_request points to. request.c makes and frees it. */
 struct request {
@@ -22,6 +22,7 @@ struct request {
     struct group *group;
     struct transfer transfers[2]; /* a message's */
     int transfer_count;
+    struct tagged_receive receive; /* of a receive by tag, or a probe */
     void *copy;           /* what a sendrecv in place sends, the task's shares, or NULL; owned */
     /* Returns once it is done; NULL: progress_await. */
     void (*await)(struct request *r);

@@ -19,10 +19,11 @@ static bool request_keep_shares(struct request *r)
     size_t ranks = (size_t)r->group->size, size = ranks * sizeof(size_t);
     const size_t **each[4];
     struct task_shares *own = malloc(sizeof(*own) + 4 * size);
-    size_t *room = (size_t *)(own + 1);
+    size_t *room;
 
     if (!own)
         return false;
+    room = (size_t *)(own + 1);
     *own = *r->task.shares;
     each[0] = &own->in_sizes, each[1] = &own->in_offsets;
     each[2] = &own->out_sizes, each[3] = &own->out_offsets;
@@ -59,6 +60,10 @@ static int request_create(struct request **out, struct group *g, const struct ta
     }
     if (t->kind == CALL_SEND)
         r->transfer_count = task_transfers(t, in, r->transfers);
+    if (task_receives_tag(t))
+        r->receive = task_receive(t);
+    else if (t->tagged)
+        r->receive.found = (ml_status){ML_NOBODY, ML_ANY, 0};
     *out = r;
     return 0;
 }

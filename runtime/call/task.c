@@ -4,7 +4,9 @@
 #include "runtime/call/call.h"
 #include "runtime/call/check.h"
 #include "runtime/collective/collectives.h"
+#include "runtime/group/matching.h"
 #include "runtime/group/transfer.h"
+#include "runtime/group/wait.h"
 
 #include <string.h>
 
@@ -111,6 +113,23 @@ static int task_check_peer(const struct group *g, int peer, const void *buf, siz
     return rc ? rc : check_buffer(buf, size, what, why);
 }
 
+static __attribute__((noinline)) int task_check_tagged(const struct group *g, const struct task *t,
+                                                       struct fault *why)
+{
+    int rc = task_check_peer(g, t->to, t->in, t->count, "to", why);
+
+    if (!rc)
+        rc = t->from == ML_ANY ? check_buffer(t->out, t->out_size, "buf", why)
+                               : task_check_peer(g, t->from, t->out, t->out_size, "from", why);
+    if (rc)
+        return rc;
+    if (t->tag < 0 && (t->tag != ML_ANY || t->to != ML_NOBODY))
+        return fault_set(why, ML_ERR_ARGUMENT, "tag is %d, but tags are 0 and more", t->tag);
+    if (t->tagged == TAGGED_TRY && !t->found)
+        return fault_set(why, ML_ERR_ARGUMENT, "found is NULL");
+    return 0;
+}
+
 static int task_check_message(const struct group *g, const struct task *t, struct fault *why)
 {
     int rc = task_check_peer(g, t->to, t->in, t->count, "to", why);
@@ -147,7 +166,7 @@ int task_check(const struct group *g, const struct task *t, struct fault *why)
     case CALL_SCATTER:
         return task_check_rooted(g, t, why);
     case CALL_SEND:
-        return task_check_message(g, t, why);
+        return t->tagged ? task_check_tagged(g, t, why) : task_check_message(g, t, why);
     default:
         return 0;
     }
@@ -165,14 +184,75 @@ int task_transfers(const struct task *t, const void *in, struct transfer *transf
                                            .peer = t->to,
                                            .buf = (void *)(uintptr_t)in,
                                            .size = t->count,
-                                           .content = t->content};
-    if (t->from != ML_NOBODY)
+                                           .content = t->content,
+                                           .tag = t->tagged ? 1 + (uint32_t)t->tag : 0};
+    if (t->from != ML_NOBODY && !t->tagged)
         transfers[n++] = (struct transfer){.what = TRANSFER_RECV,
                                            .peer = t->from,
                                            .buf = t->out,
                                            .size = t->out_size,
                                            .content = t->content};
     return n;
+}
+
+struct tagged_receive task_receive(const struct task *t)
+{
+    return (struct tagged_receive){.from = t->from,
+                                   .tag = t->tag,
+                                   .buf = t->out,
+                                   .size = t->out_size,
+                                   .content = t->content,
+                                   .probes = t->tagged != TAGGED_MESSAGE,
+                                   .tries = t->tagged == TAGGED_TRY};
+}
+
+void task_report(const struct task *t, const struct tagged_receive *r)
+{
+    if (t->status)
+        *t->status = r->found;
+    if (t->found)
+        *t->found = r->is_matched;
+}
+
+/* Waits for a message with a tag, while nothing else is under way. */
+static int task_match(struct group *g, struct tagged_receive *r, struct fault *why)
+{
+    struct waiting w = {0};
+    int rc = matching_post(g, r, why);
+
+    while (rc >= 0 && !matching_is_done(g, r)) {
+        rc = matching_listen(g, why);
+        if (!rc)
+            rc = transfer_step(g, &w, why);
+        if (rc >= 0)
+            rc = r->tries ? wait_check(g, why) : matching_check(g, r, why);
+    }
+    if (rc == ML_ERR_ARGUMENT) {
+        matching_withdraw(g, r);
+    } else if (rc < 0) {
+        transfer_drop(g);
+        matching_drop(g);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Apart, so that messages without a tag need not make room for a receive on the stack. */
+static __attribute__((noinline)) int task_exchange_tagged(struct group *g, const struct task *t,
+                                                          struct fault *why)
+{
+    struct tagged_receive r = {.found = {ML_NOBODY, ML_ANY, 0}};
+    struct transfer give;
+    int rc = 0;
+
+    if (task_receives_tag(t)) {
+        r = task_receive(t);
+        rc = task_match(g, &r, why);
+    } else if (task_transfers(t, t->in, &give)) {
+        rc = t->to == g->rank ? matching_send_self(g, &give, why) : transfer_run(g, &give, 1, why);
+    }
+    if (!rc)
+        task_report(t, &r);
+    return rc;
 }
 
 static int task_exchange(struct group *g, const struct task *t, struct fault *why)
@@ -220,7 +300,7 @@ static int task_carry_out(struct group *g, const struct task *t, struct fault *w
     case CALL_SCATTER:
         return scatter_run(g, t->in, t->out, t->count, t->root, why);
     case CALL_SEND:
-        return task_exchange(g, t, why);
+        return t->tagged ? task_exchange_tagged(g, t, why) : task_exchange(g, t, why);
     default:
         return barrier_run(g, why);
     }

@@ -9,7 +9,11 @@
 
 #include "runtime/group/group.h"
 
+struct tagged_receive;
 struct transfer;
+
+/* Which kind of message with a tag a CALL_SEND is. */
+enum task_tagged { TAGGED_NOT, TAGGED_MESSAGE, TAGGED_PROBE, TAGGED_TRY };
 
 /* Sizes and offsets of each rank's block, in bytes; offsets may be NULL. An all_gather_v has only
  * those of `out`. */
@@ -35,6 +39,11 @@ struct task {
     int to;
     int from;
     size_t out_size;
+    /* If it is tagged, only one of `to` and `from` is a rank, and `from` may be ML_ANY. */
+    enum task_tagged tagged;
+    int tag;
+    ml_status *status; /* or NULL */
+    int *found;        /* of a probe that does not wait */
 };
 
 /* Checks the arguments before anything is sent. ML_ERR_ARGUMENT, or ML_ERR_STATE in a forked child;
@@ -45,8 +54,18 @@ int task_check(const struct group *g, const struct task *t, struct fault *why);
  * ML_ERR_ARGUMENT breaks the group. */
 int task_run(struct group *g, const struct task *t, struct fault *why);
 
-/* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`. Returns how many. */
+/* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`: none of a receive by
+ * tag. Returns how many. */
 int task_transfers(const struct task *t, const void *in, struct transfer *transfers);
+
+/* True if it is a receive by tag, or a probe; what matching.h needs to know of it; and what the
+ * program is to know once that is done. */
+static inline bool task_receives_tag(const struct task *t)
+{
+    return t->tagged && t->to == ML_NOBODY && t->from != ML_NOBODY;
+}
+struct tagged_receive task_receive(const struct task *t);
+void task_report(const struct task *t, const struct tagged_receive *r);
 
 /* True if a CALL_SEND must send a copy: what it receives would overwrite what it has still to
  * send. */

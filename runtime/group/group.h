@@ -115,6 +115,8 @@ struct group {
     int *peer_bells;             /* per rank: its bell (sleeper.c), or -1: not opened */
     struct peer_memory *peers;   /* the members' memory of ml_alloc; NULL: not needed so far */
 
+    struct matching *matching; /* matching.c: messages with tags; NULL: none so far */
+
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
     struct progress *progress; /* NULL: nothing was started so far */
     _Atomic unsigned under_way;

@@ -27,6 +27,8 @@ enum transfer_what {
     TRANSFER_SEND,   /* buf → peer */
     TRANSFER_RECV,   /* peer → buf */
     TRANSFER_REDUCE, /* buf[i] = with[i] op incoming[i], or incoming[i] op with[i] */
+    TRANSFER_LISTEN, /* of matching.c: looks at the next message, for a receive from this rank; */
+    TRANSFER_LISTEN_ANY, /* only for receives from any rank */
 };
 
 /* One message to or from one peer. The caller owns the struct and its buffers, and leaves both
@@ -39,6 +41,7 @@ struct transfer {
     bool incoming_first; /* TRANSFER_REDUCE: the incoming operand is the left one */
     size_t size;         /* bytes, the same on both sides */
     uint8_t content;     /* a CALL_SEND's, as struct task has it */
+    uint32_t tag;        /* a CALL_SEND's: 1 + its tag; 0: it has none */
     /* kept by the link: */
     size_t moved; /* bytes of payload so far, a multiple of the element size */
     bool header_moved;
@@ -86,8 +89,9 @@ struct link {
     struct link_counters *counters;      /* rank_counters.h, or NULL */
     struct transfer *sends, **sends_end; /* queues of what is in flight */
     struct transfer *recvs, **recvs_end;
-    bool active;               /* in g->active: something is queued */
-    bool ended;                /* by the peer: what is queued can't go on */
+    bool active;  /* in g->active: something is queued */
+    bool ended;   /* by the peer: what is queued can't go on */
+    bool is_over; /* the peer has left in good order: nothing comes for receives from any rank */
     enum peer_state gone;      /* the peer, as the coordinator reported it */
     int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */
 };

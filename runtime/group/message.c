@@ -56,9 +56,17 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s to rank %d", name, m->count,
                  content, (int)m->root);
         break;
+    case CALL_SEND:
+        if (m->root == (int32_t)(MESSAGE_LISTENER - 1))
+            snprintf(text, MESSAGE_TEXT, "receive of a message with a tag");
+        else if (m->root >= 0)
+            snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s with tag %d", name, m->count,
+                     content, (int)m->root);
+        else
+            snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s", name, m->count, content);
+        break;
     case CALL_ALL_GATHER:
     case CALL_ALL_TO_ALL:
-    case CALL_SEND:
         snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s", name, m->count, content);
         break;
     case CALL_ALL_GATHER_V:
@@ -125,10 +133,28 @@ int message_check(const struct group *g, const struct message *came, const struc
     struct message want;
 
     message_fill(&want, &g->call, t);
-    if (__builtin_expect(memcmp(came, &want, sizeof(want)) == 0, 1) ||
-        message_has_any_content(came, &want))
+    if (memcmp(came, &want, sizeof(want)) == 0 || message_has_any_content(came, &want))
         return 0;
     return message_mismatch(g, came, &want, t->peer, why);
+}
+
+bool message_has_tag(const struct message *m)
+{
+    return m->magic == MESSAGE_MAGIC && m->kind == CALL_SEND && m->root >= 0 &&
+           m->count == m->size && m->size <= SIZE_MAX / 2 && !m->seq && !m->op && !m->history;
+}
+
+int message_types_differ(const struct group *g, const struct transfer *t, uint8_t content,
+                         struct fault *why)
+{
+    const struct call call = {.kind = CALL_SEND};
+    struct transfer other = *t;
+    struct message came, want;
+
+    other.content = content;
+    message_fill(&came, &call, t);
+    message_fill(&want, &call, &other);
+    return message_mismatch(g, &came, &want, t->peer, why);
 }
 
 int message_check_early(const struct group *g, const struct message *came, int peer,

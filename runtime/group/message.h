@@ -6,6 +6,8 @@
 #include "runtime/group/group.h"
 #include "runtime/group/link.h"
 
+#include <string.h>
+
 struct message {
     uint64_t count;
     uint32_t seq;
@@ -13,13 +15,16 @@ struct message {
     uint8_t type;
     uint8_t op;
     uint8_t magic;
-    int32_t root;
+    int32_t root;     /* or a CALL_SEND's tag, -1 without one */
     uint32_t history; /* as struct call has it */
     uint64_t size;    /* bytes of payload */
 };
 _Static_assert(sizeof(struct message) == 32, "drawn in doc/protocol.md");
 
 enum { MESSAGE_MAGIC = 0x4d };
+
+/* The tag of a transfer that no message fits (matching.c). */
+#define MESSAGE_LISTENER UINT32_MAX
 
 /* The header of `t`, as its sender writes it and its receiver expects it. */
 static inline void message_fill(struct message *m, const struct call *c, const struct transfer *t)
@@ -30,10 +35,27 @@ static inline void message_fill(struct message *m, const struct call *c, const s
     m->type = c->kind == CALL_SEND ? t->content : c->type;
     m->op = c->op;
     m->magic = MESSAGE_MAGIC;
-    m->root = c->root;
+    m->root = c->kind == CALL_SEND ? (int32_t)(t->tag - 1) : c->root;
     m->history = c->history;
     m->size = t->size;
 }
+
+/* True if the header that came is the one that its receiver `t` expects. */
+static inline bool message_is_wanted(const struct group *g, const struct message *came,
+                                     const struct transfer *t)
+{
+    struct message want;
+
+    message_fill(&want, &g->call, t);
+    return memcmp(came, &want, sizeof(want)) == 0;
+}
+
+/* True if it is the header of a message with a tag. */
+bool message_has_tag(const struct message *m);
+
+/* Fails with ML_ERR_MISMATCH: the message of `t` has another type than its receiver's content. */
+int message_types_differ(const struct group *g, const struct transfer *t, uint8_t content,
+                         struct fault *why);
 
 /* Compares the header that came from t->peer with what its receiver `t` expects. Content whose type
  * one side does not say fits every type. Returns 0, ML_ERR_MISMATCH naming both calls, or

@@ -4,7 +4,15 @@
 #include "runtime/group/group.h"
 #include "runtime/group/wait.h"
 
-static void transfer_queue(struct group *g, struct transfer *t)
+void transfer_activate(struct link *l)
+{
+    if (l->active)
+        return;
+    l->active = true;
+    l->group->active[l->group->active_count++] = l;
+}
+
+void transfer_queue(struct group *g, struct transfer *t)
 {
     struct link *l = g->links[t->peer];
 
@@ -19,10 +27,7 @@ static void transfer_queue(struct group *g, struct transfer *t)
         *l->recvs_end = t;
         l->recvs_end = &t->next;
     }
-    if (!l->active) {
-        l->active = true;
-        g->active[g->active_count++] = l;
-    }
+    transfer_activate(l);
 }
 
 /* > 0 if anything moved, 0 if not, ML_ERR_*. */

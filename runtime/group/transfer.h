@@ -29,6 +29,12 @@ int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why);
  * Returns > 0 if anything moved, 0 if not; in error as transfer_wait. */
 int transfer_step(struct group *g, struct waiting *w, struct fault *why);
 
+/* Sees to it that what is queued on a link moves, even if a call that waits otherwise (shm_board.c)
+ * has passed meanwhile. */
+void transfer_activate(struct link *l);
+/* Queues a transfer as transfer_start does, but moves nothing. */
+void transfer_queue(struct group *g, struct transfer *t);
+
 /* Drops all transfers of a broken group: nothing touches their buffers any more. */
 void transfer_drop(struct group *g);
 

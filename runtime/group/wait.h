@@ -34,6 +34,9 @@ void wait_over(struct group *g);
 /* Takes over what the coordinator has said since this thread last looked. Fails if it broke g. */
 int wait_take_news(struct group *g, struct fault *why);
 
+/* Fails as wait_step does if what is queued can never go on, but does not wait. */
+int wait_check(struct group *g, struct fault *why);
+
 /* Fails with ML_ERR_MISMATCH if a message has arrived that no call of this rank will receive, which
  * shows that the peer has made another call. */
 int wait_look(const struct group *g, struct fault *why);

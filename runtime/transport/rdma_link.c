@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/group.h"
+#include "runtime/group/matching.h"
 #include "runtime/group/message.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
@@ -28,6 +29,9 @@ enum {
     SPIN_NS = 1000 * 1000,
     UNREAD_MOST = 8,
 };
+
+/* Far from the numbers of messages that may have been announced. */
+#define UNCOUNTED 0x80000000u
 
 struct rdma_link {
     struct link base;
@@ -66,11 +70,14 @@ static bool rdma_link_begin(struct rdma_link *s, struct transfer *t)
         return false;
     message_fill(&m, &s->base.group->call, t);
     memcpy(slot, &m, sizeof(m));
-    if (!s->verbs->begin(s->endpoint, s->begun++, t->buf, t->size))
+    /* One with a tag is not announced: its receiver does not know when one comes, and counts only
+     * the others. */
+    if (!s->verbs->begin(s->endpoint, t->tag ? s->begun ^ UNCOUNTED : s->begun, t->buf, t->size))
         size = smaller(t->size, room - sizeof(m));
     if (size)
         memcpy(slot + sizeof(m), t->buf, size);
     s->verbs->send(s->endpoint, sizeof(m) + size);
+    s->begun += !t->tag;
     t->header_moved = true;
     t->moved = size;
     return true;
@@ -133,7 +140,9 @@ static void rdma_link_announce(struct rdma_link *s)
     if ((int32_t)(s->looked - s->received) < 0)
         s->looked = s->received;
     for (struct transfer *t = s->base.recvs; t && message - s->received < ENDPOINT_AHEAD;
-         t = t->next, message++) {
+         message += !t->tag, t = t->next) {
+        if (t->tag)
+            continue;
         if ((int32_t)(message - s->looked) < 0)
             continue;
         if (t->what == TRANSFER_RECV && !t->header_moved) {
@@ -166,9 +175,10 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
             return fault_set(why, ML_ERR_LINK, "a message from rank %d has no header",
                              s->base.group->members[s->base.peer]);
         memcpy(&m, chunk, sizeof(m));
-        rc = message_check(s->base.group, &m, t, why);
-        if (rc)
+        rc = matching_accept(&s->base, &m, why);
+        if (rc <= 0)
             return rc;
+        t = s->base.recvs;
         used = sizeof(m);
         t->header_moved = true;
     }
@@ -181,8 +191,8 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
         link_take(&s->base, t, chunk + used, size - used);
     s->verbs->release(s->endpoint);
     if (t->moved == t->size) {
+        s->received += !t->tag;
         link_pop_recv(&s->base);
-        s->received++;
     }
     return 1;
 }

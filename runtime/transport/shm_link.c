@@ -14,6 +14,7 @@
 #include "runtime/transport/shm_link.h"
 
 #include "runtime/group/group.h"
+#include "runtime/group/matching.h"
 #include "runtime/group/message.h"
 #include "runtime/group/world.h"
 #include "runtime/transport/shm_board.h"
@@ -269,9 +270,10 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
         int rc;
 
         memcpy(&m, s->in->bytes + (s->in_tail & (s->ring_size - 1)), sizeof(m));
-        rc = message_check(s->base.group, &m, t, why);
-        if (rc)
+        rc = matching_accept(&s->base, &m, why);
+        if (rc <= 0)
             return rc;
+        t = s->base.recvs;
         s->is_taking = shm_link_is_offered(s, &m);
         s->in_tail += s->is_taking ? LINE : sizeof(m);
         s->has_sent = false;
@@ -299,6 +301,8 @@ static bool shm_link_is_missed(const struct shm_link *s, struct message *call)
     const struct link *l = &s->base;
     const struct shm_board *b = l->group->board;
 
+    if (l->recvs && l->recvs->what == TRANSFER_LISTEN_ANY && !l->sends)
+        return false; /* others may send what is awaited */
     return b && (l->recvs || l->sends) && shm_board_is_ahead(b, l->peer, call);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/transport/tcp_link.h"
 
 #include "runtime/group/group.h"
+#include "runtime/group/matching.h"
 #include "runtime/group/message.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
@@ -123,6 +124,45 @@ static void *tcp_link_target(struct tcp_link *s, const struct transfer *t, size_
     return s->bounce + s->bounce_have;
 }
 
+static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why);
+
+/* The message whose header has come is not that of `t`, in whose place the next `n` bytes are: puts
+ * them where they belong. More messages of that kind may be among them, but not the end of t's. */
+static int tcp_link_divert(struct tcp_link *s, const struct transfer *t, size_t n,
+                           struct fault *why)
+{
+    const void *from = t->what == TRANSFER_REDUCE ? s->bounce : tcp_link_place(t);
+    unsigned char *copy = malloc(n + 1); /* also where there is nothing to copy */
+    size_t used = 0, size;
+    int rc = 0;
+
+    if (!copy)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (n)
+        memcpy(copy, from, n);
+    do {
+        struct transfer *next = s->base.recvs;
+        size_t header = sizeof(s->in_header) - s->in_header_moved, part = n - used;
+
+        if (header) {
+            part = part < header ? part : header;
+            memcpy((char *)&s->in_header + s->in_header_moved, copy + used, part);
+            used += part;
+            rc = tcp_link_take(s, next, part, why);
+            continue;
+        }
+        part = part < next->size - next->moved ? part : next->size - next->moved;
+        if (next->what == TRANSFER_REDUCE)
+            memcpy(tcp_link_target(s, next, &size), copy + used, part);
+        else if (part)
+            memcpy(tcp_link_place(next), copy + used, part);
+        used += part;
+        rc = tcp_link_take(s, next, part, why);
+    } while (!rc && used < n);
+    free(copy);
+    return rc;
+}
+
 /* Handles `n` bytes that have arrived: first of the header, then of the payload. */
 static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why)
 {
@@ -135,10 +175,12 @@ static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struc
     if (s->in_header_moved < sizeof(s->in_header))
         return 0;
     if (!t->header_moved) {
-        rc = message_check(s->base.group, &s->in_header, t, why);
-        if (rc)
+        rc = matching_accept(&s->base, &s->in_header, why);
+        if (rc <= 0)
             return rc;
-        t->header_moved = true;
+        s->base.recvs->header_moved = true;
+        if (s->base.recvs != t)
+            return tcp_link_divert(s, t, n, why);
     }
     if (t->what == TRANSFER_REDUCE)
         tcp_link_reduce(s, t, s->bounce_have + n);
@@ -173,8 +215,11 @@ static int tcp_link_receive(struct tcp_link *s, struct fault *why)
     ssize_t came;
     void *target;
 
-    if (s->in_header_moved == sizeof(s->in_header) && !t->header_moved) /* tcp_link_look read it */
-        return tcp_link_take(s, t, 0, why) < 0 ? why->code : 1;
+    if (s->in_header_moved == sizeof(s->in_header) && !t->header_moved) { /* it was left unread */
+        if (tcp_link_take(s, t, 0, why) < 0)
+            return why->code;
+        return s->base.recvs != NULL || s->in_header_moved < sizeof(s->in_header);
+    }
     if (t->what == TRANSFER_REDUCE && !s->bounce) {
         s->bounce = malloc(BOUNCE);
         if (!s->bounce)
@@ -211,13 +256,15 @@ static int tcp_link_progress(struct link *l, struct fault *why)
     return moved;
 }
 
-/* A sealed header can't be left in the socket: it stays in s->in_header. */
-static bool tcp_link_look_sealed(struct tcp_link *s, struct message *m)
+/* A header that is sealed, or that was begun to be read, can't be left in the socket: it stays in
+ * s->in_header. */
+static bool tcp_link_look_into(struct tcp_link *s, struct message *m)
 {
     while (s->in_header_moved < sizeof(s->in_header)) {
         struct iovec part = {(char *)&s->in_header + s->in_header_moved,
                              sizeof(s->in_header) - s->in_header_moved};
-        ssize_t n = tcp_seal_receive(s->seal, s->fd, &part, 1);
+        ssize_t n = s->seal ? tcp_seal_receive(s->seal, s->fd, &part, 1)
+                            : recv(s->fd, part.iov_base, part.iov_len, MSG_DONTWAIT);
 
         if (n <= 0)
             return false; /* the next receive meets it again */
@@ -231,8 +278,8 @@ static bool tcp_link_look(struct link *l, struct message *m)
 {
     struct tcp_link *s = tcp_link_of(l);
 
-    if (s->seal)
-        return tcp_link_look_sealed(s, m);
+    if (s->seal || s->in_header_moved)
+        return tcp_link_look_into(s, m);
     return recv(s->fd, m, sizeof(*m), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(*m);
 }
 

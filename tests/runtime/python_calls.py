@@ -109,6 +109,28 @@ def movements(w):
     w.barrier()
 
 
+def tags(w):
+    right, left = (w.rank + 1) % w.size, (w.rank - 1) % w.size
+    a, b, c = bytearray(9), bytearray(9), array.array("d", [0, 0])
+    comes = w.start_recv_tag(c, tag=7)
+    sent = [w.start_send_tag(b"one", right, 1), w.start_send_tag(b"three", right, 3),
+            w.start_send_tag(array.array("d", [2.5]), right, 7)]
+    status = w.recv_tag(a, left, 3)
+    assert (status.source, status.tag, status.size) == (left, 3, 5) and a[:5] == b"three"
+    status = w.probe(tag=1)
+    assert repr(status) == "<mlaunch.Status: 3 bytes from rank %d with tag 1>" % left
+    assert w.try_probe(left, 1).size == 3 and w.try_probe(left, 4) is None
+    assert w.recv_tag(b).size == 3 and b[:3] == b"one"
+    status = comes.wait()
+    assert status.size == 8 and status.source == left and c.tolist() == [2.5, 0]
+    for s in sent:
+        assert s.wait() is None
+    assert w.recv_tag(b, mlaunch.NOBODY).source == mlaunch.NOBODY
+    w.send_tag(b"", mlaunch.NOBODY, 0)
+    refused(mlaunch.ERR_ARGUMENT, "tag is -1, but tags are 0 and more", w.send_tag, b"", right, -1)
+    w.barrier()
+
+
 def objects(w):
     right, left = (w.rank + 1) % w.size, (w.rank - 1) % w.size
     mine = {"rank": w.rank, "words": ["x" * 1000] * w.rank}
@@ -149,7 +171,7 @@ def names(w):
     assert mlaunch.version().startswith(mlaunch.__version__ + " (")
     for name in ("all_reduce", "reduce", "reduce_scatter", "scan", "exclusive_scan", "all_gather",
                  "all_to_all", "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter",
-                 "send", "recv", "sendrecv", "barrier"):
+                 "send", "recv", "sendrecv", "send_tag", "recv_tag", "barrier"):
         call, start = (inspect.signature(getattr(mlaunch.Group, prefix + name))
                        for prefix in ("", "start_"))
         assert list(call.parameters.values()) == list(start.parameters.values()), name
@@ -342,6 +364,7 @@ world = mlaunch.init()
 memory(world)
 reductions(world)
 movements(world)
+tags(world)
 objects(world)
 names(world)
 groups(world)

@@ -44,7 +44,8 @@ import weakref
 
 __all__ = [
     "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Window",
-    "Pool", "PoolBuffer", "Transfer", "Error", "Type", "Op", "ErrorCode", "NOBODY", "ALL",
+    "Pool", "PoolBuffer", "Transfer", "Error", "Status", "Type", "Op", "ErrorCode", "NOBODY", "ANY",
+    "ALL",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -96,6 +97,7 @@ SUM, PROD, MIN, MAX, AND, OR, XOR = Op
 (ERR_ARGUMENT, ERR_STATE, ERR_MEMORY, ERR_MISMATCH, ERR_PEER, ERR_DEVICE, ERR_LINK, ERR_TIMEOUT,
  ERR_REFUSED, ERR_SYSTEM) = ErrorCode
 NOBODY = -1
+ANY = -2
 ALL = -3  # for Window.flush()
 
 Buffer = typing.Any  # in signatures: bytes, bytearray, array.array, memoryview, numpy.ndarray …
@@ -179,6 +181,10 @@ for _name, _result, _arguments in (
         ("send", _int, [_pointer, _pointer, _size, _int]),
         ("recv", _int, [_pointer, _pointer, _size, _int]),
         ("sendrecv", _int, [_pointer, _pointer, _size, _int, _pointer, _size, _int]),
+        ("send_tag", _int, [_pointer, _pointer, _size, _int, _int]),
+        ("recv_tag", _int, [_pointer, _pointer, _size, _int, _int, _pointer]),
+        ("probe", _int, [_pointer, _int, _int, _pointer]),
+        ("try_probe", _int, [_pointer, _int, _int, ctypes.POINTER(_int), _pointer]),
         ("next_type", _int, [_pointer, _int]),
         ("next_place", _int, [_pointer, ctypes.c_char_p]),
         ("test", _int, [_pointer, ctypes.POINTER(_int)]),
@@ -203,7 +209,7 @@ for _name, _result, _arguments in (
 
 _STARTED = ("all_reduce", "reduce_scatter", "reduce", "scan", "exclusive_scan", "all_gather",
             "all_to_all", "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter", "send",
-            "recv", "sendrecv", "barrier", "put", "get")
+            "recv", "sendrecv", "send_tag", "recv_tag", "barrier", "put", "get")
 for _name in _STARTED:
     _function = getattr(_lib, "ml_start_" + _name)
     _function.restype = _int
@@ -472,6 +478,30 @@ def _say_place(handle):
 _own_file = _say_place.__code__.co_filename
 
 
+# ---- messages with tags ----
+
+class Status(ctypes.Structure):
+    """A message that has come: from rank source, with this tag, of size bytes."""
+
+    _fields_ = [("source", _int), ("tag", _int), ("size", _size)]
+
+    def __repr__(self):
+        return "<mlaunch.Status: %d bytes from rank %d with tag %d>" % (
+            self.size, self.source, self.tag)
+
+
+class _Held:
+    """What a started call writes beside its buffers: held as long as those are."""
+
+    kept = False
+
+    def __init__(self, what):
+        self.what, self.address = what, ctypes.addressof(what)
+
+    def release(self):
+        self.what = None
+
+
 # ---- groups ----
 
 _OBJECT = int.from_bytes(b"mlobject", "little")  # what send_object() begins with
@@ -713,6 +743,37 @@ class Group:
             return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
                             source)
 
+    @_public
+    def send_tag(self, data: Buffer, to: int, tag: int) -> None:
+        """send() with a tag, for recv_tag()."""
+        to, tag = _integer("to", to), _integer("tag", tag)
+        with _Buffer("data", data, False) as a:
+            return self._move("send_tag", a, _NONE, None, a.address, a.size, to, tag)
+
+    @_public
+    def recv_tag(self, out: Buffer, source: int = ANY, tag: int = ANY) -> Status:
+        """Receives a message of send_tag(), which may be shorter than out. Returns its Status."""
+        source, tag, status = _integer("source", source), _integer("tag", tag), Status()
+        with _Buffer("out", out, True) as b:
+            self._say(b.type)
+            held = _Held(status)
+            return self._do("recv_tag", (b, held), status, b.address, b.size, source, tag,
+                            held.address)
+
+    @_public
+    def probe(self, source: int = ANY, tag: int = ANY) -> Status:
+        """Waits for a message of send_tag() and returns its Status; recv_tag() receives it."""
+        source, tag, status = _integer("source", source), _integer("tag", tag), Status()
+        return self._do("probe", (), status, source, tag, ctypes.addressof(status))
+
+    @_public
+    def try_probe(self, source: int = ANY, tag: int = ANY) -> Status | None:
+        """probe() without waiting: None if no such message has come."""
+        source, tag, status = _integer("source", source), _integer("tag", tag), Status()
+        found = _int()
+        self._do("try_probe", (), None, source, tag, ctypes.byref(found), ctypes.addressof(status))
+        return status if found.value else None
+
     # objects
 
     def _recv_pickled(self, source):
@@ -867,6 +928,16 @@ class Group:
     def start_sendrecv(self, data: Buffer, to: int, out: Buffer, source: int) -> Request:
         """sendrecv(), but returns a Request at once."""
         return _Starting(self).sendrecv(data, to, out, source)
+
+    @_public
+    def start_send_tag(self, data: Buffer, to: int, tag: int) -> Request:
+        """send_tag(), but returns a Request at once."""
+        return _Starting(self).send_tag(data, to, tag)
+
+    @_public
+    def start_recv_tag(self, out: Buffer, source: int = ANY, tag: int = ANY) -> Request:
+        """recv_tag(), but returns a Request at once; its wait() returns the Status."""
+        return _Starting(self).recv_tag(out, source, tag)
 
     @_public
     def start_barrier(self) -> Request:

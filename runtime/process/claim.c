@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/group/claim.h"
+#include "runtime/process/claim.h"
 
 #include "runtime/process/fork_guard.h"
 

@@ -4,8 +4,8 @@
  * which contains its pid and how often the rank has been claimed: the generation in which it meets
  * the other ranks. Not thread-safe: world_join.c has a lock.
  */
-#ifndef RUNTIME_GROUP_CLAIM_H
-#define RUNTIME_GROUP_CLAIM_H
+#ifndef RUNTIME_PROCESS_CLAIM_H
+#define RUNTIME_PROCESS_CLAIM_H
 
 #include "common/fault.h"
 
