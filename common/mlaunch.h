@@ -378,8 +378,8 @@ ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
  * Ranks of one host copy straight to and from the other's memory. Over RDMA the devices put and get
  * by themselves, without copies if the caller's memory is of ml_alloc too. Otherwise the target's
  * library carries out the operations in a thread of its own, which a window has: it blocks all
- * signals, sleeps while there is nothing to do, and ends with the window. All atomic operations and signals
- * of a window are carried out by processors, never by a device.
+ * signals, sleeps while there is nothing to do, and ends with the window. All atomic operations and
+ * signals of a window are carried out by processors, never by a device.
  */
 typedef struct ml_window ml_window;
 

@@ -39,7 +39,7 @@ struct reach {
     int epoll;
     /* For all of the above but the configuration, once threads use it. */
     pthread_mutex_t lock;
-    pthread_cond_t moved; /* the watcher has come back */
+    pthread_cond_t moved; /* something has, or the watcher has come back */
     bool is_watched;      /* a thread sleeps for all of them */
 };
 
@@ -214,6 +214,8 @@ static int reach_poll(struct reach *r)
     for (int i = 0; i < r->config.peers; i++)
         if (r->peers[i].is_within)
             moved += tracks_poll(&r->peers[i].tracks, &r->copies);
+    if (moved && r->is_watched)
+        pthread_cond_broadcast(&r->moved); /* it may have been for one of those that wait */
     return moved;
 }
 

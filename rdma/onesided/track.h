@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * track.h: a queue pair (RC) to one peer for one-sided work: RDMA writes and reads of pieces of the
- * peer's part of a window. A track keeps what it was given until the device says that it is done, so
- * that all of it can be given to another track if this one fails.
+ * peer's part of a window. A track keeps what it was given until the device says that it is done,
+ * so that all of it can be given to another track if this one fails.
  */
 #ifndef RDMA_ONESIDED_TRACK_H
 #define RDMA_ONESIDED_TRACK_H

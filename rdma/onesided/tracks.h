@@ -55,7 +55,8 @@ bool tracks_are_done(const struct tracks *l, const struct work *w);
 int tracks_poll(struct tracks *l, struct copies *c);
 /* True if nothing is under way, or has to go again. */
 bool tracks_are_idle(const struct tracks *l);
-/* When tracks_poll has something to do that no completion announces (clock_ms); INT64_MAX: never. */
+/* When tracks_poll has something to do that no completion announces (clock_ms); INT64_MAX:
+ * never. */
 int64_t tracks_next_ms(const struct tracks *l);
 
 /* Fails all tracks, and soon, with tracks_poll, all work on them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window.h"
 
-#include "runtime/group/claim.h"
+#include "runtime/process/claim.h"
 #include "runtime/group/world.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"

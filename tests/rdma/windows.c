@@ -58,7 +58,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)((uint64_t)(seed >> 4) * below >> 28);
 }
 
-/* --- random ------------------------------------------------------------------------------------ */
+/* --- random ----------------------------------------------------------------------------------- */
 
 struct range {
     size_t at, size;
@@ -141,7 +141,7 @@ static void run_random(ml_group *g, int rank, int rounds)
     free(plain);
 }
 
-/* --- the others --------------------------------------------------------------------------------- */
+/* --- the others ------------------------------------------------------------------------------- */
 
 static void run_cycles(ml_group *g, int rank, int count)
 {

@@ -2,7 +2,8 @@
 /*
  * test_reach.c: puts and gets by the device, between two ranks in this process: every size, both
  * kinds of memory, several rails, rails that fail in the middle, windows that break. The verbs are
- * mocks (mock_verbs.h), which check keys and ranges, so that failures come when the test wants them.
+ * mocks (mock_verbs.h), which check keys and ranges, so that failures come when the test wants
+ * them.
  */
 #include "rdma/onesided/reach.h"
 
@@ -172,7 +173,7 @@ static void get(void *into, size_t size, uint64_t offset)
         fail_msg("%s", why.text);
 }
 
-/* --- what arrives ------------------------------------------------------------------------------ */
+/* --- what arrives ----------------------------------------------------------------------------- */
 
 static void pass(unsigned char *local, size_t size, uint64_t offset, unsigned seed)
 {
@@ -258,7 +259,7 @@ static void test_random(void **state)
     free(other);
 }
 
-/* --- many at a time ---------------------------------------------------------------------------- */
+/* --- many at a time --------------------------------------------------------------------------- */
 
 static void release(void)
 {
@@ -327,7 +328,7 @@ static void test_threads(void **state)
     }
 }
 
-/* --- failures ---------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 static void cut_m(void)
 {
@@ -456,7 +457,7 @@ static void test_beyond_part(void **state)
     assert_non_null(strstr(why.text, "the other end refuses"));
 }
 
-/* --- not within reach -------------------------------------------------------------------------- */
+/* --- not within reach ------------------------------------------------------------------------- */
 
 static void assert_without(void)
 {
