@@ -114,7 +114,7 @@ static int api_split(ml_group *handle, int color, int key, ml_group **out)
     progress_settle(g);
     rc = call_begin(g, CALL_SPLIT, "split", 0, 0, 0, -1, &last);
     if (!rc)
-        rc = split_run(g, color, key, &made, &last);
+        rc = split_run(g, color, key, false, &made, &last);
     g->inside = NULL;
     if (!rc)
         *out = api_handle(made);

@@ -94,7 +94,7 @@ static int prepare_links(struct bring_up *b, struct fault *why)
 
     if (b->local_count > 1 && b->local_index == 0) {
         segment_name(g, name);
-        rc = shm_segment_create(&g->segment, name, b->local_count, why);
+        rc = shm_segment_create(&g->segment, name, b->local_count, g->is_window, why);
     }
     if (rc || b->local_count == g->size)
         return rc;
@@ -142,7 +142,7 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
     is_early = opens_bells_early(g);
     if (b->local_index > 0) {
         segment_name(g, name);
-        rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, why);
+        rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, g->is_window, why);
     }
     for (int i = 0; i < b->local_count && !rc; i++)
         if (i != b->local_index)
@@ -257,7 +257,7 @@ static int group_furnish(struct group *g, struct fault *why)
 }
 
 int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
-               int64_t deadline_ms, struct fault *why)
+               bool is_window, int64_t deadline_ms, struct fault *why)
 {
     struct bring_up b = {.deadline_ms = deadline_ms};
     struct group *g;
@@ -266,6 +266,7 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     if (rc)
         return rc;
     b.group = g;
+    g->is_window = is_window;
     rc = group_furnish(g, why);
     if (!rc) {
         news_add(w->news, g);

@@ -19,24 +19,25 @@
  * those of the coordinator up. */
 static _Atomic uint32_t next_alone = UINT32_MAX;
 
-static int split_create(struct group *g, uint32_t id, const int *members, int size,
+static int split_create(struct group *g, uint32_t id, const int *members, int size, bool is_window,
                         struct group **out, struct fault *why)
 {
     int64_t deadline_ms = clock_ms() + g->world->job.init_timeout_ms;
     int held[STDIO_GUARD], rc;
 
     stdio_guard_begin(held);
-    rc = group_join(out, g->world, id, members, size, deadline_ms, why);
+    rc = group_join(out, g->world, id, members, size, is_window, deadline_ms, why);
     stdio_guard_end(held);
     return rc;
 }
 
-static int split_alone(struct group *g, int color, struct group **out, struct fault *why)
+static int split_alone(struct group *g, int color, bool is_window, struct group **out,
+                       struct fault *why)
 {
     *out = NULL;
     if (color < 0)
         return 0;
-    return split_create(g, atomic_fetch_sub(&next_alone, 1), g->members, 1, out, why);
+    return split_create(g, atomic_fetch_sub(&next_alone, 1), g->members, 1, is_window, out, why);
 }
 
 /* Parses SPLITTED {group, members}. *members: to be freed by the caller; NULL: this rank is in no
@@ -94,7 +95,8 @@ static int split_ask(struct group *g, int color, int key, struct reply *reply, s
     return rc ? rc : news_await(n, g, -1, reply, why);
 }
 
-int split_run(struct group *g, int color, int key, struct group **out, struct fault *why)
+int split_run(struct group *g, int color, int key, bool is_window, struct group **out,
+              struct fault *why)
 {
     struct reply reply = {0};
     uint32_t id = 0;
@@ -102,7 +104,7 @@ int split_run(struct group *g, int color, int key, struct group **out, struct fa
 
     if (g->size == 1) {
         call_end(g, 0, why);
-        return split_alone(g, color, out, why);
+        return split_alone(g, color, is_window, out, why);
     }
     /* The coordinator knows nothing of calls that need no coordinator. So the ranks meet as in any
      * other call first, where one that is in another call is noticed. */
@@ -116,7 +118,7 @@ int split_run(struct group *g, int color, int key, struct group **out, struct fa
      * unharmed. */
     rc = call_end(g, rc, why);
     if (!rc && members)
-        rc = split_create(g, id, members, size, out, why);
+        rc = split_create(g, id, members, size, is_window, out, why);
     else if (!rc)
         *out = NULL;
     if (rc == ML_ERR_PEER)

@@ -6,7 +6,8 @@
 #include "runtime/group/group.h"
 
 /* As ml_split, for the thread that uses g; the call on g has begun, and this ends it (call_end).
- * *out: NULL if color is negative. In error *out is not set. */
-int split_run(struct group *g, int color, int key, struct group **out, struct fault *why);
+ * is_window: as struct group has it. *out: NULL if color is negative. In error *out is not set. */
+int split_run(struct group *g, int color, int key, bool is_window, struct group **out,
+              struct fault *why);
 
 #endif

@@ -79,7 +79,7 @@ static int world_join_alone(struct world *w, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
     rc = news_open(&w->news, NULL, 1, why);
-    return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, INT64_MAX, why);
+    return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, false, INT64_MAX, why);
 }
 
 /* Reads which rank this process is: MLAUNCH_RANK and MLAUNCH_JOB_DIR. */
@@ -201,7 +201,7 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < w->size; i++)
         members[i] = i;
-    rc = group_join(&w->group, w, COORD_WORLD, members, w->size,
+    rc = group_join(&w->group, w, COORD_WORLD, members, w->size, false,
                     clock_ms() + w->job.init_timeout_ms, why);
     free(members);
 fail:

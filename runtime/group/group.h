@@ -101,7 +101,8 @@ struct group {
     struct link **links;  /* per rank of the group, its own included */
     struct link **active; /* links on which something is queued (transfer.c) */
     int active_count;
-    bool uses_tcp;               /* some members talk over TCP; the same value on every member */
+    bool is_window; /* a window's: it has few messages, and needs little shared memory for them */
+    bool uses_tcp;  /* some members talk over TCP; the same value on every member */
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct sleeper_slot *slots;  /* by rank, if all members share memory; else NULL */

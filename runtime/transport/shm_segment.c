@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 enum {
-    RING_MAX = 1 << 20,     /* bytes: no faster beyond that */
-    RING_MIN = 1024,        /* with hundreds of ranks; longer messages are offered (shm_offer.h) */
+    RING_MAX = 1 << 20, /* bytes: no faster beyond that */
+    RING_MIN = 1024,    /* with hundreds of ranks; longer messages are offered (shm_offer.h) */
+    RING_SMALL = 4096,
     SEGMENT_AIM = 32 << 20, /* bytes, which all rings together should not exceed */
     CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads fit in a second-level cache */
     CELL_MIN = 4096,
@@ -84,7 +85,8 @@ static unsigned char *shm_segment_part(const struct shm_segment *s, int index)
     return s->memory + s->head_size + (size_t)index * s->part_size;
 }
 
-static int shm_segment_new(struct shm_segment **out, const char *name, int count, struct fault *why)
+static int shm_segment_new(struct shm_segment **out, const char *name, int count, bool is_small,
+                           struct fault *why)
 {
     struct shm_segment *s = calloc(1, sizeof(*s));
 
@@ -94,8 +96,8 @@ static int shm_segment_new(struct shm_segment **out, const char *name, int count
     }
     strcpy(s->name, name);
     s->count = count;
-    s->ring_size = shm_segment_ring_size_for(count);
-    s->cell_size = shm_segment_cell_size_for(count);
+    s->ring_size = is_small ? RING_SMALL : shm_segment_ring_size_for(count);
+    s->cell_size = is_small ? CELL_MIN : shm_segment_cell_size_for(count);
     s->head_size =
         whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct sleeper_slot));
     s->part_size = whole_pages(shm_segment_rings_offset(s) +
@@ -146,11 +148,12 @@ static int shm_segment_take_part(struct shm_segment *s, int fd, int index, struc
     return rc ? rc : shm_segment_map(s, fd, index, why);
 }
 
-int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why)
+int shm_segment_create(struct shm_segment **out, const char *name, int count, bool is_small,
+                       struct fault *why)
 {
     struct shm_segment *s;
     struct shm_head *head;
-    int fd, rc = shm_segment_new(&s, name, count, why);
+    int fd, rc = shm_segment_new(&s, name, count, is_small, why);
 
     if (rc)
         return rc;
@@ -185,12 +188,12 @@ fail:
 }
 
 int shm_segment_open(struct shm_segment **out, const char *name, int count, int index,
-                     struct fault *why)
+                     bool is_small, struct fault *why)
 {
     struct shm_segment *s;
     const struct shm_head *head;
     struct stat st;
-    int fd, rc = shm_segment_new(&s, name, count, why);
+    int fd, rc = shm_segment_new(&s, name, count, is_small, why);
 
     if (rc)
         return rc;

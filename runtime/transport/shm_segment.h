@@ -42,11 +42,13 @@ struct shm_ring {
 struct shm_segment;
 
 /* shm_segment_create makes the segment `name` for `count` processes, as the process of index 0;
- * shm_segment_open maps it, as the process of `index`. Each allocates its part. ML_ERR_SYSTEM, with
- * the sizes if /dev/shm is too small; ML_ERR_MEMORY. */
-int shm_segment_create(struct shm_segment **out, const char *name, int count, struct fault *why);
+ * shm_segment_open maps it, as the process of `index`. Each allocates its part. is_small, the same
+ * for all: a few KiB for each pair, as long messages will be few. ML_ERR_SYSTEM, with the sizes if
+ * /dev/shm is too small; ML_ERR_MEMORY. */
+int shm_segment_create(struct shm_segment **out, const char *name, int count, bool is_small,
+                       struct fault *why);
 int shm_segment_open(struct shm_segment **out, const char *name, int count, int index,
-                     struct fault *why);
+                     bool is_small, struct fault *why);
 void shm_segment_unlink(struct shm_segment *s); /* for its maker; takes NULL, and may be repeated */
 void shm_segment_close(struct shm_segment *s);  /* takes NULL */
 

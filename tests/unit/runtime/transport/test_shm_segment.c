@@ -24,9 +24,9 @@ static void members_open(struct members *m)
     struct fault why = {0};
 
     snprintf(m->name, sizeof(m->name), "/mlaunch-%u-test.%d", (unsigned)geteuid(), (int)getpid());
-    assert_int_equal(shm_segment_create(&m->of[0], m->name, MEMBERS, &why), 0);
+    assert_int_equal(shm_segment_create(&m->of[0], m->name, MEMBERS, false, &why), 0);
     for (int i = 1; i < MEMBERS; i++)
-        assert_int_equal(shm_segment_open(&m->of[i], m->name, MEMBERS, i, &why), 0);
+        assert_int_equal(shm_segment_open(&m->of[i], m->name, MEMBERS, i, false, &why), 0);
     shm_segment_unlink(m->of[0]);
 }
 
