@@ -135,7 +135,7 @@ static void test_files(void **state)
     refused("--plot .svg", "ends in .svg");
     refused("--save x", "--save writes what --tune finds");
     refused("--tune --sizes 8,8", "ascending");
-    assert_string_equal(bench_options_nearest("--sise"), "--sizes");
+    assert_string_equal(bench_options_nearest("--sises"), "--sizes");
 }
 
 static void test_link(void **state)
