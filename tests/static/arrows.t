@@ -52,7 +52,8 @@ room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/qu
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h
 room $l/batch $l/options $l/process $l/text
-room $l/bench $l/bench/link/link_bench.h $l/bench/transfer/transfer_bench.h $l/options $l/process $l/text
+room $l/bench $l/bench/link/link_bench.h $l/bench/transfer/transfer_bench.h $l/options $l/process \
+    $l/text
 room $l/bench/compare $l/bench $l/text
 room $l/bench/link $l/bench $l/text
 room $l/bench/transfer $l/bench
