@@ -22,7 +22,7 @@ struct request {
     struct group *group;
     struct transfer transfers[2]; /* a message's */
     int transfer_count;
-    void *copy;           /* what a sendrecv in place sends, or NULL; owned */
+    void *copy; /* what a sendrecv in place sends, or NULL; owned */
     /* Returns once it is done; NULL: progress_await. */
     void (*await)(struct request *r);
     struct request *next; /* in progress.c's lists */

@@ -26,14 +26,12 @@ static void ask_until(struct window *w, const _Atomic bool *done)
 /* Sends it and waits until it is done. */
 static int ask_run(struct window *w, struct window_order *o, struct fault *why)
 {
-    _Atomic bool done = false;
-
     why->code = 0;
     o->why = why;
-    o->done = &done;
+    o->done = &o->is_done;
     window_turn_take(&w->turn);
     window_serve_send(w, o);
-    ask_until(w, &done);
+    ask_until(w, &o->is_done);
     return why->code ? window_check(w, why) : 0;
 }
 
@@ -157,7 +155,6 @@ int window_ask_compare_swap(struct window *w, int at, size_t offset, uint64_t ex
 
 /* One frame to each of the ranks that need it, all at once. */
 struct ask_all {
-    _Atomic bool done;
     struct fault why;
     struct window_order order;
 };
@@ -185,17 +182,19 @@ static int ask_each(struct window *w, enum window_frame_kind kind, struct fault 
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     window_turn_take(&w->turn);
     for (int i = 0; i < w->group->size; i++) {
-        all[i].done = !ask_needs(w, i, kind);
-        all[i].order = (struct window_order){
-            .frame = {.kind = (uint8_t)kind}, .peer = i, .done = &all[i].done, .why = &all[i].why};
-        if (!all[i].done)
+        all[i].order = (struct window_order){.frame = {.kind = (uint8_t)kind},
+                                             .peer = i,
+                                             .is_done = !ask_needs(w, i, kind),
+                                             .done = &all[i].order.is_done,
+                                             .why = &all[i].why};
+        if (!all[i].order.is_done)
             window_serve_send(w, &all[i].order);
     }
     window_turn_give(&w->turn, false);
     for (int i = 0; i < w->group->size; i++) {
-        if (!atomic_load(&all[i].done)) {
+        if (!atomic_load(&all[i].order.is_done)) {
             window_turn_take(&w->turn);
-            ask_until(w, &all[i].done);
+            ask_until(w, &all[i].order.is_done);
         }
         if (!rc && all[i].why.code)
             rc = window_check(w, why);

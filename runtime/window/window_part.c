@@ -97,11 +97,12 @@ static int parts_exchange(struct group *g, enum call_kind kind, const void *in, 
 static int parts_agree(struct group *g, struct window_part *parts, struct fault *why)
 {
     size_t ranks = (size_t)g->size;
-    unsigned char *can = malloc(2 * ranks), *could = can + ranks;
+    unsigned char *can = malloc(2 * ranks), *could;
     int rc;
 
     if (!can)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    could = can + ranks;
     for (int i = 0; i < g->size; i++)
         can[i] = parts[i].control != NULL;
     rc = parts_exchange(g, CALL_ALL_TO_ALL, can, could, 1, why);

@@ -24,10 +24,11 @@ struct window_order {
     const void *from; /* what is put */
     void *into;       /* where the reply's bytes go */
     int peer;
-    _Atomic bool *done; /* then the result is in *why */
-    struct fault *why;  /* code 0 at first, and in success */
-    uint64_t value;     /* the reply's */
-    uint64_t puts;      /* FRAME_FLUSH: as many are complete with the reply */
+    _Atomic bool is_done; /* what `done` points to, unless it is a request's */
+    _Atomic bool *done;   /* then the result is in *why */
+    struct fault *why;    /* code 0 at first, and in success */
+    uint64_t value;       /* the reply's */
+    uint64_t puts;        /* FRAME_FLUSH: as many are complete with the reply */
     bool has_reply;
     struct transfer out[2]; /* the frame and its bytes */
     struct window_order *next;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -287,6 +288,34 @@ static void test_many(void **state)
 {
     (void)state;
     on_all(many);
+}
+
+/* With a limit on the size of files ml_alloc's memory is in none, so no other process can map it:
+ * on one host, too, each part is served. */
+static void limit_files(void)
+{
+    struct rlimit limit = {1 << 30, 1 << 30};
+
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+static void unmapped_calls(struct job *j, int rank)
+{
+    limit_files();
+    calls(j, rank);
+}
+
+static void unmapped_many(struct job *j, int rank)
+{
+    limit_files();
+    many(j, rank);
+}
+
+static void test_unmapped(void **state)
+{
+    (void)state;
+    job_do(&all_shm, unmapped_calls);
+    job_do(&all_shm, unmapped_many);
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */
@@ -620,11 +649,12 @@ static void test_death(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),     cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_alone),     cmocka_unit_test(test_many),
-        cmocka_unit_test(test_threads),   cmocka_unit_test(test_much),
-        cmocka_unit_test(test_progress),  cmocka_unit_test(test_again),
-        cmocka_unit_test(test_in_flight), cmocka_unit_test(test_death),
+        cmocka_unit_test(test_calls),    cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_alone),    cmocka_unit_test(test_many),
+        cmocka_unit_test(test_unmapped), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_much),     cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_again),    cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
