@@ -204,7 +204,8 @@ int bench_case_run(struct bench_case *c)
     case BENCH_GET:
     case BENCH_ATOMIC:
         return one_sided_run(c);
-    case BENCH_LINK: /* link/ */
+    case BENCH_TRANSFER: /* transfer/ */
+    case BENCH_LINK:     /* link/ */
         break;
     }
     return ML_ERR_ARGUMENT;

@@ -189,7 +189,8 @@ int bench_command_ranks(char *const *words)
     int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 
     if (bench_options_parse(&o, words, &why) == 0 &&
-        (o.kind == BENCH_LAT || o.kind == BENCH_BW || bench_options_kind_is_one_sided(o.kind)))
+        (o.kind == BENCH_LAT || o.kind == BENCH_BW || o.kind == BENCH_TRANSFER ||
+         bench_options_kind_is_one_sided(o.kind)))
         return 2;
     return cores > 2 ? cores : 2;
 }
@@ -213,8 +214,8 @@ void bench_command_print_help(void)
          "Measures one operation over a range of sizes, as the tests of NCCL and OSU do.\n"
          "OPERATION: all_reduce (default), all_gather, reduce_scatter, reduce, gather,\n"
          "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw; put, get and atomic,\n"
-         "by rank 0 in rank 1's memory; or link, the way between each pair of hosts (or\n"
-         "of ranks of one host).\n"
+         "by rank 0 in rank 1's memory; transfer, tensors from a producer to a consumer;\n"
+         "or link, the way between each pair of hosts (or of ranks of one host).\n"
          "\n"
          "  -b SIZE, -e SIZE, -f N    from -b (8) to -e (64M), each N (2) times the one\n"
          "                            before\n"
@@ -223,7 +224,10 @@ void bench_command_print_help(void)
          "  -o, --op OP               sum (default), prod, min, max, and, or, xor\n"
          "      --memory plain|alloc  buffers of malloc (default) or of ml_alloc\n"
          "      --check               compare the results with the right ones; status 1 if\n"
-         "                            they differ\n"
+         "                            they differ; of transfer md5 (default) or none\n"
+         "      --mode copy|zerocopy  transfer: from the program's own memory (default) or\n"
+         "                            from the pool's\n"
+         "      --count N             transfer: N of each size (default 3)\n"
          "      --csv, --json         for programs\n"
          "      --stress ROUNDS       ROUNDS iterations a size, each printed, outliers\n"
          "                            flagged\n"
@@ -233,7 +237,7 @@ void bench_command_print_help(void)
          "      --verbose             link: print every round\n"
          "      --wide                link: all columns, also on a narrow terminal\n"
          "      --duration SECONDS    link: of each of a round's four parts (default 0.1)\n"
-         "      --no-check            link: do not check what arrives\n"
+         "      --no-check            link, transfer: do not check what arrives\n"
          "      --tune                every algorithm of the operation at every size, and\n"
          "                            where each is the fastest\n"
          "      --save FILE           write that for mlaunch --tuning FILE\n"

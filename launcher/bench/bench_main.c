@@ -4,6 +4,7 @@
 #include "launcher/bench/link/link_bench.h"
 #include "launcher/bench/measure.h"
 #include "launcher/bench/plot.h"
+#include "launcher/bench/transfer/transfer_bench.h"
 #include "launcher/bench/tune.h"
 #include "launcher/text/result_file.h"
 
@@ -49,7 +50,8 @@ static int bench_run(const struct bench_options *o, ml_group *world, uint64_t *e
     int rc;
 
     if (ml_size(world) < 2 &&
-        (o->kind == BENCH_LAT || o->kind == BENCH_BW || bench_options_kind_is_one_sided(o->kind)))
+        (o->kind == BENCH_LAT || o->kind == BENCH_BW || o->kind == BENCH_TRANSFER ||
+         bench_options_kind_is_one_sided(o->kind)))
         return fault_set(why, ML_ERR_ARGUMENT, "%s needs at least two ranks: use -n 2",
                          bench_options_kind_name(o->kind));
     all = calloc((size_t)o->size_count, sizeof(*all));
@@ -58,7 +60,9 @@ static int bench_run(const struct bench_options *o, ml_group *world, uint64_t *e
     rc = bench_setup_open(&s, o, why);
     if (!rc)
         rc = bench_setup_add_hosts(&s, world, why);
-    if (!rc)
+    if (!rc && o->kind == BENCH_TRANSFER)
+        rc = transfer_bench_run(o, &s, world, errors, why);
+    else if (!rc)
         rc = sizes_measure(o, &s, world, all, errors, why);
     bench_setup_close(&s);
     for (int i = 0; i < o->size_count; i++)

@@ -21,7 +21,7 @@ static const char *const kind_names[] = {
     [BENCH_GATHER] = "gather", [BENCH_SCATTER] = "scatter", [BENCH_ALL_TO_ALL] = "all_to_all",
     [BENCH_BROADCAST] = "broadcast", [BENCH_BARRIER] = "barrier", [BENCH_SENDRECV] = "sendrecv",
     [BENCH_LAT] = "lat", [BENCH_BW] = "bw", [BENCH_PUT] = "put", [BENCH_GET] = "get",
-    [BENCH_ATOMIC] = "atomic", [BENCH_LINK] = "link",
+    [BENCH_ATOMIC] = "atomic", [BENCH_TRANSFER] = "transfer", [BENCH_LINK] = "link",
     [BENCH_LINK + 1] = NULL};
 static const struct bench_alias kind_aliases[] = {
     {"bcast", BENCH_BROADCAST}, {"latency", BENCH_LAT}, {"bandwidth", BENCH_BW},
@@ -79,7 +79,8 @@ struct reading {
     struct bench_options *out;
     int64_t first, last, factor;
     bool has_range, is_unchecked;
-    const char *of_link; /* an option that only link has; or NULL */
+    const char *of_link;     /* an option that only link has; or NULL */
+    const char *of_transfer; /* the same */
 };
 
 static int value_refuse(const char *name, const char *value, const char *want, struct fault *why)
@@ -157,12 +158,21 @@ static int set_memory(struct reading *r, const char *name, const char *value, st
                : value_refuse(name, value, "plain or alloc", why);
 }
 
+/* The values that --check may have, or may not. */
+static bool is_check(const char *word)
+{
+    return strcmp(word, "md5") == 0 || strcmp(word, "none") == 0;
+}
+
 static int set_check(struct reading *r, const char *name, const char *value, struct fault *why)
 {
-    (void)name;
-    (void)value;
-    (void)why;
+    if (value && !is_check(value))
+        return value_refuse(name, value, "md5 or none", why);
     r->out->check = true;
+    if (value) {
+        r->is_unchecked = strcmp(value, "none") == 0;
+        r->of_transfer = "--check with a value";
+    }
     return 0;
 }
 
@@ -177,10 +187,30 @@ static int set_tune(struct reading *r, const char *name, const char *value, stru
 
 static int set_no_check(struct reading *r, const char *name, const char *value, struct fault *why)
 {
+    (void)name;
     (void)value;
     (void)why;
     r->is_unchecked = true;
-    r->of_link = name;
+    return 0;
+}
+
+static int set_mode(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    r->of_transfer = name;
+    r->out->is_zero_copy = strcmp(value, "zerocopy") == 0;
+    return r->out->is_zero_copy || strcmp(value, "copy") == 0
+               ? 0
+               : value_refuse(name, value, "copy or zerocopy", why);
+}
+
+static int set_count(struct reading *r, const char *name, const char *value, struct fault *why)
+{
+    int64_t count;
+
+    if (!number_parse(value, 1, ROUNDS_MOST, &count))
+        return value_refuse(name, value, "a number of transfers", why);
+    r->out->transfers = (int)count;
+    r->of_transfer = name;
     return 0;
 }
 
@@ -296,6 +326,9 @@ static const struct bench_option {
     {"-d", true, set_type},
     {"-o", true, set_op},
     {"--sizes", true, set_sizes},
+    {"--size", true, set_sizes},
+    {"--mode", true, set_mode},
+    {"--count", true, set_count},
     {"--type", true, set_type},
     {"--op", true, set_op},
     {"--check", false, set_check},
@@ -359,7 +392,11 @@ static int option_read(struct reading *r, char *const **words, struct fault *why
     if (!s)
         return fault_set(why, ML_ERR_ARGUMENT, "unknown option %.100s; see mlaunch bench --help",
                          word);
-    if (value && !s->takes_value)
+    if (s->set == set_check && !value && (*words)[1] && is_check((*words)[1])) {
+        *words += 2;
+        return set_check(r, s->name, (*words)[-1], why);
+    }
+    if (value && !s->takes_value && s->set != set_check)
         return fault_set(why, ML_ERR_ARGUMENT, "%s takes no value", s->name);
     if (value)
         value++;
@@ -388,6 +425,8 @@ static int sizes_list(struct reading *r, struct fault *why)
         o->sizes[o->size_count++] = 8;
         o->sizes[o->size_count++] = 1 << 20;
     }
+    if (o->kind == BENCH_TRANSFER && !r->has_range && !o->size_count)
+        o->sizes[o->size_count++] = 100 << 20;
     if (o->size_count)
         return 0;
     if (r->first > r->last)
@@ -427,6 +466,10 @@ static int link_check(const struct reading *r, struct fault *why)
 {
     struct bench_options *o = r->out;
 
+    if (o->kind != BENCH_LINK && o->kind != BENCH_TRANSFER && r->is_unchecked)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--no-check is for mlaunch bench link and transfer only: the others check "
+                         "nothing without --check");
     if (o->kind != BENCH_LINK)
         return r->of_link ? fault_set(why, ML_ERR_ARGUMENT, "%s is for mlaunch bench link only",
                                       r->of_link)
@@ -435,6 +478,26 @@ static int link_check(const struct reading *r, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "link has neither --stress nor --tune: --rounds N --verbose prints every "
                          "round");
+    o->check = !r->is_unchecked;
+    return 0;
+}
+
+/* What only transfer has, and what it has not. */
+static int transfer_check(const struct reading *r, struct fault *why)
+{
+    struct bench_options *o = r->out;
+
+    if (o->kind != BENCH_TRANSFER)
+        return r->of_transfer ? fault_set(why, ML_ERR_ARGUMENT,
+                                          "%s is for mlaunch bench transfer only", r->of_transfer)
+                              : 0;
+    if (o->stress || o->tune || o->plot)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "transfer has neither --stress nor --tune nor --plot: --count N makes N "
+                         "transfers");
+    for (int i = 0; i < o->size_count; i++)
+        if (!o->sizes[i])
+            return fault_set(why, ML_ERR_ARGUMENT, "a transfer has at least one byte");
     o->check = !r->is_unchecked;
     return 0;
 }
@@ -462,8 +525,8 @@ static int kind_refuse(const char *word, bool is_second, struct fault *why)
     return fault_set(
         why, ML_ERR_ARGUMENT,
         "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, gather, "
-        "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw, put, get, atomic and "
-        "link%s%.100s%s%s%s",
+        "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw, put, get, atomic, transfer "
+        "and link%s%.100s%s%s%s",
         is_second ? ", not two: " : ", not ", word, near ? "; did you mean " : "", near ? near : "",
         near ? "?" : "");
 }
@@ -491,7 +554,8 @@ static int words_read(struct reading *r, char *const *words, struct fault *why)
 
 int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why)
 {
-    struct bench_options o = {.type = ML_FLOAT32, .op = ML_SUM, .rounds = 1, .duration_s = 0.1};
+    struct bench_options o = {
+        .type = ML_FLOAT32, .op = ML_SUM, .transfers = 3, .rounds = 1, .duration_s = 0.1};
     struct reading r = {.out = &o, .first = 8, .last = 64 << 20, .factor = 2};
     int rc = words_read(&r, words, why);
 
@@ -499,6 +563,8 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
         rc = sizes_list(&r, why);
     if (!rc)
         rc = link_check(&r, why);
+    if (!rc)
+        rc = transfer_check(&r, why);
     if (!rc)
         rc = reduction_check(&o, why);
     if (!rc && o.tune)

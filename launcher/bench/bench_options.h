@@ -27,6 +27,7 @@ enum bench_kind {
     BENCH_PUT,
     BENCH_GET,
     BENCH_ATOMIC,
+    BENCH_TRANSFER,
     BENCH_LINK,
 };
 enum bench_form { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
@@ -45,7 +46,9 @@ struct bench_options {
     bool tune;        /* measure every algorithm of the operation */
     const char *plot; /* files' paths, not owned: words; or NULL */
     const char *save; /* with --tune */
-    int rounds;       /* of link, as all below */
+    int transfers;    /* of transfer, for each pair and size */
+    bool is_zero_copy;
+    int rounds; /* of link, as all below */
     double duration_s;
     bool is_verbose, is_coloured, is_wide;
     int columns; /* of the terminal that the table must fit; 0: there is none */

@@ -17,8 +17,9 @@ static const double outlier = 3;
 
 static const char *type_of(const struct bench_options *o)
 {
-    return o->kind == BENCH_BARRIER || o->kind == BENCH_LINK ? ""
-                                                             : bench_options_type_name(o->type);
+    return o->kind == BENCH_BARRIER || o->kind == BENCH_TRANSFER || o->kind == BENCH_LINK
+               ? ""
+               : bench_options_type_name(o->type);
 }
 
 static bool has_bandwidth(const struct bench_options *o)

@@ -245,6 +245,7 @@ static uint64_t errors_count(const struct bench_case *c)
     case BENCH_ATOMIC:
         return c->rank == 0 && atomic_is_wrong(c);
     case BENCH_BARRIER:
+    case BENCH_TRANSFER:
     case BENCH_LINK:
         break;
     }

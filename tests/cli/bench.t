@@ -49,27 +49,6 @@ sendrecv 1
 lat 1
 bw 1
 OPS
-for op in put get atomic; do
-    for way in "" "--backend tcp --local net"; do
-        # shellcheck disable=SC2086
-        bench $op -n 2 $way --sizes 8,3000,1M --check --json
-        ends 0 "$op runs $way"
-        check_output "True $op 2" "… is right, and has times, bandwidth and messages" python3 -c '
-import json, sys
-r = json.load(open(sys.argv[1]))
-rows = r["results"]
-print(len(rows) == (1 if r["op"] == "atomic" else 3) and all(
-    x["errors"] == 0 and x["messages_per_s"] > 0 and x["algbw_GBps"] > 0
-    and 0 < x["time_us_min"] <= x["time_us_med"] <= x["time_us_p99"] for x in rows),
-      r["op"], r["ranks"])' "$T/result"
-    done
-done
-bench put -n 3 --sizes 64,4K
-check_match '^# +bytes +count +min +typical +p99 +bw +msg/s +errors$' "$T/result" "perftest's words"
-bench get -n 2 --sizes 64 --csv
-check_match '^op,.*,errors,messages_per_s,reduction,' "$T/result" "CSV has messages a second"
-bench atomic -n 1
-check_match 'atomic needs at least two ranks' "$ERR" "one rank is too few"
 bench barrier -n 3 --csv
 ends 0 "barrier runs"
 check_match '^barrier,0,0,,3,[0-9.]+,[0-9.]+,[0-9.]+,,,,,shm,' "$T/result" \
@@ -225,7 +204,7 @@ refused 'lat has one algorithm only' lat --tune
 refused 'sizes in ascending order' --tune --sizes 8,4
 refused '--save writes what --tune finds' --save "$T/tuned"
 refused 'a barrier has none' barrier --plot "$T/no.svg"
-refused 'error: unknown option --sise; did you mean --sizes' --sise=4
+refused 'error: unknown option --sises; did you mean --sizes' --sises=4
 refused 'unknown option --npp; did you mean --np\?' --npp 2
 refused '--op and is not for float32, but for integers' --op and --sizes 8
 refused "--plot: 'x.png' is not a file's name that ends in .svg" --plot x.png

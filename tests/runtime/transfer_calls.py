@@ -361,7 +361,8 @@ def mixed_types(w):
         for i, thing in reversed(list(enumerate(things))):
             if consumer(w):
                 got = t.get(str(i), 0)
-                assert type(got) is type(thing) and (got == thing if i < 2 else (got == thing).all())
+                same = got == thing
+                assert type(got) is type(thing) and (same if i < 2 else same.all())
         w.barrier()
 
 

@@ -54,9 +54,11 @@ room $l/metrics $l/hosts $l/options $l/process $l/query $l/text
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h
 room $l/batch $l/options $l/process $l/text
-room $l/bench $l/bench/link/link_bench.h $l/options $l/process $l/text
+room $l/bench $l/bench/link/link_bench.h $l/bench/transfer/transfer_bench.h $l/options $l/process \
+    $l/text
 room $l/bench/compare $l/bench $l/text
 room $l/bench/link $l/bench $l/text
+room $l/bench/transfer $l/bench
 room $l $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job $l/metrics \
     $l/options $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
 

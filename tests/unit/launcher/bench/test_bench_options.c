@@ -135,7 +135,7 @@ static void test_files(void **state)
     refused("--plot .svg", "ends in .svg");
     refused("--save x", "--save writes what --tune finds");
     refused("--tune --sizes 8,8", "ascending");
-    assert_string_equal(bench_options_nearest("--sise"), "--sizes");
+    assert_string_equal(bench_options_nearest("--sises"), "--sizes");
 }
 
 static void test_link(void **state)
@@ -152,7 +152,23 @@ static void test_link(void **state)
     assert_string_equal(o.plot, "x.svg");
     assert_false(parsed("lat").check);
     refused("lat --rounds 2", "--rounds is for mlaunch bench link only");
-    refused("--no-check", "--no-check is for mlaunch bench link only");
+    o = parsed("transfer");
+    assert_true(o.check && !o.is_zero_copy && o.transfers == 3 && o.size_count == 1);
+    assert_int_equal(o.sizes[0], 100 << 20);
+    o = parsed("transfer --mode zerocopy --count 7 --size 1M --check none");
+    assert_true(!o.check && o.is_zero_copy && o.transfers == 7 && o.sizes[0] == 1 << 20);
+    assert_true(parsed("transfer --check md5 --size 1").check);
+    assert_false(parsed("transfer --check=none").check);
+    assert_false(parsed("transfer --no-check").check);
+    assert_true(parsed("all_reduce --check").check);
+    refused("transfer --check=sha1", "'sha1' is not md5 or none");
+    refused("transfer --mode gpu", "'gpu' is not copy or zerocopy");
+    refused("transfer --count 0", "is not a number of transfers");
+    refused("transfer --sizes 0", "at least one byte");
+    refused("transfer --stress 3", "neither --stress nor --tune nor --plot");
+    refused("--mode copy", "--mode is for mlaunch bench transfer only");
+    refused("lat --check md5", "is for mlaunch bench transfer only");
+    refused("--no-check", "--no-check is for mlaunch bench link and transfer only");
     refused("link --stress 2", "neither --stress nor --tune");
     refused("link --rounds 0", "--rounds: '0' is not");
     refused("link --duration nan", "--duration: 'nan' is not");

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch bench put, get, atomic and transfer: right over shared memory and TCP, and reported in the
+# table, as CSV and as JSON.
+. "${0%/*}/../lib/test.sh"
+
+# bench ARGUMENT…: what it printed is in $T/result too.
+bench() {
+    run "$MLAUNCH" bench "$@"
+    cp "$OUT" "$T/result"
+}
+# shellcheck disable=SC2154 # status: test.sh's
+# ends STATUS NAME: of the last bench.
+ends() {
+    if [ "$status" -eq "$1" ]; then pass "$2"; else fail "$2" "expected status $1" &&
+        diag_run bench; fi
+}
+
+for op in put get atomic; do
+    for way in "" "--backend tcp --local net"; do
+        # shellcheck disable=SC2086
+        bench $op -n 2 $way --sizes 8,300001 --check --json
+        ends 0 "$op runs $way"
+        check_output "True $op 2" "… is right, and has times, bandwidth and messages" python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+rows = r["results"]
+print(len(rows) == (1 if r["op"] == "atomic" else 2) and all(
+    x["errors"] == 0 and x["messages_per_s"] > 0 and x["algbw_GBps"] > 0
+    and 0 < x["time_us_min"] <= x["time_us_med"] <= x["time_us_p99"] for x in rows),
+      r["op"], r["ranks"])' "$T/result"
+    done
+done
+for mode in copy zerocopy; do
+    for way in "-n 2" "-n 3 --backend tcp --local net"; do
+        # shellcheck disable=SC2086
+        bench transfer $way --mode $mode --size 1,100001 --count 4 --check md5
+        ends 0 "transfer $way --mode $mode runs"
+        check_match '^# successful (8|48), failed 0, [0-9.]+ MB/s, [0-9.]+ s$' "$T/result" \
+            "… and all transfers are right"
+    done
+done
+bench transfer -n 2 --size 1M --count 2 --check none --json
+check_output "0 1 1048576 2 copy none 2 0 True" "as JSON" python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))["results"][0]
+print(r["from"], r["to"], r["bytes"], r["count"], r["mode"], r["check"], r["successful"],
+      r["failed"], r["MBps"] > 0)' "$T/result"
+bench transfer -n 2 --size 1M --count 2 --csv
+check_match '^transfer,0,1,1048576,2,copy,md5,2,0,[0-9.]+,[0-9.]+$' "$T/result" "as CSV"
+bench put -n 3 --sizes 64,4K
+check_match '^# +bytes +count +min +typical +p99 +bw +msg/s +errors$' "$T/result" "perftest's words"
+bench get -n 2 --sizes 64 --csv
+check_match '^op,.*,errors,messages_per_s,reduction,' "$T/result" "CSV has messages a second"
+bench atomic -n 1
+check_match 'atomic needs at least two ranks' "$ERR" "one rank is too few"
+done_testing
