@@ -104,7 +104,7 @@ static void number_write(FILE *to, double value)
 {
     char text[64];
 
-    if (value == floor(value) && fabs(value) < 9e15)
+    if (fabs(value) < 9e15 && value == (double)(int64_t)value)
         snprintf(text, sizeof(text), "%.0f", value);
     else
         snprintf(text, sizeof(text), "%.15g", value);

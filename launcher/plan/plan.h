@@ -60,7 +60,7 @@ struct plan {
     enum output_mode output;
     char *output_dir; /* or the pattern of output_dir.h */
     bool timestamp;
-    bool summary; /* --summary */
+    bool summary;            /* --summary */
     enum buffer_mode buffer; /* of the ranks' standard output */
     enum stdin_mode stdin_mode;
     int stdin_rank;

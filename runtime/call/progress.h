@@ -23,7 +23,7 @@ struct request {
     struct transfer transfers[2]; /* a message's */
     int transfer_count;
     struct tagged_receive receive; /* of a receive by tag, or a probe */
-    void *copy;           /* what a sendrecv in place sends, the task's shares, or NULL; owned */
+    void *copy; /* what a sendrecv in place sends, the task's shares, or NULL; owned */
     /* Returns once it is done; NULL: progress_await. */
     void (*await)(struct request *r);
     struct request *next; /* in progress.c's lists */

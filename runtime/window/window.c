@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window.h"
 
-#include "runtime/process/claim.h"
 #include "runtime/group/world.h"
 #include "runtime/process/alloc.h"
+#include "runtime/process/claim.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/window/window_signal_linux.h"
 

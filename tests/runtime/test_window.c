@@ -649,11 +649,11 @@ static void test_death(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),     cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_alone),     cmocka_unit_test(test_many),
-        cmocka_unit_test(test_unmapped),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_much),      cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_again),     cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_calls),    cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_alone),    cmocka_unit_test(test_many),
+        cmocka_unit_test(test_unmapped), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_much),     cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_again),    cmocka_unit_test(test_in_flight),
         cmocka_unit_test(test_death),
     };
 

@@ -56,6 +56,10 @@ INTERNAL = {
     "the job's coordinator": "names a place",
     "and … more": "ends a list",
     "peer_gid": "names a member of an answer",
+    "receive of a message with a tag": "names a call",
+    "… of … bytes… with tag …": "names a call",
+    "… of … bytes in all…": "names a call",
+    ", in parts of other sizes: … and … bytes": "ends a sentence",
     "/sys/fs/cgroup/memory…": "is a path",
     "mlaunch: summary: … of … rank… ended, …": "is no failure",
     # A caller replaces them, or they follow from an end that has its own sentence.
