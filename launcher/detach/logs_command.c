@@ -35,8 +35,8 @@ static const struct option logs_options[] = {
 static void help_print(void)
 {
     puts("usage: mlaunch logs [OPTIONS] [JOB]\n\n"
-         "Prints what the job with that id or name has written, which was started here with\n"
-         "--detach; without JOB, lists the logs that there are.\n");
+         "Prints what the job with that id or name has written, which was started here\n"
+         "with --detach; without JOB, lists the logs that there are.\n");
     for (size_t i = 0; i < sizeof(logs_options) / sizeof(*logs_options); i++)
         option_help_print(&logs_options[i]);
 }

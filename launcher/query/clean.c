@@ -162,10 +162,9 @@ int clean_run(int argc, char **argv)
         .name = "clean",
         .usage = "usage: mlaunch clean [OPTIONS] [JOB]\n\n"
                  "Ends and removes on the given hosts what is left of your dead jobs, or of one\n"
-                 "with that id or --name: processes, shared memory, control groups, job "
-                 "directories, half\n"
-                 "copies of agents; and logs of detached jobs that are too many or too big. Live\n"
-                 "jobs are never touched.",
+                 "with that id or --name: processes, shared memory, control groups, job\n"
+                 "directories, half copies of agents; and logs of detached jobs that are too\n"
+                 "many or too big. Live jobs are never touched.",
         .job_word = JOB_WORD_OPTIONAL,
         .flags = flags,
         .hints = hints,
