@@ -220,6 +220,7 @@ def sync_changed():
             file_send(first, 1)
         last.report(ends)
         expect(last.file() is None, "the changed file is there")
-        expect(os.listdir(last.top) == [], f"there is {os.listdir(last.top)}")
+        # It is removed behind the report.
+        wait_for(lambda: os.listdir(last.top) == [], 5, f"{last.top} is empty")
         first.end()
         last.end()

@@ -7,19 +7,10 @@
 # otherwise a sample of them.
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
-
+. "${0%/*}/../lib/inside.sh"
 # Job directories and segments of other jobs on this machine must not be taken for ours.
+inside container
 JOBS=/tmp/mlaunch-$(id -u)
-if [ -z "${INJECT_IS_INSIDE:-}" ]; then
-    unshare -m true 2> /dev/null || skip_all "no mount namespace here"
-    INJECT_IS_INSIDE=1 unshare -m --propagation private bash "$0" "$@"
-    status=$?
-    TEST_DONE=1
-    exit "$status"
-fi
-[ -d "$JOBS" ] || mkdir -m 700 "$JOBS"
-mount -t tmpfs -o mode=700 none "$JOBS" && mount -t tmpfs none /dev/shm ||
-    skip_all "no mounts of our own here"
 
 FAIL_CALLS=$BUILD/tests/inject/.libs/fail_calls.so
 export FAIL_CALLS JOBS

@@ -30,7 +30,7 @@ if [ -n "$shim" ]; then
     check_output "" "exactly what mlaunch.h declares" comm -3 "$T/declared" "$T/exports"
     needs_only "$shim" "$libc"
     size=$(stat -L -c %s "$shim")
-    check "the shim is small ($size bytes)" test "$size" -lt 100000
+    check "the shim is small ($size bytes)" test "$size" -lt 131072
 else
     fail "libmlaunch.so.0 is built"
 fi
