@@ -11,8 +11,8 @@
 #include "runtime/group/wait.h"
 #include "runtime/group_join.h"
 #include "runtime/process/claim.h"
+#include "runtime/process/counters_file.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/process/rank_counters.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/transport/shm_offer.h"
@@ -44,7 +44,7 @@ static void world_free(struct world *w)
     if (!w)
         return;
     group_leave(w->group);
-    rank_counters_close(w->counters, w->dir, w->rank);
+    counters_file_close(w->counters, w->dir, w->rank);
     news_close(w->news);
     claim_release(w->claim);
     fork_guard_stop();
@@ -198,7 +198,7 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
     if (rc)
         goto fail;
     world_count_processors(w);
-    w->counters = rank_counters_open(w->dir, w->rank, w->host_names, w->hosts);
+    w->counters = counters_file_open(w->dir, w->rank, w->host_names, w->hosts);
     members = calloc((size_t)w->size, sizeof(*members));
     if (!members)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

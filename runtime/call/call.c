@@ -6,7 +6,7 @@
 #include "runtime/group/world.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/claim.h"
-#include "runtime/process/rank_counters.h"
+#include "runtime/process/counters_file.h"
 
 /* From now on every call on g fails with `why`. The file that claim_mark_broken() writes tells the
  * agent that this rank fails only because a peer has, so that it reports the cause first. */
@@ -33,7 +33,7 @@ static uint32_t call_note(struct group *g, const struct call *c)
     return (uint32_t)g->history;
 }
 
-_Static_assert((int)CALL_SPLIT < (int)RANK_COUNTERS_CALLS, "each kind of call has counters");
+_Static_assert((int)CALL_LAST + 1 == RANK_COUNTERS_CALLS, "each kind of call has counters");
 
 static void call_count(const struct group *g, const struct call *c)
 {

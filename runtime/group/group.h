@@ -33,6 +33,7 @@ enum call_kind {
     CALL_SCAN,
     CALL_EXCLUSIVE_SCAN,
     CALL_WINDOW,
+    CALL_LAST = CALL_WINDOW
 };
 struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes; of an

@@ -4,7 +4,7 @@
 #include "runtime/group/group.h"
 #include "runtime/group/world.h"
 #include "runtime/kernel/reduce_op.h"
-#include "runtime/process/rank_counters.h"
+#include "runtime/process/counters_file.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ void link_init(struct link *l, const struct link_ops *ops, struct group *g, int 
     l->sends_end = &l->sends;
     l->recvs_end = &l->recvs;
     if (g->world && g->world->counters)
-        l->counters = rank_counters_links(g->world->counters, g->host_of[peer], ops->name);
+        l->counters = counters_file_links(g->world->counters, g->host_of[peer], ops->name);
 }
 
 static void link_pop(struct transfer **first, struct transfer ***end)

@@ -11,8 +11,8 @@
 #include "runtime/group/wait_note.h"
 #include "runtime/group/wait_spread_linux.h"
 #include "runtime/group/world.h"
+#include "runtime/process/counters_file.h"
 #include "runtime/process/processor.h"
-#include "runtime/process/rank_counters.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -363,7 +363,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
 static void wait_count(const struct group *g, int64_t ns)
 {
     if (g->world->counters && !g->waiting.is_patient && ns > 0)
-        rank_counters_wait(&g->world->counters->calls[g->call.kind], (uint64_t)ns);
+        counters_file_wait(&g->world->counters->calls[g->call.kind], (uint64_t)ns);
 }
 
 void wait_moved(struct group *g, struct waiting *w)

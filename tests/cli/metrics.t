@@ -123,6 +123,21 @@ import array, mlaunch, sys
 w = mlaunch.init()
 for i in range(50):
     w.all_reduce(array.array("f", [1.0] * 1000))
+x, y = array.array("f", [1, 2]), array.array("f", [1, 2])
+w.split(0)
+w.reduce(x)
+w.reduce_scatter(x, y[:1])
+w.scan(x)
+w.exclusive_scan(x)
+w.all_gather(x[:1], y)
+w.all_gather_v(x[:1], y, [1, 1])
+w.all_to_all(x, y)
+w.all_to_all_v(x, [1, 1], y, [1, 1])
+w.broadcast(x)
+w.gather(x[:1], y)
+w.scatter(x, y[:1])
+w.sendrecv(x, 1 - w.rank, y, 1 - w.rank)
+w.window(8).free()
 if w.rank == 0:
     open(sys.argv[1], "r").read()
 w.barrier()
@@ -145,6 +160,10 @@ check_output "50 50 200000 1" "its calls and bytes" echo \
     "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"}")" \
     "$(value "mlaunch_rank_call_bytes_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"}")" \
     "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"barrier\"}")"
+check_output "all_gather all_gather_v all_reduce all_to_all all_to_all_v barrier broadcast \
+exclusive_scan gather message reduce reduce_scatter scan scatter split window_create" \
+    "every kind of call has its name" sh -c 'sed -nE "$1" "$2" | sort -u | tr "\n" " " |
+    sed "s/ \$//"' - "s/^mlaunch_rank_calls_total.*,call=\"([a-z_]+)\".*/\\1/p" "$T/page"
 check_match "^mlaunch_rank_sent_bytes_total\{job_id=\"$id\",rank=\"0\",peer_host=\"localhost\",link=\"tcp\"\} 200[0-9]{3}$" \
     "$T/page" "what went over its links"
 check_match "^mlaunch_rank_wait_seconds_count\{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"\} [0-9]+$" \

@@ -66,7 +66,7 @@ a=launcher/agent
 room $a/host
 room $a/rank $l/loader $l/protocol
 room $a/facts $a/host $l/process
-room $a/answer $a/facts $a/host $l/process runtime/process/rank_counters.h
+room $a/answer $a/facts $a/host $l/process
 room $a/mpi $l/loader $l/process $l/protocol
 room $a/sync $a/host $l/process $l/protocol $l/tree rdma/rdma_table.h rdma/endpoint_module.h
 room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator

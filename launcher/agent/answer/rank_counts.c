@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/answer/rank_counts.h"
 
+#include "common/rank_counters.h"
 #include "common/text/text_json.h"
-#include "runtime/process/rank_counters.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rank_counts.h: reads what a rank's runtime counts (runtime/process/rank_counters.h). */
+/* rank_counts.h: reads what a rank's runtime counts (common/rank_counters.h). */
 #ifndef LAUNCHER_AGENT_ANSWER_RANK_COUNTS_H
 #define LAUNCHER_AGENT_ANSWER_RANK_COUNTS_H
 

@@ -2,7 +2,7 @@
 /* What a rank counts, as the agent reads it; and files that no rank has made. */
 #include "launcher/agent/answer/rank_counts.h"
 
-#include "runtime/process/rank_counters.h"
+#include "runtime/process/counters_file.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -50,21 +50,21 @@ static void expect(const char *text)
 
 static void test_counts(void **state)
 {
-    struct rank_counters *c = rank_counters_open(dir, RANK, hosts, 2);
+    struct rank_counters *c = counters_file_open(dir, RANK, hosts, 2);
 
     (void)state;
     assert_non_null(c);
     expect("{\"calls\":[],\"links\":[]}");
     rank_counters_add(&c->calls[2].count, 1);
     rank_counters_add(&c->calls[2].bytes, 4000);
-    rank_counters_wait(&c->calls[2], 10000);
-    rank_counters_wait(&c->calls[2], 10001);
-    rank_counters_wait(&c->calls[2], 499979999);
-    rank_counters_wait(&c->calls[2], 11500000000);
-    rank_counters_add(&rank_counters_links(c, 1, "tcp")->sent, 7);
-    rank_counters_add(&rank_counters_links(c, 0, "shared memory")->received, UINT64_MAX);
-    assert_null(rank_counters_links(c, 0, "pigeon"));
-    assert_ptr_equal(rank_counters_links(c, 9, "rdma"), rank_counters_links(c, 1, "rdma"));
+    counters_file_wait(&c->calls[2], 10000);
+    counters_file_wait(&c->calls[2], 10001);
+    counters_file_wait(&c->calls[2], 499979999);
+    counters_file_wait(&c->calls[2], 11500000000);
+    rank_counters_add(&counters_file_links(c, 1, "tcp")->sent, 7);
+    rank_counters_add(&counters_file_links(c, 0, "shared memory")->received, UINT64_MAX);
+    assert_null(counters_file_links(c, 0, "pigeon"));
+    assert_ptr_equal(counters_file_links(c, 9, "rdma"), counters_file_links(c, 1, "rdma"));
     expect("{\"calls\":[{\"call\":\"all_reduce\",\"count\":1,\"bytes\":4000,"
            "\"waits\":[1,1,0,0,0,1,0,1],\"wait_s\":12.0}],"
            "\"links\":[{\"host\":\"a\",\"link\":\"shm\",\"sent\":0,"
@@ -72,24 +72,24 @@ static void test_counts(void **state)
            "{\"host\":\"b\\n\",\"link\":\"tcp\",\"sent\":7,\"received\":0}]}");
     assert_null(rank_counts_read(dir, geteuid() + 1, RANK));
     assert_null(rank_counts_read(dir, geteuid(), RANK + 1));
-    rank_counters_close(c, dir, RANK);
+    counters_file_close(c, dir, RANK);
     assert_null(rank_counts_read(dir, geteuid(), RANK));
 }
 
 /* A process that joins again begins anew, and does not touch what another still has mapped. */
 static void test_again(void **state)
 {
-    struct rank_counters *c = rank_counters_open(dir, RANK, hosts, 1), *again;
+    struct rank_counters *c = counters_file_open(dir, RANK, hosts, 1), *again;
 
     (void)state;
     rank_counters_add(&c->calls[1].count, 1);
-    again = rank_counters_open(dir, RANK, hosts, 1);
+    again = counters_file_open(dir, RANK, hosts, 1);
     assert_non_null(again);
     rank_counters_add(&c->calls[1].count, 1);
     expect("{\"calls\":[],\"links\":[]}");
-    rank_counters_close(again, dir, RANK);
-    rank_counters_close(c, dir, RANK);
-    rank_counters_close(NULL, dir, RANK);
+    counters_file_close(again, dir, RANK);
+    counters_file_close(c, dir, RANK);
+    counters_file_close(NULL, dir, RANK);
 }
 
 static void forge(const void *bytes, size_t size)
@@ -133,7 +133,7 @@ static void test_no_place(void **state)
     (void)state;
     memset(long_dir, 'x', sizeof(long_dir) - 1);
     long_dir[sizeof(long_dir) - 1] = '\0';
-    assert_null(rank_counters_open(long_dir, RANK, hosts, 1));
+    assert_null(counters_file_open(long_dir, RANK, hosts, 1));
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 /*
  * rank_counters.h: what a rank has done since it joined the job: calls, bytes, waits. The numbers
  * lie in a file in /dev/shm, which the agent reads while the rank runs (`mlaunch metrics`), so
- * counting is one addition and no system call:
+ * counting is one addition and no system call (runtime/process/counters_file.h):
  *
  *     /dev/shm/mlaunch-UID-JOB.HOST.XXXXXX.counters.RANK
  *     ┌────────┬───────────────────────┬──────────────────────────────────────┐
@@ -11,8 +11,8 @@
  *
  * The agent removes it at the job's end, as all segments of that name. Any thread may count.
  */
-#ifndef RUNTIME_PROCESS_RANK_COUNTERS_H
-#define RUNTIME_PROCESS_RANK_COUNTERS_H
+#ifndef COMMON_RANK_COUNTERS_H
+#define COMMON_RANK_COUNTERS_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 enum {
     RANK_COUNTERS_MAGIC = 0x4d4c4331,
-    RANK_COUNTERS_CALLS = 12,    /* more than enum call_kind has */
+    RANK_COUNTERS_CALLS = 17,    /* as many as enum call_kind (group.h) has, and one */
     RANK_COUNTERS_WAITS = 8,     /* ten times as long each: up to 10 us, …, 10 s, longer */
     RANK_COUNTERS_FIRST = 10000, /* ns: the first of these bounds */
     RANK_COUNTERS_LINKS = 4,     /* self, shared memory, TCP, RDMA */
@@ -29,11 +29,12 @@ enum {
     RANK_COUNTERS_PATH = 4096 + 64,
 };
 
-/* In the order of enum call_kind (group.h), and of rank_counters_links(). */
+/* In the order of enum call_kind, and of counters_file_links(). */
 #define RANK_COUNTERS_CALL_NAMES                                                                   \
     {                                                                                              \
         "", "barrier", "all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all",       \
-            "broadcast", "gather", "scatter", "message", "split"                                   \
+            "broadcast", "gather", "scatter", "message", "split", "all_gather_v", "all_to_all_v",  \
+            "scan", "exclusive_scan", "window_create"                                              \
     }
 #define RANK_COUNTERS_LINK_NAMES                                                                   \
     {                                                                                              \
@@ -69,17 +70,5 @@ static inline void rank_counters_add(rank_counter *c, uint64_t amount)
 {
     atomic_fetch_add_explicit(c, amount, memory_order_relaxed);
 }
-
-/* Makes the file of the rank whose job directory is `dir`. NULL if that is not possible: the rank
- * does without. */
-struct rank_counters *rank_counters_open(const char *dir, int rank, char *const *hosts, int count);
-/* Removes it; takes NULL. */
-void rank_counters_close(struct rank_counters *c, const char *dir, int rank);
-
-/* Adds a stretch of waiting. */
-void rank_counters_wait(struct call_counters *c, uint64_t ns);
-
-/* Those of the links of that name to a host's ranks; NULL: the name is unknown. */
-struct link_counters *rank_counters_links(struct rank_counters *c, int host, const char *name);
 
 #endif

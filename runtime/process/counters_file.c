@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/process/rank_counters.h"
+#include "runtime/process/counters_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void *file_map(const char *path, size_t size)
     return at;
 }
 
-struct rank_counters *rank_counters_open(const char *dir, int rank, char *const *hosts, int count)
+struct rank_counters *counters_file_open(const char *dir, int rank, char *const *hosts, int count)
 {
     uint32_t kept = count < RANK_COUNTERS_HOSTS ? (uint32_t)count : RANK_COUNTERS_HOSTS;
     char path[RANK_COUNTERS_PATH];
@@ -52,7 +52,7 @@ struct rank_counters *rank_counters_open(const char *dir, int rank, char *const 
     return c;
 }
 
-void rank_counters_close(struct rank_counters *c, const char *dir, int rank)
+void counters_file_close(struct rank_counters *c, const char *dir, int rank)
 {
     char path[RANK_COUNTERS_PATH];
 
@@ -63,7 +63,7 @@ void rank_counters_close(struct rank_counters *c, const char *dir, int rank)
     munmap(c, rank_counters_size(c->hosts));
 }
 
-void rank_counters_wait(struct call_counters *c, uint64_t ns)
+void counters_file_wait(struct call_counters *c, uint64_t ns)
 {
     uint64_t bound = RANK_COUNTERS_FIRST;
     int i = 0;
@@ -75,7 +75,7 @@ void rank_counters_wait(struct call_counters *c, uint64_t ns)
 }
 
 /* The names are those of the transports' struct link_ops. */
-struct link_counters *rank_counters_links(struct rank_counters *c, int host, const char *name)
+struct link_counters *counters_file_links(struct rank_counters *c, int host, const char *name)
 {
     static const char *const names[RANK_COUNTERS_LINKS] = {"self", "shared memory", "tcp", "rdma"};
     uint32_t at = (uint32_t)host < c->hosts ? (uint32_t)host : c->hosts - 1;
