@@ -31,7 +31,7 @@ class Browser:
         self.id = 0
         self.session = None
 
-    def call(self, method, **params):
+    def call(self, method, patience=CALL_S, **params):
         self.id += 1
         message = {"id": self.id, "method": method, "params": params}
         if self.session:
@@ -40,7 +40,7 @@ class Browser:
         while True:
             while b"\0" not in self.buffer:
                 # What is asked while a page is being replaced may never be answered.
-                if not select.select([self.come], [], [], CALL_S)[0]:
+                if not select.select([self.come], [], [], patience)[0]:
                     return {}
                 piece = os.read(self.come, 1 << 16)
                 if not piece:
@@ -67,8 +67,8 @@ class Browser:
 
 browser = Browser()
 try:
-    target = browser.call("Target.createTarget", url=URL + "/dashboard")["targetId"]
-    attached = browser.call("Target.attachToTarget", targetId=target, flatten=True)
+    target = browser.call("Target.createTarget", PATIENCE_S, url=URL + "/dashboard")["targetId"]
+    attached = browser.call("Target.attachToTarget", PATIENCE_S, targetId=target, flatten=True)
     browser.session = attached["sessionId"]
     browser.wait_for("!!document.querySelector('#state.ok')", "the state is not ok")
     browser.wait_for("document.querySelectorAll('#ranks tr').length >= 2", "no ranks")
