@@ -9,6 +9,7 @@ at_exit rm -rf "$here"
 NETNS_PRIVATE="$here" hosts_up 2
 cd "$here" || exit 1
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
-# The files that jobs have left on the hosts since the test began.
+# The files that jobs have left on the hosts since the test began. Without a job there is no
+# directory either.
 touch "$T/begin"
-left() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null; }
+left() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null || :; }
