@@ -54,7 +54,8 @@ static void segment_tell(char *text, size_t room)
     while (f && fgets(line, sizeof(line), f)) {
         unsigned long begin, end;
 
-        if (!strstr(line, "/dev/shm/mlaunch-") || sscanf(line, "%lx-%lx", &begin, &end) != 2)
+        if (!strstr(line, "/dev/shm/mlaunch-") || strstr(line, ".counters.") ||
+            sscanf(line, "%lx-%lx", &begin, &end) != 2)
             continue;
         found++;
         pages_tell(text, room, (const volatile unsigned char *)begin, end - begin);
