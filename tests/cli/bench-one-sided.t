@@ -3,18 +3,7 @@
 # mlaunch bench put, get, atomic and transfer: right over shared memory and TCP, and reported in the
 # table, as CSV and as JSON.
 . "${0%/*}/../lib/test.sh"
-
-# bench ARGUMENT…: what it printed is in $T/result too.
-bench() {
-    run "$MLAUNCH" bench "$@"
-    cp "$OUT" "$T/result"
-}
-# shellcheck disable=SC2154 # status: test.sh's
-# ends STATUS NAME: of the last bench.
-ends() {
-    if [ "$status" -eq "$1" ]; then pass "$2"; else fail "$2" "expected status $1" &&
-        diag_run bench; fi
-}
+. "${0%/*}/bench.sh"
 
 for op in put get atomic; do
     for way in "" "--backend tcp --local net"; do

@@ -4,18 +4,8 @@
 # bandwidths are NCCL's; nonsense is refused before anything starts.
 TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/bench.sh"
 
-# bench ARGUMENT…: what it printed is in $T/result too.
-bench() {
-    run "$MLAUNCH" bench "$@"
-    cp "$OUT" "$T/result"
-}
-# shellcheck disable=SC2154 # status: test.sh's
-# ends STATUS NAME: of the last bench.
-ends() {
-    if [ "$status" -eq "$1" ]; then pass "$2"; else fail "$2" "expected status $1" &&
-        diag_run bench; fi
-}
 header=op,bytes,count,type,ranks,time_us_min,time_us_med,time_us_p99,algbw_GBps,busbw_GBps,errors
 header+=,reduction,backend,local,secure,hosts,memory,algorithm,version,date
 
@@ -59,6 +49,7 @@ types="bool int8 uint16 int64 float16 bfloat16 float64"
 for type in $types; do
     for op in sum prod min max; do
         bench --type $type --op $op -n 2 --sizes 1000 --check --csv
+        # shellcheck disable=SC2154 # status: test.sh's
         [ "$status" -eq 0 ] || break 2
     done
 done
