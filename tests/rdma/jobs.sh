@@ -4,12 +4,13 @@
 # are read while they run, and faults for them: cables between hosts 0 and 1 that are cut and
 # mended, and a second rail beside them.
 
-# job N ARG…: N ranks, one a host, of $HOSTFILE or of all hosts.
+# job N ARG…: N ranks, one a host, of $HOSTFILE or of all hosts. Their agents come through open
+# connections (tests/vm/guest-init).
 job() {
     local n=$1
     shift
     timeout -k 5 "${JOB_LIMIT:-120}" "$MLAUNCH" --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" \
-        --backend rdma --output raw -n "$n" "$@"
+        --agent-command 'ssh {host}' --backend rdma --output raw -n "$n" "$@"
 }
 
 # watched COMMAND… -- JOB…: runs `job JOB…` and, each time it prints "running", the command, which

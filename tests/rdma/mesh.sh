@@ -11,12 +11,12 @@ cases=30  # of random collectives
 limit=150 # seconds for one job
 if is_long; then cycles=1000 cases=60 limit=3000; fi
 
-# job N ARG…: N ranks, one a host.
+# job N ARG…: N ranks, one a host; their agents come through open connections (tests/vm/guest-init).
 job() {
     local n=$1
     shift
-    timeout -k 5 $limit "$MLAUNCH" --hostfile "$RDMA_HOSTFILE" --backend rdma --output raw -n "$n" \
-        "$@"
+    timeout -k 5 $limit "$MLAUNCH" --hostfile "$RDMA_HOSTFILE" --agent-command 'ssh {host}' \
+        --backend rdma --output raw -n "$n" "$@"
 }
 
 check "4 hosts: random collectives" job 4 -- "$COLLECTIVES" --random 17 $cases
