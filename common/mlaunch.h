@@ -150,6 +150,55 @@ ML_EXPORT int ml_scan(ml_group *g, const void *in, void *out, size_t count, ml_t
 ML_EXPORT int ml_exclusive_scan(ml_group *g, const void *in, void *out, size_t count, ml_type type,
                                 ml_op op);
 
+/*
+ * Reductions by an operator of the program, as MPI_Op_create makes them: ml_X_with is ml_X, of
+ * `count` elements that a function of the program combines. Say what it is in a struct:
+ *
+ *     static void longer(void *inout, const void *in, size_t count, void *context);
+ *     const ml_operator op = {longer, sizeof(struct word), 1, NULL};
+ *     ml_all_reduce_with(g, words, words, 100, &op);
+ *
+ *   Elements    are `size` bytes long, any number but 0, and the library doesn't look into them.
+ *   Function    inout[i] = inout[i] op in[i] for count elements: `inout` has the operands of lower
+ *               ranks, and gets the result. It must be associative, and its result depend on the
+ *               operands (and *context) alone. One call is cut into any number of the function's,
+ *               of any count but 0. The pointers never overlap. They are aligned as `in` and `out`
+ *               of the call are to the elements, to 64 bytes at most.
+ *   Order       Without is_commutative, elements meet in the order of ranks: rank 0's op rank 1's
+ *               op rank 2's, in any grouping. With it, they meet in the order of the built-in
+ *               operations, which is faster for long vectors. Results are as deterministic.
+ *   Agreement   All ranks must pass the same operator. Size and is_commutative are compared
+ *               (ML_ERR_MISMATCH); that the functions do the same can't be.
+ *   Threads     The thread that makes the call, or, for a call that was started, a thread of the
+ *               library, in which all signals are blocked. Calls on two groups may run a function
+ *               in two threads at once.
+ *   Forbidden   In the function, calls on groups, ml_wait, ml_test, ml_init, ml_finalize and
+ *               ml_window_free are ML_ERR_STATE; ml_abort ends the job. It must return: longjmp()
+ *               and exceptions out of it leave a call half made, which breaks the group. If it
+ *               crashes, this process does, and the others get ML_ERR_PEER.
+ *
+ * The struct is read only until the call, started or not, has returned; what `context` points to
+ * must stay until it is done. Memory: some 64 KiB and an element for each rank during the call; a
+ * reduce_scatter that is not commutative needs as much as `in` has.
+ * ML_ERR_ARGUMENT: no operator, no function, or size is 0. */
+typedef void ml_operator_fn(void *inout, const void *in, size_t count, void *context);
+typedef struct {
+    ml_operator_fn *function;
+    size_t size;        /* of an element, in bytes */
+    int is_commutative; /* not 0: a op b is b op a */
+    void *context;      /* what the function gets as its last argument */
+} ml_operator;
+ML_EXPORT int ml_all_reduce_with(ml_group *g, const void *in, void *out, size_t count,
+                                 const ml_operator *with);
+ML_EXPORT int ml_reduce_scatter_with(ml_group *g, const void *in, void *out, size_t count,
+                                     const ml_operator *with);
+ML_EXPORT int ml_reduce_with(ml_group *g, const void *in, void *out, size_t count,
+                             const ml_operator *with, int root);
+ML_EXPORT int ml_scan_with(ml_group *g, const void *in, void *out, size_t count,
+                           const ml_operator *with);
+ML_EXPORT int ml_exclusive_scan_with(ml_group *g, const void *in, void *out, size_t count,
+                                     const ml_operator *with);
+
 /* Movements; size is one rank's share in bytes.
  *   all_gather   in: size; out: ranks * size, in the order of ranks
  *   all_to_all   in, out: ranks * size; block j of in goes to block `rank` of rank j's out
@@ -269,6 +318,16 @@ ML_EXPORT int ml_start_scan(ml_group *g, const void *in, void *out, size_t count
                             ml_op op, ml_request **request);
 ML_EXPORT int ml_start_exclusive_scan(ml_group *g, const void *in, void *out, size_t count,
                                       ml_type type, ml_op op, ml_request **request);
+ML_EXPORT int ml_start_all_reduce_with(ml_group *g, const void *in, void *out, size_t count,
+                                       const ml_operator *with, ml_request **request);
+ML_EXPORT int ml_start_reduce_scatter_with(ml_group *g, const void *in, void *out, size_t count,
+                                           const ml_operator *with, ml_request **request);
+ML_EXPORT int ml_start_reduce_with(ml_group *g, const void *in, void *out, size_t count,
+                                   const ml_operator *with, int root, ml_request **request);
+ML_EXPORT int ml_start_scan_with(ml_group *g, const void *in, void *out, size_t count,
+                                 const ml_operator *with, ml_request **request);
+ML_EXPORT int ml_start_exclusive_scan_with(ml_group *g, const void *in, void *out, size_t count,
+                                           const ml_operator *with, ml_request **request);
 ML_EXPORT int ml_start_all_gather(ml_group *g, const void *in, void *out, size_t size,
                                   ml_request **request);
 ML_EXPORT int ml_start_all_to_all(ml_group *g, const void *in, void *out, size_t size,

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/outer_launcher.h"
 #include "common/status.h"
+#include "launcher/attach/gdb_windows.h"
 #include "launcher/bench/bench_command.h"
 #include "launcher/bench/compare/compare_command.h"
 #include "launcher/bench/compare/vary_command.h"
@@ -35,6 +36,8 @@ static int output_flush(void)
 static int plan_run(const struct options *o, struct plan *p)
 {
     char id[JOB_ID_SIZE];
+    struct gdb_windows windows = {.options = o, .plan = p, .id = id};
+    struct job_watch watch;
     struct fault why;
 
     if (p->dry_run) {
@@ -45,7 +48,8 @@ static int plan_run(const struct options *o, struct plan *p)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    return o->detach ? detached_job_run(o, p, id) : job_run(p, id, NULL);
+    watch = gdb_windows_watch(&windows);
+    return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &watch : NULL);
 }
 
 /* Otherwise there would be as many jobs. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/subcommand.h"
 
+#include "launcher/attach/attach_command.h"
 #include "launcher/batch/batch.h"
 #include "launcher/detach/logs_command.h"
 #include "launcher/env_command.h"
@@ -16,6 +17,7 @@
 const struct subcommand subcommand_table[] = {
     {"ps", ps_run, "list the jobs on hosts: user, program, ranks, alive or dead"},
     {"kill", kill_run, "end a job by its id, from any terminal"},
+    {"attach", attach_command_run, "run a debugger or a shell beside a rank, on a terminal"},
     {"logs", logs_command_run, "print what a detached job has written"},
     {"clean", clean_run, "remove what dead jobs have left behind"},
     {"hosts", hosts_run, "list the hosts, and with --probe the wiring of their RDMA devices"},

@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/usage.h"
 
+#include "config.h"
+
 #include "common/build_id.h"
 #include "launcher/options/option_help.h"
 #include "launcher/subcommand.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+
+#ifdef HAVE_RDMA
+enum { WITH_RDMA = 1 };
+#else
+enum { WITH_RDMA = 0 };
+#endif
+#ifdef HAVE_PMIX
+enum { WITH_PMIX = 1 };
+#else
+enum { WITH_PMIX = 0 };
+#endif
+#ifdef HAVE_HWLOC
+enum { WITH_HWLOC = 1 };
+#else
+enum { WITH_HWLOC = 0 };
+#endif
+
+/* What a build may lack. */
+static const struct feature {
+    const char *name;
+    bool is_there;
+} features[] = {{"rdma", WITH_RDMA}, {"pmix", WITH_PMIX}, {"hwloc", WITH_HWLOC}};
 
 void usage_print_help(void)
 {
@@ -37,5 +62,8 @@ void usage_print_help(void)
 
 void usage_print_version(void)
 {
-    printf("mlaunch %s (build %s)\n", build_version, build_id);
+    printf("mlaunch %s (build %s)\nfeatures:", build_version, build_id);
+    for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++)
+        printf(" %c%s", features[i].is_there ? '+' : '-', features[i].name);
+    putchar('\n');
 }

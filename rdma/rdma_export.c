@@ -45,6 +45,9 @@ static const struct endpoint_table table = {
               .put = reach_put,
               .get = reach_get,
               .flush = reach_flush,
+              .start = reach_start,
+              .await = reach_await,
+              .look = reach_look,
               .dropped = reach_dropped,
               .descriptors = reach_descriptors},
 };

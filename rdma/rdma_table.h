@@ -24,6 +24,9 @@ struct reach_table {
     int (*get)(struct reach *r, int peer, void *into, size_t size, uint64_t offset,
                struct fault *why);
     int (*flush)(struct reach *r, int peer, struct fault *why);
+    int (*start)(struct reach *r, struct work *w, struct fault *why);
+    void (*await)(struct reach *r, const _Atomic bool *done);
+    void (*look)(struct reach *r);
     bool (*dropped)(struct reach *r, struct fault *out, int *left);
     int (*descriptors)(const struct reach *r, int *out, int most);
 };

@@ -8,7 +8,7 @@
 #include "runtime/call/check.h"
 #include "runtime/call/progress.h"
 #include "runtime/call/request.h"
-#include "runtime/call/task.h"
+#include "runtime/call/task_hash.h"
 #include "runtime/group_join.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
@@ -37,8 +37,10 @@ static ml_group *api_handle(struct group *g)
 static int api_join(ml_group **out, bool eager)
 {
     struct world *w;
-    int rc;
+    int rc = check_no_operator(&last);
 
+    if (rc)
+        return rc;
     if (fork_guard_is_child)
         return fault_set(&last, ML_ERR_STATE,
                          "the process that forked this one holds the rank; a forked child can't be "
@@ -63,6 +65,10 @@ static int api_init_eager(void)
 
 static int api_finalize(void)
 {
+    int rc = check_no_operator(&last);
+
+    if (rc)
+        return rc;
     if (fork_guard_is_child)
         return fault_set(&last, ML_ERR_STATE, "a forked child can't give up its parent's rank");
     return world_join_finalize(&last);
@@ -125,7 +131,8 @@ static void api_group_free(ml_group *handle)
 {
     struct group *g = api_group(handle);
 
-    if (g && g->world && g != g->world->group && !fork_guard_is_child)
+    if (g && g->world && g != g->world->group && !fork_guard_is_child &&
+        check_no_operator(&last) == 0)
         group_leave(g);
 }
 
@@ -190,7 +197,7 @@ static int api_run_message(struct group *g, const struct task *t)
             return rc;
         api_count_self(g, t);
     }
-    return group_is_busy(g) ? request_run(g, t, &last) : task_run(g, t, &last);
+    return group_is_busy(g) ? request_run(g, t, &last) : task_hash_run(g, t, &last);
 }
 
 /* A collective call waits until all that was started before it is done. */
@@ -209,7 +216,7 @@ static int api_run(ml_group *handle, struct task *t)
     } else {
         if (group_is_busy(g))
             progress_settle(g);
-        rc = task_run(g, t, &last);
+        rc = task_hash_run(g, t, &last);
     }
     g->inside = NULL;
     return rc;
@@ -238,7 +245,7 @@ static int api_start(ml_group *handle, struct task *t, ml_request **out)
 
 static int api_test(ml_request *handle, int *done)
 {
-    const struct request *r = (const struct request *)handle;
+    struct request *r = (struct request *)handle;
     bool is_done = true;
     int rc = 0;
 
@@ -363,8 +370,11 @@ static int api_window_create(ml_group *handle, void *memory, size_t size, ml_win
 static int api_window_free(ml_window *handle)
 {
     struct window *w = api_window(handle);
-    int rc = w ? window_check(w, &last) : 0;
+    int rc = check_no_operator(&last);
 
+    if (rc)
+        return rc;
+    rc = w ? window_check(w, &last) : 0;
     return !w || rc == ML_ERR_STATE ? rc : window_join_free(w, &last);
 }
 

@@ -307,6 +307,21 @@ static inline struct task task_reducing(enum call_kind kind, const char *name, c
                          .root = root};
 }
 
+/* The module refuses this one, as it does an operator without a function. */
+static const ml_operator no_operator;
+
+static inline struct task task_operating(enum call_kind kind, const char *name, const void *in,
+                                         void *out, size_t count, const ml_operator *with, int root)
+{
+    return (struct task){.kind = kind,
+                         .name = name,
+                         .in = in,
+                         .out = out,
+                         .count = count,
+                         .with = with ? with : &no_operator,
+                         .root = root};
+}
+
 static inline struct task task_moving(enum call_kind kind, const char *name, const void *in,
                                       void *out, size_t size, int root)
 {
@@ -406,6 +421,18 @@ CALL(scan, task_reducing(CALL_SCAN, "scan", in, out, count, type, op, -1), ml_gr
 CALL(exclusive_scan,
      task_reducing(CALL_EXCLUSIVE_SCAN, "exclusive_scan", in, out, count, type, op, -1),
      ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
+CALL(all_reduce_with, task_operating(CALL_ALL_REDUCE, "all_reduce", in, out, count, with, -1),
+     ml_group *g, const void *in, void *out, size_t count, const ml_operator *with)
+CALL(reduce_scatter_with,
+     task_operating(CALL_REDUCE_SCATTER, "reduce_scatter", in, out, count, with, -1), ml_group *g,
+     const void *in, void *out, size_t count, const ml_operator *with)
+CALL(reduce_with, task_operating(CALL_REDUCE, "reduce", in, out, count, with, root), ml_group *g,
+     const void *in, void *out, size_t count, const ml_operator *with, int root)
+CALL(scan_with, task_operating(CALL_SCAN, "scan", in, out, count, with, -1), ml_group *g,
+     const void *in, void *out, size_t count, const ml_operator *with)
+CALL(exclusive_scan_with,
+     task_operating(CALL_EXCLUSIVE_SCAN, "exclusive_scan", in, out, count, with, -1), ml_group *g,
+     const void *in, void *out, size_t count, const ml_operator *with)
 CALL(all_gather, task_moving(CALL_ALL_GATHER, "all_gather", in, out, size, -1), ml_group *g,
      const void *in, void *out, size_t size)
 CALL(all_to_all, task_moving(CALL_ALL_TO_ALL, "all_to_all", in, out, size, -1), ml_group *g,

@@ -10,6 +10,7 @@
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
 #include "runtime/group_join.h"
+#include "runtime/process/calls_file.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/counters_file.h"
 #include "runtime/process/fork_guard.h"
@@ -44,7 +45,8 @@ static void world_free(struct world *w)
     if (!w)
         return;
     group_leave(w->group);
-    counters_file_close(w->counters, w->dir, w->rank);
+    counters_file_close(w->counters);
+    calls_file_close(w->calls);
     news_close(w->news);
     claim_release(w->claim);
     fork_guard_stop();
@@ -199,6 +201,7 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
         goto fail;
     world_count_processors(w);
     w->counters = counters_file_open(w->dir, w->rank, w->host_names, w->hosts);
+    w->calls = calls_file_open(w->dir, w->rank, w->generation);
     members = calloc((size_t)w->size, sizeof(*members));
     if (!members)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -10,6 +10,7 @@
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
+#include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/host/place_linux.h"
 #include "launcher/agent/rank/binding_hwloc.h"
@@ -458,6 +459,8 @@ void accept_release(struct agent *a)
     rank_mpi_close(a);
     received_files_close(a->files);
     a->files = NULL;
+    lost_device_end(a->lost_device);
+    a->lost_device = NULL;
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {

@@ -20,6 +20,7 @@
 #include "launcher/agent/answer/probe_run.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/job_directory.h"
+#include "launcher/agent/host/rank_record.h"
 #include "launcher/agent/rank/failure_cause_linux.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/received_files.h"
@@ -36,6 +37,8 @@ struct coordination;
 struct evbuffer;
 struct fault;
 struct hook;
+struct look_process;
+struct lost_device;
 struct pmi;
 struct pmix_helper;
 struct sync_process;
@@ -119,6 +122,8 @@ struct agent {
 
     struct probe_run probe;    /* runs before the job only */
     struct sync_process *sync; /* of mlaunch sync, or NULL */
+    struct look_process *look; /* answers what is asked while the job runs; NULL: nothing was */
+    struct lost_device *lost_device; /* NULL: the host has no RDMA */
     struct job_message *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
     char cgroup[CGROUP_PATH];     /* "": there is none */
@@ -146,10 +151,12 @@ struct agent {
     char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
     struct rank_environment **environments; /* per app, from START on */
 
-    struct agent_rank *ranks; /* job->rank_count of them */
-    int spawned;              /* the first so many have been started or failed to start */
-    int ended;                /* ranks that no longer run or never will */
-    int unreported;           /* ranks in RANK_ENDED */
+    struct agent_rank *ranks;  /* job->rank_count of them */
+    int spawned;               /* the first so many have been started or failed to start */
+    int ended;                 /* ranks that no longer run or never will */
+    int unreported;            /* ranks in RANK_ENDED */
+    int recorded;              /* ranks whose calls have been sent (report_calls) */
+    struct rank_record record; /* of the next one, while it is open */
     struct rank_output_window window;
     struct stop stop;
     bool is_paused;

@@ -36,9 +36,9 @@ static void on_stall(const char *text, void *arg)
 {
     struct coordination *c = arg;
 
-    frame_stream_send_json(
-        c->agent->channel, AGENT_NOTE,
-        json_pack("{ss so sb}", "level", "warn", "text", text_json(text), "names_host", 1));
+    frame_stream_send_json(c->agent->channel, AGENT_NOTE,
+                           json_pack("{ss so sb sb}", "level", "warn", "text", text_json(text),
+                                     "names_host", 1, "stall", 1));
 }
 
 static void on_refused(const char *text, void *arg)

@@ -146,6 +146,8 @@ static void job_check(struct agent *a)
     }
     if (!a->stop.has_given_up && !a->drops_output && !rank_output_finish(a))
         return; /* more output is read first, which calls agent_check_soon again */
+    if (!a->stop.has_given_up && !report_calls(a))
+        return; /* on_written (worker.c) leads here again */
     if (epilog_start(a))
         return;
     survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();

@@ -3,10 +3,19 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/answer/rank_counts.h"
+#include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/rank/core_file.h"
 #include "launcher/protocol/agent_protocol.h"
 
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    CALLS = 1024,         /* in one frame */
+    CALLS_KEPT = 1 << 20, /* bytes in the stream that the channel does not take */
+};
 
 void report_note(struct agent *a, const char *level, const char *text)
 {
@@ -51,6 +60,15 @@ static json_t *usage_json(const struct agent_rank *r, int64_t peak)
                      "peak_bytes", (json_int_t)peak);
 }
 
+static bool cause_find(char *out, size_t size, struct agent_rank *r, int64_t peak)
+{
+    struct agent *a = r->agent;
+    int signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
+
+    return failure_cause_find(out, size, &a->failure_cause, signal, peak, a->cwds[r->job->app]) ||
+           (signal != SIGKILL && lost_device_find(out, size, a->lost_device));
+}
+
 void report_exited(struct agent_rank *r)
 {
     bool has_exited = WIFEXITED(r->status);
@@ -72,10 +90,10 @@ void report_exited(struct agent_rank *r)
     if (r->message[0])
         json_object_set_new(said, "message", text_json(r->message));
     if (is_failure && !r->is_signalled && !r->is_broken &&
-        failure_cause_find(cause, sizeof(cause), &r->agent->failure_cause,
-                           has_exited ? 0 : WTERMSIG(r->status), peak, r->agent->cwds[r->job->app]))
+        cause_find(cause, sizeof(cause), r, peak))
         json_object_set_new(said, "cause", text_json(cause));
     json_object_set_new(said, "usage", usage_json(r, peak));
+    json_object_set_new(said, "counted", rank_counts_sum(r->agent->dir, geteuid(), r->job->rank));
     r->state = RANK_REPORTED;
     r->agent->unreported--;
     frame_stream_send_json(r->agent->channel, AGENT_EXITED, said);
@@ -88,4 +106,51 @@ void report_failed(struct agent_rank *r, int status, const struct fault *why)
                            json_pack("{si si si sb sb sb so}", "rank", r->job->rank, "pid", 0,
                                      "status", status, "core", 0, "consequence", 0, "ended_by_us",
                                      0, "error", text_json(why->text)));
+}
+
+/* An agent that has not been told to stop may have ranks that have failed, with --on-failure. */
+static bool job_has_failed(const struct agent *a)
+{
+    bool has_failed = a->stop.is_active;
+
+    for (int i = 0; i < a->spawned && !has_failed; i++)
+        has_failed = a->ranks[i].status != 0;
+    return has_failed;
+}
+
+static uint64_t calls_most(const struct agent *a)
+{
+    return a->job->size > AGENT_CALLS_LAST ? 1 : (uint64_t)(AGENT_CALLS_LAST / a->job->size);
+}
+
+/* False: there are no more. */
+static bool calls_send(struct agent *a, int rank)
+{
+    static struct rank_call calls[CALLS];
+    size_t n = rank_record_read(&a->record, calls, CALLS);
+    struct calls_head head = {.rank = (uint32_t)rank, .is_last = n == 0, .made = a->record.made};
+
+    frame_stream_send_parts(a->channel, AGENT_CALLS, &head, sizeof(head), calls,
+                            n * sizeof(*calls));
+    return n > 0;
+}
+
+bool report_calls(struct agent *a)
+{
+    bool has_failed = job_has_failed(a);
+
+    while (a->recorded < a->spawned && !frame_stream_has_ended(a->channel)) {
+        int rank = a->ranks[a->recorded].job->rank;
+        bool is_open = rank_record_is_open(&a->record);
+
+        if (is_open && frame_stream_kept(a->channel) > CALLS_KEPT)
+            return false;
+        if (!is_open && rank_record_open(&a->record, a->dir, geteuid(), rank, calls_most(a)))
+            is_open = has_failed || a->record.keeps_all;
+        if (is_open && calls_send(a, rank))
+            continue;
+        rank_record_close(&a->record);
+        a->recorded++;
+    }
+    return true;
 }

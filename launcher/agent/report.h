@@ -5,6 +5,8 @@
 
 #include "common/fault.h"
 
+#include <stdbool.h>
+
 struct agent;
 struct agent_rank;
 
@@ -25,5 +27,10 @@ void report_exited(struct agent_rank *r);
 
 /* A rank could not be started; `status` is 125, 126 or 127. */
 void report_failed(struct agent_rank *r, int status, const struct fault *why);
+
+/* Sends what the ranks, all of which have ended, have recorded of their calls: all calls where all
+ * are kept, and the last ones if the job has failed. False: it goes on once the channel has taken
+ * what it has, and is to be called again then. */
+bool report_calls(struct agent *a);
 
 #endif

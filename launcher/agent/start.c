@@ -8,7 +8,10 @@
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordination.h"
+#include "launcher/agent/host/lost_device_linux.h"
+#include "launcher/agent/host/process_linux.h"
 #include "launcher/agent/rank/framework_variables.h"
+#include "launcher/agent/rank/wrapped_command.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
@@ -50,40 +53,61 @@ static int file_for_ranks(struct agent *a, const char *name, char *text, char **
     return rc;
 }
 
+/* What ranks inherit: the agent's own environment, or in *joined, which the caller frees, that of
+ * the process that the rank joins. */
+static int environment_find(const struct agent *a, char ***joined, struct fault *why)
+{
+    *joined = NULL;
+    if (!a->job->attach.pid)
+        return 0;
+    *joined = process_variables(a->job->attach.pid);
+    return *joined ? 0
+                   : fault_set(why, ML_ERR_SYSTEM,
+                               "cannot read the environment of rank %d (pid %d): it has ended, or "
+                               "runs as another user",
+                               a->job->attach.rank, a->job->attach.pid);
+}
+
 static int environments_create(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_message *job = a->job;
     bool is_none = strcmp(job->backend, "none") == 0; /* MPI's coordinator is not for ranks */
-    char *devices = NULL, *ring = NULL;
-    int rc = 0;
+    char *devices = NULL, *ring = NULL, **joined;
+    int rc = environment_find(a, &joined, why);
+
+    if (rc)
+        return rc;
 
     a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
     if (!a->environments)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (job->compat)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc && job->compat)
         rc = file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job), &devices, why);
     if (!rc && job->compat)
         rc = file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &ring, why);
     for (int i = 0; i < job->app_count && !rc; i++) {
         char *libraries = received_files_libraries(a->files, job->apps[i].file);
-        struct rank_environment_config config = {.job = job,
-                                                 .app = &job->apps[i],
-                                                 .inherited = (const char *const *)environ,
-                                                 .job_dir = a->dir,
-                                                 .coordinator = is_none ? "" : coordinator,
-                                                 .shim = a->shim[0] ? a->shim : NULL,
-                                                 .modules = a->modules[0] ? a->modules : NULL,
-                                                 .cwd = a->cwds[i],
-                                                 .ibv_devices = devices,
-                                                 .ring_hosts = ring,
-                                                 .libraries = libraries,
-                                                 .serves_pmi = rank_mpi_is_served(a, i),
-                                                 .serves_pmix = a->serves_pmix,
-                                                 .segments = a->segments};
+        struct rank_environment_config config = {
+            .job = job,
+            .app = &job->apps[i],
+            .inherited = (const char *const *)(joined ? joined : environ),
+            .is_attached = joined != NULL,
+            .job_dir = a->dir,
+            .coordinator = is_none ? "" : coordinator,
+            .shim = a->shim[0] ? a->shim : NULL,
+            .modules = a->modules[0] ? a->modules : NULL,
+            .cwd = a->cwds[i],
+            .ibv_devices = devices,
+            .ring_hosts = ring,
+            .libraries = libraries,
+            .serves_pmi = rank_mpi_is_served(a, i),
+            .serves_pmix = a->serves_pmix,
+            .segments = a->segments};
 
         rc = rank_environment_create(&a->environments[i], &config, why);
         free(libraries);
     }
+    process_variables_free(joined);
     free(devices);
     free(ring);
     return rc;
@@ -150,6 +174,20 @@ static int streams_open(struct agent_rank *r, struct pipes *p, struct spawn *s, 
     return rc;
 }
 
+/* Puts the command of a rank's --wrap before its own, in *argv, which the caller destroys. */
+static int command_wrap(const struct agent_rank *r, struct spawn *s, char ***argv,
+                        struct fault *why)
+{
+    if (r->job->wrap < 0)
+        return 0;
+    *argv = wrapped_command_create(r->agent->job, r->job, s->program, s->cwd);
+    if (!*argv)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->argv = (const char *const *)*argv;
+    s->program = s->argv[0];
+    return 0;
+}
+
 static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
@@ -164,8 +202,10 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
                       .limits = &a->limits,
                       .cgroup = a->cgroup_fd,
+                      .is_held = r->job->is_held,
                       .kept = -1};
     struct pipes pipes;
+    char **wrapped = NULL;
     int rc;
 
     *status = STATUS_OURS;
@@ -178,9 +218,13 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
         return rc;
     }
     s.env = rank_environment_of(e, r->job, s.out, s.kept, rank_mpi_variables(r));
-    s.pid_text = rank_environment_pid_text(e);
-    rc = s.env ? spawn_process(&r->pid, &s, status, why)
-               : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    /* The process that the agent starts is not the program: --eager must not take it for it. */
+    s.pid_text = r->job->wrap < 0 ? rank_environment_pid_text(e) : NULL;
+    rc =
+        s.env ? command_wrap(r, &s, &wrapped, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = spawn_process(&r->pid, &s, status, why);
+    wrapped_command_destroy(wrapped);
     if (!rc) {
         r->state = RANK_RUNNING;
         r->started_ms = clock_ms();
@@ -205,7 +249,8 @@ static void spawn_next(struct agent *a)
         reap_failed_start(r, status, &why);
         return;
     }
-    job_directory_add_rank(a->dir, r->job->rank, r->pid);
+    job_directory_add_rank(a->dir, a->job->attach.pid ? a->job->attach.rank : r->job->rank,
+                           r->pid); /* as its environment has it */
     frame_stream_send_json(a->channel, AGENT_STARTED,
                            json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
 }
@@ -239,6 +284,7 @@ static int job_begin(struct agent *a, struct fault *why)
     int rc = environments_create(a, a->coordinator, why);
 
     failure_cause_begin(&a->failure_cause);
+    a->lost_device = lost_device_begin("/sys");
     if (!rc)
         rc = rank_mpi_open(a, why);
     if (!rc)

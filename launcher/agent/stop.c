@@ -23,6 +23,14 @@ static void timer_set(struct agent *a, int64_t at)
     event_add(a->stop.timer, &time);
 }
 
+void stop_signal_rank(struct agent *a, int rank, int signal)
+{
+    for (int i = 0; i < a->spawned; i++) {
+        if (a->ranks[i].job->rank == rank && a->ranks[i].state == RANK_RUNNING)
+            kill(-a->ranks[i].pid, signal);
+    }
+}
+
 void stop_signal_ranks(struct agent *a, int signal)
 {
     for (int i = 0; i < a->spawned; i++) {

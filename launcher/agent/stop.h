@@ -29,6 +29,7 @@ void stop_hurry(struct agent *a);
 
 /* For SIGNAL: sends to the ranks' process groups, not to descendants outside of them. */
 void stop_signal_ranks(struct agent *a, int signal);
+void stop_signal_rank(struct agent *a, int rank, int signal); /* if it runs here */
 
 /* For PAUSE and RESUME: sends to the ranks and all their descendants. */
 void stop_signal_all(struct agent *a, int signal);

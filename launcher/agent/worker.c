@@ -2,12 +2,14 @@
 #include "launcher/agent/worker.h"
 
 #include "common/build_id.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/answer/answer.h"
+#include "launcher/agent/answer/look_process.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/done.h"
 #include "launcher/agent/host/guard.h"
@@ -27,6 +29,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -41,7 +44,10 @@ static void on_channel_end(const char *why, void *arg)
 {
     struct agent *a = arg;
 
-    log_info("%s", why ? why : "the launcher closed the channel");
+    if (why)
+        log_warn("%s", why); /* the launcher repeats it, if it is there */
+    else
+        log_info("the launcher closed the channel");
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE) {
         event_base_loopbreak(a->base);
         return;
@@ -61,6 +67,8 @@ static void on_written(void *arg)
         event_base_loopbreak(a->base);
     else if (!a->is_refused)
         rank_output_on_written(a);
+    if (rank_record_is_open(&a->record))
+        agent_check_soon(a);
 }
 
 /* The guard never sends anything, so this is its end. */
@@ -151,8 +159,11 @@ static void on_file(struct agent *a, const struct frame *f)
 
 static void on_query(struct agent *a, const struct frame *f)
 {
-    frame_stream_send_json(a->channel, AGENT_ANSWER,
-                           answer_make((const char *)f->payload, f->size, &a->probe));
+    if (a->state == AGENT_HAS_SAID_HELLO)
+        frame_stream_send_json(a->channel, AGENT_ANSWER,
+                               answer_make((const char *)f->payload, f->size, &a->probe));
+    else
+        look_process_ask(&a->look, a->base, a->channel, f->payload, f->size);
 }
 
 /* The first order starts the process that carries them out. */
@@ -193,7 +204,11 @@ static void on_signal(struct agent *a, const struct frame *f)
 {
     uint32_t signal = u32_read(f->payload);
 
-    if (signal > 0 && signal < NSIG)
+    if (signal == 0 || signal >= NSIG)
+        return;
+    if (f->size >= 8)
+        stop_signal_rank(a, (int)u32_read(f->payload + 4), (int)signal);
+    else
         stop_signal_ranks(a, (int)signal);
 }
 
@@ -249,8 +264,11 @@ static void on_resume(struct agent *a, const struct frame *f)
 
 static void on_ping(struct agent *a, const struct frame *f)
 {
-    (void)f;
-    frame_stream_send(a->channel, AGENT_PONG, NULL, 0);
+    int64_t times[2] = {0, clock_ns()};
+
+    if (f->size == sizeof(times[0]))
+        memcpy(times, f->payload, sizeof(times[0]));
+    frame_stream_send(a->channel, AGENT_PONG, times, times[0] ? sizeof(times) : 0);
 }
 
 static void on_bye(struct agent *a, const struct frame *f)
@@ -268,7 +286,7 @@ static const struct dispatch {
     void (*handle)(struct agent *a, const struct frame *f);
 } dispatch[] = {
     {LAUNCH_JOB, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_job},
-    {LAUNCH_QUERY, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_query},
+    {LAUNCH_QUERY, AGENT_HAS_SAID_HELLO, AGENT_IS_RUNNING, 2, on_query},
     {LAUNCH_SYNC, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 1, on_sync},
     {LAUNCH_FILE, AGENT_IS_RECEIVING, AGENT_IS_RECEIVING, 5, on_file},
     {LAUNCH_START, AGENT_IS_READY, AGENT_IS_READY, 2, on_start},
@@ -391,6 +409,7 @@ static void worker_close(struct agent *a)
     stop_close(a);
     probe_run_close(&a->probe);
     sync_process_close(a->sync);
+    look_process_close(a->look);
     accept_release(a);
     frame_stream_close(a->channel);
     if (a->base)

@@ -233,3 +233,11 @@ void agent_channel_fail(struct agent_channel *a, const char *text)
     if (channel_is_open(a))
         frame_stream_fail(a->frames, text);
 }
+
+void agent_channel_cut(struct agent_channel *a, const char *text)
+{
+    if (!channel_is_open(a))
+        return;
+    shutdown(a->fd, SHUT_RDWR);
+    frame_stream_fail(a->frames, text);
+}

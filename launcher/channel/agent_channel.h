@@ -56,5 +56,7 @@ void agent_channel_reset_silence(struct agent_channel *a); /* starts the clock a
 
 /* Ends the channel from this side, with the reason `text`: the agent breaks the protocol. */
 void agent_channel_fail(struct agent_channel *a, const char *text);
+/* The same for both sides, in the middle of whatever they say: the agent reads end of file. */
+void agent_channel_cut(struct agent_channel *a, const char *text);
 
 #endif

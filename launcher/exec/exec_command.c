@@ -251,18 +251,21 @@ static int words_read(struct string_list *words, int argc, char **argv, bool *js
 /* Refuses what has no meaning here, and settles the rest: once a host, a plain process. */
 static int options_settle(struct options *o, struct fault *why)
 {
-    const char *name = o->app_count > 1 ? "':'"
-                       : o->apps[0].np  ? "-n"
-                       : o->ppn > 1     ? "--ppn"
-                       : o->output      ? "--output"
-                       : o->pty         ? "--pty"
-                       : o->stdin_to    ? "--stdin"
-                       : o->events      ? "--events"
-                       : o->timestamp   ? "--timestamp"
-                       : o->summary     ? "--summary"
-                       : o->name        ? "--name"
-                       : o->detach      ? "--detach"
-                                        : NULL;
+    const char *name = o->app_count > 1    ? "':'"
+                       : o->apps[0].np     ? "-n"
+                       : o->ppn > 1        ? "--ppn"
+                       : o->output         ? "--output"
+                       : o->pty            ? "--pty"
+                       : o->stdin_to       ? "--stdin"
+                       : o->events         ? "--events"
+                       : o->record         ? "--record"
+                       : o->trace          ? "--trace"
+                       : o->compare_hashes ? "--compare-hashes"
+                       : o->timestamp      ? "--timestamp"
+                       : o->summary        ? "--summary"
+                       : o->name           ? "--name"
+                       : o->detach         ? "--detach"
+                                           : NULL;
 
     if (name)
         return fault_set(why, ML_ERR_ARGUMENT,

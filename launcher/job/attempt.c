@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/channel/agent_channel.h"
+#include "launcher/hang/hang_watch.h"
 #include "launcher/job/attempt_frames.h"
 #include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_phases.h"
@@ -12,7 +13,9 @@
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/record/divergence.h"
 #include "launcher/stage/file_feed.h"
+#include "launcher/stdio/events_file.h"
 #include "launcher/stdio/output.h"
 #include "launcher/stdio/progress_line.h"
 #include "launcher/wiring/wiring_survey.h"
@@ -41,12 +44,30 @@ static void member_open(struct attempt *a, int host)
         attempt_frames_on_end(host, why.text, a);
 }
 
+/* For the hang watch. */
+static bool member_ask(int host, json_t *question, void *arg)
+{
+    struct attempt *a = arg;
+    struct attempt_member *m = &a->members[host];
+
+    if (m->state != MEMBER_STARTED) {
+        json_decref(question);
+        return false;
+    }
+    agent_channel_send_json(m->channel, LAUNCH_QUERY, question);
+    return true;
+}
+
 static int attempt_prepare(struct attempt *a, struct fault *why)
 {
     const struct timeval beat = {AGENT_HEARTBEAT_MS / 1000, AGENT_HEARTBEAT_MS % 1000 * 1000};
     struct event_base *base = a->config.base;
+    const struct hang_watch_config hang = {
+        base, a->plan, a->config.job, a->config.output, a->config.events, member_ask, a};
     int rc = job_identity_make(&a->identity, a->config.job, a->config.restart, why);
 
+    if (!rc)
+        rc = call_log_create(&a->calls, a->plan->size, why);
     if (rc)
         return rc;
     a->members = calloc((size_t)a->plan->host_count, sizeof(*a->members));
@@ -58,6 +79,9 @@ static int attempt_prepare(struct attempt *a, struct fault *why)
     if (!a->members || !a->ranks || !a->heartbeat || !a->deadline || !a->pause_limit ||
         !a->ladder || evtimer_add(a->heartbeat, &beat))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = hang_watch_create(&a->hang, &hang, why);
+    if (rc)
+        return rc;
     return progress_line_start(&a->progress, base, a->config.output, a->plan->host_count, why);
 }
 
@@ -72,6 +96,7 @@ int attempt_start(struct attempt **out, const struct attempt_config *config, str
     a->plan = config->plan;
     a->ranks_left = a->plan->size;
     a->beat_ms = clock_ms();
+    a->began_ns = clock_ns();
     a->status = STATUS_OURS;
     rc = attempt_prepare(a, why);
     if (rc) {
@@ -93,6 +118,8 @@ void attempt_destroy(struct attempt *a)
         file_feed_destroy(a->members[i].feed);
         agent_channel_close(a->members[i].channel);
     }
+    hang_watch_destroy(a->hang);
+    call_log_destroy(a->calls);
     wiring_survey_destroy(a->survey);
     json_decref(a->wiring);
     free(a->names);
@@ -143,6 +170,22 @@ bool attempt_wiring_failed(const struct attempt *a)
     return a->wiring_failed;
 }
 
+/* Says where the ranks' calls have parted, if they have and the job has failed or took too long. */
+static void divergence_report(const struct attempt *a)
+{
+    struct divergence d;
+    bool has_failed = a->cause == STOP_TIMEOUT || (a->cause == STOP_NONE && !a->failure.is_killed &&
+                                                   a->failure.blame >= BLAME_CONSEQUENCE);
+
+    if (!has_failed || !divergence_find(&d, a->calls))
+        return;
+    output_say(a->config.output, "%s", d.text);
+    events_file_write(a->config.events, "diverged", a->identity.id,
+                      json_pack("{s:s, s:I, s:I, s:O}", "text", d.text, "group",
+                                (json_int_t)d.group, "call", (json_int_t)d.call, "ranks", d.ranks));
+    divergence_clear(&d);
+}
+
 void attempt_report(const struct attempt *a)
 {
     struct output *o = a->config.output;
@@ -150,6 +193,7 @@ void attempt_report(const struct attempt *a)
     const char *file = NULL;
     bool are_above = false;
 
+    divergence_report(a);
     if (a->cause != STOP_NONE || a->failure.blame == BLAME_NONE)
         return;
     if (a->plan->leaves_exit && a->failure.rank >= 0 && a->failure.status < STATUS_OURS)
@@ -180,6 +224,14 @@ void attempt_stop(struct attempt *a, enum stop_cause cause, int signal)
     a->cause = cause;
     attempt_phases_want_stop(a, signal, grace_ms);
     attempt_phases_advance(a);
+}
+
+void attempt_look(struct attempt *a, void (*done)(void *arg), void *arg)
+{
+    if (a->state == ATTEMPT_RUNNING && !a->paused)
+        hang_watch_report(a->hang, done, arg);
+    else
+        done(arg);
 }
 
 void attempt_kill(struct attempt *a)
@@ -224,6 +276,47 @@ void attempt_signal(struct attempt *a, int signal)
         if (member_is_running(&a->members[i]))
             agent_channel_send_words(a->members[i].channel, LAUNCH_SIGNAL, &word, 1);
     }
+}
+
+bool attempt_signal_rank(struct attempt *a, int rank, int signal)
+{
+    const uint32_t words[2] = {(uint32_t)signal, (uint32_t)rank};
+    struct attempt_member *m = &a->members[a->plan->ranks[rank].host];
+
+    if (!a->ranks[rank].pid || a->ranks[rank].ended || !member_is_running(m))
+        return false;
+    agent_channel_send_words(m->channel, LAUNCH_SIGNAL, words, 2);
+    return true;
+}
+
+int64_t attempt_rank_pid(const struct attempt *a, int rank)
+{
+    return a->ranks[rank].pid;
+}
+
+/* NULL: no host of that name runs ranks. */
+static struct attempt_member *member_find(const struct attempt *a, const char *host)
+{
+    for (int i = 0; i < a->plan->host_count; i++) {
+        struct attempt_member *m = &a->members[i];
+
+        if (strcmp(m->host->name, host) == 0 && member_is_running(m))
+            return m;
+    }
+    return NULL;
+}
+
+bool attempt_has_host(const struct attempt *a, const char *host)
+{
+    return member_find(a, host) != NULL;
+}
+
+void attempt_cut(struct attempt *a, const char *host, const char *why)
+{
+    struct attempt_member *m = member_find(a, host);
+
+    if (m)
+        agent_channel_cut(m->channel, why);
 }
 
 void attempt_on_stdin(struct attempt *a, int rank, const void *bytes, size_t size)

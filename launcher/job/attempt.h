@@ -46,12 +46,23 @@ void attempt_report(const struct attempt *a);
 /* Ends the job: the ranks get `signal` at once, SIGTERM after half of the plan's grace period and
  * SIGKILL at its end. Only the first call has an effect. */
 void attempt_stop(struct attempt *a, enum stop_cause cause, int signal);
+/* Reports where the ranks are, if they run, and then calls `done`: within some seconds, perhaps at
+ * once, and not at all if the job is stopped meanwhile or ends. */
+void attempt_look(struct attempt *a, void (*done)(void *arg), void *arg);
 void attempt_kill(struct attempt *a); /* a run that is being stopped: SIGKILL to all ranks, now */
 /* A run that is being stopped: what the ranks have written is not waited for. */
 void attempt_drop_output(struct attempt *a);
 void attempt_give_up(struct attempt *a); /* stops waiting for the ranks, or for the agents' end */
 
 void attempt_signal(struct attempt *a, int signal); /* passes it on to the ranks */
+/* To one rank alone. False: it does not run. */
+bool attempt_signal_rank(struct attempt *a, int rank, int signal);
+/* The pid that the rank has on its host; 0: it has not been started. */
+int64_t attempt_rank_pid(const struct attempt *a, int rank);
+/* Whether a host with this name runs ranks. */
+bool attempt_has_host(const struct attempt *a, const char *host);
+/* Ends the channel to its agent, as if the network had; `why`: the reason for the report. */
+void attempt_cut(struct attempt *a, const char *host, const char *why);
 
 /* Passes `size` bytes of standard input on to a rank; 0: end of file. */
 void attempt_on_stdin(struct attempt *a, int rank, const void *bytes, size_t size);

@@ -11,6 +11,7 @@ struct events_file;
 struct input;
 struct output;
 struct rank_summary;
+struct recording;
 
 /* Borrowed: everything in it must outlive the run. */
 struct attempt_config {
@@ -22,6 +23,7 @@ struct attempt_config {
     enum stdin_mode stdin_mode;
     struct events_file *events;
     struct rank_summary *summary;  /* or NULL */
+    struct recording *recording;   /* or NULL */
     const char *job;               /* the job's id */
     int restart;                   /* how many runs came before */
     void (*on_started)(void *arg); /* called once, on the loop: all ranks have started */

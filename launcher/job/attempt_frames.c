@@ -2,16 +2,20 @@
 #include "launcher/job/attempt_frames.h"
 
 #include "common/build_id.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
+#include "launcher/hang/hang_watch.h"
 #include "launcher/job/attempt_phases.h"
 #include "launcher/job/attempt_pulse.h"
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/attempt_steps.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/record/call_log.h"
+#include "launcher/record/recording.h"
 #include "launcher/stage/file_feed.h"
 #include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
@@ -72,6 +76,7 @@ void attempt_frames_on_end(int host, const char *text, void *arg)
         }
         attempt_phases_on_failure(a, false);
     }
+    hang_watch_lost(a->hang, host);
     attempt_pulse_check_paused(a);
     attempt_phases_advance(a);
 }
@@ -118,6 +123,7 @@ static void on_hello(struct attempt *a, struct attempt_member *m, const struct f
              m->host->way == HOST_BY_SRUN || m->host->way == HOST_BY_COMMAND ? hello.guess
                                                                              : hello.address);
     m->state = MEMBER_CONNECTED;
+    attempt_pulse_ask_time(a, m);
     log_info("host %s: connected, agent %lld", m->host->name, (long long)hello.pid);
     events_file_write(a->config.events, "connected", a->identity.id,
                       json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello.pid));
@@ -308,6 +314,7 @@ static void on_output(struct attempt *a, struct attempt_member *m, const struct 
         member_distrust(m, "its agent sent a malformed OUTPUT");
         return;
     }
+    hang_watch_moved(a->hang);
     if (output_is_allowed(a, m, rank, f->payload[4], f->size - 5))
         output_write(a->config.output, (int)(m - a->members), (int)rank, f->payload[4],
                      f->payload + 5, f->size - 5);
@@ -318,6 +325,13 @@ static json_t *usage_json(const struct rank_usage *u)
     return json_pack("{s:f, s:f, s:f, s:I}", "elapsed_seconds", (double)u->elapsed_ms / 1e3,
                      "user_seconds", (double)u->user_ms / 1e3, "system_seconds",
                      (double)u->system_ms / 1e3, "peak_bytes", (json_int_t)u->peak_bytes);
+}
+
+static json_t *counted_json(const struct rank_counted *c)
+{
+    return json_pack("{s:I, s:I, s:f, s:I}", "calls", (json_int_t)c->calls, "bytes",
+                     (json_int_t)c->bytes, "wait_seconds", (double)c->wait_ms / 1e3, "kept_waiting",
+                     (json_int_t)c->kept_waiting);
 }
 
 static json_t *exited_json(const struct exited_report *e, const char *host)
@@ -336,6 +350,8 @@ static json_t *exited_json(const struct exited_report *e, const char *host)
         json_object_set_new(j, "cause", text_json(e->cause));
     if (e->pid)
         json_object_update_new(j, usage_json(&e->usage));
+    if (e->has_counted)
+        json_object_update_new(j, counted_json(&e->counted));
     return j;
 }
 
@@ -411,6 +427,13 @@ static void on_stdin_credit(struct attempt *a, struct attempt_member *m, const s
     input_on_credit(a->config.input, (int)ntohl(words[0]), ntohl(words[1]));
 }
 
+/* While the ranks run. */
+static void on_look(struct attempt *a, struct attempt_member *m, const struct frame *f)
+{
+    if (!hang_watch_answer(a->hang, (int)(m - a->members), f->payload, f->size))
+        member_distrust(m, "its agent sent a malformed ANSWER");
+}
+
 static void on_note(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct note_report note;
@@ -418,7 +441,9 @@ static void on_note(struct attempt *a, struct attempt_member *m, const struct fr
 
     if (note_report_parse(&note, f, &why)) {
         member_distrust(m, why.text);
-    } else if (!output_is_behind(a->config.output)) {
+        return;
+    }
+    if (!output_is_behind(a->config.output)) {
         log_at(note.level, "%s%s%s%s", note.names_host ? "" : "host ",
                note.names_host ? "" : m->host->name, note.names_host ? "" : ": ", note.text);
     } else if (!m->is_cut) {
@@ -426,6 +451,8 @@ static void on_note(struct attempt *a, struct attempt_member *m, const struct fr
         log_warn("host %s: its agent says more than is read here; some of it is left out",
                  m->host->name);
     }
+    if (note.is_stall && a->state == ATTEMPT_RUNNING)
+        hang_watch_stalled(a->hang);
 }
 
 /* Parses a frame with which an agent ends the job, and writes `event` to the events file. False:
@@ -498,11 +525,45 @@ static void on_done(struct attempt *a, struct attempt_member *m, const struct fr
     m->state = MEMBER_DONE;
 }
 
+static void on_calls(struct attempt *a, struct attempt_member *m, const struct frame *f)
+{
+    struct rank_call *calls; /* a copy, since what comes is not aligned */
+    struct calls_head head = {0};
+    size_t size, count;
+
+    if (f->size >= sizeof(head))
+        memcpy(&head, f->payload, sizeof(head));
+    if (f->size < sizeof(head) || (f->size - sizeof(head)) % sizeof(*calls) ||
+        !is_rank_of(a, m, head.rank)) {
+        member_distrust(m, "its agent sent malformed CALLS");
+        return;
+    }
+    size = f->size - sizeof(head);
+    calls = malloc(size + 1);
+    if (!calls)
+        return;
+    memcpy(calls, f->payload + sizeof(head), size);
+    count = size / sizeof(*calls);
+    call_log_add(a->calls, (int)head.rank, head.made, calls, count);
+    recording_add(a->config.recording, (int)head.rank, a->config.restart, &m->clock, calls, count,
+                  head.is_last);
+    free(calls);
+}
+
+/* Empty, or the time that the PING had and the agent's. */
 static void on_pong(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
-    (void)f;
+    int64_t times[2], now = clock_ns();
+
     if (m->pings > 0)
         m->pings--;
+    if (f->size == sizeof(times)) {
+        memcpy(times, f->payload, sizeof(times));
+        if (times[0] > a->began_ns && times[0] <= now)
+            clock_offset_add(&m->clock, times[0], now, times[1]);
+        if (m->clock.trips < CLOCK_OFFSET_TRIPS && m->state < MEMBER_DONE)
+            attempt_pulse_ask_time(a, m);
+    }
     attempt_pulse_check_paused(a);
 }
 
@@ -515,6 +576,7 @@ static const struct frame_rule {
 } rules[] = {
     {AGENT_HELLO, "HELLO", MEMBER_OPENING, MEMBER_OPENING, on_hello},
     {AGENT_ANSWER, "ANSWER", MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
+    {AGENT_ANSWER, "ANSWER", MEMBER_STARTED, MEMBER_DONE, on_look},
     {AGENT_WANT, "WANT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_want},
     {AGENT_FILE_CREDIT, "FILE_CREDIT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_file_credit},
     {AGENT_READY, "READY", MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
@@ -528,6 +590,7 @@ static const struct frame_rule {
     {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_killed},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
+    {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},
     {AGENT_PONG, "PONG", MEMBER_OPENING, MEMBER_DONE, on_pong},
 };
 

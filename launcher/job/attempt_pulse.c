@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "launcher/channel/agent_channel.h"
+#include "launcher/hang/hang_watch.h"
 #include "launcher/job/attempt_state.h"
 #include "launcher/protocol/agent_protocol.h"
 
@@ -28,6 +29,26 @@ static void member_check_silence(const struct attempt *a, const struct attempt_m
     agent_channel_check_silence(m->channel, advice);
 }
 
+static void member_ping(struct attempt_member *m, bool asks_time)
+{
+    int64_t now = clock_ns();
+
+    m->pings++;
+    agent_channel_send(m->channel, LAUNCH_PING, &now, asks_time ? sizeof(now) : 0);
+}
+
+/* Agents here have this machine's clock. */
+static bool member_has_clock(const struct attempt *a, const struct attempt_member *m)
+{
+    return a->config.recording && m->host->way != HOST_IS_HERE;
+}
+
+void attempt_pulse_ask_time(const struct attempt *a, struct attempt_member *m)
+{
+    if (member_has_clock(a, m))
+        member_ping(m, true);
+}
+
 void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg)
 {
     struct attempt *a = arg;
@@ -47,10 +68,8 @@ void attempt_pulse_on_heartbeat(evutil_socket_t fd, short what, void *arg)
         if (gap || a->paused)
             agent_channel_reset_silence(m->channel);
         member_check_silence(a, m);
-        if (m->state >= MEMBER_CONNECTED && m->state < MEMBER_GONE) {
-            m->pings++;
-            agent_channel_send(m->channel, LAUNCH_PING, NULL, 0);
-        }
+        if (m->state >= MEMBER_CONNECTED && m->state < MEMBER_GONE)
+            member_ping(m, member_has_clock(a, m));
     }
 }
 
@@ -123,6 +142,7 @@ void attempt_pulse_pause(struct attempt *a, void (*on_paused)(void *arg), void *
 void attempt_pulse_resume(struct attempt *a)
 {
     attempt_pulse_reset_silence(a);
+    hang_watch_moved(a->hang);
     if (!a->paused)
         return;
     a->paused = false;

@@ -6,6 +6,7 @@
 #include <event2/util.h>
 
 struct attempt;
+struct attempt_member;
 
 /* Stops the ranks and tells the agents to expect silence. on_paused is called once all agents have
  * confirmed that, or after a second. Without effect if the run is paused already. */
@@ -14,6 +15,9 @@ void attempt_pulse_resume(struct attempt *a); /* ends a pause, if there is one *
 
 /* Restarts the clocks that watch for silent agents, after mlaunch itself could not listen. */
 void attempt_pulse_reset_silence(struct attempt *a);
+
+/* Asks the agent for its time, if the times of its ranks' calls are wanted. */
+void attempt_pulse_ask_time(const struct attempt *a, struct attempt_member *m);
 
 void attempt_pulse_check_paused(struct attempt *a); /* after each PONG and each lost agent */
 

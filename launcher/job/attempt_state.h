@@ -16,11 +16,14 @@
 #include "launcher/job/attempt_config.h"
 #include "launcher/job/first_failure.h"
 #include "launcher/job/job_identity.h"
+#include "launcher/record/clock_offset.h"
 
 #include <jansson.h>
 
 struct agent_channel;
+struct call_log;
 struct file_feed;
+struct hang_watch;
 struct progress_line;
 struct wiring_survey;
 
@@ -58,9 +61,10 @@ struct attempt_member {
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
     int rounds; /* rounds of the wiring survey that the host has answered */
     int pings;  /* PONGs that are still expected */
-    struct file_feed *feed; /* sends the host the files of --stage; NULL: it wants none */
-    size_t unacknowledged;  /* bytes of its OUTPUT without a CREDIT */
-    bool is_cut;            /* a NOTE was left out */
+    struct file_feed *feed;    /* sends the host the files of --stage; NULL: it wants none */
+    size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */
+    bool is_cut;               /* a NOTE was left out */
+    struct clock_offset clock; /* measured only if its ranks' calls are written */
 };
 
 struct attempt_rank {
@@ -80,12 +84,14 @@ struct attempt {
     char coordinator[96];           /* address, from the READY of rank 0's host */
     bool is_pmix;                   /* a host's programs need PMIx, so all hosts serve it */
     struct progress_line *progress;
+    struct hang_watch *hang;
     struct wiring_survey *survey; /* NULL: the hosts are not asked about RDMA */
     const char **names;           /* of the hosts, for the survey */
     json_t *wiring;               /* the RDMA matrix, or NULL */
     bool wiring_failed;           /* two hosts do not reach each other; one of them has failed */
     struct event *heartbeat, *deadline, *pause_limit, *ladder;
-    int64_t beat_ms; /* time of the last heartbeat, clock_ms() */
+    int64_t began_ns; /* clock_ns() */
+    int64_t beat_ms;  /* time of the last heartbeat, clock_ms() */
 
     enum stop_cause cause;
     int stop_signal, stop_grace_ms;
@@ -93,9 +99,10 @@ struct attempt {
     bool is_past_term; /* the ranks have got a SIGTERM since, or get none before SIGKILL */
     bool stop_wanted;
     struct first_failure failure;
-    bool has_run;     /* the ranks were started */
-    int64_t start_ms; /* then, clock_ms() */
-    int status;       /* mlaunch's exit status if they never were */
+    struct call_log *calls; /* that the ranks have made last */
+    bool has_run;           /* the ranks were started */
+    int64_t start_ms;       /* then, clock_ms() */
+    int status;             /* mlaunch's exit status if they never were */
 
     bool is_advancing; /* inside attempt_phases_advance */
     bool is_hurried;   /* after attempt_kill or attempt_drop_output: output is not waited for */

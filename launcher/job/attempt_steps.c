@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/text/text_json.h"
 #include "launcher/channel/agent_channel.h"
+#include "launcher/hang/hang_watch.h"
 #include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_state.h"
 #include "launcher/job/job_request.h"
@@ -182,6 +183,7 @@ void attempt_steps_start(struct attempt *a)
             json_pack("{s:s, s:b}", "coordinator", a->coordinator, "pmix", (int)a->is_pmix));
     }
     input_start(a->config.input);
+    hang_watch_begin(a->hang);
 }
 
 void attempt_steps_stop(struct attempt *a)
@@ -189,6 +191,7 @@ void attempt_steps_stop(struct attempt *a)
     const uint32_t words[] = {(uint32_t)a->stop_signal, (uint32_t)a->stop_grace_ms,
                               a->cause == STOP_TIMEOUT};
 
+    hang_watch_end(a->hang);
     log_info("stopping the job: signal %d, SIGKILL after %d ms", a->stop_signal, a->stop_grace_ms);
     events_file_write(
         a->config.events, "stopped", a->identity.id,
@@ -270,6 +273,7 @@ void attempt_steps_give_up(struct attempt *a)
 
 void attempt_steps_end(struct attempt *a)
 {
+    hang_watch_end(a->hang);
     evtimer_del(a->heartbeat);
     evtimer_del(a->pause_limit);
     evtimer_del(a->ladder);

@@ -7,6 +7,8 @@
 #include "common/status.h"
 #include "common/text/rank_list.h"
 #include "launcher/channel/channel.h"
+#include "launcher/debug/chaos_clock.h"
+#include "launcher/debug/mpir.h"
 #include "launcher/job/attempt.h"
 #include "launcher/job/attempt_ladder.h"
 #include "launcher/job/attempt_pulse.h"
@@ -16,6 +18,7 @@
 #include "launcher/plan/plan_spares.h"
 #include "launcher/process/install_path.h"
 #include "launcher/protocol/frame_stream.h"
+#include "launcher/record/recording.h"
 #include "launcher/stdio/events_file.h"
 #include "launcher/stdio/input.h"
 #include "launcher/stdio/output.h"
@@ -31,6 +34,7 @@
 #include <unistd.h>
 
 enum {
+    STATUS_DIFFERS = 1, /* of a job that went well, but not as --compare-hashes has it */
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
     /* Once the user or --timeout has asked for the end: output of which so many looks in a row have
@@ -48,9 +52,12 @@ struct job {
     struct events_file *events;
     struct output *output;
     struct rank_summary *summary; /* NULL: none is asked for */
+    struct recording *recording;  /* NULL: none is asked for */
+    bool differs;                 /* --compare-hashes has found a difference */
     struct input *input;
     struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
+    struct chaos_clock *chaos; /* NULL: none is asked for, or no run has begun */
     struct event *timeout;
     struct event *look;  /* whether the output is read */
     struct event *pause; /* before a restart */
@@ -65,6 +72,7 @@ struct job {
     int64_t end_signal_ms; /* and its time, clock_ms() */
     char ended_by[160];    /* who ended the job, if that must stand at the end of a log; or "" */
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
+    bool is_late;          /* --timeout has passed */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */
     size_t written;        /* bytes of output at the last look */
     int looks;             /* in a row that have seen no byte written */
@@ -227,18 +235,13 @@ static void on_signal(int signal, const struct signal_sender *from, void *arg)
     }
 }
 
-static void on_timeout(evutil_socket_t fd, short what, void *arg)
+/* The ranks have been looked at. */
+static void timeout_stop(void *arg)
 {
     struct job *j = arg;
     char ranks[ATTEMPT_LADDER_RANKS], text[ATTEMPT_LADDER_RANKS + 200];
     int left = 0;
 
-    (void)fd;
-    (void)what;
-    if (j->cause != STOP_NONE) {
-        job_stop(j, STOP_TIMEOUT, SIGTERM);
-        return;
-    }
     snprintf(j->ended_by, sizeof(j->ended_by), "the job has not ended within %d s (--timeout)",
              j->plan->timeout_s);
     if (j->attempt)
@@ -250,6 +253,21 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
         snprintf(text, sizeof(text), "%s", j->ended_by);
     job_stop(j, STOP_TIMEOUT, SIGTERM);
     end_say(j, text, "");
+}
+
+static void on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    (void)fd;
+    (void)what;
+    j->is_late = true;
+    if (j->cause != STOP_NONE)
+        job_stop(j, STOP_TIMEOUT, SIGTERM);
+    else if (j->attempt)
+        attempt_look(j->attempt, timeout_stop, j);
+    else
+        timeout_stop(j);
 }
 
 static void on_output_failed(const struct fault *why, void *arg)
@@ -292,10 +310,85 @@ static void on_size(struct terminal_size size, void *arg)
         attempt_on_resize(j->attempt, size);
 }
 
-static void on_attempt_started(void *arg)
+static bool chaos_signal(int rank, int signal, void *arg)
 {
     const struct job *j = arg;
 
+    return j->attempt && attempt_signal_rank(j->attempt, rank, signal);
+}
+
+static bool chaos_has_host(const char *host, void *arg)
+{
+    const struct job *j = arg;
+
+    return j->attempt && attempt_has_host(j->attempt, host);
+}
+
+static void chaos_cut(const char *host, void *arg)
+{
+    const struct job *j = arg;
+
+    attempt_cut(j->attempt, host, "its connection was cut by --chaos");
+}
+
+static void chaos_say(const char *text, json_t *event, void *arg)
+{
+    const struct job *j = arg;
+
+    output_say(j->output, "%s", text);
+    if (event)
+        events_file_write(j->events, "chaos", j->id, event);
+}
+
+/* At the first start alone: otherwise no restart could succeed. */
+static void chaos_begin(struct job *j)
+{
+    const struct chaos_job job = {j->plan->size, chaos_signal, chaos_has_host,
+                                  chaos_cut,     chaos_say,    j};
+    struct fault why;
+
+    if (!j->plan->chaos || j->chaos)
+        return;
+    if (chaos_clock_start(&j->chaos, j->base, j->plan->chaos, &job, &why))
+        log_error("--chaos: %s", why.text);
+}
+
+/* The ranks were held, and mlaunch is stopped while the debugger takes them over: the agents expect
+ * its silence until then. */
+static void on_debugger_ready(void *arg)
+{
+    const struct job *j = arg;
+
+    mpir_show();
+    if (j->attempt)
+        attempt_pulse_resume(j->attempt);
+}
+
+/* Shows the ranks to debuggers of parallel programs. */
+static void ranks_show(struct job *j)
+{
+    const struct plan *p = j->plan;
+    struct fault why;
+
+    if (mpir_begin(p->size, &why)) {
+        log_warn("%s", why.text);
+        return;
+    }
+    for (int r = 0; r < p->size; r++)
+        mpir_set(r, plan_host(p, p->ranks[r].host)->name, p->apps[p->ranks[r].app].argv[0],
+                 (int)attempt_rank_pid(j->attempt, r));
+    if (mpir_is_debugged())
+        attempt_pulse_pause(j->attempt, on_debugger_ready, j);
+    else
+        mpir_show();
+}
+
+static void on_attempt_started(void *arg)
+{
+    struct job *j = arg;
+
+    ranks_show(j);
+    chaos_begin(j);
     if (j->watch)
         j->watch->on_started(j->watch->arg);
 }
@@ -385,6 +478,8 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
     if (j->ended_by[0] && output_ends_with(j->output, -1) == 0)
         output_say(j->output, "%s", j->ended_by);
     attempt_result(j->attempt, result);
+    if (result->has_failed && result->has_run)
+        mpir_abort("the job has failed");
     events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
     if (result->has_run)
         j->newcomer = -1;
@@ -420,7 +515,8 @@ static bool job_pause(struct job *j, int ms)
 static bool is_worth_a_restart(const struct job *j, const struct attempt_result *result,
                                const struct restarts *restarts)
 {
-    return j->cause == STOP_NONE && result->has_failed && (result->has_run || restarts->count > 0);
+    return j->cause == STOP_NONE && !j->is_late && result->has_failed &&
+           (result->has_run || restarts->count > 0);
 }
 
 static void restart_say(struct job *j, const struct restarts *r, int pause_ms)
@@ -452,6 +548,7 @@ static int job_run_all(struct job *j)
                                     .stdin_mode = input_mode(j->plan),
                                     .events = j->events,
                                     .summary = j->summary,
+                                    .recording = j->recording,
                                     .on_started = on_attempt_started,
                                     .on_end = on_attempt_end,
                                     .arg = j};
@@ -491,6 +588,8 @@ static int job_open(struct job *j, struct fault *why)
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
     rc = events_file_open(&j->events, j->plan->events, j->plan->name, why);
+    if (!rc)
+        rc = recording_open(&j->recording, j->plan, why);
     if (!rc && j->plan->pty)
         rc = terminal_open(&j->terminal, j->base, on_size, j, why);
     if (!rc)
@@ -540,8 +639,11 @@ static void job_close(struct job *j)
         loss_report(size);
     else if (j->summary)
         rank_summary_print(j->summary);
+    if (recording_close(j->recording))
+        j->differs = true;
     events_file_close(j->events);
     rank_summary_destroy(j->summary);
+    chaos_clock_stop(j->chaos);
     if (j->timeout)
         event_free(j->timeout);
     if (j->look)
@@ -568,5 +670,5 @@ int job_run(struct plan *p, const char *id, const struct job_watch *watch)
     status = job_run_all(&j);
     job_drain(&j);
     job_close(&j);
-    return status;
+    return status || !j.differs ? status : STATUS_DIFFERS;
 }

@@ -138,16 +138,40 @@ static json_t *apps_json(const struct plan *p, int host)
     return array;
 }
 
+/* The words of all wraps (--wrap). */
+static json_t *wraps_json(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->wrap_count; i++) {
+        if (json_array_append_new(array, texts_json(p->wraps[i].words))) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *rank_json(const struct plan *p, int rank)
+{
+    const struct planned_rank *r = &p->ranks[rank];
+    json_t *one =
+        json_pack("{s:i, s:i, s:i}", "rank", rank, "local_rank", r->local_rank, "app", r->app);
+
+    if (r->wrap)
+        json_object_set_new(one, "wrap", json_integer(r->wrap - p->wraps));
+    if (r->is_held)
+        json_object_set_new(one, "held", json_true());
+    return one;
+}
+
 static json_t *ranks_json(const struct plan *p, int host)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < p->size; i++) {
-        const struct planned_rank *r = &p->ranks[i];
-
-        if (r->host == host)
-            json_array_append_new(array, json_pack("{s:i, s:i, s:i}", "rank", i, "local_rank",
-                                                   r->local_rank, "app", r->app));
+        if (p->ranks[i].host == host)
+            json_array_append_new(array, rank_json(p, i));
     }
     return array;
 }
@@ -259,6 +283,10 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
         json_object_set_new(root, "prolog", json_string(p->prolog ? p->prolog : "")) ||
         json_object_set_new(root, "epilog", json_string(p->epilog ? p->epilog : "")) ||
         (is_staged(p, host) && json_object_set_new(root, "files", files_json(p))) ||
+        (p->wrap_count && json_object_set_new(root, "wraps", wraps_json(p))) ||
+        (p->attach_pid && json_object_set_new(root, "attach",
+                                              json_pack("{s:i, s:i}", "pid", p->attach_pid, "rank",
+                                                        p->attach_rank))) ||
         (p->pty && json_object_set_new(root, "pty", pty_json(p))) ||
         (wiring && json_object_set(root, "wiring", wiring))) {
         json_decref(root);

@@ -20,6 +20,7 @@
 enum {
     RANKS_LIMIT = 1 << 20,
     SECONDS_LIMIT = INT_MAX / 1000,
+    STALL_LIMIT_S = 1 << 20,
     VERBOSE_MOST = 2, /* -vv; further ones change nothing */
 };
 
@@ -473,10 +474,31 @@ const struct option option_table[] = {
      .set = set_flag, OF(summary)},
     {"events", NULL, 0, "FILE", "write what happens, one JSON object a line",
      .set = set_text, OF(events)},
+    {"record", NULL, 0, "FILE", "write all calls of all ranks, one JSON object a line",
+     .set = set_text, OF(record)},
+    {"trace", NULL, 0, "FILE", "write all calls of all ranks as a trace for ui.perfetto.dev",
+     .set = set_text, OF(trace)},
+    {"compare-hashes", NULL, 0, "FILE",
+     "write hashes of all calls' data, or compare them with those of an earlier run",
+     .set = set_text, OF(compare_hashes)},
     {"quiet", NULL, 'q', NULL, "print errors only",
      .set = set_quiet, OF(verbose)},
 
+    {.help = "Finding faults"},
+    {"wrap", NULL, 0, "RANKS:CMD",
+     "run these ranks (0,3-5 or all) under CMD: --wrap '3: strace -o trace.{rank}'; repeats",
+     .set = add_text, OF(wraps)},
+    {"gdb", NULL, 0, "RANKS",
+     "a debugger for each of these ranks: in windows of tmux on a terminal, else gdbserver",
+     .set = set_text, OF(gdb)},
+    {"chaos", NULL, 0, "ACTIONS",
+     "faults on purpose: 'kill 3 after 10s; stop 2 for 5s; cut HOST after 20s'",
+     .set = set_text, OF(chaos)},
+
     {.help = "The end"},
+    {"stall", NULL, 0, "SECS",
+     "say where all ranks are once a call, or all output, stalls for SECS",
+     .set = set_seconds, .min = 1, .max = STALL_LIMIT_S, OF(stall_s)},
     {"grace", NULL, 0, "SECS", "time between SIGTERM and SIGKILL (5)",
      .set = set_grace, OF(grace_ms)},
     {"on-failure", NULL, 0, "stop|continue",
@@ -553,7 +575,7 @@ const struct option option_table[] = {
      .scope = OPTION_COMMAND, .set = set_text, OF(config)},
     {"profile", NULL, 0, "NAME", "use section [profile NAME] of the configuration",
      .scope = OPTION_COMMAND, .set = set_text, OF(profile)},
-    {"version", NULL, 0, NULL, "print version and build id",
+    {"version", NULL, 0, NULL, "print version, build id and optional parts",
      .scope = OPTION_COMMAND, .set = set_nothing},
     {"help", NULL, 'h', NULL, "print this",
      .scope = OPTION_COMMAND, .set = set_nothing},

@@ -40,8 +40,14 @@ void options_destroy(struct options *o)
     free(o->agent);
     free(o->agent_command);
     free(o->events);
+    free(o->record);
+    free(o->trace);
+    free(o->compare_hashes);
     free(o->prolog);
     free(o->epilog);
+    string_list_clear(&o->wraps);
+    free(o->gdb);
+    free(o->chaos);
     free(o->name);
     free(o->config);
     free(o->profile);

@@ -62,13 +62,17 @@ struct options {
     int pty_rank;  /* the rank that gets a terminal, if `pty` */
     char *output;  /* "label", "raw", a directory or a pattern */
     int timeout_s; /* 0: none */
+    int stall_s;   /* 0: not given */
     int grace_ms, init_timeout_s, restarts;
     int port, starting_port; /* 0: any */
     char *rdma_device, *tuning;
     struct rdma_choice rdma;
     enum launcher_choice agent_launcher;
     char *agent_command;
-    char *ssh_config, *agent, *events, *config, *profile, *prolog, *epilog;
+    char *ssh_config, *agent, *events, *record, *trace, *compare_hashes, *config, *profile, *prolog,
+        *epilog;
+    struct string_list wraps; /* --wrap, as they were written */
+    char *gdb, *chaos;
     char *name;        /* --name */
     bool detach, json; /* --json: with --detach */
     int ssh_connect_timeout_s;

@@ -17,7 +17,7 @@ void plan_keep_rank(struct plan *p, int rank)
     p->hosts[0] = p->hosts[kept.host];
     p->host_count = 1;
     p->spare_count = p->spares_left = 0;
-    p->ranks[0] = (struct planned_rank){.app = kept.app};
+    p->ranks[0] = (struct planned_rank){.app = kept.app, .wrap = kept.wrap};
     p->size = 1;
     p->apps[kept.app].ranks = 1;
 }
@@ -32,6 +32,10 @@ void plan_destroy(struct plan *p)
         free(p->apps[i].cwd);
     }
     staged_list_clear(&p->files);
+    for (int i = 0; i < p->wrap_count; i++)
+        rank_wrap_clear(&p->wraps[i]);
+    free(p->wraps);
+    free(p->chaos);
     host_list_destroy(p->list);
     free(p->apps);
     free(p->hosts);
@@ -44,6 +48,9 @@ void plan_destroy(struct plan *p)
     free(p->agent);
     strings_free(p->agent_command);
     free(p->events);
+    free(p->record);
+    free(p->trace);
+    free(p->compare_hashes);
     free(p->prolog);
     free(p->epilog);
     free(p->name);

@@ -10,6 +10,8 @@
 
 #include "common/fault.h"
 #include "common/rdma_choice.h"
+#include "launcher/debug/chaos_plan.h"
+#include "launcher/debug/rank_wrap.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/options/options.h"
 #include "launcher/stage/staged_list.h"
@@ -30,8 +32,12 @@ struct planned_rank {
     int host;       /* index into hosts */
     int local_rank; /* from 0 on its host */
     int app;
+    const struct rank_wrap *wrap; /* one of the plan's, or NULL */
+    bool is_held;                 /* it stays stopped at its first instruction, for a debugger */
 };
 
+/* Who debugs the ranks of --gdb: windows on the user's terminal, or whoever connects. */
+enum gdb_mode { GDB_NONE, GDB_WINDOWS, GDB_SERVER };
 enum output_mode { OUTPUT_LABEL, OUTPUT_RAW, OUTPUT_DIR };
 enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
 
@@ -76,14 +82,24 @@ struct plan {
     struct rdma_choice rdma;
     bool eager;
     int init_timeout_s;
-    int stall_s;               /* MLAUNCH_STALL, or 30 */
+    int stall_s;               /* --stall, MLAUNCH_STALL, or 30 */
+    bool stall_is_asked;       /* --stall was given */
     char *ssh_config;          /* --ssh-config, or NULL */
     int ssh_connect_timeout_s; /* 10 */
     char *agent;               /* --agent, or NULL */
     char **agent_command;      /* --agent-command, split into words, or NULL */
     char *events;              /* --events, or NULL */
+    char *record, *trace;      /* --record, --trace, or NULL */
+    char *compare_hashes;      /* --compare-hashes, or NULL */
     char *prolog, *epilog;     /* commands for sh -c, once a host; or NULL */
     char *name;                /* --name, or NULL */
+    struct rank_wrap *wraps;   /* --wrap, and the server of --gdb */
+    int wrap_count;
+    enum gdb_mode gdb;
+    struct rank_set gdb_ranks;
+    struct chaos_plan *chaos; /* --chaos, or NULL */
+    /* mlaunch attach: the process of another job that rank 0 joins, and its rank there; or 0. */
+    int attach_pid, attach_rank;
     bool leaves_exit; /* whoever runs the plan says with which status its one rank has exited */
     bool dry_run;
     int verbose; /* -1 quiet, 0, 1, 2 */

@@ -9,6 +9,7 @@
 #include "launcher/plan/agent_way.h"
 #include "launcher/plan/backend.h"
 #include "launcher/plan/placement.h"
+#include "launcher/plan/plan_debug.h"
 #include "launcher/plan/plan_hosts.h"
 #include "launcher/plan/plan_spares.h"
 #include "launcher/plan/tuning_file.h"
@@ -167,7 +168,8 @@ static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
         while (left == 0)
             left = p->apps[++app].ranks;
         left--;
-        p->ranks[r] = (struct planned_rank){used[h] - 1, next[h]++, app};
+        p->ranks[r] =
+            (struct planned_rank){.host = used[h] - 1, .local_rank = next[h]++, .app = app};
     }
     free(used);
     free(next);
@@ -339,9 +341,10 @@ static int bind_settle(struct plan *p, const struct options *o, struct fault *wh
     return 0;
 }
 
-/* Finds after how many seconds a stalled call is reported: the value of MLAUNCH_STALL that the
- * ranks will have in their environment. */
-static int stall_settle(struct plan *p, char *const *environment, struct fault *why)
+/* Finds after how many seconds a stalled call is reported: --stall, or the value of MLAUNCH_STALL
+ * that the ranks will have in their environment. */
+static int stall_settle(struct plan *p, const struct options *o, char *const *environment,
+                        struct fault *why)
 {
     const char *value = environment_find(p->apps[0].env, "MLAUNCH_STALL");
     char shown[TEXT_SHOWN];
@@ -355,7 +358,8 @@ static int stall_settle(struct plan *p, char *const *environment, struct fault *
         return fault_set(why, ML_ERR_ARGUMENT,
                          "MLAUNCH_STALL: '%s' is not a whole number of seconds from 1 to %d",
                          text_show(shown, value), STALL_LIMIT_S);
-    p->stall_s = (int)s;
+    p->stall_is_asked = o->stall_s > 0;
+    p->stall_s = p->stall_is_asked ? o->stall_s : (int)s;
     return 0;
 }
 
@@ -381,12 +385,20 @@ static int tuning_settle(char **out, const struct plan *p, const struct options 
     return rc;
 }
 
-/* Puts the caller's MLAUNCH_STALL and MLAUNCH_ALGO before the hostfile's variables, which win.
- * `algorithms`: what to put there instead of the caller's MLAUNCH_ALGO, or NULL. */
-static int caller_variables_add(struct host *h, char *const *environment, const char *algorithms,
-                                struct fault *why)
+/* Which calls the ranks are to record, for an option that needs more than their last ones. */
+static const char *record_variable(const struct options *o)
 {
-    static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO"};
+    if (o->compare_hashes)
+        return "MLAUNCH_RECORD=hashes";
+    return o->record || o->trace ? "MLAUNCH_RECORD=all" : NULL;
+}
+
+/* Puts the caller's MLAUNCH_STALL, MLAUNCH_ALGO and MLAUNCH_RECORD before the hostfile's variables,
+ * which win. `algorithms`, `record`: what to put there instead of the caller's, or NULL. */
+static int caller_variables_add(struct host *h, char *const *environment, const char *algorithms,
+                                const char *record, struct fault *why)
+{
+    static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO", "MLAUNCH_RECORD"};
     struct string_list env = {0};
     int rc = 0;
 
@@ -395,6 +407,8 @@ static int caller_variables_add(struct host *h, char *const *environment, const 
             rc = environment_add(&env, names[i], environment, why);
     if (!rc && algorithms)
         rc = string_list_add(&env, algorithms, why); /* the later one wins */
+    if (!rc && record)
+        rc = string_list_add(&env, record, why);
     if (!rc && env.count == 0)
         return 0;
     if (!rc)
@@ -412,12 +426,13 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
                               struct fault *why)
 {
     char *algorithms = NULL;
-    int rc = stall_settle(p, environment, why);
+    int rc = stall_settle(p, o, environment, why);
 
     if (!rc)
         rc = tuning_settle(&algorithms, p, o, environment, why);
     for (int i = 0; i < p->host_count + p->spare_count && !rc; i++)
-        rc = caller_variables_add(plan_host(p, i), environment, algorithms, why);
+        rc =
+            caller_variables_add(plan_host(p, i), environment, algorithms, record_variable(o), why);
     free(algorithms);
     return rc;
 }
@@ -490,6 +505,9 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     p->verbose = o->verbose;
     if ((rc = string_copy_if(&p->agent, o->agent, why)) ||
         (rc = string_copy_if(&p->events, o->events, why)) ||
+        (rc = string_copy_if(&p->record, o->record, why)) ||
+        (rc = string_copy_if(&p->trace, o->trace, why)) ||
+        (rc = string_copy_if(&p->compare_hashes, o->compare_hashes, why)) ||
         (rc = string_copy_if(&p->prolog, o->prolog, why)) ||
         (rc = string_copy_if(&p->epilog, o->epilog, why)) ||
         (rc = string_copy_if(&p->name, o->name, why)) ||
@@ -511,10 +529,10 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
         (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
-        (rc = plan_spares_settle(p, o, why)) || (rc = backend_settle(p, o, why)) ||
-        (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
-        (rc = agent_way_settle(p, o, environment, why)) || (rc = ssh_config_check(p, why)) ||
-        (rc = files_settle(p, o, environment, why))) {
+        (rc = plan_spares_settle(p, o, why)) || (rc = plan_debug_settle(p, o, why)) ||
+        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, o, environment, why)) ||
+        (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why)) ||
+        (rc = ssh_config_check(p, why)) || (rc = files_settle(p, o, environment, why))) {
         plan_destroy(p);
         return rc;
     }

@@ -2,6 +2,7 @@
 /* plan_print.c: prints the plan for mlaunch --dry-run. */
 #include "common/text/printable.h"
 #include "launcher/plan/plan.h"
+#include "launcher/plan/plan_debug.h"
 #include "launcher/text/command_words.h"
 
 #include <stdio.h>
@@ -201,4 +202,5 @@ void plan_print(const struct plan *p)
         printable_print("rank %d: host %s, local rank %d, program %d\n", r,
                         plan_host(p, p->ranks[r].host)->name, p->ranks[r].local_rank,
                         p->ranks[r].app);
+    plan_debug_print(p);
 }

@@ -107,6 +107,23 @@ static bool usage_is_valid(json_int_t value)
     return value >= 0 && value < (json_int_t)1 << 50;
 }
 
+static int counted_parse(struct exited_report *out, json_t *counted, struct fault *why)
+{
+    json_int_t calls, bytes, wait, kept;
+
+    if (!counted || json_is_null(counted))
+        return 0;
+    if (json_unpack(counted, "{s:I, s:I, s:I, s:I}", "calls", &calls, "bytes", &bytes, "wait_ms",
+                    &wait, "kept_waiting", &kept) ||
+        !usage_is_valid(calls) || !usage_is_valid(bytes) || !usage_is_valid(wait) ||
+        !usage_is_valid(kept))
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its agent sent an EXITED without valid counts of calls");
+    out->has_counted = true;
+    out->counted = (struct rank_counted){calls, bytes, wait, kept};
+    return 0;
+}
+
 int exited_report_parse(struct exited_report *out, const struct frame *f, int ranks,
                         struct fault *why)
 {
@@ -147,6 +164,7 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
         text_copy(out->cause, sizeof(out->cause), cause);
         out->usage = (struct rank_usage){
             .elapsed_ms = elapsed, .user_ms = user, .system_ms = system, .peak_bytes = peak};
+        rc = counted_parse(out, json_object_get(root, "counted"), why);
     }
     json_decref(root);
     return rc;
@@ -192,17 +210,18 @@ int note_report_parse(struct note_report *out, const struct frame *f, struct fau
 {
     const char *text;
     json_t *root, *level = NULL;
-    int names_host = 0;
+    int names_host = 0, is_stall = 0;
     int rc = report_load(&root, "NOTE", f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s, s?b}", "level", &level, "text", &text,
-                       "names_host", &names_host);
+    rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s, s?b, s?b}", "level", &level, "text", &text,
+                       "names_host", &names_host, "stall", &is_stall);
     if (!rc) {
         out->level = level_parse(level);
         text_copy(out->text, sizeof(out->text), text);
         out->names_host = names_host;
+        out->is_stall = is_stall;
     }
     json_decref(root);
     return rc;

@@ -32,6 +32,11 @@ struct rank_usage {
     int64_t elapsed_ms, user_ms, system_ms;
     int64_t peak_bytes; /* of memory that one process held at a time */
 };
+/* What a rank has done with the library. */
+struct rank_counted {
+    int64_t calls, bytes, wait_ms;
+    int64_t kept_waiting; /* calls for all ranks in which it waited for another for long */
+};
 struct exited_report {
     int rank;
     int64_t pid;
@@ -44,6 +49,8 @@ struct exited_report {
     char message[256];   /* of the exception that ended a PyTorch program; or "" */
     char cause[256];     /* what the host knows of why it failed; or "" */
     struct rank_usage usage;
+    bool has_counted; /* it has used the library */
+    struct rank_counted counted;
 };
 struct aborted_report {
     int rank, status;
@@ -54,6 +61,7 @@ struct note_report {
     enum log_level level;
     char text[512];
     bool names_host; /* the text says which hosts it is about */
+    bool is_stall;   /* it says that a call waits for too long */
 };
 struct lost_report { /* LOST and KILLED */
     char text[512];

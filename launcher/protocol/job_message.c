@@ -310,6 +310,44 @@ static bool rank_is_valid(const struct job_message *m, int i, bool *seen)
     return true;
 }
 
+/* Without the member there are none. */
+static int wraps_read(struct job_message *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "wraps");
+    size_t count = json_array_size(array);
+
+    if (!array)
+        return 0;
+    if (count == 0)
+        return member_refuse(why, "is not a list of commands", "wraps");
+    m->wraps = calloc(count, sizeof(*m->wraps));
+    if (!m->wraps)
+        return out_of_memory(why);
+    for (size_t i = 0; i < count; i++) {
+        int rc = strings_read(&m->wraps[i], json_array_get(array, i), "wraps", false, why);
+
+        if (rc)
+            return rc;
+        m->wrap_count++;
+        if (!m->wraps[i][0] || !m->wraps[i][0][0])
+            return member_refuse(why, "names no program", "wraps");
+    }
+    return 0;
+}
+
+/* How the rank is debugged: no member says that it is not. */
+static int rank_debug_read(const struct job_message *m, struct job_rank *r, const json_t *object)
+{
+    const json_t *held = json_object_get(object, "held");
+
+    r->wrap = -1;
+    r->is_held = json_is_true(held);
+    if (held && !json_is_boolean(held))
+        return -1;
+    return json_object_get(object, "wrap") ? member_int(object, "wrap", m->wrap_count - 1, &r->wrap)
+                                           : 0;
+}
+
 static int ranks_read(struct job_message *m, struct fault *why)
 {
     const json_t *array = json_object_get(m->root, "ranks");
@@ -334,6 +372,8 @@ static int ranks_read(struct job_message *m, struct fault *why)
             member_int(object, "local_rank", (int)count - 1, &r->local_rank) ||
             member_int(object, "app", m->app_count - 1, &r->app) || !rank_is_valid(m, (int)i, seen))
             rc = member_refuse(why, "holds a rank that is not of this host, or twice", "ranks");
+        else if (rank_debug_read(m, r, object))
+            rc = member_refuse(why, "holds a rank with an invalid \"wrap\" or \"held\"", "ranks");
     }
     free(seen);
     return rc;
@@ -411,6 +451,19 @@ static int pty_read(struct job_message *m, struct fault *why)
     return 0;
 }
 
+/* Without the member the job joins no other. */
+static int attach_read(struct job_message *m, struct fault *why)
+{
+    const json_t *attach = json_object_get(m->root, "attach");
+
+    if (!attach)
+        return 0;
+    if (member_int(attach, "pid", INT_MAX, &m->attach.pid) || m->attach.pid < 2 || m->size != 1 ||
+        member_int(attach, "rank", SIZE_MAX_RANKS, &m->attach.rank))
+        return member_refuse(why, "is invalid", "attach");
+    return 0;
+}
+
 /* The job's id becomes part of file names. */
 static bool job_id_is_valid(const char *id)
 {
@@ -475,6 +528,8 @@ static int message_read(struct job_message *m, struct fault *why)
     if (!rc)
         rc = apps_read(m, why);
     if (!rc)
+        rc = wraps_read(m, why);
+    if (!rc)
         rc = ranks_read(m, why);
     if (!rc)
         rc = wiring_read(m, why);
@@ -482,6 +537,8 @@ static int message_read(struct job_message *m, struct fault *why)
         rc = rdma_read(m, why);
     if (!rc)
         rc = pty_read(m, why);
+    if (!rc)
+        rc = attach_read(m, why);
     return rc;
 }
 
@@ -515,6 +572,9 @@ void job_message_destroy(struct job_message *m)
         free(m->apps[i].env);
     }
     free(m->apps);
+    for (int i = 0; i < m->wrap_count; i++)
+        free(m->wraps[i]);
+    free(m->wraps);
     for (int i = 0; i < m->file_count; i++)
         free(m->files[i].needed);
     free(m->files);

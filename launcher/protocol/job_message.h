@@ -55,6 +55,12 @@ struct job_copy {
     const char *glibc;    /* the version of glibc that it needs, or "" */
 };
 
+/* The process of another job that this job's one rank joins: it gets its environment. */
+struct job_attach {
+    int pid;  /* 0: none */
+    int rank; /* its rank in its job */
+};
+
 struct job_app {
     const char **argv; /* NULL-terminated, at least the program */
     const char **env;  /* NULL-terminated NAME=VALUE */
@@ -64,7 +70,9 @@ struct job_app {
 
 struct job_rank {
     int rank, local_rank;
-    int app; /* index into apps */
+    int app;      /* index into apps */
+    int wrap;     /* index into wraps, or -1 */
+    bool is_held; /* it is stopped at its first instruction */
 };
 
 struct job_message {
@@ -91,6 +99,7 @@ struct job_message {
     enum job_stdin stdin_mode;
     int stdin_rank;
     struct job_pty pty;
+    struct job_attach attach;
     const char **env;            /* NULL-terminated */
     const char *cwd, *host_cwd;  /* or "" */
     const char *prolog, *epilog; /* commands for sh -c, or "" */
@@ -101,6 +110,8 @@ struct job_message {
     int file_count;
     struct job_app *apps;
     int app_count;
+    const char ***wraps; /* each NULL-terminated, at least a program: goes before a rank's own */
+    int wrap_count;
     struct job_rank *ranks; /* those of this host */
     int rank_count;
 };

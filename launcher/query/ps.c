@@ -3,7 +3,8 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/printable.h"
-#include "launcher/query/deadlock.h"
+#include "launcher/hang/hang_report.h"
+#include "launcher/hang/stack_view.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 #include "launcher/query/query_format.h"
@@ -70,26 +71,15 @@ static bool is_shown(const struct query_command *c, json_t *job)
     return *c->job || c->verbose > 0 || strcmp(query_field_text(job, "state"), "elsewhere") != 0;
 }
 
-static void stacks_print(const char *host, json_t *rank)
+static void waits_print(const char *host, json_t *rank)
 {
-    json_t *process, *line, *wait;
-    size_t i, k;
+    json_t *wait;
+    size_t i;
 
     json_array_foreach(json_object_get(rank, "waits"), i, wait)
     {
         printable_print("\nrank %lld on host %s waits in %s\n", query_field_whole(rank, "rank"),
                         host, query_field_text(wait, "text"));
-    }
-    json_array_foreach(json_object_get(rank, "stacks"), i, process)
-    {
-        printable_print("\nrank %lld on host %s, pid %lld (%s):\n", query_field_whole(rank, "rank"),
-                        host, query_field_whole(process, "pid"), query_field_text(process, "name"));
-        json_array_foreach(json_object_get(process, "stack"), k, line)
-        {
-            printable_print("    %s\n", json_string_value(line) ? json_string_value(line) : "");
-        }
-        if (*query_field_text(process, "why"))
-            printable_print("    %s\n", query_field_text(process, "why"));
     }
 }
 
@@ -159,25 +149,95 @@ static void ranks_gather(const struct query_command *c, struct found_ranks *f)
         qsort(f->list, f->count, sizeof(*f->list), compare_ranks);
 }
 
-/* "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" */
-static void deadlock_print(const struct found_rank *list, size_t count)
+static void process_name(const struct found_rank *r, json_t *process)
 {
-    enum { NAMED = 8 };
-    struct deadlock_rank *ranks = calloc(count + 1, sizeof(*ranks));
-    size_t *circle = calloc(count + 1, sizeof(*circle)), length = 0;
+    printable_print("rank %lld on host %s, pid %lld (%s):\n", query_field_whole(r->rank, "rank"),
+                    r->host, query_field_whole(process, "pid"), query_field_text(process, "name"));
+}
 
-    for (size_t i = 0; i < count && ranks; i++)
-        ranks[i] = (struct deadlock_rank){query_field_whole(list[i].rank, "rank"),
-                                          json_object_get(list[i].rank, "waits")};
-    if (ranks && circle)
-        length = deadlock_find(ranks, count, circle);
-    if (length > 0)
-        printf("\ndeadlock: rank %lld", ranks[circle[0]].rank);
-    for (size_t i = 1; i <= length && i <= NAMED; i++)
-        printf("%s waits for rank %lld", i > 1 ? ", which" : "", ranks[circle[i % length]].rank);
-    if (length > 0)
-        puts(length > NAMED ? ", and so on in a circle" : "");
-    free(circle);
+static void process_print(json_t *process)
+{
+    static const char *const lists[] = {"python", "stack"};
+    json_t *line;
+    size_t k;
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        json_array_foreach(json_object_get(process, lists[i]), k, line)
+        {
+            printable_print("    %s\n", json_string_value(line) ? json_string_value(line) : "");
+        }
+    }
+    if (*query_field_text(process, "why"))
+        printable_print("    %s\n", query_field_text(process, "why"));
+}
+
+/* What processes in the same place have in common, for the caller to free. */
+static char *process_key(const json_t *process)
+{
+    struct stack_view v;
+    char *key = NULL;
+
+    stack_view_make(&v, process);
+    if (json_array_size(v.frames) > 0)
+        key = json_dumps(v.frames, JSON_COMPACT);
+    stack_view_clear(&v);
+    return key;
+}
+
+/* Prints the stacks of all processes; those of equal stacks share one, that of the first. */
+static void stacks_print(const struct found_rank *list, size_t count)
+{
+    json_t *by_key = json_object(), *same, *process, *one;
+    const char *key;
+    size_t i, k;
+
+    for (i = 0; i < count; i++) {
+        json_array_foreach(json_object_get(list[i].rank, "stacks"), k, process)
+        {
+            char *mine = process_key(process), alone[48];
+
+            snprintf(alone, sizeof(alone), "%zu %zu", i, k);
+            same = json_object_get(by_key, mine ? mine : alone);
+            if (!same) {
+                same = json_array();
+                json_object_set_new(by_key, mine ? mine : alone, same);
+            }
+            json_array_append_new(same,
+                                  json_pack("{s:I, s:O}", "at", (json_int_t)i, "process", process));
+            free(mine);
+        }
+    }
+    json_object_foreach(by_key, key, same)
+    {
+        putchar('\n');
+        json_array_foreach(same, k, one)
+        {
+            process_name(&list[query_field_whole(one, "at")], json_object_get(one, "process"));
+        }
+        process_print(json_object_get(json_array_get(same, 0), "process"));
+    }
+    json_decref(by_key);
+}
+
+/* With --stacks all ranks in few lines: who waits where for whom. */
+static void report_print(const struct found_rank *list, size_t count)
+{
+    struct hang_rank *ranks = calloc(count + 1, sizeof(*ranks));
+    bool has_stacks = false;
+    json_t *report;
+    char *text;
+
+    for (size_t i = 0; i < count && ranks; i++) {
+        has_stacks |= json_object_get(list[i].rank, "stacks") != NULL;
+        ranks[i] =
+            (struct hang_rank){query_field_whole(list[i].rank, "rank"), list[i].host, list[i].rank};
+    }
+    report = has_stacks ? hang_report_make(ranks, count) : NULL;
+    text = report ? hang_report_text(report, "", 0) : NULL;
+    if (text)
+        printable_print("\nwhere the ranks are:%s\n", text);
+    free(text);
+    json_decref(report);
     free(ranks);
 }
 
@@ -192,9 +252,10 @@ static void ranks_print(const struct found_rank *list, size_t count, const char 
         printable_print("\n%s%s%s", title, *title ? list->job : "", *title ? ":\n" : "");
         text_table_print(t);
     }
+    report_print(list, count);
     for (size_t i = 0; i < count; i++)
-        stacks_print(list[i].host, list[i].rank);
-    deadlock_print(list, count);
+        waits_print(list[i].host, list[i].rank);
+    stacks_print(list, count);
     text_table_destroy(t);
 }
 

@@ -11,6 +11,8 @@ struct rank_end {
     bool is_stopped; /* mlaunch had ended it */
     int status, signal;
     struct rank_usage usage;
+    bool has_counted;
+    struct rank_counted counted;
 };
 
 struct rank_summary {
@@ -25,7 +27,7 @@ struct total {
     int largest; /* the rank with the most memory */
 };
 
-enum { CELL = 32 };
+enum { CELL = 32, COUNTED = 4 };
 
 struct rank_summary *rank_summary_create(const struct plan *p)
 {
@@ -57,7 +59,9 @@ void rank_summary_add(struct rank_summary *s, const struct exited_report *r)
                                               .is_stopped = r->ended_by_us,
                                               .status = r->status,
                                               .signal = r->signal,
-                                              .usage = r->usage};
+                                              .usage = r->usage,
+                                              .has_counted = r->has_counted,
+                                              .counted = r->counted};
 }
 
 static const char *seconds_text(char out[CELL], int64_t ms)
@@ -86,6 +90,49 @@ static const char *end_text(char out[CELL], const struct rank_end *r)
     else
         snprintf(out, CELL, "%d", r->status);
     return out;
+}
+
+/* How many calls for all ranks had to wait for a rank that came late: as many as any rank has
+ * waited in; and if a single rank was late each time, in which all others waited, the sum of those
+ * says more, since the late ones take turns. */
+static int64_t late_calls(const struct rank_summary *s)
+{
+    int64_t most = 0, sum = 0;
+    int ranks = 0;
+
+    for (int i = 0; i < s->plan->size; i++) {
+        if (!s->ranks[i].has_counted)
+            continue;
+        ranks++;
+        sum += s->ranks[i].counted.kept_waiting;
+        if (s->ranks[i].counted.kept_waiting > most)
+            most = s->ranks[i].counted.kept_waiting;
+    }
+    if (ranks < 2)
+        return 0;
+    return sum / (ranks - 1) > most ? sum / (ranks - 1) : most;
+}
+
+static bool anybody_counted(const struct rank_summary *s)
+{
+    for (int i = 0; i < s->plan->size; i++) {
+        if (s->ranks[i].has_counted)
+            return true;
+    }
+    return false;
+}
+
+/* The cells of what a rank has done with the library, COUNTED of them. */
+static void counted_write(char out[COUNTED][CELL], const struct rank_end *r, int64_t late)
+{
+    for (int i = 0; i < COUNTED; i++)
+        out[i][0] = '\0';
+    if (!r->has_counted)
+        return;
+    snprintf(out[0], CELL, "%lld", (long long)r->counted.calls);
+    memory_text(out[1], r->counted.bytes);
+    seconds_text(out[2], r->counted.wait_ms);
+    snprintf(out[3], CELL, "%lld", (long long)(late - r->counted.kept_waiting));
 }
 
 static void total_add(struct total *t, int rank, const struct rank_end *r)
@@ -120,21 +167,30 @@ static void ranks_print(const struct rank_summary *s)
 {
     static const char *const head[] = {"rank",   "host",   "elapsed", "user",
                                        "system", "memory", "status",  NULL};
-    struct text_table *t = text_table_create(head, "rlrrrrl");
+    static const char *const full[] = {"rank",  "host",  "elapsed", "user", "system", "memory",
+                                       "calls", "bytes", "waited",  "last", "status", NULL};
+    bool is_full = anybody_counted(s);
+    int64_t late = late_calls(s);
+    struct text_table *t =
+        is_full ? text_table_create(full, "rlrrrrrrrrl") : text_table_create(head, "rlrrrrl");
 
     for (int i = 0; t && i < s->plan->size; i++) {
         const struct rank_end *r = &s->ranks[i];
         char rank[CELL], elapsed[CELL], user[CELL], system[CELL], memory[CELL], end[CELL];
+        char counted[COUNTED][CELL];
 
         if (!r->has_ended)
             continue;
         snprintf(rank, sizeof(rank), "%d", i);
+        counted_write(counted, r, late);
+        end_text(end, r);
         text_table_add(t, (const char *[]){rank, plan_host(s->plan, s->plan->ranks[i].host)->name,
                                            seconds_text(elapsed, r->usage.elapsed_ms),
                                            seconds_text(user, r->usage.user_ms),
                                            seconds_text(system, r->usage.system_ms),
                                            memory_text(memory, r->usage.peak_bytes),
-                                           end_text(end, r)});
+                                           is_full ? counted[0] : end, counted[1], counted[2],
+                                           counted[3], end});
     }
     if (t)
         text_table_write(t, stderr);

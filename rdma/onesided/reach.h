@@ -26,6 +26,7 @@
 
 #include "common/fault.h"
 #include "common/rdma_choice.h"
+#include "rdma/onesided/work.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,8 +78,21 @@ int reach_put(struct reach *r, int peer, const void *from, size_t size, uint64_t
               struct fault *why);
 int reach_get(struct reach *r, int peer, void *into, size_t size, uint64_t offset,
               struct fault *why);
-/* Returns once everything that was put to that peer, by any thread, is in its memory. */
+/* Returns once everything that was put to that peer, by any thread, is in its memory, and what was
+ * started is done. */
 int reach_flush(struct reach *r, int peer, struct fault *why);
+
+/* Starts a put or a get: peer, is_get, local, size and offset of *w are set, and so is on_done. 1:
+ * it is done already. 0: on_done will be called once, by some thread, when the caller's memory is
+ * its own again and w is not used any more; *w must stay until then. It must not call any function
+ * of a reach. `why` is NULL in success; in error it is as for reach_put, and on_done may take its
+ * time. < 0: the errors of reach_put, and on_done is not called. reach_flush waits for what was
+ * started too; reach_close fails it with ML_ERR_STATE. */
+int reach_start(struct reach *r, struct work *w, struct fault *why);
+/* Returns once *done, which an on_done sets. */
+void reach_await(struct reach *r, const _Atomic bool *done);
+/* Moves what was started, unless another thread does. */
+void reach_look(struct reach *r);
 
 /* Why a rail was given up while others work, once for each, with the number of rails left in *left.
  * False: nothing new. */

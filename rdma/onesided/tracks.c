@@ -12,6 +12,11 @@ enum {
     TRACKS_RETRY_MS = 10,
 };
 
+void tracks_init(struct tracks *l)
+{
+    l->queue_end = &l->queue;
+}
+
 void tracks_close(struct tracks *l)
 {
     for (int i = 0; i < l->count; i++)
@@ -80,6 +85,7 @@ void tracks_begin(struct tracks *l, struct work *w)
     w->posted = 0;
     w->under_way = 0;
     w->code = 0;
+    w->is_queued = false;
     w->is_direct = w->size > COPIED_MOST && is_registered(l, w);
     /* Two slices a track, so that tracks of different speeds end at about the same time. */
     slice = w->size / (2 * (size_t)(live ? live : 1));
@@ -138,9 +144,69 @@ bool tracks_are_done(const struct tracks *l, const struct work *w)
     return w->under_way == 0 && (w->posted == w->size || w->code || l->failed.code);
 }
 
+bool work_has_succeeded(const struct work *w)
+{
+    return !w->code && w->posted == w->size;
+}
+
+/* --- work that was started -------------------------------------------------------------------- */
+
+/* Called whenever w may have become done. */
+static void tracks_note_end(struct tracks *l, struct work *w)
+{
+    if (!w->on_done || w->is_queued || !tracks_are_done(l, w))
+        return;
+    w->next = l->ended;
+    l->ended = w;
+}
+
+bool tracks_start(struct tracks *l, struct work *w, struct copies *c)
+{
+    tracks_begin(l, w);
+    if (!l->queue)
+        tracks_post(l, w, c);
+    if (tracks_are_done(l, w))
+        return true;
+    w->is_queued = w->posted < w->size;
+    if (w->is_queued) {
+        w->next = NULL;
+        *l->queue_end = w;
+        l->queue_end = &w->next;
+    }
+    return false;
+}
+
+int tracks_post_queue(struct tracks *l, struct copies *c)
+{
+    int posted = 0;
+
+    while (l->queue) {
+        struct work *w = l->queue;
+
+        posted += tracks_post(l, w, c);
+        if (w->posted < w->size && !l->failed.code)
+            break;
+        l->queue = w->next;
+        if (!l->queue)
+            l->queue_end = &l->queue;
+        w->is_queued = false;
+        tracks_note_end(l, w);
+    }
+    return posted;
+}
+
+struct work *tracks_take_ended(struct tracks *l)
+{
+    struct work *w = l->ended;
+
+    if (w)
+        l->ended = w->next;
+    return w;
+}
+
 /* --- completions and failures ----------------------------------------------------------------- */
 
-static void slice_end(const struct slice *s, struct copies *c, int code)
+static void slice_end(struct tracks *l, const struct slice *s, struct copies *c, int code)
 {
     struct work *w = s->work;
 
@@ -154,6 +220,7 @@ static void slice_end(const struct slice *s, struct copies *c, int code)
     w->under_way--;
     if (code)
         w->code = code;
+    tracks_note_end(l, w);
 }
 
 /* What a failed track has not done: again over the others, or ended if there are none. */
@@ -165,7 +232,7 @@ static int track_empty(struct tracks *l, struct track *from, struct copies *c)
     if (!from->failed.code || from->under_way)
         return 0;
     while (l->failed.code && track_take(from, true, &s)) {
-        slice_end(&s, c, l->failed.code);
+        slice_end(l, &s, c, l->failed.code);
         moved++;
     }
     while (tracks_route(l, true) && track_take(from, false, &s)) {
@@ -175,7 +242,7 @@ static int track_empty(struct tracks *l, struct track *from, struct copies *c)
     return moved;
 }
 
-static int track_collect(struct track *from, struct copies *c)
+static int track_collect(struct tracks *l, struct track *from, struct copies *c)
 {
     struct slice done[BATCH];
     int count = 0, moved = 0;
@@ -183,7 +250,7 @@ static int track_collect(struct track *from, struct copies *c)
     do {
         count = track_poll(from, done, BATCH);
         for (int i = 0; i < count; i++)
-            slice_end(&done[i], c, 0);
+            slice_end(l, &done[i], c, 0);
         moved += count;
     } while (count == BATCH);
     return moved;
@@ -198,7 +265,7 @@ int tracks_poll(struct tracks *l, struct copies *c)
         struct track *one = l->all[i];
 
         if (one->under_way)
-            moved += track_collect(one, c);
+            moved += track_collect(l, one, c);
         if (one->gate->failed.code)
             track_fail(one, &one->gate->failed);
         if (one->failed.code) {
@@ -220,7 +287,7 @@ bool tracks_are_idle(const struct tracks *l)
     for (int i = 0; i < l->count; i++)
         if (l->all[i]->used)
             return false;
-    return true;
+    return !l->queue;
 }
 
 int64_t tracks_next_ms(const struct tracks *l)

@@ -13,6 +13,7 @@
 #include "common/rdma_choice.h"
 #include "rdma/onesided/copies.h"
 #include "rdma/onesided/track.h"
+#include "rdma/onesided/work.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,27 +21,16 @@
 
 enum { TRACKS_SLICE_LEAST = 64 * 1024, TRACKS_SLICE_MOST = 1024 * 1024 }; /* bytes */
 
-/* One put or get. */
-struct work {
-    bool is_get;
-    unsigned char *local; /* not written by a put */
-    size_t size;
-    uint64_t offset; /* in the peer's part */
-    /* kept by tracks.c: */
-    bool is_direct; /* between the caller's memory and the peer's */
-    uint32_t slice; /* bytes of each slice but the last */
-    size_t posted;
-    unsigned under_way; /* slices that use the caller's memory or still have to write it */
-    int code;           /* ML_ERR_* */
-};
-
 struct tracks {
     struct track *all[RDMA_RAILS]; /* owned */
     int count;
     struct fault failed; /* code != 0: the last of them has failed */
     bool is_reported[RDMA_RAILS];
+    struct work *queue, **queue_end; /* started; not all of it is posted; in order */
+    struct work *ended;              /* started and done, for tracks_take_ended */
 };
 
+void tracks_init(struct tracks *l);
 void tracks_close(struct tracks *l);
 
 /* Prepares w: whether it is direct, and its slices. */
@@ -50,10 +40,20 @@ int tracks_post(struct tracks *l, struct work *w, struct copies *c);
 /* True once the caller's memory is its own again. */
 bool tracks_are_done(const struct tracks *l, const struct work *w);
 
+/* Begins w, whose on_done is set, and posts of it what there is room for. True: it is done. False:
+ * tracks_take_ended returns it later; tracks_post_queue posts the rest. */
+bool tracks_start(struct tracks *l, struct work *w, struct copies *c);
+/* Posts what was started, as far as there is room; returns how many slices. */
+int tracks_post_queue(struct tracks *l, struct copies *c);
+/* Started work that is done; NULL: none. */
+struct work *tracks_take_ended(struct tracks *l);
+/* True if all bytes of w, which is done, were put or got. */
+bool work_has_succeeded(const struct work *w);
+
 /* Handles what the devices have done, and failures. Returns how many slices have ended or gone
  * again. */
 int tracks_poll(struct tracks *l, struct copies *c);
-/* True if nothing is under way, or has to go again. */
+/* True if nothing is queued or under way, or has to go again. */
 bool tracks_are_idle(const struct tracks *l);
 /* When tracks_poll has something to do that no completion announces (clock_ms); INT64_MAX:
  * never. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/call.h"
 
+#include "runtime/call/call_probe.h"
+#include "runtime/call/call_record.h"
 #include "runtime/group/news.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
@@ -35,6 +37,14 @@ static uint32_t call_note(struct group *g, const struct call *c)
 
 _Static_assert((int)CALL_LAST + 1 == RANK_COUNTERS_CALLS, "each kind of call has counters");
 
+static uint64_t call_bytes(const struct call *c)
+{
+    if (!call_is_reduction(c->kind))
+        return c->count;
+    return c->type == CALL_OPERATOR ? call_elements_bytes(c->count, c->op)
+                                    : c->count * reduce_type_size(c->type);
+}
+
 static void call_count(const struct group *g, const struct call *c)
 {
     struct call_counters *counters;
@@ -44,8 +54,7 @@ static void call_count(const struct group *g, const struct call *c)
     counters = &g->world->counters->calls[c->kind];
     rank_counters_add(&counters->count, 1);
     if (c->count)
-        rank_counters_add(&counters->bytes,
-                          c->count * (call_is_reduction(c->kind) ? reduce_type_size(c->type) : 1));
+        rank_counters_add(&counters->bytes, call_bytes(c));
 }
 
 int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
@@ -62,21 +71,50 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
     if (kind != CALL_SEND)
         g->call.history = call_note(g, &g->call);
     g->call_name = name;
+    g->call_algorithm = NULL;
     g->call_place = NULL; /* the caller sets it, if it knows it */
+    g->recorded = (struct recorded){0};
     if (g->broken.code) {
         *why = g->broken;
         return why->code;
     }
+    call_probe_begin(g);
+    g->recorded = call_record_begin(g);
     call_count(g, &g->call);
     rc = wait_read_news(g, why);
-    if (rc)
+    if (rc) {
+        call_record_end(g->recorded, g, rc);
+        call_probe_end(g, rc);
         call_break(g, why);
+    }
     return rc;
+}
+
+/* True if no rank can be done with the call before all have come to it. */
+static bool call_is_for_all(const struct group *g)
+{
+    switch ((enum call_kind)g->call.kind) {
+    case CALL_BARRIER:
+    case CALL_ALL_REDUCE:
+    case CALL_REDUCE_SCATTER:
+    case CALL_ALL_GATHER:
+    case CALL_ALL_TO_ALL:
+    case CALL_ALL_GATHER_V:
+    case CALL_ALL_TO_ALL_V:
+        return g == g->world->group;
+    default:
+        return false;
+    }
 }
 
 int call_end(struct group *g, int code, struct fault *why)
 {
     wait_over(g);
+    if (g->waiting.call_wait_ns >= RANK_COUNTERS_LONG && call_is_for_all(g))
+        rank_counters_add(&g->world->counters->kept_waiting, 1);
+    g->waiting.call_wait_ns = 0;
+    call_record_end(g->recorded, g, code);
+    call_probe_end(g, code);
     if (code == 0 || code == ML_ERR_ARGUMENT || g->broken.code)
         return code;
     call_break(g, why);

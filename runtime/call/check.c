@@ -3,6 +3,7 @@
 
 #include "runtime/group/news.h"
 #include "runtime/group/world.h"
+#include "runtime/kernel/combiner.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
 
@@ -34,6 +35,15 @@ static int check_left(const struct group *g, struct fault *why)
                      g->inside);
 }
 
+int check_no_operator(struct fault *why)
+{
+    if (!combiner_forbids())
+        return 0;
+    return fault_set(why, ML_ERR_STATE,
+                     "an operator of the program can't make this call: the library is in the call "
+                     "that runs the operator");
+}
+
 int check_group(const struct group *g, struct fault *why)
 {
     int rc = check_handle(g, why);
@@ -44,6 +54,9 @@ int check_group(const struct group *g, struct fault *why)
         return fault_set(why, ML_ERR_STATE,
                          "a forked child can't use the rank of its parent; make mlaunch's calls in "
                          "the process that called ml_init");
+    rc = check_no_operator(why);
+    if (__builtin_expect(rc != 0, 0))
+        return rc;
     if (__builtin_expect(g->inside != NULL, 0))
         return check_left(g, why);
     return 0;
@@ -117,6 +130,23 @@ int check_reduction(size_t count, ml_type type, ml_op op, size_t blocks, size_t 
         rc = check_blocks(blocks, count * element, why);
     if (!rc)
         *size = count * element;
+    return rc;
+}
+
+int check_operator(size_t count, const ml_operator *with, size_t blocks, size_t *size,
+                   struct fault *why)
+{
+    int rc;
+
+    if (!with->function)
+        return fault_set(why, ML_ERR_ARGUMENT, "the operator is NULL, or has no function");
+    if (!with->size)
+        return fault_set(why, ML_ERR_ARGUMENT, "the operator's elements have 0 bytes");
+    rc = check_blocks(count, with->size, why);
+    if (!rc)
+        rc = check_blocks(blocks, count * with->size, why);
+    if (!rc)
+        *size = count * with->size;
     return rc;
 }
 

@@ -11,8 +11,12 @@
 /* g is not NULL, and it is not gone (ML_ERR_STATE). */
 int check_handle(const struct group *g, struct fault *why);
 
-/* The same, and this process may use it (ML_ERR_STATE in a forked child). */
+/* The same, and this process and thread may use it (ML_ERR_STATE in a forked child, and in an
+ * operator of the program). */
 int check_group(const struct group *g, struct fault *why);
+
+/* The calling thread is not in an operator of the program. */
+int check_no_operator(struct fault *why);
 
 int check_type(ml_type type, struct fault *why);
 
@@ -20,6 +24,10 @@ int check_type(ml_type type, struct fault *why);
  * the bytes of `count` elements in *size. */
 int check_reduction(size_t count, ml_type type, ml_op op, size_t blocks, size_t *size,
                     struct fault *why);
+
+/* The same for an operator of the program. */
+int check_operator(size_t count, const ml_operator *with, size_t blocks, size_t *size,
+                   struct fault *why);
 
 /* blocks * size bytes fit in memory. */
 int check_blocks(size_t blocks, size_t size, struct fault *why);

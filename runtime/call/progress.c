@@ -3,6 +3,8 @@
 
 #include "common/quiet_thread.h"
 #include "runtime/call/call.h"
+#include "runtime/call/call_record.h"
+#include "runtime/call/task_hash.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
@@ -90,7 +92,7 @@ static void progress_collective(struct progress *p, struct request *r)
 
     request_list_clear(&one);
     request_list_add(&one, r);
-    progress_complete(p, &one, task_run(p->group, &r->task, &why) ? &why : NULL);
+    progress_complete(p, &one, task_hash_run(p->group, &r->task, &why) ? &why : NULL);
 }
 
 /* Takes the next message from the queue. NULL: there is none, or a collective call comes first; the
@@ -116,6 +118,11 @@ static int progress_start_message(struct progress *p, struct request *r, struct 
     int rc = call_begin(p->group, CALL_SEND, r->task.name, 0, 0, 0, -1, why);
 
     p->group->call_place = r->task.place;
+    r->recorded = p->group->recorded;
+    p->group->recorded = (struct recorded){0};
+    task_record(r->recorded, p->group, &r->task);
+    if (task_hash_is_wanted(p->group))
+        r->hash_read = task_hash_read(p->group, &r->task);
     request_list_add(&p->in_flight, r);
     if (rc)
         return rc;
@@ -148,8 +155,14 @@ static void progress_take_finished(struct progress *p, struct request_list *fini
         struct request *r = request_list_take(&p->in_flight);
         bool is_finished = request_is_finished(r);
 
-        if (is_finished && r->task.tagged)
+        if (is_finished && r->task.tagged) {
+            task_record_found(r->recorded, p->group, &r->receive);
             task_report(&r->task, &r->receive);
+        }
+        if (is_finished && task_hash_is_wanted(p->group))
+            task_hash_note(r->recorded, p->group, &r->task, r->hash_read);
+        if (is_finished)
+            call_record_end(r->recorded, p->group, 0);
         request_list_add(is_finished ? finished : &still, r);
     }
     request_list_clear(&p->in_flight);
@@ -187,6 +200,8 @@ static void progress_messages(struct progress *p, struct request *r)
         transfer_drop(g);
         matching_drop(g);
     }
+    for (r = p->in_flight.first; r; r = r->next)
+        call_record_end(r->recorded, g, rc);
     call_end(g, rc < 0 ? rc : 0, &why);
     progress_complete(p, &finished, NULL);
     progress_complete(p, &p->in_flight, &why);

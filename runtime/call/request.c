@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/request.h"
 
+#include "runtime/call/check.h"
 #include "runtime/call/progress.h"
 #include "runtime/process/fork_guard.h"
 
@@ -35,6 +36,18 @@ static bool request_keep_shares(struct request *r)
     return true;
 }
 
+static bool request_keep_operator(struct request *r)
+{
+    ml_operator *own = malloc(sizeof(*own));
+
+    if (!own)
+        return false;
+    *own = *r->task.with;
+    r->copy = own;
+    r->task.with = own;
+    return true;
+}
+
 static int request_create(struct request **out, struct group *g, const struct task *t,
                           struct fault *why)
 {
@@ -45,7 +58,7 @@ static int request_create(struct request **out, struct group *g, const struct ta
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->task = *t;
     r->group = g;
-    if (t->shares && !request_keep_shares(r)) {
+    if ((t->shares && !request_keep_shares(r)) || (t->with && !request_keep_operator(r))) {
         free(r);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
@@ -92,15 +105,17 @@ int request_start(struct request **out, struct group *g, const struct task *t, s
 static int request_check(struct fault *why)
 {
     if (!fork_guard_is_child)
-        return 0;
+        return check_no_operator(why);
     return fault_set(why, ML_ERR_STATE,
                      "a forked child can't wait for what its parent has started");
 }
 
-int request_test(const struct request *r, bool *done, struct fault *why)
+int request_test(struct request *r, bool *done, struct fault *why)
 {
     int rc = request_check(why);
 
+    if (!rc && r->look && !atomic_load_explicit(&r->is_done, memory_order_acquire))
+        r->look(r);
     *done = !rc && atomic_load_explicit(&r->is_done, memory_order_acquire);
     if (!*done || !r->result.code)
         return rc;

@@ -21,7 +21,7 @@ int request_start(struct request **out, struct group *g, const struct task *t, s
 
 /* Stores whether r is done. Returns its result if it is, else 0. ML_ERR_STATE in a forked child.
  * Any thread. */
-int request_test(const struct request *r, bool *done, struct fault *why);
+int request_test(struct request *r, bool *done, struct fault *why);
 
 /* Waits until r is done, frees it and returns its result. In a forked child: ML_ERR_STATE, and
  * nothing is freed. Any thread, but only one per request. */

@@ -2,13 +2,18 @@
 #include "runtime/call/task.h"
 
 #include "runtime/call/call.h"
+#include "runtime/call/call_record.h"
 #include "runtime/call/check.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
+#include "runtime/kernel/combiner.h"
+#include "runtime/kernel/reduce_op.h"
 
 #include <string.h>
+
+_Static_assert((int)CALL_SEND == (int)RANK_CALL_MESSAGE, "which calls are messages");
 
 /* --- arguments ---------------------------------------------------------------------------------
  */
@@ -27,7 +32,8 @@ static int task_check_reducing(const struct group *g, const struct task *t, stru
 {
     bool scatters = t->kind == CALL_REDUCE_SCATTER;
     size_t size, blocks = scatters ? (size_t)g->size : 1;
-    int rc = check_reduction(t->count, t->type, t->op, blocks, &size, why);
+    int rc = t->with ? check_operator(t->count, t->with, blocks, &size, why)
+                     : check_reduction(t->count, t->type, t->op, blocks, &size, why);
 
     if (!rc && t->kind == CALL_REDUCE)
         rc = check_rank(g, t->root, "root", why);
@@ -172,6 +178,37 @@ int task_check(const struct group *g, const struct task *t, struct fault *why)
     }
 }
 
+/* --- its record ------------------------------------------------------------------------------
+ */
+
+static int32_t task_record_rank(const struct group *g, int rank)
+{
+    return rank >= 0 ? g->members[rank] : rank == ML_ANY ? RANK_CALL_ANY : RANK_CALL_NOBODY;
+}
+
+void task_record(struct recorded r, const struct group *g, const struct task *t)
+{
+    if (!call_record_is_kept(r))
+        return;
+    r.at->to = task_record_rank(g, t->to);
+    r.at->from = task_record_rank(g, t->from);
+    r.at->op = t->tagged > TAGGED_MESSAGE;
+    r.at->count = t->to == ML_NOBODY ? 0 : t->count;
+    r.at->received = t->from == ML_NOBODY ? 0 : t->out_size;
+    r.at->seq = !t->tagged         ? 0
+                : t->tag == ML_ANY ? (uint32_t)RANK_CALL_ANY_TAG
+                                   : (uint32_t)t->tag + 1;
+}
+
+void task_record_found(struct recorded r, const struct group *g, const struct tagged_receive *t)
+{
+    if (!call_record_is_kept(r) || !t->is_matched)
+        return;
+    r.at->from = task_record_rank(g, t->found.from);
+    r.at->seq = (uint32_t)t->found.tag + 1;
+    r.at->received = t->probes ? 0 : t->found.size;
+}
+
 /* --- running -----------------------------------------------------------------------------------
  */
 
@@ -250,6 +287,7 @@ static __attribute__((noinline)) int task_exchange_tagged(struct group *g, const
     } else if (task_transfers(t, t->in, &give)) {
         rc = t->to == g->rank ? matching_send_self(g, &give, why) : transfer_run(g, &give, 1, why);
     }
+    task_record_found(g->recorded, g, &r);
     if (!rc)
         task_report(t, &r);
     return rc;
@@ -270,19 +308,25 @@ static int task_exchange(struct group *g, const struct task *t, struct fault *wh
     return transfer_run(g, transfers, task_transfers(t, in, transfers), why);
 }
 
+/* Bytes of a reduction's vector, or of a share of it. */
+static size_t task_size(const struct task *t)
+{
+    return t->count * (t->with ? t->with->size : reduce_type_size((int)t->type));
+}
+
 static int task_carry_out(struct group *g, const struct task *t, struct fault *why)
 {
     switch (t->kind) {
     case CALL_ALL_REDUCE:
-        return all_reduce_run(g, t->in, t->out, t->count, t->type, t->op, why);
+        return all_reduce_run(g, t->in, t->out, task_size(t), why);
     case CALL_REDUCE_SCATTER:
-        return reduce_scatter_run(g, t->in, t->out, t->count, t->type, t->op, why);
+        return reduce_scatter_run(g, t->in, t->out, task_size(t), why);
     case CALL_REDUCE:
-        return reduce_run(g, t->in, t->out, t->count, t->type, t->op, t->root, why);
+        return reduce_run(g, t->in, t->out, task_size(t), t->root, why);
     case CALL_SCAN:
-        return scan_run(g, t->in, t->out, t->count, t->type, t->op, why);
+        return scan_run(g, t->in, t->out, task_size(t), why);
     case CALL_EXCLUSIVE_SCAN:
-        return exclusive_scan_run(g, t->in, t->out, t->count, t->type, t->op, why);
+        return exclusive_scan_run(g, t->in, t->out, task_size(t), why);
     case CALL_ALL_GATHER:
         return all_gather_run(g, t->in, t->out, t->count, why);
     case CALL_ALL_TO_ALL:
@@ -318,11 +362,47 @@ static uint64_t task_call_count(const struct group *g, const struct task *t)
     return all;
 }
 
-int task_run(struct group *g, const struct task *t, struct fault *why)
+/* As call_begin, for a reduction by an operator of the program. */
+static __attribute__((noinline)) int task_begin_with(struct group *g, const struct task *t,
+                                                     struct fault *why)
+{
+    struct call_elements e = {t->count, t->with->size, t->with->is_commutative != 0};
+    uint8_t op;
+    uint64_t count = call_elements_pack(e, &op);
+    int rc = call_begin(g, t->kind, t->name, count, CALL_OPERATOR, op, t->root, why);
+
+    if (rc)
+        return rc;
+    g->call.combiner = combiner_create(t->with, g->size);
+    if (g->call.combiner)
+        return 0;
+    fault_set(why, ML_ERR_MEMORY, "%s: out of memory: no %zu bytes for an element of each rank",
+              t->name, t->with->size * (size_t)g->size);
+    return call_end(g, ML_ERR_MEMORY, why);
+}
+
+static int task_begin(struct group *g, const struct task *t, struct fault *why)
 {
     int type = call_is_reduction(t->kind) ? (int)t->type : t->content;
-    int rc = call_begin(g, t->kind, t->name, task_call_count(g, t), type, (int)t->op, t->root, why);
+
+    if (__builtin_expect(t->with != NULL, 0))
+        return task_begin_with(g, t, why);
+    return call_begin(g, t->kind, t->name, task_call_count(g, t), type, (int)t->op, t->root, why);
+}
+
+int task_run(struct group *g, const struct task *t, struct fault *why)
+{
+    int rc = task_begin(g, t, why);
 
     g->call_place = t->place;
-    return rc ? rc : call_end(g, task_carry_out(g, t, why), why);
+    if (t->kind == CALL_SEND)
+        task_record(g->recorded, g, t);
+    if (rc)
+        return rc;
+    rc = task_carry_out(g, t, why);
+    if (__builtin_expect(t->with != NULL, 0)) {
+        combiner_destroy(g->call.combiner);
+        g->call.combiner = NULL;
+    }
+    return call_end(g, rc, why);
 }

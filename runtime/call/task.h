@@ -32,6 +32,7 @@ struct task {
     const char *place; /* where in the program the call stands, or NULL */
     ml_type type;
     ml_op op;
+    const ml_operator *with;          /* of a reduction: in place of type and op, or NULL */
     int root;                         /* or -1 */
     const struct task_shares *shares; /* of an all_gather_v or all_to_all_v */
     /* CALL_SEND, which is send, recv and sendrecv: sends `count` bytes of `in` to rank `to`, and
@@ -66,6 +67,11 @@ static inline bool task_receives_tag(const struct task *t)
 }
 struct tagged_receive task_receive(const struct task *t);
 void task_report(const struct task *t, const struct tagged_receive *r);
+
+/* Writes into its record who sends how much to whom in a CALL_SEND; and what has come for a receive
+ * by tag. */
+void task_record(struct recorded r, const struct group *g, const struct task *t);
+void task_record_found(struct recorded r, const struct group *g, const struct tagged_receive *t);
 
 /* True if a CALL_SEND must send a copy: what it receives would overwrite what it has still to
  * send. */

@@ -51,7 +51,7 @@ static int all_gather_ring(struct group *g, char *out, size_t size, struct fault
     struct blocks b;
 
     rc = pipeline_open(&p, g, 2, NULL, 0, why);
-    blocks_cut_equal(&b, (size_t)g->size * size, g->size);
+    blocks_cut_equal(&b, g, (size_t)g->size * size, g->size);
     for (int turn = 0; !rc && turn < g->size - 1; turn++) {
         for (size_t chunk = 0; !rc && chunk < b.chunks; chunk++) {
             struct piece s = blocks_chunk(&b, rank_after(g, -turn), chunk);

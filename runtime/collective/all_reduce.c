@@ -2,10 +2,11 @@
 /* all_reduce.c: chooses the algorithm, and has the short ones. */
 #include "runtime/collective/all_reduce.h"
 
-#include "runtime/kernel/reduce_op.h"
+#include "runtime/kernel/combiner.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/leaders.h"
 #include "runtime/steps/reduce_flat.h"
+#include "runtime/transport/shm_board.h"
 
 #include <string.h>
 
@@ -13,24 +14,36 @@
  * Two rounds, whatever the number of ranks: every rank receives its block from all others and
  * reduces it, then all exchange their results. The fewest bytes, as all_reduce_direct.c has, and
  * the fewest rounds; for vectors that fit in a cache, with as many messages at once as there are
- * ranks.
+ * ranks. Longer ones, which an operator that is not commutative may have, go in segments.
  */
+
+enum { FLAT_SEGMENT = 4 << 20 /* bytes */ };
 
 static int all_reduce_flat(struct group *g, const void *in, void *out, size_t size,
                            struct fault *why)
 {
     const struct team all = {.size = g->size, .place = g->rank};
+    size_t segment = blocks_part(g, FLAT_SEGMENT), offset = 0;
     struct blocks b;
     struct pipeline p;
     void *work;
     int rc;
 
-    blocks_cut(&b, size, g->size);
+    blocks_cut(&b, g, size < segment ? size : segment, g->size);
     rc = reduce_flat_open(&p, g, &b, &work, why);
-    if (!rc)
-        rc = reduce_flat_run(&p, &all, &b, in, buffer_at(out, blocks_block(&b, g->rank).offset),
-                             work, why);
-    return rc ? rc : reduce_flat_share(&p, &all, &b, out, why);
+    do { /* once at least, as in all_reduce_hierarchical.c */
+        size_t part = size - offset < segment ? size - offset : segment, mine;
+
+        blocks_cut(&b, g, part, g->size);
+        mine = offset + blocks_block(&b, g->rank).offset;
+        if (!rc)
+            rc = reduce_flat_run(&p, &all, &b, buffer_at(in, offset), buffer_at(out, mine), work,
+                                 why);
+        if (!rc)
+            rc = reduce_flat_share(&p, &all, &b, buffer_at(out, offset), why);
+        offset += part;
+    } while (!rc && offset < size);
+    return rc;
 }
 
 /* --- leaders -----------------------------------------------------------------------------------
@@ -57,14 +70,11 @@ static int all_reduce_leaders(struct group *g, const void *in, void *out, size_t
     return rc ? rc : leaders_spread(&p, head, out, size, why);
 }
 
-int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-                   struct fault *why)
+int all_reduce_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 
-    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);
@@ -73,6 +83,8 @@ int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_
     rc = algorithm_choose(CALL_ALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;
+    if (g->call.combiner && g->board && g->call.combiner->unit > g->board->cell_size)
+        algorithm = ALGORITHM_FLAT; /* no cell can hold an element */
     switch (algorithm) {
     case ALGORITHM_DOUBLING:
         return all_reduce_doubling(g, in, out, size, why);

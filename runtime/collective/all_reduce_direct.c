@@ -34,7 +34,7 @@ int all_reduce_direct(struct group *g, const void *in, void *out, size_t size, s
     struct pipeline p;
     int rc = pipeline_open(&p, g, 4 * (g->size - 1), NULL, 0, why);
 
-    blocks_cut(&r.blocks, size, g->size);
+    blocks_cut(&r.blocks, g, size, g->size);
     r.sum = buffer_at(out, blocks_block(&r.blocks, g->rank).offset);
     for (size_t step = 0; !rc && step < r.blocks.chunks + lag; step++) {
         int n = reduce_direct_step(&r, step, p.t);

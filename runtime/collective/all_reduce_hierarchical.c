@@ -26,8 +26,8 @@ static int hierarchical_open(struct pipeline *p, struct group *g, size_t size, v
     const struct hierarchy *h = g->hierarchy;
     struct blocks local, across;
 
-    blocks_cut(&local, size, h->local.size);
-    blocks_cut(&across, local.block, h->across.size);
+    blocks_cut(&local, g, size, h->local.size);
+    blocks_cut(&across, g, local.block, h->across.size);
     return pipeline_open(
         p, g, 2 * (int)larger_size((size_t)h->local.size, (size_t)h->across.size), work,
         larger_size((size_t)h->local.size * local.block, (size_t)h->across.size * across.block),
@@ -37,14 +37,15 @@ static int hierarchical_open(struct pipeline *p, struct group *g, size_t size, v
 static int segment_reduce(struct pipeline *p, const char *in, char *out, size_t size, void *work,
                           struct fault *why)
 {
-    const struct hierarchy *h = p->group->hierarchy;
+    const struct group *g = p->group;
+    const struct hierarchy *h = g->hierarchy;
     struct blocks local, across;
     char *block;
     int rc;
 
-    blocks_cut(&local, size, h->local.size);
+    blocks_cut(&local, g, size, h->local.size);
     block = buffer_at(out, blocks_block(&local, h->local.place).offset);
-    blocks_cut(&across, blocks_block(&local, h->local.place).size, h->across.size);
+    blocks_cut(&across, g, blocks_block(&local, h->local.place).size, h->across.size);
 
     rc = reduce_flat_run(p, &h->local, &local, in, block, work, why);
     if (!rc)
@@ -60,12 +61,12 @@ int all_reduce_hierarchical(struct group *g, const void *in, void *out, size_t s
                             struct fault *why)
 {
     struct pipeline p;
-    size_t offset = 0;
+    size_t segment = blocks_part(g, SEGMENT), offset = 0;
     void *work;
-    int rc = hierarchical_open(&p, g, size < SEGMENT ? size : SEGMENT, &work, why);
+    int rc = hierarchical_open(&p, g, size < segment ? size : segment, &work, why);
 
     do { /* once at least: empty messages show calls that differ, too */
-        size_t part = size - offset < SEGMENT ? size - offset : SEGMENT;
+        size_t part = size - offset < segment ? size - offset : segment;
 
         if (!rc)
             rc = segment_reduce(&p, buffer_at(in, offset), buffer_at(out, offset), part, work, why);

@@ -136,7 +136,7 @@ int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, v
 
 static size_t mapped_chunk_size(const struct mapped *m)
 {
-    return (size_t)CHUNK * (size_t)m->group->size;
+    return blocks_part(m->group, CHUNK) * (size_t)m->group->size;
 }
 
 /* Returns the offset of chunk `n` in the vector, and cuts it into the ranks' pieces. */
@@ -144,7 +144,8 @@ static size_t mapped_cut(const struct mapped *m, size_t n, struct blocks *pieces
 {
     size_t offset = n * mapped_chunk_size(m), left = m->size - offset;
 
-    blocks_cut(pieces, left < mapped_chunk_size(m) ? left : mapped_chunk_size(m), m->group->size);
+    blocks_cut(pieces, m->group, left < mapped_chunk_size(m) ? left : mapped_chunk_size(m),
+               m->group->size);
     return offset;
 }
 

@@ -45,7 +45,7 @@ int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, str
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2, NULL, 0, why);
 
-    blocks_cut(&r.blocks, size, g->size);
+    blocks_cut(&r.blocks, g, size, g->size);
     for (int turn = 0; !rc && turn < 2 * (g->size - 1); turn++) {
         for (size_t chunk = 0; !rc && chunk < r.blocks.chunks; chunk++) {
             ring_step(&r, turn, chunk, p.t);

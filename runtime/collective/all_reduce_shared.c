@@ -78,14 +78,16 @@ struct whole {
     const struct shm_board *board;
     const char *in;
     size_t size;
+    size_t cell; /* bytes */
 };
 
 static void whole_give(const void *context)
 {
     const struct whole *w = context;
 
-    memcpy(shm_board_cell(w->board, w->board->group->rank, 0), w->in,
-           w->size < w->board->cell_size ? w->size : w->board->cell_size);
+    if (w->size)
+        memcpy(shm_board_cell(w->board, w->board->group->rank, 0), w->in,
+               w->size < w->cell ? w->size : w->cell);
 }
 
 static int shared_reduce_cells(struct group *g, const void *in, void *out, size_t size,
@@ -93,7 +95,7 @@ static int shared_reduce_cells(struct group *g, const void *in, void *out, size_
 {
     struct shm_board *b = g->board;
     struct cells cells = {.all = {cells_find, g->size}, .board = b};
-    struct whole rest = {b, in, size};
+    struct whole rest = {b, in, size, blocks_part(g, b->cell_size)};
     struct mapped m;
     int rc = all_reduce_mapped_begin(&m, g, in, out, size, whole_give, &rest, why);
 
@@ -101,11 +103,12 @@ static int shared_reduce_cells(struct group *g, const void *in, void *out, size_
         return all_reduce_mapped_run(&m, why);
     for (size_t done = 0, n; !rc; done += n) {
         cells.mine = buffer_at(in, done);
-        n = size - done < b->cell_size ? size - done : b->cell_size;
+        n = size - done < rest.cell ? size - done : rest.cell;
         reduce_order_run(&cells.all, &g->call, buffer_at(out, done), n);
         if (done + n == size)
             break;
-        rest = (struct whole){b, rest.in + n, rest.size - n};
+        rest.in += n;
+        rest.size -= n;
         shm_board_turn(b);
         whole_give(&rest);
         rc = shm_board_round(b, why);
@@ -116,8 +119,9 @@ static int shared_reduce_cells(struct group *g, const void *in, void *out, size_
 int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t size,
                            struct fault *why)
 {
-    return size <= BOARD_PAYLOAD ? shared_reduce_lines(g, in, out, size, why)
-                                 : shared_reduce_cells(g, in, out, size, why);
+    /* What lies on a line is aligned to 8 bytes only, and an operator may need more. */
+    return size <= BOARD_PAYLOAD && !g->call.combiner ? shared_reduce_lines(g, in, out, size, why)
+                                                      : shared_reduce_cells(g, in, out, size, why);
 }
 
 /* --- long --------------------------------------------------------------------------------------
@@ -129,15 +133,16 @@ struct passage {
     const char *in;
     char *out;
     size_t size, cells; /* in bytes; in cells that they fill */
+    size_t cell;        /* bytes that a cell gets */
 };
 
 /* Returns the offset of cell `n` in the vector, and cuts it into the ranks' pieces. */
 static size_t passage_cut(const struct passage *p, size_t n, struct blocks *pieces)
 {
-    size_t offset = n * p->board->cell_size, left = p->size - offset;
+    const struct group *g = p->board->group;
+    size_t offset = n * p->cell, left = p->size - offset;
 
-    blocks_cut(pieces, left < p->board->cell_size ? left : p->board->cell_size,
-               p->board->group->size);
+    blocks_cut(pieces, g, left < p->cell ? left : p->cell, g->size);
     return offset;
 }
 
@@ -227,7 +232,8 @@ int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, s
 
     if (!size)
         return shm_board_begin(g->board, NULL, 0, why);
-    p.cells = size / p.board->cell_size + (size % p.board->cell_size != 0);
+    p.cell = blocks_part(g, p.board->cell_size);
+    p.cells = size / p.cell + (size % p.cell != 0);
     rc = all_reduce_mapped_begin(&m, g, in, out, size, passage_give_first, &p, why);
     if (rc > 0)
         return all_reduce_mapped_run(&m, why);

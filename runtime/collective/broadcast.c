@@ -83,7 +83,7 @@ static int broadcast_scatter(struct group *g, char *buf, size_t size, int root, 
     size_t steps;
     int rc = pipeline_open(&p, g, 2 * g->size, NULL, 0, why);
 
-    blocks_cut(&b, size, g->size - 1);
+    blocks_cut(&b, g, size, g->size - 1);
     steps = b.chunks + (g->rank == root ? 0 : PIPELINE_DEPTH);
     for (size_t step = 0; !rc && step < steps; step++) {
         int n = g->rank == root ? scatter_send(g, &b, buf, root, step, p.t)

@@ -6,23 +6,20 @@
  *
  * Each function sends and receives with transfer.h and returns 0 or an error of it, or
  * ML_ERR_MEMORY; then the caller breaks the group. Only the thread that the group belongs to may
- * call them. `size` is in bytes, of one rank's share where there are shares.
+ * call them. `size` is in bytes, of one rank's share where there are shares. What a reduction does
+ * with them is in g->call.
  */
 #ifndef RUNTIME_COLLECTIVE_COLLECTIVES_H
 #define RUNTIME_COLLECTIVE_COLLECTIVES_H
 
 #include "runtime/group/group.h"
 
-int all_reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-                   struct fault *why);
-int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
-                       ml_op op, struct fault *why);
-int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-               int root, struct fault *why);
-int scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-             struct fault *why);
-int exclusive_scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
-                       ml_op op, struct fault *why);
+int all_reduce_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int reduce_scatter_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int reduce_run(struct group *g, const void *in, void *out, size_t size, int root,
+               struct fault *why);
+int scan_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
+int exclusive_scan_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_gather_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 /* Shares of different sizes, as mlaunch.h describes them; offsets may be NULL. */

@@ -6,7 +6,6 @@
  */
 #include "runtime/collective/collectives.h"
 
-#include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/leaders.h"
 #include "runtime/steps/reduce_direct.h"
@@ -45,7 +44,7 @@ static int reduce_by_scatter(struct group *g, const void *in, void *out, size_t 
     void *work;
     int rc;
 
-    blocks_cut(&r.blocks, size, g->size);
+    blocks_cut(&r.blocks, g, size, g->size);
     if (g->rank != root)
         r.window = reduce_direct_window(g);
     rc = pipeline_open(&p, g, 3 * g->size, &work, g->rank == root ? 0 : r.window * r.blocks.chunk,
@@ -104,6 +103,24 @@ static int reduce_binomial(struct group *g, const void *in, void *out, size_t si
     return rc ? rc : reduce_tree(g, &all, in, out, size, root, work, why);
 }
 
+/* For operators that are not commutative: the tree's root is rank 0, so that neighbours in it are
+ * neighbours in the order of ranks, and rank 0 sends the result to the root. */
+static int reduce_in_order(struct group *g, const void *in, void *out, size_t size, int root,
+                           struct fault *why)
+{
+    const struct team all = {.size = g->size, .place = g->rank};
+    struct transfer last;
+    void *work;
+    int rc = steps_scratch(g, &work, size, why);
+
+    if (!rc)
+        rc = reduce_tree(g, &all, in, g->rank == root ? out : work, size, 0, work, why);
+    if (rc || root == 0 || (g->rank != 0 && g->rank != root))
+        return rc;
+    last = g->rank == 0 ? send_to(root, work, size) : recv_from(0, out, size);
+    return transfer_run(g, &last, 1, why);
+}
+
 /* --- leaders -----------------------------------------------------------------------------------
  * Each host's head reduces the vectors of its host; then the heads reduce theirs up a binomial tree
  * to the root, which is the head of its own host. So there are as few messages between hosts as
@@ -134,19 +151,18 @@ static int reduce_leaders(struct group *g, const void *in, void *out, size_t siz
     return rc;
 }
 
-int reduce_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-               int root, struct fault *why)
+int reduce_run(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why)
 {
-    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 
-    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);
         return 0;
     }
+    if (algorithm_needs_order(g))
+        return reduce_in_order(g, in, out, size, root, why);
     rc = algorithm_choose(CALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;

@@ -8,7 +8,6 @@
  */
 #include "runtime/collective/collectives.h"
 
-#include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/reduce_direct.h"
 #include "runtime/steps/reduce_flat.h"
@@ -24,7 +23,7 @@ static int reduce_scatter_flat(struct group *g, const void *in, void *out, size_
     void *work;
     int rc;
 
-    blocks_cut_equal(&b, (size_t)g->size * size, g->size);
+    blocks_cut_equal(&b, g, (size_t)g->size * size, g->size);
     rc = reduce_flat_open(&p, g, &b, &work, why);
     return rc ? rc : reduce_flat_run(&p, &all, &b, in, out, work, why);
 }
@@ -52,7 +51,7 @@ static int reduce_scatter_direct(struct group *g, const void *in, void *out, siz
     void *work;
     int rc;
 
-    blocks_cut_equal(&r.blocks, (size_t)g->size * size, g->size);
+    blocks_cut_equal(&r.blocks, g, (size_t)g->size * size, g->size);
     if (in_place)
         r.window = reduce_direct_window(g);
     rc = pipeline_open(&p, g, 2 * g->size, &work, in_place ? r.window * r.blocks.chunk : 0, why);
@@ -68,14 +67,11 @@ static int reduce_scatter_direct(struct group *g, const void *in, void *out, siz
     return rc ? rc : pipeline_close(&p, why);
 }
 
-int reduce_scatter_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
-                       ml_op op, struct fault *why)
+int reduce_scatter_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    size_t size = count * reduce_type_size(type);
     enum algorithm algorithm;
     int rc;
 
-    (void)op; /* the links take it from g->call */
     if (g->size == 1) {
         if (in != out && size)
             memcpy(out, in, size);

@@ -9,7 +9,6 @@
  */
 #include "runtime/collective/collectives.h"
 
-#include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/steps.h"
 
 #include <string.h>
@@ -39,26 +38,20 @@ static int scan_from(struct group *g, int first, const void *mine, void *out, si
     return rc;
 }
 
-int scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type, ml_op op,
-             struct fault *why)
+int scan_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    size_t size = count * reduce_type_size(type);
     void *work;
     int rc = steps_scratch(g, &work, 2 * size, why);
 
-    (void)op; /* the links take it from g->call */
     return rc ? rc : scan_from(g, 0, in, out, size, work, why);
 }
 
-int exclusive_scan_run(struct group *g, const void *in, void *out, size_t count, ml_type type,
-                       ml_op op, struct fault *why)
+int exclusive_scan_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    size_t size = count * reduce_type_size(type);
     struct transfer t[2];
     void *work, *before;
     int rc = steps_scratch(g, &work, 3 * size, why), n = 0;
 
-    (void)op;
     if (rc)
         return rc;
     before = buffer_at(work, 2 * size);

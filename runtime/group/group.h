@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct combiner;
 struct link;
 struct pollfd;
+struct rank_call;
 struct world;
 
 /* Which call a message belongs to: what both sides must agree on. */
@@ -37,14 +39,45 @@ enum call_kind {
 };
 struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes; of an
-                     * all_gather_v those of all shares, of an all_to_all_v 0 */
+                     * all_gather_v those of all shares, of an all_to_all_v 0; with an operator of
+                     * the program, the elements and their size (struct call_elements) */
     uint32_t seq;   /* the group's number of collective calls so far; 0 for CALL_SEND */
     uint8_t kind;
     uint8_t type;     /* a reduction's ml_type, another call's content (struct task), or 0 */
     uint8_t op;       /* ml_op, or 0 */
     int32_t root;     /* or -1 */
     uint32_t history; /* a digest of all collective calls up to this one; 0 for CALL_SEND */
+    struct combiner *combiner; /* the program's operator, in place of type and op; or NULL */
 };
+
+/* How many elements an operator of the program combines, and how long each is, as struct call and
+ * messages have it: `type` is CALL_OPERATOR, and `op` is 2 * (bits of the number) + is_commutative.
+ * The number is in the low bits of `count`, and the size in the rest: their product is less than
+ * 2^63, so there is room for both. */
+enum { CALL_OPERATOR = 0xff };
+struct call_elements {
+    uint64_t number, size;
+    bool is_commutative;
+};
+static inline uint64_t call_elements_pack(struct call_elements e, uint8_t *op)
+{
+    int bits = e.number ? 64 - __builtin_clzll(e.number) : 0;
+
+    *op = (uint8_t)(2 * bits + e.is_commutative);
+    return e.size << bits | e.number;
+}
+static inline struct call_elements call_elements_of(uint64_t count, uint8_t op)
+{
+    int bits = op / 2 % 64; /* they may come from a peer */
+
+    return (struct call_elements){count & ((1ull << bits) - 1), count >> bits, op % 2};
+}
+static inline uint64_t call_elements_bytes(uint64_t count, uint8_t op)
+{
+    struct call_elements e = call_elements_of(count, op);
+
+    return e.number * e.size;
+}
 
 /* True if type and operation are part of the call. */
 static inline bool call_is_reduction(enum call_kind kind)
@@ -52,6 +85,12 @@ static inline bool call_is_reduction(enum call_kind kind)
     return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE_SCATTER || kind == CALL_REDUCE ||
            kind == CALL_SCAN || kind == CALL_EXCLUSIVE_SCAN;
 }
+
+/* A call's record (call_record.h). */
+struct recorded {
+    struct rank_call *at; /* NULL: it has none */
+    uint32_t number;      /* at->number, until the record is another call's */
+};
 
 /* What the coordinator has said of a rank. */
 enum peer_state { PEER_PRESENT, PEER_DEAD, PEER_LEFT };
@@ -65,9 +104,11 @@ struct waiting_state {
     int long_lost;         /* waits that spun long in vain, less what successful ones made up for */
     unsigned long_skipped; /* waits since that could have spun long */
     int64_t spread_ns;     /* when this rank last moved to another processor */
+    int64_t call_wait_ns;  /* how long the call under way has waited */
     int64_t looked_ms;     /* when news were last read at the beginning of a call */
     uint32_t news_seen;    /* the serial number of the news up to which this thread has looked */
     bool is_stall_told;    /* COORD_WAITING was sent for this call */
+    bool has_waited;       /* in this call, for more than some us */
     bool is_patient;       /* no thread waits for what is under way, so it can't be a stall */
 };
 
@@ -76,6 +117,13 @@ struct reply {
     uint32_t seq;
     void *payload; /* owned; a 0 byte follows it; NULL: none has come */
     uint32_t size;
+};
+
+/* The receive by tag, or probe, that has waited longest for its message; from and tag may be
+ * ML_ANY. */
+struct awaited_tag {
+    bool waits, probes;
+    int from, tag;
 };
 
 /* What the coordinator sent for the group. Only news.c uses it, under its lock, in any thread. */
@@ -89,19 +137,22 @@ struct inbox {
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
  * inbox is the exception. */
 struct group {
-    struct world *world;    /* NULL: the group is gone, and so is all of the below */
-    uint32_t id;            /* the coordinator's number; COORD_WORLD for the world */
-    int rank, size;         /* in this group */
-    int *members;           /* world rank of each */
-    int *host_of;           /* host index of each */
-    struct call call;       /* the call under way */
-    const char *call_name;  /* "all_reduce" */
+    struct world *world;        /* NULL: the group is gone, and so is all of the below */
+    uint32_t id;                /* the coordinator's number; COORD_WORLD for the world */
+    int rank, size;             /* in this group */
+    int *members;               /* world rank of each */
+    int *host_of;               /* host index of each */
+    struct call call;           /* the call under way */
+    const char *call_name;      /* "all_reduce" */
+    const char *call_algorithm; /* "ring"; NULL: the call has no choice of algorithms */
     const char *call_place; /* where in the program it stands, as ml_next_place has said, or NULL */
-    uint32_t calls;         /* collective calls so far */
-    uint64_t history;       /* a digest of them; messages carry its low half */
-    uint32_t exchanges;     /* EXCHANGE and SPLIT so far */
-    struct fault broken;    /* code != 0: what every call returns from now on */
-    void *scratch;          /* for collectives; grows (group_scratch) */
+    struct recorded recorded;          /* of the call under way */
+    uint64_t record_next, record_past; /* records that are taken for the next calls */
+    uint32_t calls;                    /* collective calls so far */
+    uint64_t history;                  /* a digest of them; messages carry its low half */
+    uint32_t exchanges;                /* EXCHANGE and SPLIT so far */
+    struct fault broken;               /* code != 0: what every call returns from now on */
+    void *scratch;                     /* for collectives; grows (group_scratch) */
     size_t scratch_size;
 
     /* Links, made by group_join.c: */
@@ -117,7 +168,8 @@ struct group {
     int *peer_bells;             /* per rank: its bell (sleeper.c), or -1: not opened */
     struct peer_memory *peers;   /* the members' memory of ml_alloc; NULL: not needed so far */
 
-    struct matching *matching; /* matching.c: messages with tags; NULL: none so far */
+    struct matching *matching;  /* matching.c: messages with tags; NULL: none so far */
+    struct awaited_tag awaited; /* matching.c */
 
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
     struct progress *progress; /* NULL: nothing was started so far */

@@ -3,6 +3,7 @@
 
 #include "runtime/group/group.h"
 #include "runtime/group/world.h"
+#include "runtime/kernel/combiner.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/counters_file.h"
 
@@ -44,12 +45,41 @@ void link_pop_recv(struct link *l)
     link_pop(&l->recvs, &l->recvs_end);
 }
 
+/* The bytes of an element that has not all come are kept in c->parts. */
+static void link_take_elements(const struct link *l, struct transfer *t, const unsigned char *from,
+                               size_t size)
+{
+    const struct combiner *c = l->group->call.combiner;
+    size_t element = c->with.size, n;
+
+    for (; size; t->moved += n, from += n, size -= n) {
+        size_t have = t->moved % element, at = t->moved - have, whole = size - size % element;
+        char *part = c->parts + (size_t)l->peer * element, *to = (char *)t->buf + at;
+        const char *with = (const char *)t->with + at;
+        const void *came = from;
+
+        n = whole;
+        if (have || !whole) {
+            n = size < element - have ? size : element - have;
+            memcpy(part + have, from, n);
+            came = part;
+            whole = have + n == element ? element : 0;
+        }
+        combiner_run(c, to, t->incoming_first ? came : with, t->incoming_first ? with : came,
+                     whole);
+    }
+}
+
 void link_take(const struct link *l, struct transfer *t, const void *from, size_t size)
 {
     unsigned char *to = (unsigned char *)t->buf + t->moved;
 
     if (!size)
         return; /* an empty message's buffers may be NULL */
+    if (t->what == TRANSFER_REDUCE && l->group->call.combiner) {
+        link_take_elements(l, t, from, size);
+        return;
+    }
     if (t->what == TRANSFER_REDUCE) {
         const struct call *c = &l->group->call;
         const unsigned char *with = (const unsigned char *)t->with + t->moved;

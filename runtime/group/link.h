@@ -43,11 +43,19 @@ struct transfer {
     uint8_t content;     /* a CALL_SEND's, as struct task has it */
     uint32_t tag;        /* a CALL_SEND's: 1 + its tag; 0: it has none */
     /* kept by the link: */
-    size_t moved; /* bytes of payload so far, a multiple of the element size */
+    size_t
+        moved; /* bytes of payload so far; of a TRANSFER_REDUCE whole elements, unless an operator
+                   * of the program combines them */
     bool header_moved;
     bool done;
     struct transfer *next; /* the link's queue */
 };
+
+/* True if it only looks for messages with tags. */
+static inline bool transfer_listens(const struct transfer *t)
+{
+    return t->what == TRANSFER_LISTEN || t->what == TRANSFER_LISTEN_ANY;
+}
 
 /* What a transport implements. All of it is called by the one thread that uses the group. */
 struct link;
@@ -96,12 +104,18 @@ struct link {
     int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */
 };
 
+/* True if only receives from any rank wait for the peer. */
+static inline bool link_waits_for_any(const struct link *l)
+{
+    return !l->sends && l->recvs && l->recvs->what == TRANSFER_LISTEN_ANY;
+}
+
 /* For transports. */
 void link_init(struct link *l, const struct link_ops *ops, struct group *g, int peer);
 void link_pop_send(struct link *l); /* marks the first send done and removes it */
 void link_pop_recv(struct link *l); /* the first receive */
-/* Copies the next `size` bytes of payload into t's buffer, or reduces them into it (whole elements
- * then), and advances t->moved. */
+/* Copies the next `size` bytes of payload into t's buffer, or reduces them into it (then whole
+ * elements, or any bytes for an operator of the program), and advances t->moved. */
 void link_take(const struct link *l, struct transfer *t, const void *from, size_t size);
 
 #endif

@@ -149,6 +149,15 @@ static struct tagged_receive *receive_find(const struct matching *m, int from, i
     return r;
 }
 
+/* For the report of a stall. */
+static void receive_tell_oldest(struct group *g)
+{
+    const struct tagged_receive *r = g->matching->receives;
+
+    g->awaited = r ? (struct awaited_tag){true, r->probes, r->from, r->tag}
+                   : (struct awaited_tag){.waits = false};
+}
+
 static void receive_add(struct group *g, struct tagged_receive *r)
 {
     struct matching *m = g->matching;
@@ -158,6 +167,7 @@ static void receive_add(struct group *g, struct tagged_receive *r)
     r->next = NULL;
     *m->receives_end = r;
     m->receives_end = &r->next;
+    receive_tell_oldest(g);
     m->tries += r->tries;
     if (r->from == ML_ANY)
         m->any++;
@@ -178,6 +188,7 @@ static void receive_remove(struct group *g, struct tagged_receive *r)
     *at = r->next;
     if (!*at)
         m->receives_end = at;
+    receive_tell_oldest(g);
     m->tries -= r->tries;
     if (r->from == ML_ANY)
         m->any--;
@@ -288,7 +299,7 @@ static int matching_divert(struct link *l, const struct message *came, struct fa
                          .size = came->size,
                          .content = came->type,
                          .tag = (uint32_t)came->root + 1};
-    bool listens = l->recvs->what == TRANSFER_LISTEN || l->recvs->what == TRANSFER_LISTEN_ANY;
+    bool listens = transfer_listens(l->recvs);
     struct tagged_receive *r;
     struct early_message *e;
     int rc;
@@ -333,7 +344,7 @@ int matching_find(struct link *l, const struct message *came, struct fault *why)
             return 1;
         if (message_has_tag(came))
             return matching_divert(l, came, why);
-        if (t->what != TRANSFER_LISTEN && t->what != TRANSFER_LISTEN_ANY) {
+        if (!transfer_listens(t)) {
             rc = message_check(g, came, t, why);
             return rc ? rc : 1;
         }
@@ -448,6 +459,7 @@ void matching_drop(struct group *g)
         return;
     m->receives = NULL;
     m->receives_end = &m->receives;
+    receive_tell_oldest(g);
     m->any = m->tries = 0;
     for (int i = 0; i < g->size; i++)
         m->listeners[i] = (struct listener){0};

@@ -26,13 +26,29 @@ static const char *const call_names[] = {
     [CALL_WINDOW] = "window_create",
 };
 
+/* "1000 float32 (sum)" */
+static void message_elements(const struct message *m, char text[MESSAGE_TEXT])
+{
+    struct call_elements e = call_elements_of(m->count, m->op);
+
+    if (m->type == CALL_OPERATOR)
+        snprintf(text, MESSAGE_TEXT,
+                 "%" PRIu64 " elements of %" PRIu64 " bytes (the program's operator, %s)", e.number,
+                 e.size, e.is_commutative ? "commutative" : "not commutative");
+    else
+        snprintf(text, MESSAGE_TEXT, "%" PRIu64 " %s (%s)", m->count, reduce_type_name(m->type),
+                 reduce_op_name(m->op));
+}
+
 void message_describe(const struct message *m, char text[MESSAGE_TEXT])
 {
     const char *name =
         m->kind < sizeof(call_names) / sizeof(call_names[0]) ? call_names[m->kind] : NULL;
-    char content[32] = "";
+    char content[32] = "", elements[MESSAGE_TEXT] = "";
 
-    if (m->type && !call_is_reduction(m->kind))
+    if (call_is_reduction(m->kind))
+        message_elements(m, elements);
+    else if (m->type)
         snprintf(content, sizeof(content), " (%s)", reduce_type_name(m->type - 1));
 
     switch (name ? m->kind : 0) {
@@ -40,12 +56,10 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
     case CALL_REDUCE_SCATTER:
     case CALL_SCAN:
     case CALL_EXCLUSIVE_SCAN:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s)", name, m->count,
-                 reduce_type_name(m->type), reduce_op_name(m->op));
+        snprintf(text, MESSAGE_TEXT, "%s of %.100s", name, elements);
         break;
     case CALL_REDUCE:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " %s (%s) to rank %d", name, m->count,
-                 reduce_type_name(m->type), reduce_op_name(m->op), (int)m->root);
+        snprintf(text, MESSAGE_TEXT, "%s of %.100s to rank %d", name, elements, (int)m->root);
         break;
     case CALL_BROADCAST:
     case CALL_SCATTER:

@@ -70,7 +70,7 @@ int message_check_early(const struct group *g, const struct message *came, int p
                         struct fault *why);
 
 /* "all_reduce of 1000 float32 (sum)": a call in words. */
-enum { MESSAGE_TEXT = 128 };
+enum { MESSAGE_TEXT = 160 };
 void message_describe(const struct message *m, char text[MESSAGE_TEXT]);
 
 #endif

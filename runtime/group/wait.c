@@ -68,7 +68,7 @@ static int wait_give_up(const struct group *g, const struct link *l, struct faul
 /* True if only receives from any rank wait for the peer, and it has left in good order. */
 static bool wait_may_do_without(const struct link *l)
 {
-    return l->gone == PEER_LEFT && !l->sends && l->recvs && l->recvs->what == TRANSFER_LISTEN_ANY;
+    return l->gone == PEER_LEFT && link_waits_for_any(l);
 }
 
 /* Fails if the time of an active link is over; otherwise *deadline is when the next one's will be.
@@ -184,22 +184,35 @@ static bool wait_may_stall(const struct group *g)
     return g->world->is_launched && !g->waiting.is_stall_told && !g->waiting.is_patient;
 }
 
+/* What the call waits for, if that is nothing but messages with tags; else its name. */
+static const char *wait_name(const struct group *g, char text[WAIT_NOTE_TAG])
+{
+    for (int i = 0; i < g->active_count; i++) {
+        const struct link *l = g->active[i];
+
+        if (l->sends || (l->recvs && !transfer_listens(l->recvs)))
+            return g->call_name;
+    }
+    return wait_note_tag(text, g, false) ? text : g->call_name;
+}
+
 static void wait_report_stall(struct group *g)
 {
-    char signature[MESSAGE_TEXT], place[WAIT_NOTE_PLACE];
+    char signature[MESSAGE_TEXT], place[WAIT_NOTE_PLACE], name[WAIT_NOTE_TAG];
     struct transfer any = {.size = g->call.count};
     struct message m;
     json_t *peers = json_array();
 
     for (int i = 0; i < g->active_count; i++)
-        json_array_append_new(peers, json_integer(g->members[g->active[i]->peer]));
+        if (!link_waits_for_any(g->active[i]))
+            json_array_append_new(peers, json_integer(g->members[g->active[i]->peer]));
     message_fill(&m, &g->call, &any);
     message_describe(&m, signature);
     wait_note_place(place, g);
     /* If sending fails, the coordinator is lost, which the wait itself will notice. */
     news_tell(g->world->news, COORD_WAITING,
               json_pack("{s:I, s:I, s:s, s:s, s:o, s:o}", "group", (json_int_t)g->id, "seq",
-                        (json_int_t)g->call.seq, "call", g->call_name, "signature", signature,
+                        (json_int_t)g->call.seq, "call", wait_name(g, name), "signature", signature,
                         "place", text_json(place), "peers", peers),
               NULL);
     wait_note_leave(g, signature);
@@ -360,10 +373,12 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
 
 /* A short wait never gets here, and so costs no look at the clock. Nobody waits while what was
  * started is under way. */
-static void wait_count(const struct group *g, int64_t ns)
+static void wait_count(struct group *g, int64_t ns)
 {
-    if (g->world->counters && !g->waiting.is_patient && ns > 0)
-        counters_file_wait(&g->world->counters->calls[g->call.kind], (uint64_t)ns);
+    if (!g->world->counters || g->waiting.is_patient || ns <= 0)
+        return;
+    counters_file_wait(&g->world->counters->calls[g->call.kind], (uint64_t)ns);
+    g->waiting.call_wait_ns += ns;
 }
 
 void wait_moved(struct group *g, struct waiting *w)
@@ -371,8 +386,10 @@ void wait_moved(struct group *g, struct waiting *w)
     if (w->is_long)
         g->waiting.long_lost =
             g->waiting.long_lost > LONG_WON ? g->waiting.long_lost - LONG_WON : 0;
-    if (w->since_ns)
+    if (w->since_ns) {
+        g->waiting.has_waited = true;
         wait_count(g, clock_ns() - w->since_ns);
+    }
     *w = (struct waiting){0};
     wait_over(g);
 }

@@ -2,6 +2,7 @@
 #include "runtime/group/wait_note.h"
 
 #include "common/text/text_json.h"
+#include "coordinator/protocol.h"
 #include "runtime/group/group.h"
 #include "runtime/group/link.h"
 #include "runtime/group/world.h"
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAMED = 16, MESSAGES_NAMED = 3, TEXT = 384, PATH = PATH_MAX + 64 };
+enum { NAMED = 16, MEMBERS_NAMED = 1024, MESSAGES_NAMED = 3, TEXT = 384, PATH = PATH_MAX + 64 };
 
 static void wait_note_path(char path[PATH], const struct group *g)
 {
@@ -49,19 +50,34 @@ static void wait_note_collective(char text[TEXT], const struct group *g, const c
 /* "recv of 8 bytes from rank 5, send of 4 bytes to rank 2": what is under way. */
 static void wait_note_messages(char text[TEXT], const struct group *g)
 {
-    size_t at = 0;
-    int named = 0;
+    char tagged[WAIT_NOTE_TAG];
+    int named = wait_note_tag(tagged, g, true);
+    size_t at = wait_note_append(text, 0, "%s", tagged);
 
     for (int i = 0; i < g->active_count; i++) {
         const struct link *l = g->active[i];
 
         for (const struct transfer *t = l->recvs; t && named < MESSAGES_NAMED; t = t->next)
-            at = wait_note_append(text, at, "%srecv of %zu bytes from rank %d", named++ ? ", " : "",
-                                  t->size, g->members[l->peer]);
+            if (!transfer_listens(t))
+                at = wait_note_append(text, at, "%srecv of %zu bytes from rank %d",
+                                      named++ ? ", " : "", t->size, g->members[l->peer]);
         for (const struct transfer *t = l->sends; t && named < MESSAGES_NAMED; t = t->next)
             at = wait_note_append(text, at, "%ssend of %zu bytes to rank %d", named++ ? ", " : "",
                                   t->size, g->members[l->peer]);
     }
+}
+
+/* The group's ranks, unless it is the world. */
+static void wait_note_members(json_t *note, const struct group *g)
+{
+    json_t *list;
+
+    if (g->id == COORD_WORLD || g->size > MEMBERS_NAMED)
+        return;
+    list = json_array();
+    for (int i = 0; i < g->size; i++)
+        json_array_append_new(list, json_integer(g->members[i]));
+    json_object_set_new(note, "members", list);
 }
 
 static json_t *wait_note_peers(const struct group *g, bool is_receiving)
@@ -71,7 +87,7 @@ static json_t *wait_note_peers(const struct group *g, bool is_receiving)
     for (int i = 0; i < g->active_count && json_array_size(list) < NAMED; i++) {
         const struct link *l = g->active[i];
 
-        if (is_receiving ? l->recvs : l->sends)
+        if (is_receiving ? l->recvs && !link_waits_for_any(l) : l->sends != NULL)
             json_array_append_new(list, json_integer(g->members[l->peer]));
     }
     return list;
@@ -86,6 +102,24 @@ void wait_note_place(char out[WAIT_NOTE_PLACE], const struct group *g)
     if (is_long)
         place += length - (WAIT_NOTE_PLACE - sizeof("..."));
     snprintf(out, WAIT_NOTE_PLACE, "%s%s", is_long ? "..." : "", place);
+}
+
+bool wait_note_tag(char out[WAIT_NOTE_TAG], const struct group *g, bool names_rank)
+{
+    const struct awaited_tag *a = &g->awaited;
+    char tag[24] = "any tag", from[24] = "";
+
+    out[0] = 0;
+    if (!a->waits)
+        return false;
+    if (a->tag != ML_ANY)
+        snprintf(tag, sizeof(tag), "tag %d", a->tag);
+    if (a->from == ML_ANY)
+        snprintf(from, sizeof(from), " from any rank");
+    else if (names_rank)
+        snprintf(from, sizeof(from), " from rank %d", g->members[a->from]);
+    snprintf(out, WAIT_NOTE_TAG, "%s of %s%s", a->probes ? "probe" : "recv_tag", tag, from);
+    return true;
 }
 
 void wait_note_leave(const struct group *g, const char *signature)
@@ -103,10 +137,12 @@ void wait_note_leave(const struct group *g, const char *signature)
     at = strlen(text);
     if (place[0])
         snprintf(text + at, sizeof(text) - at, ", called at %s", place);
-    said = json_pack("{s:o, s:I, s:I, s:o, s:o, s:I}", "text", text_json(text), "group",
-                     (json_int_t)g->id, "call", (json_int_t)g->call.seq, "receives_from",
-                     wait_note_peers(g, true), "sends_to", wait_note_peers(g, false), "since",
-                     (json_int_t)time(NULL));
+    said = json_pack("{s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:I}", "text", text_json(text),
+                     "name", g->call_name, "algorithm", g->call_algorithm ? g->call_algorithm : "",
+                     "place", text_json(place), "group", (json_int_t)g->id, "call",
+                     (json_int_t)g->call.seq, "receives_from", wait_note_peers(g, true), "sends_to",
+                     wait_note_peers(g, false), "since", (json_int_t)time(NULL));
+    wait_note_members(said, g);
     note = json_dumps(said, JSON_COMPACT);
     json_decref(said);
     wait_note_path(path, g);

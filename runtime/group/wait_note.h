@@ -8,6 +8,8 @@
 #ifndef RUNTIME_GROUP_WAIT_NOTE_H
 #define RUNTIME_GROUP_WAIT_NOTE_H
 
+#include <stdbool.h>
+
 struct group;
 
 /* `signature`: the call in words. */
@@ -17,5 +19,10 @@ void wait_note_remove(const struct group *g);
 /* Where in the program the call stands, cut off at its beginning if it is long, or "". */
 enum { WAIT_NOTE_PLACE = 128 };
 void wait_note_place(char out[WAIT_NOTE_PLACE], const struct group *g);
+
+/* "recv_tag of tag 7 from rank 5", "probe of any tag from any rank": g->awaited; the rank's number
+ * only if it `names_rank`. False, and the text is empty: no such call waits. */
+enum { WAIT_NOTE_TAG = 64 };
+bool wait_note_tag(char out[WAIT_NOTE_TAG], const struct group *g, bool names_rank);
 
 #endif

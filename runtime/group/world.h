@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct calls_file;
 struct claim;
 struct group;
 struct news;
@@ -31,6 +32,7 @@ struct world {
     struct claim *claim;
     struct news *news;
     struct rank_counters *counters; /* rank_counters.h, or NULL */
+    struct calls_file *calls;       /* calls_file.h, or NULL */
     struct group *group;            /* all ranks */
 };
 

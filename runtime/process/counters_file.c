@@ -52,15 +52,10 @@ struct rank_counters *counters_file_open(const char *dir, int rank, char *const 
     return c;
 }
 
-void counters_file_close(struct rank_counters *c, const char *dir, int rank)
+void counters_file_close(struct rank_counters *c)
 {
-    char path[RANK_COUNTERS_PATH];
-
-    if (!c)
-        return;
-    counters_path(path, dir, rank);
-    unlink(path);
-    munmap(c, rank_counters_size(c->hosts));
+    if (c)
+        munmap(c, rank_counters_size(c->hosts));
 }
 
 void counters_file_wait(struct call_counters *c, uint64_t ns)

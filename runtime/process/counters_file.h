@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* counters_file.h: the file with a rank's counters (common/rank_counters.h), for the rank. */
+/* counters_file.h: the file with a rank's counters (rank_counters.h), for the rank. */
 #ifndef RUNTIME_PROCESS_COUNTERS_FILE_H
 #define RUNTIME_PROCESS_COUNTERS_FILE_H
 
-#include "common/rank_counters.h"
+#include "common/record/rank_counters.h"
 
 /* Makes the file of the rank whose job directory is `dir`. NULL if that is not possible: the rank
  * does without. */
 struct rank_counters *counters_file_open(const char *dir, int rank, char *const *hosts, int count);
-/* Removes it; takes NULL. */
-void counters_file_close(struct rank_counters *c, const char *dir, int rank);
+/* Leaves it to the agent; takes NULL. */
+void counters_file_close(struct rank_counters *c);
 
 /* Adds a stretch of waiting. */
 void counters_file_wait(struct call_counters *c, uint64_t ns);

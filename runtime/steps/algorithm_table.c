@@ -303,23 +303,40 @@ static bool override_fits(const struct override *o, enum call_kind kind, size_t 
            algorithm_is_possible(o->algorithm, media);
 }
 
-int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
-                     struct fault *why)
+/* `a`, or else the algorithm in its place that combines operands in the order of ranks. */
+static enum algorithm algorithm_in_order(enum algorithm a, enum call_kind kind, size_t bytes)
+{
+    if (a == ALGORITHM_FLAT || a == ALGORITHM_DOUBLING || a == ALGORITHM_SHARED ||
+        a == ALGORITHM_SHARED_FLAT)
+        return a;
+    return kind == CALL_ALL_REDUCE && bytes <= 64 * KIB ? ALGORITHM_DOUBLING : ALGORITHM_FLAT;
+}
+
+static enum algorithm algorithm_find(enum call_kind kind, size_t bytes, const struct group *g)
 {
     unsigned media = group_media(g);
-    int row = 0, rc;
+    int row = 0;
+
+    for (int i = 0; i < overrides.count; i++)
+        if (override_fits(&overrides.items[i], kind, bytes, media))
+            return (enum algorithm)overrides.items[i].algorithm;
+    while (!row_fits(row, kind, bytes, g->size, media))
+        row++; /* the last row of each call fits every group */
+    return table[row].algorithm;
+}
+
+int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum algorithm *out,
+                     struct fault *why)
+{
+    int rc;
 
     pthread_once(&once, overrides_read);
     rc = overrides_check(why);
     if (rc)
         return rc;
-    for (int i = 0; i < overrides.count; i++)
-        if (override_fits(&overrides.items[i], kind, bytes, media)) {
-            *out = (enum algorithm)overrides.items[i].algorithm;
-            return 0;
-        }
-    while (!row_fits(row, kind, bytes, g->size, media))
-        row++; /* the last row of each call fits every group */
-    *out = table[row].algorithm;
+    *out = algorithm_find(kind, bytes, g);
+    if (algorithm_needs_order(g))
+        *out = algorithm_in_order(*out, kind, bytes);
+    g->call_algorithm = names[*out];
     return 0;
 }

@@ -4,6 +4,7 @@
 #define RUNTIME_STEPS_ALGORITHM_TABLE_H
 
 #include "runtime/group/group.h"
+#include "runtime/kernel/combiner.h"
 
 enum algorithm {
     ALGORITHM_BINOMIAL,      /* a tree */
@@ -24,14 +25,23 @@ enum { ALGORITHM_SUM = 16 };
 
 /* Chooses the algorithm of a call by `bytes` (of the whole vector; of a share for all_gather and
  * reduce_scatter) and by the group: how many ranks it has, what connects them, and how they are
- * spread over hosts. All of these are the same on every rank, so all choose alike.
+ * spread over hosts. All of these are the same on every rank, so all choose alike. The group keeps
+ * its name, for those who ask where the call waits.
  *
  * MLAUNCH_ALGO="all_reduce:doubling@..4096,ring@64K..,broadcast:binomial" overrides the choice
  * where the group has what the algorithm needs; an item without a call is for the call before, and
  * the first item that fits decides. A mistake in it is ML_ERR_ARGUMENT with a sentence, here and
  * from algorithm_read. Any thread. */
-int algorithm_choose(enum call_kind kind, size_t bytes, const struct group *g, enum algorithm *out,
+int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum algorithm *out,
                      struct fault *why);
+
+/* True if the operands of g's call must meet in the order of ranks: an operator of the program is
+ * not commutative. Then algorithm_choose takes the algorithm for all_reduce and reduce_scatter that
+ * is the next best of those that keep it; reduce has one of its own. */
+static inline bool algorithm_needs_order(const struct group *g)
+{
+    return __builtin_expect(g->call.combiner != NULL, 0) && !g->call.combiner->with.is_commutative;
+}
 
 /* Reads MLAUNCH_ALGO again. ml_init calls it, while there is no group: so a mistake is reported
  * early, and a program that leaves the job and joins it again may choose anew (bench --tune). */

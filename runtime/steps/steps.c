@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/steps/steps.h"
 
+#include "runtime/kernel/combiner.h"
+
 #include <string.h>
 
 enum {
@@ -12,33 +14,49 @@ enum {
 
 static size_t round_up(size_t size, size_t unit)
 {
+    if (unit == LINE) /* shifts instead of divisions */
+        return (size + LINE - 1) / LINE * LINE;
     return (size + unit - 1) / unit * unit;
 }
 
-static void chunks_cut(struct blocks *b)
+size_t blocks_unit(const struct group *g)
 {
-    size_t chunk = round_up(b->block / CHUNKS_WANTED + 1, LINE);
+    return g->call.combiner ? g->call.combiner->unit : LINE;
+}
+
+size_t blocks_part(const struct group *g, size_t most)
+{
+    size_t unit = blocks_unit(g);
+
+    return most > unit ? most - most % unit : unit;
+}
+
+static void chunks_cut(struct blocks *b, size_t unit)
+{
+    size_t chunk = b->block / CHUNKS_WANTED + 1;
 
     if (chunk < CHUNK_LEAST)
         chunk = CHUNK_LEAST;
     if (chunk > CHUNK_MOST)
         chunk = CHUNK_MOST;
-    b->chunk = chunk;
-    b->chunks = b->block ? (b->block - 1) / chunk + 1 : 1;
+    b->chunk = round_up(chunk, unit);
+    b->chunks = b->block ? (b->block - 1) / b->chunk + 1 : 1;
 }
 
-void blocks_cut(struct blocks *b, size_t size, int n)
+void blocks_cut(struct blocks *b, const struct group *g, size_t size, int n)
 {
+    size_t unit = blocks_unit(g);
+
     b->size = size;
-    b->block = round_up(size / (size_t)n + (size % (size_t)n != 0), LINE);
-    chunks_cut(b);
+    b->block = round_up(size / (size_t)n + (size % (size_t)n != 0), unit);
+    chunks_cut(b, unit);
 }
 
-void blocks_cut_equal(struct blocks *b, size_t size, int n)
+void blocks_cut_equal(struct blocks *b, const struct group *g, size_t size, int n)
 {
     b->size = size;
     b->block = size / (size_t)n;
-    chunks_cut(b);
+    chunks_cut(b, blocks_unit(g));
 }
 
 struct piece blocks_block(const struct blocks *b, int block)

@@ -51,8 +51,7 @@ static inline int rank_after(const struct group *g, int distance)
 
 /*
  * A buffer cut into one block for each rank, and each block into chunks that fit in a cache and are
- * whole cache lines; the last blocks and chunks may be shorter or empty. All ranks of a call cut
- * alike.
+ * whole units; the last blocks and chunks may be shorter or empty. All ranks of a call cut alike.
  */
 struct blocks {
     size_t size;   /* bytes in all */
@@ -64,10 +63,17 @@ struct piece {
     size_t offset, size; /* bytes, from the buffer's start */
 };
 
-/* Cut `size` bytes into n blocks: blocks_cut into whole cache lines, blocks_cut_equal into exactly
+/* Bytes at whose multiples the current call's vectors may be cut: cache lines, which hold whole
+ * elements, or those of an operator of the program. */
+size_t blocks_unit(const struct group *g);
+
+/* The longest part of whole units that is not longer than `most` bytes, or else a unit. */
+size_t blocks_part(const struct group *g, size_t most);
+
+/* Cut `size` bytes into n blocks: blocks_cut into whole units, blocks_cut_equal into exactly
  * size / n bytes each. */
-void blocks_cut(struct blocks *b, size_t size, int n);
-void blocks_cut_equal(struct blocks *b, size_t size, int n);
+void blocks_cut(struct blocks *b, const struct group *g, size_t size, int n);
+void blocks_cut_equal(struct blocks *b, const struct group *g, size_t size, int n);
 
 /* Where a block is, and a chunk of a block. A chunk beyond the last one is empty. */
 struct piece blocks_block(const struct blocks *b, int block);

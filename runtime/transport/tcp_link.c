@@ -103,7 +103,8 @@ static int tcp_link_send(struct tcp_link *s)
  * rest. */
 static void tcp_link_reduce(struct tcp_link *s, struct transfer *t, size_t size)
 {
-    size_t whole = size - size % reduce_type_size(s->base.group->call.type);
+    const struct call *c = &s->base.group->call;
+    size_t whole = c->combiner ? size : size - size % reduce_type_size(c->type);
 
     if (whole) {
         link_take(&s->base, t, s->bounce, whole);

@@ -34,7 +34,6 @@ struct window {
     struct reach *reach;             /* the devices; NULL: none */
     bool *has_device;                /* per rank: devices put and get; NULL: no rank's do */
     struct window_turn turn;         /* which thread has the group */
-    unsigned orders;                 /* operations of this rank that are under way at others */
     unsigned events;                 /* frames that came, and orders that were done */
     pthread_t thread;                /* window_serve.c's */
     _Atomic int broken;              /* the code of `why`, or 0 */

@@ -20,7 +20,7 @@ static void ask_until(struct window *w, const _Atomic bool *done)
         has_turn = window_turn_share(&w->turn, done);
     }
     if (has_turn)
-        window_turn_give(&w->turn, w->orders > 0);
+        window_turn_give(&w->turn, false);
 }
 
 /* Sends it and waits until it is done. */
@@ -49,11 +49,26 @@ static struct window_order ask_get_order(void *into, size_t size, int from, size
         .frame = {.kind = FRAME_GET, .offset = offset, .size = size}, .into = into, .peer = from};
 }
 
+/* False: it is too long to be kept. */
+static bool ask_put_late(struct window *w, const void *from, size_t size, int to, size_t offset)
+{
+    bool is_kept;
+
+    if (size > BATCH_PUT_MOST)
+        return false;
+    window_turn_take(&w->turn);
+    is_kept = window_serve_put_late(w, to, from, size, offset);
+    window_turn_give(&w->turn, false);
+    return is_kept;
+}
+
 int window_ask_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                    struct window_signal signal, struct fault *why)
 {
     struct window_order o = ask_put_order(from, size, to, offset);
 
+    if (!signal.signals && ask_put_late(w, from, size, to, offset))
+        return 0;
     o.frame.signals = signal.signals;
     o.frame.number = signal.offset;
     o.frame.value = signal.add;
@@ -100,7 +115,9 @@ static int ask_start(struct window *w, const struct window_order *o, struct requ
     r->order.why = &r->base.result;
     window_turn_take(&w->turn);
     window_serve_send(w, &r->order);
-    window_turn_give(&w->turn, w->orders > 0);
+    /* The window's thread goes on with it in a moment. Called back at once, it would stand in the
+     * way of the next call, which most often follows. */
+    window_turn_give(&w->turn, false);
     *out = &r->base;
     return 0;
 }
@@ -110,6 +127,8 @@ int window_ask_start_put(struct window *w, const void *from, size_t size, int to
 {
     struct window_order o = ask_put_order(from, size, to, offset);
 
+    if (ask_put_late(w, from, size, to, offset))
+        return 0;
     return ask_start(w, &o, out, why);
 }
 

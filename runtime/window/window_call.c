@@ -109,7 +109,7 @@ int window_start_put(struct window *w, const void *from, size_t size, int to, si
     if (rc <= 0)
         return rc;
     if (window_device_has(w, to))
-        return window_device_put(w, from, size, to, offset, why);
+        return window_device_start_put(w, from, size, to, offset, out, why);
     if (!window_is_direct(w, to))
         return window_ask_start_put(w, from, size, to, offset, out, why);
     memmove(w->parts[to].memory + offset, from, size);
@@ -124,7 +124,7 @@ int window_start_get(struct window *w, void *into, size_t size, int from, size_t
     if (rc <= 0)
         return rc;
     if (window_device_has(w, from))
-        return window_device_get(w, into, size, from, offset, why);
+        return window_device_start_get(w, into, size, from, offset, out, why);
     if (!window_is_direct(w, from))
         return window_ask_start_get(w, into, size, from, offset, out, why);
     memmove(into, w->parts[from].memory + offset, size);

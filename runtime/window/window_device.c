@@ -2,6 +2,7 @@
 #include "runtime/window/window_device.h"
 
 #include "common/clock.h"
+#include "runtime/call/progress.h"
 #include "runtime/call/task.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
@@ -10,6 +11,7 @@
 #include "runtime/transport/rdma_wiring.h"
 #include "runtime/window/window_signal_linux.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,7 +221,7 @@ static int device_fail(struct window *w, struct fault *why)
     return window_check(w, why);
 }
 
-static int device_end(struct window *w, int rc, struct fault *why)
+static void device_tell_dropped(struct window *w)
 {
     struct fault dropped;
     int left;
@@ -227,6 +229,11 @@ static int device_end(struct window *w, int rc, struct fault *why)
     while (w->verbs->dropped(w->reach, &dropped, &left))
         fprintf(stderr, "mlaunch: warning: rank %d: %s; going on over the other %d of its rails\n",
                 w->group->members[w->group->rank], dropped.text, left);
+}
+
+static int device_end(struct window *w, int rc, struct fault *why)
+{
+    device_tell_dropped(w);
     return rc ? device_fail(w, why) : 0;
 }
 
@@ -241,6 +248,84 @@ int window_device_get(struct window *w, void *into, size_t size, int from, size_
 {
     return device_end(w, w->verbs->get(w->reach, from, into, size, offset, why), why);
 }
+
+/* --- those that are started ------------------------------------------------------------------- */
+
+/* What an ml_request points to. */
+struct device_request {
+    struct request base;
+    struct window *window;
+    struct work work;
+};
+
+static void device_on_done(struct work *work, const struct fault *why)
+{
+    struct device_request *r =
+        (struct device_request *)((char *)work - offsetof(struct device_request, work));
+
+    if (why) {
+        r->base.result = *why;
+        device_fail(r->window, &r->base.result);
+    }
+    atomic_store(&r->base.is_done, true);
+}
+
+static void device_await(struct request *base)
+{
+    struct window *w = ((struct device_request *)base)->window;
+
+    w->verbs->await(w->reach, &base->is_done);
+    device_tell_dropped(w);
+}
+
+static void device_look(struct request *base)
+{
+    const struct window *w = ((struct device_request *)base)->window;
+
+    w->verbs->look(w->reach);
+}
+
+static int device_start(struct window *w, const struct work *work, struct request **out,
+                        struct fault *why)
+{
+    struct device_request *r = calloc(1, sizeof(*r));
+    int rc;
+
+    if (!r)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    r->base.await = device_await;
+    r->base.look = device_look;
+    r->window = w;
+    r->work = *work;
+    r->work.on_done = device_on_done;
+    rc = w->verbs->start(w->reach, &r->work, why);
+    if (!rc) {
+        *out = &r->base;
+        return 0;
+    }
+    free(r);
+    return device_end(w, rc < 0 ? rc : 0, why);
+}
+
+int window_device_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                            struct request **out, struct fault *why)
+{
+    struct work work = {
+        .peer = to, .local = (unsigned char *)(uintptr_t)from, .size = size, .offset = offset};
+
+    return device_start(w, &work, out, why);
+}
+
+int window_device_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
+                            struct request **out, struct fault *why)
+{
+    struct work work = {
+        .is_get = true, .peer = from, .local = into, .size = size, .offset = offset};
+
+    return device_start(w, &work, out, why);
+}
+
+/* --- flush ------------------------------------------------------------------------------------ */
 
 int window_device_flush(struct window *w, int to, struct fault *why)
 {

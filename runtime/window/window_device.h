@@ -11,11 +11,14 @@
 
 #include "runtime/window/window.h"
 
+struct request;
+
 /* Connects this rank's devices to those of the others, if the job uses RDMA; `memory` is this
  * rank's part. Collective, after window_parts_find. A device that refuses is no error, but the
  * errors of a call are. */
 int window_device_open(struct window *w, void *memory, struct fault *why);
-/* Once no other rank puts or gets any more; takes a window that has no devices. */
+/* Once no other rank puts or gets any more, and before window_serve_stop: fails what was started
+ * and is not done. Takes a window that has no devices. */
 void window_device_close(struct window *w);
 
 /* True if puts to that rank and gets from it go this way. */
@@ -30,6 +33,11 @@ int window_device_put(struct window *w, const void *from, size_t size, int to, s
                       struct fault *why);
 int window_device_get(struct window *w, void *into, size_t size, int from, size_t offset,
                       struct fault *why);
+/* *out stays NULL if it is done at once. */
+int window_device_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                            struct request **out, struct fault *why);
+int window_device_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
+                            struct request **out, struct fault *why);
 int window_device_flush(struct window *w, int to, struct fault *why);
 
 /* Prepares a put with a signal, which is a request: everything that was put before is in the

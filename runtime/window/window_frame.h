@@ -20,13 +20,14 @@ enum window_frame_kind {
     FRAME_LEAVE,   /* the sender has called ml_window_free: it asks for nothing more */
     FRAME_END,     /* the sender's last: all ranks have called ml_window_free */
     FRAME_REPLY,   /* to the oldest frame that has none yet */
+    FRAME_PUTS,    /* `size` bytes of short puts (window_batch.h); if it signals, also a FLUSH */
 };
 
 enum { FRAME_INLINE = 24 /* bytes that a frame itself carries */ };
 
 struct window_frame {
     uint8_t kind;
-    uint8_t signals; /* FRAME_PUT: 1 or 0 */
+    uint8_t signals; /* FRAME_PUT, FRAME_PUTS: 1 or 0 */
     uint8_t unused[6];
     uint64_t offset, size;
     uint64_t number, value;
@@ -41,11 +42,14 @@ bool window_frame_is_valid(const struct window_frame *f, size_t size);
 /* True if a message with the frame's bytes follows it. */
 static inline bool window_frame_is_followed(const struct window_frame *f)
 {
-    return (f->kind == FRAME_PUT || f->kind == FRAME_REPLY) && f->size > FRAME_INLINE;
+    return (f->kind == FRAME_PUT || f->kind == FRAME_REPLY || f->kind == FRAME_PUTS) &&
+           f->size > FRAME_INLINE;
 }
 
 static inline bool window_frame_is_answered(const struct window_frame *f)
 {
+    if (f->kind == FRAME_PUTS)
+        return f->signals;
     return f->kind != FRAME_PUT && f->kind != FRAME_LEAVE && f->kind != FRAME_END &&
            f->kind != FRAME_REPLY;
 }

@@ -57,11 +57,16 @@ static int serve_fill(struct transfer out[2], struct window_frame *f, const void
 /* The order may be gone when this returns. `why`: NULL if it has succeeded. */
 static void order_finish(struct window *w, struct window_order *o, const struct fault *why)
 {
-    w->orders--;
+    struct window_batch *batch = o->batch;
+
     w->events++;
-    if (why)
+    if (why && !o->is_own)
         *o->why = *why;
-    atomic_store(o->done, true);
+    if (o->is_own)
+        free(o);
+    else
+        atomic_store(o->done, true);
+    free(batch);
 }
 
 static void order_list_fail(struct window *w, struct order_list *l)
@@ -99,7 +104,8 @@ static void serve_retire(struct window *w, struct window_peer *p)
         struct window_order *o = order_list_take(&p->asked);
 
         p->asked_count--;
-        if (o->frame.kind == FRAME_FLUSH && o->puts > atomic_load(&p->flushed))
+        if ((o->frame.kind == FRAME_FLUSH || o->frame.kind == FRAME_PUTS) &&
+            o->puts > atomic_load(&p->flushed))
             atomic_store(&p->flushed, o->puts);
         order_finish(w, o, NULL);
     }
@@ -129,15 +135,74 @@ static int serve_start_order(struct window *w, struct window_peer *p, struct win
     return transfer_start(w->group, o->out, n, why);
 }
 
+/* Sends the short puts that were kept. */
+static int serve_send_late(struct window *w, struct window_peer *p, int peer, struct fault *why)
+{
+    struct window_order *o = calloc(1, sizeof(*o));
+    int rc;
+
+    if (!o)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    o->frame = (struct window_frame){.kind = FRAME_PUTS, .size = p->late->size};
+    o->peer = peer;
+    o->batch = p->late;
+    o->from = o->batch->bytes;
+    o->is_own = true;
+    p->late = NULL;
+    rc = serve_start_order(w, p, o, why);
+    if (!rc)
+        serve_retire(w, p);
+    return rc;
+}
+
+bool window_serve_put_late(struct window *w, int peer, const void *from, size_t size,
+                           uint64_t offset)
+{
+    struct window_peer *p = &w->peers[peer];
+    struct fault why;
+
+    if (atomic_load(&w->broken))
+        return false;
+    if (!p->late) {
+        p->late = malloc(sizeof(*p->late));
+        if (!p->late)
+            return false;
+        p->late->size = 0;
+    }
+    if (window_batch_add(p->late, from, size, offset)) {
+        atomic_fetch_add(&p->puts, 1);
+        return true;
+    }
+    if (serve_send_late(w, p, peer, &why) < 0)
+        serve_fail(w, &why);
+    return window_serve_put_late(w, peer, from, size, offset);
+}
+
+/* The short puts that were kept go before the order; with a flush, as one frame. */
+static int serve_send_before(struct window *w, struct window_peer *p, struct window_order *o,
+                             struct fault *why)
+{
+    if (!p->late)
+        return 0;
+    if (o->frame.kind != FRAME_FLUSH || p->asked_count == SERVE_CREDITS || p->held.first)
+        return serve_send_late(w, p, o->peer, why);
+    o->frame = (struct window_frame){.kind = FRAME_PUTS, .signals = 1, .size = p->late->size};
+    o->batch = p->late;
+    o->from = o->batch->bytes;
+    p->late = NULL;
+    return 0;
+}
+
 void window_serve_send(struct window *w, struct window_order *o)
 {
     struct window_peer *p = &w->peers[o->peer];
     struct fault why;
 
-    w->orders++;
     if (o->frame.kind == FRAME_PUT)
         atomic_fetch_add(&p->puts, 1);
     o->puts = atomic_load(&p->puts);
+    if (!atomic_load(&w->broken) && serve_send_before(w, p, o, &why) < 0)
+        serve_fail(w, &why);
     if (atomic_load(&w->broken)) {
         order_finish(w, o, &w->why);
         return;
@@ -152,9 +217,9 @@ void window_serve_send(struct window *w, struct window_order *o)
         serve_retire(w, p);
 }
 
-static int serve_send_held(struct window *w, struct window_peer *p, struct fault *why)
+static int serve_send_held(struct window *w, struct window_peer *p, int peer, struct fault *why)
 {
-    int rc = 0;
+    int rc = p->late ? serve_send_late(w, p, peer, why) : 0;
 
     while (!rc && p->held.first && p->asked_count < SERVE_CREDITS)
         rc = serve_start_order(w, p, order_list_take(&p->held), why);
@@ -259,6 +324,12 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
     case FRAME_PUT:
         serve_signal(own, &p->in);
         break;
+    case FRAME_PUTS:
+        if (!window_batch_apply(p->batch->bytes, (size_t)p->in.size, own->memory, own->size))
+            return serve_refuse(w, peer, why);
+        if (p->in.signals)
+            rc = serve_reply(w, peer, 0, NULL, 0, why);
+        break;
     case FRAME_GET:
         rc = serve_reply(w, peer, 0, own->memory + p->in.offset, p->in.size, why);
         break;
@@ -282,7 +353,12 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
     return rc ? rc : serve_await_frame(w, peer, why);
 }
 
-/* Where the bytes of a put or of a reply go. NULL: nowhere, as the frame makes no sense. */
+static uint64_t order_reply_size(const struct window_order *o)
+{
+    return o->frame.kind == FRAME_GET ? o->frame.size : 0;
+}
+
+/* Where the bytes of puts or of a reply go. NULL: nowhere, as the frame makes no sense. */
 static unsigned char *serve_target(const struct window *w, const struct window_peer *p)
 {
     const struct window_part *own = &w->parts[w->group->rank];
@@ -290,8 +366,10 @@ static unsigned char *serve_target(const struct window *w, const struct window_p
 
     if (p->in.kind == FRAME_PUT)
         return own->memory + p->in.offset;
+    if (p->in.kind == FRAME_PUTS)
+        return p->batch->bytes;
     o = serve_replied(p);
-    return o && o->frame.size == p->in.size ? o->into : NULL;
+    return o && order_reply_size(o) == p->in.size ? o->into : NULL;
 }
 
 static int serve_head(struct window *w, int peer, struct fault *why)
@@ -301,9 +379,14 @@ static int serve_head(struct window *w, int peer, struct fault *why)
     unsigned char *to;
 
     if (!window_frame_is_valid(&p->in, w->parts[w->group->rank].size) ||
-        (p->in.kind == FRAME_REPLY && (!o || o->frame.size != p->in.size)))
+        (p->in.kind == FRAME_REPLY && (!o || order_reply_size(o) != p->in.size)))
         return serve_refuse(w, peer, why);
-    if ((p->in.kind != FRAME_PUT && p->in.kind != FRAME_REPLY) || !p->in.size)
+    if (p->in.kind == FRAME_PUTS && !p->batch)
+        p->batch = malloc(sizeof(*p->batch));
+    if (p->in.kind == FRAME_PUTS && !p->batch)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if ((p->in.kind != FRAME_PUT && p->in.kind != FRAME_PUTS && p->in.kind != FRAME_REPLY) ||
+        !p->in.size)
         return serve_frame(w, peer, why);
     to = serve_target(w, p);
     if (window_frame_is_followed(&p->in)) {
@@ -327,7 +410,7 @@ static int serve_peer(struct window *w, int peer, struct fault *why)
         serve_retire(w, p);
     }
     serve_retire(w, p);
-    return rc ? rc : serve_send_held(w, p, why);
+    return rc ? rc : serve_send_held(w, p, peer, why);
 }
 
 static bool serve_has_news(const struct window *w)
@@ -477,6 +560,20 @@ int window_serve_start(struct window *w, struct fault *why)
     return rc;
 }
 
+static void serve_free_batches(struct window_peer *p)
+{
+    while (p->sent.first) {
+        struct window_order *o = order_list_take(&p->sent);
+
+        if (o->is_own) {
+            free(o->batch);
+            free(o);
+        }
+    }
+    free(p->late);
+    free(p->batch);
+}
+
 void window_serve_stop(struct window *w)
 {
     if (!w->peers)
@@ -486,6 +583,8 @@ void window_serve_stop(struct window *w)
     transfer_drop(w->group);
     w->group->waiting.waker = -1;
     window_turn_close(&w->turn);
+    for (int i = 0; i < w->group->size; i++)
+        serve_free_batches(&w->peers[i]);
     free(w->peers);
     w->peers = NULL;
 }

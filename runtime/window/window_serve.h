@@ -12,6 +12,7 @@
 
 #include "runtime/group/link.h"
 #include "runtime/window/window.h"
+#include "runtime/window/window_batch.h"
 #include "runtime/window/window_frame.h"
 
 enum { SERVE_CREDITS = 16 };
@@ -30,7 +31,9 @@ struct window_order {
     uint64_t value;       /* the reply's */
     uint64_t puts;        /* FRAME_FLUSH: as many are complete with the reply */
     bool has_reply;
-    struct transfer out[2]; /* the frame and its bytes */
+    struct window_batch *batch; /* what `from` points to; owned; NULL: memory of the caller */
+    bool is_own;                /* nobody waits for it; freed at its end */
+    struct transfer out[2];     /* the frame and its bytes */
     struct window_order *next;
 };
 
@@ -56,6 +59,8 @@ struct window_peer {
     unsigned asked_count;
     struct window_reply replies[SERVE_CREDITS];
     unsigned replied, reply_count;  /* the oldest that is on its way; how many are */
+    struct window_batch *late;      /* short puts that have not been sent; NULL: none */
+    struct window_batch *batch;     /* where those of a frame come; NULL: none have come yet */
     _Atomic uint64_t puts, flushed; /* puts so far; how many of them are known to be complete */
 };
 
@@ -66,6 +71,10 @@ void window_serve_stop(struct window *w); /* takes a window that has not been st
 
 /* For the thread that has the turn. Sends an order, now or when there is a credit. */
 void window_serve_send(struct window *w, struct window_order *o);
+/* Keeps a put of at most BATCH_PUT_MOST bytes, which the next order for that rank, or the next
+ * step, will send. False: it has to be sent as an order. */
+bool window_serve_put_late(struct window *w, int peer, const void *from, size_t size,
+                           uint64_t offset);
 /* Moves what can be moved, and sleeps if nothing can. < 0: the window is broken. */
 int window_serve_step(struct window *w, struct waiting *waiting);
 /* The same, but never sleeps. 0: it is time to sleep. */

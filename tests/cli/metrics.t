@@ -257,8 +257,8 @@ s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
     at_exit end "$PROMETHEUS"
     ask() { python3 "$T/ask.py" "$port" "$1" 2> /dev/null; }
     check "Prometheus scrapes it" wait_for '[ "$(ask "up{job=\"mlaunch\"}")" = 1 ]' 60
-    check_output "100" "… and adds up the ranks' calls" ask \
-        "sum(mlaunch_rank_calls_total{job_id=\"$id\",call=\"all_reduce\"})"
+    check "… and adds up the ranks' calls" wait_for \
+        '[ "$(ask "sum(mlaunch_rank_calls_total{job_id=\"$id\",call=\"all_reduce\"})")" = 100 ]' 10
     check_output "41" "… and has the command's" ask mlaunch_gpu_temperature_celsius
     check "… whose histogram it understands" wait_for \
         '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket{job_id=\"$id\"})")" ]' 10

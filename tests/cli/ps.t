@@ -161,7 +161,7 @@ PY
 PYTHON=$(python3 -c 'import sys; print(sys.executable)')
 job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
 says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
-    [ "$(grep -c 'waits in barrier' "$T/waits")" = 2 ]; }
+    [ "$(grep -c '^rank .* waits in barrier' "$T/waits")" = 2 ]; }
 wait_for says_who_waits 60
 check_match "^rank 0 on host .* waits in barrier, call 1, for ranks? .*2, called at $T/wait.py:5$" \
     "$T/waits" "--stacks: which call a rank waits in, for whom, and on which line"

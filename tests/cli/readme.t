@@ -84,6 +84,8 @@ while IFS= read -r line; do
     "mlaunch clean "[!-]*) skip "$line" "would remove what other tests look at" && continue ;;
     "mlaunch sync"*) skip "$line" "the hosts of this test have one file system" && continue ;;
     *--probe* | *"--backend rdma"*) skip "$line" "needs RDMA" && continue ;;
+    *--gdb*) skip "$line" "waits for its user: tests/cli/attach.t" && continue ;;
+    *strace*) command -v strace > /dev/null || { skip "$line" "needs strace" && continue; } ;;
     *train.py) [ "$has_torch" ] || { skip "$line" "needs torch" && continue; } ;;
     *"-H a"* | *hosts.json*) [ "$has_hosts" ] || { skip "$line" "needs root" && continue; } ;;
     esac

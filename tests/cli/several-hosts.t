@@ -61,6 +61,22 @@ modes' env TERM=vt100 "${JOB[@]}" -H "$H1,$H2" --pty=1 -- sh -c '[ $MLAUNCH_RANK
     until stty size | grep -q "31 99"; do sleep 0.02; done; echo "big $TERM"; read -r x; echo "got $x"'
 job_judge 0 "--pty on another host: its size, TERM, keys" "mlaunch on a terminal"
 
+# A terminal beside a rank of another host, and a connection that is cut.
+job_start -H "$H1,$H2" -x WHERE=there -- sh -c 'echo ready; exec sleep 60'
+has_said ready 2
+keep "$SOURCE/tests/cli/on_terminal.py" 'size 31 99
+wait big 1 there
+type ok\r
+modes' "$MLAUNCH" attach --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$(tail -n 1 "$EVENTS" |
+    sed 's/.*"job":"\([^"]*\)".*/\1/')" 1 -- sh -c \
+    'until stty size | grep -q "31 99"; do sleep 0.02; done; [ "$(uname -n)" = {host} ] &&
+    echo "big $MLAUNCH_RANK $WHERE"; read -r x; [ "$x" = ok ]'
+check_match "^big 1 there" "$T/out" "mlaunch attach on another host: the terminal, its size, the environment"
+kill -INT "$mlaunch"
+job_end
+job_status 125 "--chaos: the connection to another host is cut" -H "$H1,$H2" --chaos "cut $H2" -- sleep 60
+check_match "^mlaunch: host $H2 was lost: its connection was cut by --chaos" "$ERR" "… which is named"
+
 # Signals.
 job_start -H "$ALL" -- sh -c \
     'trap "echo got INT; exit 0" INT; echo ready; while :; do sleep 0.05; done'

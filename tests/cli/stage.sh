@@ -12,4 +12,6 @@ ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 # The files that jobs have left on the hosts since the test began. Without a job there is no
 # directory either.
 touch "$T/begin"
-left() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null || :; }
+files_now() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null || :; }
+# Those of jobs of other tests, which run beside this one, go soon.
+left() { wait_for '[ -z "$(files_now)" ]' 10; files_now; }

@@ -30,6 +30,33 @@ for e in ends:
     assert 0 <= e["user_seconds"] + e["system_seconds"] < 60 and 0 <= e["elapsed_seconds"] < 100, e
     assert 1 << 19 < e["peak_bytes"] < 1 << 30, e' "$T/events"
 
+# Two ranks keep the others waiting, in turns: two and one of three times.
+cat > "$T/late.py" << 'PY'
+import mlaunch, time
+world = mlaunch.init()
+world.barrier()
+for late in (2, 1, 2):
+    if world.rank == late:
+        time.sleep(0.3)
+    world.barrier()
+mlaunch.finalize()
+PY
+run "$MLAUNCH" --summary --events "$T/events" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- \
+    "$(python3 -c 'import sys; print(sys.executable)')" "$T/late.py"
+line '^rank +host .* memory +calls +bytes +waited +last +status$' "of the library: calls, waiting"
+line '^ +3 .* MiB +4 +0\.0 MiB +[0-9.]+ s +[0-9]+ +0$' "… of each rank"
+cp "$ERR" "$T/table"
+check "who came last, how often; --events has what it is made of" python3 -c '
+import json, re, sys
+ends = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "exited"]
+kept = {e["rank"]: e["kept_waiting"] for e in ends}
+# The first barrier may have been waited for, too.
+assert 1 <= kept[2] <= 2 and 2 <= kept[1] <= 3 and 3 <= kept[0] <= 4 and 3 <= kept[3] <= 4, kept
+assert all(e["calls"] == 4 and e["wait_seconds"] > 0.2 for e in ends), ends
+last = {int(l.split()[0]): int(l.split()[-2]) for l in open(sys.argv[2]) if re.match(" +[0-3] ", l)}
+assert last[2] in (2, 3) and last[1] in (1, 2) and last[0] <= 1 and last[3] <= 1, last
+' "$T/events" "$T/table"
+
 run "$MLAUNCH" -n 1 -- true
 check "without the option there is no table" [ ! -s "$ERR" ]
 run "$MLAUNCH" --summary -n 1 -- /nonexistent/program

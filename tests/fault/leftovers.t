@@ -20,7 +20,7 @@ for where in localhost "$H1"; do
     nothing_left "$where: Ctrl-C, $CHILDREN children" 0
     CHILDREN=100
     zoo_start 4 --timeout 5
-    zoo_end 124 9 "$where: --timeout"
+    zoo_end 124 13 "$where: --timeout" # 4 of them to see where the ranks are
     zoo_start 4
     pid=$(sed -n 's/.*"event":"started".*"rank":1,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS")
     # A host's pids mean other processes here.

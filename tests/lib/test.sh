@@ -55,7 +55,7 @@ TEST_CLEANUP=()
 # LC_ALL: messages are compared.
 export XDG_CONFIG_HOME="$T/.config" XDG_STATE_HOME="$T/.state" LC_ALL=C.UTF-8
 while IFS= read -r TEST_NAME; do unset "$TEST_NAME"; done < <(compgen -e |
-    grep -E '^(MLAUNCH_OPT_|MLAUNCH_ALGO$|MLAUNCH_STALL$)')
+    grep -E '^(MLAUNCH_OPT_|MLAUNCH_(ALGO|RECORD|STALL)$)')
 
 # Options for ranks that are other people's programs and call the library, like python3. In a
 # sanitized build the sanitizer's runtime must be loaded before such a program, whose own leaks are
@@ -67,7 +67,9 @@ no) STRANGER=() ;;
 *address*)
     STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libasan.so)" -x \
         "ASAN_OPTIONS=detect_leaks=0") ;;
-*thread*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libtsan.so)") ;;
+*thread*)
+    STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libtsan.so)" -x \
+        "TSAN_OPTIONS=halt_on_error=1:suppressions=$TEST_LIB/strangers.supp") ;;
 *undefined*) STRANGER=(-x "LD_PRELOAD=$($CC -print-file-name=libubsan.so)") ;;
 *) STRANGER=() ;;
 esac

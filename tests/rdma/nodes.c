@@ -55,7 +55,7 @@ static void segment_tell(char *text, size_t room)
         unsigned long begin, end;
 
         if (!strstr(line, "/dev/shm/mlaunch-") || strstr(line, ".counters.") ||
-            sscanf(line, "%lx-%lx", &begin, &end) != 2)
+            strstr(line, ".calls.") || sscanf(line, "%lx-%lx", &begin, &end) != 2)
             continue;
         found++;
         pages_tell(text, room, (const volatile unsigned char *)begin, end - begin);

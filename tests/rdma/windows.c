@@ -4,8 +4,11 @@
  *
  *   random ROUNDS       each rank writes and reads its half of the other's part: sizes from 1 byte
  *                       to 8 MiB, any offset, from memory of malloc and of ml_alloc, compared with
- *                       a model; signals and atomic operations among them. Rank 0 prints "running"
- *                       on stdout after a third of the rounds.
+ *                       a model; some are started; signals and atomic operations among them. Rank
+ *                       0 prints "running" on stdout after a third of the rounds.
+ *   started             rank 0 starts a put and a get of 8 MiB, in turns, and looks with ml_test
+ *                       alone until they are done; prints the longest start in percent of a whole
+ *                       transfer, and how many bytes were wrong.
  *   cycles COUNT        makes and frees that many windows, and puts something in each.
  *   killed              rank 0 puts until rank 1, which is killed after a while, is gone; then
  *                       prints the error, and after how many ms it came.
@@ -90,7 +93,8 @@ static void run_random(ml_group *g, int rank, int rounds)
     unsigned char *model = memory_of(HALF), *plain = memory_of(MOST), *local, *allocated;
     size_t base = NUMBERS + (size_t)rank * HALF;
     int other = 1 - rank, wrong = 0;
-    uint64_t added = 0, old;
+    uint64_t added = 0, old, word;
+    ml_request *request;
     ml_window *w;
 
     must(ml_alloc(MOST, (void **)&allocated));
@@ -112,8 +116,15 @@ static void run_random(ml_group *g, int rank, int rounds)
         if (draw(2)) {
             for (size_t k = 0; k < size; k++)
                 model[at + k] = local[k] = (unsigned char)(seed + k * 7 + (k >> 9));
-            if (draw(8)) {
+            uint32_t how = draw(8);
+
+            if (how > 4) {
                 must(ml_put(w, local, size, other, base + at));
+            } else if (how) {
+                must(ml_start_put(w, local, size, other, base + at, &request));
+                if (how == 1)
+                    must(ml_get(w, &word, sizeof(word), other, 0));
+                must(ml_wait(request));
             } else {
                 must(ml_put_signal(w, local, size, other, base + at, 0, 3));
                 added += 3;
@@ -121,7 +132,12 @@ static void run_random(ml_group *g, int rank, int rounds)
             local[0] ^= 0xff; /* it may be reused */
             pending[pending_count++] = (struct range){at, size};
         } else if (draw(10)) {
-            must(ml_get(w, local, size, other, base + at));
+            if (draw(2)) {
+                must(ml_start_get(w, local, size, other, base + at, &request));
+                must(ml_wait(request));
+            } else {
+                must(ml_get(w, local, size, other, base + at));
+            }
             wrong += memcmp(local, model + at, size) != 0;
         } else {
             must(ml_fetch_add(w, other, 0, 2, &old));
@@ -139,6 +155,49 @@ static void run_random(ml_group *g, int rank, int rounds)
     ml_free(allocated);
     free(model);
     free(plain);
+}
+
+/* --- started ---------------------------------------------------------------------------------- */
+
+/* Returns how long the start took, in percent of the whole. */
+static long time_started(ml_window *w, unsigned char *mine, bool is_get)
+{
+    long began = now_us(), started;
+    ml_request *request;
+    int done = 0;
+
+    must(is_get ? ml_start_get(w, mine, MOST, 1, 0, &request)
+                : ml_start_put(w, mine, MOST, 1, 0, &request));
+    started = now_us();
+    while (!done)
+        must(ml_test(request, &done));
+    must(ml_wait(request));
+    must(ml_flush(w, 1));
+    return (started - began) * 100 / (now_us() - began + 1);
+}
+
+static void run_started(ml_group *g, int rank)
+{
+    long percent, most = 0;
+    unsigned char *mine;
+    int wrong = 0;
+    ml_window *w;
+
+    must(ml_alloc(MOST, (void **)&mine));
+    must(ml_window_create(g, NULL, MOST, &w));
+    for (int i = 0; i < 4 && rank == 0; i++) {
+        memset(mine, i / 2 + 1, MOST);
+        if (i % 2)
+            memset(mine, 0, MOST);
+        percent = time_started(w, mine, i % 2);
+        most = percent > most ? percent : most;
+        for (int k = 0; k < MOST; k++)
+            wrong += mine[k] != i / 2 + 1;
+    }
+    if (rank == 0)
+        printf("start: at most %ld %% of the whole, %d wrong\n", most, wrong);
+    must(ml_window_free(w));
+    ml_free(mine);
 }
 
 /* --- the others ------------------------------------------------------------------------------- */
@@ -166,6 +225,7 @@ static void run_cycles(ml_group *g, int rank, int count)
 
 static void run_killed(ml_group *g, int rank)
 {
+    ml_request *request;
     long began = 0;
     ml_window *w;
     void *mine;
@@ -180,13 +240,16 @@ static void run_killed(ml_group *g, int rank)
     must(ml_put_signal(w, NULL, 0, 1, 0, 0, 1));
     while (!rc) {
         began = now_us();
-        rc = ml_put(w, mine, HALF - 8, 1, 8);
+        rc = ml_start_put(w, mine, HALF - 8, 1, 8, &request);
+        if (!rc)
+            rc = ml_wait(request);
         if (!rc)
             rc = ml_flush(w, 1);
     }
     printf("put after %ld ms: %d: %s\n", (now_us() - began) / 1000, rc, ml_error());
     rc = ml_get(w, mine, 1, 1, 0);
     printf("get: %d\n", rc);
+    printf("started get: %d\n", ml_start_get(w, mine, MOST, 1, 0, &request));
     fflush(stdout);
     ml_window_free(w);
     exit(0);
@@ -230,6 +293,8 @@ int main(int argc, char **argv)
     rank = ml_rank(g);
     if (strcmp(what, "random") == 0)
         run_random(g, rank, count);
+    else if (strcmp(what, "started") == 0)
+        run_started(g, rank);
     else if (strcmp(what, "cycles") == 0)
         run_cycles(g, rank, count);
     else if (strcmp(what, "killed") == 0)

@@ -7,7 +7,7 @@ TEST_LIMIT=780
 JOB_LIMIT=150
 
 WINDOWS=$BUILD/tests/rdma/windows
-rounds=10000
+rounds=3000
 if is_long; then rounds=100000 JOB_LIMIT=1500; fi
 
 # random NAME ARG…
@@ -25,6 +25,11 @@ right() {
 random "random puts and gets by the devices, both ways"
 rounds=1000 random "over UC, where they are messages" --qp uc
 
+# --- those that are started
+check "started puts and gets" job 2 -- "$WINDOWS" started
+check_match '^start: at most 1?[0-9] % of the whole, 0 wrong' "$OUT" \
+    "… do not wait in the start, and end while the program makes no call that waits"
+
 # --- nothing is left behind
 resources() { rdma resource | sed -n 's/.*\(rxe_p1: .*\)/\1/p'; }
 before=$(resources)
@@ -37,11 +42,13 @@ run job 2 --on-failure continue -- "$WINDOWS" killed
 check_match '^put after [0-9]{1,4} ms: -5: .*rank 1' "$OUT" \
     "a target that is killed: the put fails, and names it"
 check_match '^get: -5$' "$OUT" "… and so do later calls"
+check_match '^started get: -5$' "$OUT" "… and those that are started"
 
 # --- rails
 rail_add
 export HOSTFILE=$T/rails.json
 random "over two rails"
+is_long || rounds=4000 # waiting for the rails takes most of the time
 watched cut -- 2 -- "$WINDOWS" random $rounds
 check_match '^status 0$' "$OUT" "two rails, a cable is cut: what it had not done goes over the other"
 right

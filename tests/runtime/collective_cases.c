@@ -148,16 +148,28 @@ static size_t components(const struct collective_case *c)
     return c->type == ML_COMPLEX64 ? 2 : 1;
 }
 
+static size_t element_size(const struct collective_case *c)
+{
+    return c->call > CASE_EXCLUSIVE_SCAN ? 1 : c->element ? c->element : types[c->type].size;
+}
+
+/* Bytes [first, first + size) of rank's data. */
+static void fill_bytes(const struct collective_case *c, int rank, size_t first, size_t size,
+                       char *buf)
+{
+    uint64_t word = draw(c, rank, first / 8);
+
+    for (size_t i = 0; i < size; i++)
+        buf[i] = draw_byte(c, rank, first + i, &word);
+}
+
 /* Elements [first, first + count) of rank's vector. */
 static void fill(const struct collective_case *c, int rank, size_t first, size_t count, char *buf)
 {
-    size_t size = types[c->type].size;
+    size_t size = element_size(c);
 
-    if (c->call > CASE_EXCLUSIVE_SCAN) {
-        uint64_t word = draw(c, rank, first / 8);
-
-        for (size_t i = 0; i < count; i++)
-            buf[i] = draw_byte(c, rank, first + i, &word);
+    if (c->call > CASE_EXCLUSIVE_SCAN || c->element) {
+        fill_bytes(c, rank, first * size, count * size, buf);
     } else if (c->type >= ML_FLOAT16) {
         for (size_t i = 0; i < count * components(c); i++)
             float_put(c->type, buf, i, small_number(c, rank, first * components(c) + i));
@@ -275,6 +287,63 @@ static bool reduced_ok(const struct subject *s, const struct collective_case *c,
     return memcmp(&sum, is, size) == 0;
 }
 
+/* ---- operators of the program ---- */
+
+struct operation {
+    bool is_commutative;
+    size_t element, alignment; /* of the buffers that the call was given */
+    bool is_misused;
+};
+
+/* Adds the bytes up. Without commutativity, two bytes are the map x -> (a | 1) * x + b, and two of
+ * those are applied one after the other; of a byte that is left over, the first rank's stays. */
+static void operate(void *inout, const void *in, size_t count, void *context)
+{
+    struct operation *o = context;
+    unsigned char *x = inout;
+    const unsigned char *y = in;
+
+    if (!count || (uintptr_t)x % o->alignment || (uintptr_t)y % o->alignment)
+        o->is_misused = true;
+    for (size_t n = 0; n < count; n++, x += o->element, y += o->element)
+        for (size_t i = 0; i < o->element; i++)
+            if (o->is_commutative) {
+                x[i] = (unsigned char)(x[i] + y[i]);
+            } else if (i % 2) {
+                x[i] = (unsigned char)(x[i] * (y[i - 1] | 1) + y[i]);
+                x[i - 1] = (unsigned char)((x[i - 1] | 1) * (y[i - 1] | 1));
+            }
+}
+
+static struct operation operation_of(const struct collective_case *c)
+{
+    size_t lowest = c->element & -c->element, most = c->place == PLACE_MISALIGNED ? 1 : 16;
+
+    return (struct operation){c->is_commutative, c->element, lowest < most ? lowest : most, false};
+}
+
+static void *must(void *p);
+
+/* True if `is` holds the elements from `first` on. */
+static bool operated_ok(const struct subject *s, const struct collective_case *c, size_t first,
+                        const char *is)
+{
+    struct operation o = operation_of(c);
+    size_t size = c->count * c->element;
+    char *sum = must(malloc(size + 1)), *next = must(malloc(size + 1));
+    bool is_same;
+
+    fill(c, 0, first, c->count, sum);
+    for (int rank = 1; rank < reduced_ranks(s, c); rank++) {
+        fill(c, rank, first, c->count, next);
+        operate(sum, next, c->count, &o);
+    }
+    is_same = memcmp(sum, is, size) == 0;
+    free(sum);
+    free(next);
+    return is_same;
+}
+
 /* ---- one case ---- */
 
 /* The blocks of one buffer of a call with shares of different sizes: one after the other or, in
@@ -334,7 +403,7 @@ struct buffers {
 static void sizes_of(const struct subject *s, const struct collective_case *c, size_t *in,
                      size_t *out)
 {
-    size_t share = c->count * (c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].size : 1);
+    size_t share = c->count * element_size(c);
     size_t all = share * (size_t)s->size;
     bool is_root = c->root == s->rank;
     struct layout l;
@@ -449,8 +518,7 @@ static void buffers_make(const struct subject *s, const struct collective_case *
         c->call != CASE_ALL_TO_ALL_V)
         b->in = b->out + own_block(s, c, b->in_size);
     b->is_shared = b->in >= b->out_room && b->in < b->out_room + room;
-    fill(c, s->rank, 0, b->in_size / (c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].size : 1),
-         b->in);
+    fill(c, s->rank, 0, b->in_size / element_size(c), b->in);
     if (c->call == CASE_BROADCAST && s->rank == c->root)
         fill(c, s->rank, 0, b->out_size, b->out);
     memcpy(b->in_copy, b->in, b->in_size);
@@ -463,12 +531,32 @@ static void buffers_free(const struct subject *s, struct buffers *b)
     free(b->in_copy);
 }
 
+static int call_with(const struct subject *s, const struct collective_case *c, void *in, void *out)
+{
+    struct operation o = operation_of(c);
+    ml_operator with = {operate, c->element, c->is_commutative, &o};
+    int rc;
+
+    if (c->call == CASE_REDUCE)
+        rc = s->reduce_with(s->group, in, out, c->count, &with, c->root);
+    else
+        rc = (c->call == CASE_ALL_REDUCE       ? s->all_reduce_with
+              : c->call == CASE_REDUCE_SCATTER ? s->reduce_scatter_with
+              : c->call == CASE_SCAN           ? s->scan_with
+                                     : s->exclusive_scan_with)(s->group, in, out, c->count, &with);
+    if (o.is_misused)
+        fprintf(stderr, "rank %d: no element, or one that is not aligned\n", s->rank);
+    return o.is_misused ? -1 : rc;
+}
+
 static int call_make(const struct subject *s, const struct collective_case *c, struct buffers *b)
 {
     void *in = b->in_size || b->is_shared ? b->in : NULL, *out = b->out_size ? b->out : NULL;
     int n = s->size;
     struct layout give, take;
 
+    if (c->element)
+        return call_with(s, c, in, out);
     switch (c->call) {
     case CASE_ALL_REDUCE:
         return s->all_reduce(s->group, in, out, c->count, c->type, c->op);
@@ -575,6 +663,8 @@ static bool result_ok(const struct subject *s, const struct collective_case *c,
         return moved_ok(s, c, b);
     if (s->size == 1) /* nothing is reduced, so even a bool is copied as it is */
         return memcmp(b->out, b->in_copy, b->out_size) == 0;
+    if (c->element)
+        return !b->out_size || operated_ok(s, c, first, b->out);
     for (size_t i = 0; b->out_size && i < c->count; i++) {
         *wrong = i;
         if (!reduced_ok(s, c, first + i, b->out + i * types[c->type].size))
@@ -593,11 +683,13 @@ static bool is_guard(const char *p, size_t size)
 
 static void complain(const struct subject *s, const struct collective_case *c, const char *what)
 {
-    fprintf(stderr, "rank %d of %d: %s count %zu %s %s root %d, buffers %s, seed %u: %s\n", s->rank,
-            s->size, calls[c->call], c->count,
-            c->call <= CASE_EXCLUSIVE_SCAN ? types[c->type].name : "bytes",
-            c->call <= CASE_EXCLUSIVE_SCAN ? ops[c->op] : "", c->root, places[c->place], c->seed,
-            what);
+    bool reduces = c->call <= CASE_EXCLUSIVE_SCAN && !c->element;
+
+    fprintf(stderr,
+            "rank %d of %d: %s count %zu of %s %s (%zu bytes%s) root %d, buffers %s, seed %u: %s\n",
+            s->rank, s->size, calls[c->call], c->count, reduces ? types[c->type].name : "elements",
+            reduces ? ops[c->op] : "", element_size(c), c->is_commutative ? ", commutative" : "",
+            c->root, places[c->place], c->seed, what);
 }
 
 int case_run(const struct subject *s, const struct collective_case *c)
@@ -608,7 +700,7 @@ int case_run(const struct subject *s, const struct collective_case *c)
     size_t wrong;
     int rc;
 
-    if (c->call == CASE_SENDRECV && !s->sendrecv)
+    if ((c->call == CASE_SENDRECV && !s->sendrecv) || (c->element && !s->all_reduce_with))
         return 0;
     buffers_make(s, c, &b);
     rc = call_make(s, c, &b);
@@ -699,6 +791,11 @@ static uint64_t next(uint64_t *state, uint64_t below)
     return mix(*state) % below;
 }
 
+/* Elements that divide a cache line and others, up to some that are longer than a ring or a cell of
+ * shared memory, or what RDMA or TCP move at a time. */
+static const size_t elements[] = {0,  0,  0,   0,   1,    2,    3,     8,     16,
+                                  24, 48, 100, 192, 1000, 4099, 70000, 300000};
+
 struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes)
 {
     struct collective_case c = {0};
@@ -714,6 +811,10 @@ struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes
     c.place = (enum case_place)next(state, PLACES);
     /* Small sizes as often as large ones. */
     most = most_bytes >> next(state, 20);
-    c.count = next(state, most / (c.call <= CASE_EXCLUSIVE_SCAN ? types[c.type].size : 1) + 2);
+    if (c.call <= CASE_EXCLUSIVE_SCAN) {
+        c.element = elements[next(state, sizeof(elements) / sizeof(elements[0]))];
+        c.is_commutative = next(state, 2);
+    }
+    c.count = next(state, most / element_size(&c) + 2);
     return c;
 }

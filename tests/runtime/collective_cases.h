@@ -21,6 +21,11 @@ struct subject {
     int (*reduce)(ml_group *, const void *, void *, size_t, ml_type, ml_op, int);
     int (*scan)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
     int (*exclusive_scan)(ml_group *, const void *, void *, size_t, ml_type, ml_op);
+    int (*all_reduce_with)(ml_group *, const void *, void *, size_t, const ml_operator *);
+    int (*reduce_scatter_with)(ml_group *, const void *, void *, size_t, const ml_operator *);
+    int (*reduce_with)(ml_group *, const void *, void *, size_t, const ml_operator *, int);
+    int (*scan_with)(ml_group *, const void *, void *, size_t, const ml_operator *);
+    int (*exclusive_scan_with)(ml_group *, const void *, void *, size_t, const ml_operator *);
     int (*all_gather)(ml_group *, const void *, void *, size_t);
     int (*all_to_all)(ml_group *, const void *, void *, size_t);
     int (*all_gather_v)(ml_group *, const void *, void *, const size_t *, const size_t *);
@@ -69,6 +74,10 @@ struct collective_case {
     int root;
     enum case_place place;
     unsigned seed; /* of the inputs */
+    /* Of reductions by an operator of the program, in place of type and op: bytes of an element, or
+     * 0; and whether it is commutative. */
+    size_t element;
+    bool is_commutative;
 };
 
 /* Runs one case on this rank; all ranks run the same. Returns 0; 1: the result is wrong, as a line

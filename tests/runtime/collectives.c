@@ -49,17 +49,41 @@ static void reductions(ml_type type, ml_op op, size_t count)
                                         count,
                                         (int)(count % (size_t)run.subject->size),
                                         (enum case_place)place,
-                                        (unsigned)op};
+                                        (unsigned)op,
+                                        0,
+                                        false};
 
             if (!is_chosen(c.place, count, (int)type + (int)op + call))
                 continue;
             count_result(case_run(run.subject, &c));
         }
     if (type >= ML_FLOAT16 && (count < 100000 || op == ML_SUM)) {
-        struct collective_case c = {CASE_ALL_REDUCE, type, op, count, 0, PLACE_APART, 11};
+        struct collective_case c = {CASE_ALL_REDUCE, type, op, count, 0, PLACE_APART, 11, 0, false};
 
         count_result(case_same_bits(run.subject, &c));
     }
+}
+
+/* With operators of the program, which a transport may get in parts. */
+static void operations(size_t element, size_t count)
+{
+    for (int call = CASE_ALL_REDUCE; call <= CASE_EXCLUSIVE_SCAN; call++)
+        for (int place = PLACE_APART; place <= PLACE_MIXED; place++) {
+            struct collective_case c = {.call = (enum case_call)call,
+                                        .count = count,
+                                        .root = (int)(element % (size_t)run.subject->size),
+                                        .place = (enum case_place)place,
+                                        .seed = (unsigned)count,
+                                        .element = element};
+
+            if (!is_chosen(c.place, count, call))
+                continue;
+            c.is_commutative = (place + call) % 2;
+            count_result(case_run(run.subject, &c));
+            c.is_commutative = !c.is_commutative;
+            if (run.is_long || count <= 1000)
+                count_result(case_run(run.subject, &c));
+        }
 }
 
 static void movements(size_t size)
@@ -69,7 +93,7 @@ static void movements(size_t size)
             for (int root = 0; root < run.subject->size; root += 1 + run.subject->size / 2) {
                 struct collective_case c = {
                     (enum case_call)call, ML_UINT8, ML_SUM, size, root, (enum case_place)place,
-                    (unsigned)(3 + root)};
+                    (unsigned)(3 + root), 0,        false};
 
                 count_result(case_run(run.subject, &c));
             }
@@ -90,9 +114,15 @@ static void every_case(void)
             if (run.is_long)
                 reductions((ml_type)type, (ml_op)op, large);
         }
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         movements(counts[i]);
+        operations(24, counts[i]);
+    }
     movements(large);
+    operations(1, 40);
+    operations(3, 100001);
+    operations(5000, 100);
+    operations(300000, 2);
     if (!run.is_long) {
         reductions(ML_FLOAT32, ML_SUM, large);
         reductions(ML_UINT8, ML_XOR, large);
@@ -159,6 +189,11 @@ int main(int argc, char **argv)
                         .reduce = ml_reduce,
                         .scan = ml_scan,
                         .exclusive_scan = ml_exclusive_scan,
+                        .all_reduce_with = ml_all_reduce_with,
+                        .reduce_scatter_with = ml_reduce_scatter_with,
+                        .reduce_with = ml_reduce_with,
+                        .scan_with = ml_scan_with,
+                        .exclusive_scan_with = ml_exclusive_scan_with,
                         .all_gather = ml_all_gather,
                         .all_to_all = ml_all_to_all,
                         .all_gather_v = ml_all_gather_v,

@@ -44,6 +44,10 @@ fi
 
 check_error 9 'no more to do' "abort names its reason, and its status is the job's" \
     "$MLAUNCH" -n 3 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$CALLS" abort
+check_error 1 'an operator raised ValueError: no such number' \
+    "an exception in an operator ends the job" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" \
+    "$CALLS" fail
+check_match 'in wrong' "$ERR" "its traceback is printed"
 check_status 3 "a dead rank is ERR_PEER for the others; the status is the dead one's" \
     "$MLAUNCH" -n 3 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$CALLS" die
 

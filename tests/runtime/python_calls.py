@@ -28,6 +28,60 @@ def refused(code, part, call, *arguments, **named):
         raise AssertionError("no error: " + part)
 
 
+def shorter(left, right):
+    """In place: of two numbers the one that is closer to 0; and of equally close ones the left."""
+    for i, value in enumerate(right):
+        if abs(value) < abs(left[i]):
+            left[i] = value
+
+
+def numpy_operators(w):
+    """Matrices of 2 by 2: their product depends on the order of ranks."""
+    step = np.array([[1.0, w.rank + 1], [0, 2]])
+    a = np.broadcast_to(step, (3000, 2, 2)).copy()
+    product = mlaunch.Operator(np.matmul, shape=(2, 2))
+    expected = [np.eye(2)]
+    for rank in range(w.size):
+        expected.append(expected[-1] @ np.array([[1.0, rank + 1], [0, 2]]))
+    out = np.zeros_like(a)
+    assert w.all_reduce(a, out, op=product) is out and (out == expected[-1]).all()
+    assert (w.start_scan(a, out, op=product).wait() == expected[w.rank + 1]).all()
+    w.start_exclusive_scan(a, out, op=product).wait()
+    assert w.rank == 0 or (out == expected[w.rank]).all()
+    pair = np.zeros(5, np.dtype([("value", "f8"), ("rank", "i4")]))
+    pair["value"], pair["rank"] = -w.rank, w.rank
+    w.all_reduce(pair, op=mlaunch.Operator(lambda a, b: np.where(a["value"] < b["value"], a, b)))
+    assert (pair["rank"] == w.size - 1).all()
+    refused(mlaunch.ERR_ARGUMENT, "data: 4 bytes are not a whole number of 16-byte", w.all_reduce,
+            np.zeros(1, "f4"), op=product)
+
+
+def operators(w):
+    a = array.array("h", [w.rank + 1, -w.rank, 100] * 1000)
+    assert w.all_reduce(a, op=mlaunch.Operator(shorter, commutative=True)) is a
+    assert a == array.array("h", [1, 0, 100] * 1000)
+    a, b = array.array("d", [w.rank] * w.size), array.array("d", [-1])
+    first = mlaunch.Operator(lambda left, right: left)
+    assert w.start_reduce_scatter(a, b, op=first).wait() is b and b[0] == 0
+    w.reduce(a, root=w.size - 1, op=mlaunch.Operator(lambda left, right: right, shape=1))
+    assert a[0] == w.rank
+    if np:
+        numpy_operators(w)
+    refused(mlaunch.ERR_ARGUMENT, "mlaunch.Operator(", w.all_reduce, a, op=shorter)
+    refused(mlaunch.ERR_ARGUMENT, "type: an Operator gets", w.all_reduce, a, op=first,
+            type=mlaunch.INT8)
+    refused(mlaunch.ERR_ARGUMENT, "function is 7", mlaunch.Operator, 7)
+
+
+def fail():
+    """An exception in an operator ends the job."""
+    def wrong(left, right):
+        raise ValueError("no such number")
+    w = mlaunch.init()
+    w.all_reduce(array.array("d", [1] * 10000), op=mlaunch.Operator(wrong))
+    time.sleep(60)
+
+
 def reductions(w):
     total = sum(range(w.size))
     for typecode in "bBhHiIlLqQfd":
@@ -359,10 +413,13 @@ if sys.argv[1:] == ["interrupted"]:
 if sys.argv[1:] == ["late-mismatch"]:
     late_mismatch()
     sys.exit()
+if sys.argv[1:] == ["fail"]:
+    fail()
 
 world = mlaunch.init()
 memory(world)
 reductions(world)
+operators(world)
 movements(world)
 tags(world)
 objects(world)

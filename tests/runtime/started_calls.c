@@ -172,6 +172,20 @@ EITHER(scan, (ml_group * g, const void *in, void *out, size_t count, ml_type typ
 EITHER(exclusive_scan,
        (ml_group * g, const void *in, void *out, size_t count, ml_type type, ml_op op), g, in, out,
        count, type, op)
+EITHER(all_reduce_with,
+       (ml_group * g, const void *in, void *out, size_t count, const ml_operator *with), g, in, out,
+       count, with)
+EITHER(reduce_scatter_with,
+       (ml_group * g, const void *in, void *out, size_t count, const ml_operator *with), g, in, out,
+       count, with)
+EITHER(reduce_with,
+       (ml_group * g, const void *in, void *out, size_t count, const ml_operator *with, int root),
+       g, in, out, count, with, root)
+EITHER(scan_with, (ml_group * g, const void *in, void *out, size_t count, const ml_operator *with),
+       g, in, out, count, with)
+EITHER(exclusive_scan_with,
+       (ml_group * g, const void *in, void *out, size_t count, const ml_operator *with), g, in, out,
+       count, with)
 EITHER(all_gather, (ml_group * g, const void *in, void *out, size_t size), g, in, out, size)
 EITHER(all_to_all, (ml_group * g, const void *in, void *out, size_t size), g, in, out, size)
 EITHER(all_gather_v,
@@ -200,6 +214,11 @@ struct subject started_calls(const struct subject *s, uint64_t seed)
     made.reduce = started_reduce;
     made.scan = started_scan;
     made.exclusive_scan = started_exclusive_scan;
+    made.all_reduce_with = started_all_reduce_with;
+    made.reduce_scatter_with = started_reduce_scatter_with;
+    made.reduce_with = started_reduce_with;
+    made.scan_with = started_scan_with;
+    made.exclusive_scan_with = started_exclusive_scan_with;
     made.all_gather = started_all_gather;
     made.all_to_all = started_all_to_all;
     made.all_gather_v = started_all_gather_v;

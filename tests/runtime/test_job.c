@@ -317,8 +317,9 @@ static void check_leftovers(const struct job *j)
     while (d && (e = readdir(d))) {
         if (!strstr(e->d_name, j->id))
             continue;
-        /* The counters of a rank that did not end by ml_finalize, which its agent removes. */
-        if (!strstr(e->d_name, ".counters."))
+        /* The record of a rank's calls, and the counters of one that did not end by ml_finalize,
+         * which its agent removes. */
+        if (!strstr(e->d_name, ".calls.") && !strstr(e->d_name, ".counters."))
             fail_msg("/dev/shm/%s was left behind", e->d_name);
         unlinkat(dirfd(d), e->d_name, 0);
     }

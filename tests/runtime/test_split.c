@@ -206,8 +206,8 @@ static int find_keys(const struct job *j, char keys[2][17])
     while (fgets(line, sizeof(line), maps)) {
         const char *name = strstr(line, prefix), *key = name ? strrchr(name, '.') + 1 : NULL;
 
-        /* The rank's own counters, which it makes only where no file is. */
-        if (!key || strstr(name, ".counters."))
+        /* The rank's own counters and calls, for which it takes no file of another user. */
+        if (!key || strstr(name, ".counters.") || strstr(name, ".calls."))
             continue;
         REQUIRE(strspn(key, "0123456789abcdef") == 16 && count < 2);
         snprintf(keys[count++], 17, "%.16s", key);

@@ -3,6 +3,7 @@
  * waits for what, and how it ends when a peer dies, leaves or makes another call. */
 #include "tests/runtime/test_job.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -83,11 +84,11 @@ static void reversed(struct job *j, int rank)
         }
         if (round != 1)
             REQUIRE(ml_recv(w, in, 100, left) == 0);
+        REQUIRE(ml_wait(plain) == 0);
         for (unsigned i = 0; i < SIZES; i++) {
             REQUIRE(ml_wait(sent[i]) == 0);
             free(out[i]);
         }
-        REQUIRE(ml_wait(plain) == 0);
         sum = rank;
         REQUIRE(ml_all_reduce(w, &sum, &sum, 1, ML_INT64, ML_SUM) == 0);
         REQUIRE(sum == j->config.size * (j->config.size - 1) / 2);
@@ -588,16 +589,63 @@ static void test_deaths(void **state)
     }
 }
 
+/* ---- stalls ---- */
+
+static const struct {
+    int from, tag;
+    const char *said;
+} late_receives[] = {
+    {1, 7, "in recv_tag of tag 7 for rank 1 on host"},
+    {ML_ANY, 7, "in recv_tag of tag 7 from any rank ("},
+    {ML_ANY, ML_ANY, "in recv_tag of any tag from any rank ("},
+};
+static unsigned late_turn;
+
+/* Rank 0 waits for a message, which rank 1 sends once that has been reported. */
+static void late(struct job *j, int rank)
+{
+    char v = 0;
+    ml_group *w;
+
+    REQUIRE(ml_init(&w) == 0);
+    if (rank == 1)
+        while (j->seen->stalls == 0)
+            sched_yield();
+    if (rank == 1)
+        REQUIRE(ml_send_tag(w, "x", 1, 0, 7) == 0);
+    if (rank == 0) {
+        int from = late_receives[late_turn].from, tag = late_receives[late_turn].tag;
+
+        REQUIRE(ml_recv_tag(w, &v, 1, from, tag, NULL) == 0 && v == 'x');
+    }
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_stall(void **state)
+{
+    struct job_config config = {.size = 2, .stall_ms = 600};
+    struct job j;
+
+    (void)state;
+    for (late_turn = 0; late_turn < 3; late_turn++) {
+        job_open(&j, &config);
+        job_run(&j, late);
+        assert_int_equal(j.seen->stalls, 1);
+        if (!strstr(j.seen->stall, late_receives[late_turn].said))
+            fail_msg("%s", j.seen->stall);
+        job_close(&j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-
         cmocka_unit_test(test_reversed),   cmocka_unit_test(test_across_collectives),
         cmocka_unit_test(test_from_any),   cmocka_unit_test(test_fair),
         cmocka_unit_test(test_sleeps),     cmocka_unit_test(test_probes),
         cmocka_unit_test(test_tries),      cmocka_unit_test(test_self),
         cmocka_unit_test(test_mismatches), cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_deaths),     cmocka_unit_test(test_stall),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

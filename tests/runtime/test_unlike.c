@@ -31,6 +31,8 @@ enum kind {
     REDUCE,
     SCAN,
     EXCLUSIVE_SCAN,
+    ALL_REDUCE_WITH,
+    SCAN_WITH,
     ALL_GATHER,
     ALL_TO_ALL,
     ALL_GATHER_V,
@@ -44,9 +46,10 @@ static const struct unlike_call {
     enum kind kind;
     const char *name; /* as errors have it */
     size_t count;
-    int root; /* of calls with sizes: the rank whose block is twice as long */
+    int root; /* of calls with sizes: the rank whose block is twice as long; with an operator of the
+               * program: bytes of an element */
     ml_type type;
-    ml_op op;
+    ml_op op; /* with an operator of the program: whether it is commutative */
 } calls[] = {
     {BARRIER, "barrier", 0, 0, 0, 0},
     {SPLIT, "split", 0, 0, 0, 0},
@@ -71,6 +74,11 @@ static const struct unlike_call {
     {EXCLUSIVE_SCAN, "exclusive_scan", SHORT, 0, ML_INT32, ML_SUM},
     {EXCLUSIVE_SCAN, "exclusive_scan", SHORT + 1, 0, ML_INT32, ML_SUM},
     {EXCLUSIVE_SCAN, "exclusive_scan", LONG, 0, ML_INT32, ML_SUM},
+    {ALL_REDUCE_WITH, "all_reduce", SHORT, 4, 0, 0},
+    {ALL_REDUCE_WITH, "all_reduce", SHORT, 4, 0, 1},
+    {ALL_REDUCE_WITH, "all_reduce", SHORT / 2, 8, 0, 0},
+    {ALL_REDUCE_WITH, "all_reduce", LONG, 4, 0, 1},
+    {SCAN_WITH, "scan", SHORT, 4, 0, 0},
     {ALL_GATHER, "all_gather", SHORT, 0, 0, 0},
     {ALL_GATHER, "all_gather", LONG, 0, 0, 0},
     {ALL_TO_ALL, "all_to_all", SHORT, 0, 0, 0},
@@ -100,9 +108,15 @@ static const struct unlike_call {
 };
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
+static void keep_first(void *inout, const void *in, size_t count, void *context)
+{
+    (void)inout, (void)in, (void)count, (void)context;
+}
+
 static int make_call(ml_group *g, const struct unlike_call *c, void *in, void *out)
 {
     size_t shares[4], same[4]; /* by rank; those of rank `root` are longer */
+    ml_operator with = {keep_first, (size_t)c->root, c->op, NULL};
     ml_group *part;
 
     for (int r = 0; r < 4; r++) {
@@ -124,6 +138,10 @@ static int make_call(ml_group *g, const struct unlike_call *c, void *in, void *o
         return ml_scan(g, in, out, c->count, c->type, c->op);
     case EXCLUSIVE_SCAN:
         return ml_exclusive_scan(g, in, out, c->count, c->type, c->op);
+    case ALL_REDUCE_WITH:
+        return ml_all_reduce_with(g, in, out, c->count, &with);
+    case SCAN_WITH:
+        return ml_scan_with(g, in, out, c->count, &with);
     case ALL_GATHER:
         return ml_all_gather(g, in, out, c->count);
     case ALL_TO_ALL:

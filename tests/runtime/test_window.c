@@ -585,6 +585,53 @@ static int call_once(ml_window *w, int rank)
     }
 }
 
+/* What another thread may just be writing: the race is the subject. */
+__attribute__((no_sanitize("thread"))) static unsigned char peek(const volatile unsigned char *at)
+{
+    return *at;
+}
+
+/* Short puts are sent together: before a flush, a signal and a long put, and if nothing follows. */
+static void short_puts(struct job *j, int rank)
+{
+    enum { SPAN = 60000, MOST = 300 };
+    int next = (rank + 1) % 4, last = (rank + 3) % 4;
+    volatile unsigned char *part;
+    unsigned char piece[MOST];
+    size_t size, at = 8;
+    ml_group *g;
+    ml_window *w;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, SPAN, &w) == 0);
+    part = ml_window_memory(w, rank, NULL);
+    for (size_t i = 0; size = 1 + i * 7 % MOST, at + size < SPAN; i++, at += size) {
+        memset(piece, (int)i % 50 + 1 + rank * 50, size);
+        REQUIRE(ml_put(w, piece, size, next, at) == 0);
+        if (i % 97 == 0)
+            REQUIRE(ml_flush(w, i % 2 ? next : ML_ALL) == 0);
+    }
+    REQUIRE(ml_put_signal(w, NULL, 0, next, 0, 0, 1) == 0);
+    REQUIRE(ml_wait_signal(w, 0, 1, -1) == 0);
+    at = 8;
+    for (size_t i = 0; size = 1 + i * 7 % MOST, at + size < SPAN; i++, at += size)
+        for (size_t k = 0; k < size; k++)
+            REQUIRE(part[at + k] == i % 50 + 1 + (size_t)last * 50);
+    REQUIRE(ml_barrier(g) == 0);
+    piece[0] = 255;
+    REQUIRE(ml_put(w, piece, 1, next, SPAN - 1) == 0);
+    while (peek(part + SPAN - 1) != 255)
+        job_be_busy(1);
+    REQUIRE(ml_window_free(w) == 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_short_puts(void **state)
+{
+    (void)state;
+    on_all(short_puts);
+}
+
 /* Rank 2 is killed while all others are in such calls, for which it makes none. */
 static void dying(struct job *j, int rank)
 {
@@ -649,12 +696,12 @@ static void test_death(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),    cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_alone),    cmocka_unit_test(test_many),
-        cmocka_unit_test(test_unmapped), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_much),     cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_again),    cmocka_unit_test(test_in_flight),
-        cmocka_unit_test(test_death),
+        cmocka_unit_test(test_calls),      cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_alone),      cmocka_unit_test(test_many),
+        cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_much),       cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_again),      cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_short_puts), cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

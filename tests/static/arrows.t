@@ -27,6 +27,7 @@ declare -A rooms
 l=launcher
 room common
 room common/text
+room common/record
 room coordinator
 
 room $l/text
@@ -36,18 +37,23 @@ room $l/loader
 room $l/tree
 room $l/hosts $l/text
 room $l/options $l/text
-room $l/plan $l/hosts $l/options $l/process $l/stage $l/text
+room $l/debug $l/text
+room $l/plan $l/debug $l/hosts $l/options $l/process $l/stage $l/text
 room $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stage $l/channel $l/loader $l/process $l/protocol $l/text
 room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
 room $l/stdio $l/plan $l/process $l/protocol $l/text
 room $l/wiring
 room $l/draw $l/text $l/wiring
-room $l/job $l/channel $l/plan $l/process $l/protocol $l/stage $l/stdio $l/text $l/wiring
+room $l/record common/record $l/plan $l/text
+room $l/hang $l/plan $l/stdio
+room $l/job $l/channel $l/debug $l/hang $l/plan $l/process $l/protocol $l/record \
+    common/record $l/stage $l/stdio $l/text $l/wiring
 room $l/detach $l/job $l/options $l/plan $l/text
 room $l/exec $l/job $l/options $l/plan $l/text
-room $l/query $l/channel $l/detach $l/draw $l/hosts $l/options $l/plan $l/process $l/protocol \
-    $l/text $l/wiring
+room $l/query $l/channel $l/detach $l/draw $l/hang $l/hosts $l/options $l/plan $l/process \
+    $l/protocol $l/text $l/wiring
+room $l/attach $l/job $l/options $l/plan $l/process $l/query $l/text
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text \
     $l/tree $l/wiring
 room $l/metrics $l/hosts $l/options $l/process $l/query $l/text
@@ -59,26 +65,28 @@ room $l/bench $l/bench/link/link_bench.h $l/bench/transfer/transfer_bench.h $l/o
 room $l/bench/compare $l/bench $l/text
 room $l/bench/link $l/bench $l/text
 room $l/bench/transfer $l/bench
-room $l $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job $l/metrics \
-    $l/options $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text $l/verify $l/wiring
+room $l $l/attach $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job \
+    $l/metrics $l/options $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text \
+    $l/verify $l/wiring
 
 a=launcher/agent
-room $a/host
+room $a/host common/record
 room $a/rank $l/loader $l/protocol
 room $a/facts $a/host $l/process
-room $a/answer $a/facts $a/host $l/process
+room $a/stack $a/host
+room $a/answer common/record $a/facts $a/host $a/stack $l/process $l/protocol
 room $a/mpi $l/loader $l/process $l/protocol
 room $a/sync $a/host $l/process $l/protocol $l/tree rdma/rdma_table.h rdma/endpoint_module.h
-room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator
+room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator common/record
 
-room runtime/process
+room runtime/process common/record
 room runtime/kernel
 room runtime/group runtime/kernel runtime/process coordinator/client.h coordinator/protocol.h
 room runtime/transport runtime/group runtime/kernel runtime/process rdma/rdma_table.h \
     rdma/endpoint_module.h coordinator/protocol.h
 room runtime/steps runtime/group runtime/kernel
 room runtime/collective runtime/steps runtime/transport runtime/group runtime/kernel runtime/process
-room runtime/call runtime/collective runtime/group runtime/kernel runtime/process
+room runtime/call runtime/collective runtime/group runtime/kernel runtime/process common/record
 room runtime/window runtime/call runtime/transport runtime/group runtime/process
 room runtime runtime/call runtime/collective runtime/steps runtime/transport runtime/window \
     runtime/group runtime/process coordinator/client.h coordinator/protocol.h

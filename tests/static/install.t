@@ -16,7 +16,8 @@ for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-be
     include/mlaunch.h lib/pkgconfig/mlaunch.pc share/man/man1/mlaunch.1 \
     share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
     share/man/man3/mlaunch-python.3 share/man/man3/ml_send.3 share/man/man5/mlaunch-json.5 \
-    share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch; do
+    share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch \
+    share/zsh/site-functions/_mlaunch share/fish/vendor_completions.d/mlaunch.fish; do
     check "$file is installed" test -e "$root/$file"
 done
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then

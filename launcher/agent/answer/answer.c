@@ -4,6 +4,7 @@
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/answer/answer_clean.h"
+#include "launcher/agent/answer/answer_find.h"
 #include "launcher/agent/answer/answer_kill.h"
 #include "launcher/agent/answer/answer_list.h"
 #include "launcher/agent/answer/answer_metrics.h"
@@ -46,21 +47,25 @@ static int connections_add(const struct answer_question *q, json_t *out, struct 
 static const struct answer_kind {
     const char *what;
     int (*answer)(const struct answer_question *q, json_t *out, struct fault *why);
-} kinds[] = {
-    {"list", answer_list_run}, {"kill", answer_kill_run},    {"clean", answer_clean_run},
-    {"devices", devices_add},  {"wires", wires_add},         {"facts", facts_add},
-    {"listen", listener_add},  {"connect", connections_add}, {"metrics", answer_metrics_run}};
+} kinds[] = {{"list", answer_list_run},    {"kill", answer_kill_run},
+             {"clean", answer_clean_run},  {"find", answer_find_run},
+             {"devices", devices_add},     {"wires", wires_add},
+             {"facts", facts_add},         {"listen", listener_add},
+             {"connect", connections_add}, {"metrics", answer_metrics_run}};
 
 json_t *answer_make(const char *text, size_t size, struct probe_run *probe)
 {
     json_t *root = parsed_json(text, size, 0, NULL), *out = json_object();
     const char *what = "";
-    struct answer_question q = {.base = "/tmp", .job = "", .question = root, .probe = probe};
+    struct answer_question q = {
+        .base = "/tmp", .job = "", .host = -1, .may_debug = true, .question = root, .probe = probe};
     struct fault why = {0};
     int rc = ML_ERR_REFUSED;
 
-    if (json_unpack(root, "{ss s?s s?b s?b}", "what", &what, "job", &q.job, "stacks", &q.stacks,
-                    "dry_run", &q.dry_run))
+    if (json_unpack(root, "{ss s?s s?i s?b s?b s?b s?b s?b s?i}", "what", &what, "job", &q.job,
+                    "host", &q.host, "stacks", &q.stacks, "dry_run", &q.dry_run, "counters",
+                    &q.counters, "brief", &q.is_brief, "debug", &q.may_debug, "stacks_ms",
+                    &q.stacks_ms))
         what = "";
     fault_set(&why, rc, "the launcher's question is malformed");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -69,6 +74,8 @@ json_t *answer_make(const char *text, size_t size, struct probe_run *probe)
     }
     if (rc)
         json_object_set_new(out, "error", text_json(why.text));
+    if (json_object_get(root, "ask"))
+        json_object_set(out, "ask", json_object_get(root, "ask"));
     json_decref(root);
     return out;
 }

@@ -6,7 +6,7 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/answer/job_survey.h"
 #include "launcher/agent/answer/rank_counts.h"
-#include "launcher/agent/answer/stack_linux.h"
+#include "launcher/agent/stack/stack_linux.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -83,7 +83,8 @@ static struct process_usage usage_of(const struct job_survey *s, int job, int ra
 }
 
 /* The stacks of each of the rank's processes. */
-static json_t *rank_stacks(const struct job_survey *s, int job, int rank, int64_t deadline_ms)
+static json_t *rank_stacks(const struct job_survey *s, int job, int rank,
+                           const struct stack_request *r)
 {
     json_t *list = json_array();
 
@@ -96,7 +97,7 @@ static json_t *rank_stacks(const struct job_survey *s, int job, int rank, int64_
         json_t *one = json_pack("{si}", "pid", (int)p->pid);
 
         json_object_set_new(one, "name", text_json(p->name));
-        stack_describe(p, deadline_ms, one);
+        stack_describe(p, r, one);
         json_array_append_new(list, one);
     }
     return list;
@@ -143,6 +144,46 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
     return one;
 }
 
+/* True if an earlier rank of the list waits in the same calls: its stacks speak for this one's. */
+static bool wait_is_known(const json_t *list, size_t index)
+{
+    const json_t *mine = json_object_get(json_array_get(list, index), "waits");
+
+    for (size_t i = 0; i < index; i++) {
+        const json_t *other = json_object_get(json_array_get(list, i), "waits");
+        size_t k = 0, count = json_array_size(mine);
+
+        while (k < count && count == json_array_size(other) &&
+               json_equal(json_object_get(json_array_get(mine, k), "text"),
+                          json_object_get(json_array_get(other, k), "text")))
+            k++;
+        if (count > 0 && k == count)
+            return true;
+    }
+    return false;
+}
+
+/* After the waits of all ranks, which belong together, because stacks take long. Ranks that don't
+ * wait in a call come first. */
+static void stacks_describe(const struct job_survey *s, int job, const struct answer_question *q,
+                            int64_t deadline_ms, json_t *list)
+{
+    const struct stack_request request = {s->jobs[job].dir, q->may_debug, deadline_ms};
+    json_t *one;
+    size_t i;
+
+    for (int waits = 0; waits < 2; waits++) {
+        json_array_foreach(list, i, one)
+        {
+            int rank = (int)json_integer_value(json_object_get(one, "rank"));
+
+            if ((json_array_size(json_object_get(one, "waits")) > 0) == waits &&
+                !(q->is_brief && wait_is_known(list, i)))
+                json_object_set_new(one, "stacks", rank_stacks(s, job, rank, &request));
+        }
+    }
+}
+
 /* *lives and *stopped: how many of the ranks' first processes live and are stopped. */
 static json_t *ranks_describe(const struct job_survey *s, int job, const struct answer_question *q,
                               int64_t deadline_ms, int *lives, int *stopped)
@@ -161,10 +202,8 @@ static json_t *ranks_describe(const struct job_survey *s, int job, const struct 
         *stopped += ranks[i].lives && p && (p->state == 'T' || p->state == 't');
         json_array_append_new(list, rank_describe(s, job, &ranks[i], q));
     }
-    /* After the waits of all ranks, which belong together, because stacks take long. */
-    for (int i = 0; i < count && q->stacks; i++)
-        json_object_set_new(json_array_get(list, (size_t)i), "stacks",
-                            rank_stacks(s, job, ranks[i].rank, deadline_ms));
+    if (q->stacks)
+        stacks_describe(s, job, q, deadline_ms, list);
     free(ranks);
     return list;
 }
@@ -227,7 +266,7 @@ static void orphans_describe(const struct job_survey *s, const struct answer_que
 
 int answer_list_run(const struct answer_question *q, json_t *out, struct fault *why)
 {
-    int64_t deadline_ms = clock_ms() + STACKS_MS;
+    int64_t deadline_ms = clock_ms() + (q->stacks_ms > 0 ? q->stacks_ms : STACKS_MS);
     json_t *jobs, *orphans;
     struct job_survey *s;
     int rc = job_survey_open(&s, q->base, why);
@@ -237,7 +276,8 @@ int answer_list_run(const struct answer_question *q, json_t *out, struct fault *
     jobs = json_array();
     orphans = json_array();
     for (int i = 0; i < s->job_count; i++) {
-        if (job_survey_is_asked(&s->jobs[i], q->job))
+        if (job_survey_is_asked(&s->jobs[i], q->job) &&
+            (q->host < 0 || s->jobs[i].file.host_rank == q->host))
             json_array_append_new(jobs, job_describe(s, i, q, deadline_ms));
     }
     orphans_describe(s, q, orphans);

@@ -13,8 +13,12 @@ struct probe_run;
 struct answer_question {
     const char *base; /* of the job directories: "/tmp" */
     const char *job;  /* its id; "": all */
+    int host;         /* of a job on several hosts that share /tmp, only this one's part; -1: all */
     bool stacks, dry_run;
-    bool counters;          /* what `mlaunch metrics` adds to a list of jobs */
+    bool is_brief;  /* stacks only of ranks that don't wait in a call, and of one in each call */
+    bool may_debug; /* a debugger may be used for them */
+    int stacks_ms;  /* for all of them; 0: the usual time */
+    bool counters;  /* what `mlaunch metrics` adds to a list of jobs */
     const json_t *question; /* the whole question */
     struct probe_run *probe;
 };

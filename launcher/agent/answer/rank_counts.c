@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/answer/rank_counts.h"
 
-#include "common/rank_counters.h"
+#include "common/record/rank_counters.h"
 #include "common/text/text_json.h"
 
 #include <fcntl.h>
@@ -85,19 +85,51 @@ static json_t *links_describe(const struct rank_counters *c)
     return list;
 }
 
-json_t *rank_counts_read(const char *dir, uid_t user, int rank)
+/* The file of the rank; NULL as file_read. */
+static struct rank_counters *rank_file_read(const char *dir, uid_t user, int rank)
 {
     char path[RANK_COUNTERS_PATH];
     const char *name = strrchr(dir, '/');
-    struct rank_counters *c;
-    json_t *out;
 
     snprintf(path, sizeof(path), "/dev/shm/mlaunch-%u-%s.counters.%d", (unsigned)user,
              name ? name + 1 : dir, rank);
-    c = file_read(path, user);
+    return file_read(path, user);
+}
+
+json_t *rank_counts_read(const char *dir, uid_t user, int rank)
+{
+    struct rank_counters *c = rank_file_read(dir, user, rank);
+    json_t *out;
+
     if (!c)
         return NULL;
     out = json_pack("{so so}", "calls", calls_describe(c), "links", links_describe(c));
     free(c);
     return out;
+}
+
+/* The rank writes what it likes into its file. */
+static json_int_t bounded(uint64_t value)
+{
+    const uint64_t most = ((uint64_t)1 << 50) - 1;
+
+    return (json_int_t)(value < most ? value : most);
+}
+
+json_t *rank_counts_sum(const char *dir, uid_t user, int rank)
+{
+    struct rank_counters *c = rank_file_read(dir, user, rank);
+    uint64_t calls = 0, bytes = 0, wait_ns = 0, kept_waiting;
+
+    if (!c)
+        return NULL;
+    for (int i = 1; i < RANK_COUNTERS_CALLS; i++) {
+        calls += c->calls[i].count;
+        bytes += c->calls[i].bytes;
+        wait_ns += c->calls[i].wait_ns;
+    }
+    kept_waiting = c->kept_waiting;
+    free(c);
+    return json_pack("{sI sI sI sI}", "calls", bounded(calls), "bytes", bounded(bytes), "wait_ms",
+                     bounded(wait_ns / 1000000), "kept_waiting", bounded(kept_waiting));
 }

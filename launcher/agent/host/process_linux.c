@@ -155,6 +155,35 @@ char *process_environment(pid_t pid, size_t *size)
     return NULL;
 }
 
+char **process_variables(pid_t pid)
+{
+    size_t size, count = 0;
+    char *text = process_environment(pid, &size), **list;
+
+    if (!text)
+        return NULL;
+    for (size_t i = 0; i < size; i++)
+        count += text[i] == '\0';
+    list = calloc(count + 3, sizeof(*list));
+    if (!list) {
+        free(text);
+        return NULL;
+    }
+    *list++ = text; /* the strings, in front of the array */
+    count = 0;
+    for (char *at = text; at < text + size; at += strlen(at) + 1)
+        list[count++] = at;
+    return list;
+}
+
+void process_variables_free(char **variables)
+{
+    if (!variables)
+        return;
+    free(variables[-1]);
+    free(variables - 1);
+}
+
 bool process_user(pid_t pid, uid_t *user)
 {
     char path[64];

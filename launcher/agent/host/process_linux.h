@@ -39,6 +39,10 @@ const struct process *process_list_find(const struct process_list *l, pid_t pid)
  * read, or there is no such process. */
 char *process_environment(pid_t pid, size_t *size);
 
+/* The same as a NULL-terminated array; the caller frees it with process_variables_free(). */
+char **process_variables(pid_t pid);
+void process_variables_free(char **variables); /* takes NULL */
+
 /* The user that it belongs to; false: it is gone. (A process that has changed its user, such as a
  * setuid program, may belong to root here.) */
 bool process_user(pid_t pid, uid_t *user);

@@ -162,7 +162,7 @@ struct rank_environment {
     const struct job_message *job;
     struct variable_list list; /* the first `kept` are for all ranks */
     size_t kept;
-    bool serves_pmi;
+    bool serves_pmi, is_attached;
     char *pid_text;
 };
 
@@ -247,6 +247,30 @@ void rank_environment_add_job(struct variable_list *l, const struct job_message 
     variable_list_set(l, "MLAUNCH_HOSTS=%d", job->hosts);
 }
 
+/* The environment of the rank that the process joins. Its job directory is this job's own: so the
+ * end of the other job does not end it, and it cannot pass for that rank. Descriptors are not there
+ * any more. */
+static void attached_add(struct rank_environment *e, const struct rank_environment_config *c)
+{
+    static const char *const left_out[] = {"MLAUNCH_JOB_DIR", "MLAUNCH_EAGER", "MLAUNCH_STDOUT",
+                                           "PMI_FD"};
+    struct variable_list *l = &e->list;
+
+    variable_list_set(l, "MLAUNCH_JOB_DIR=%s", c->job_dir);
+    for (const char *const *entry = c->inherited; *entry; entry++) {
+        bool is_kept = strchr(*entry, '=') != NULL;
+
+        for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+            is_kept = is_kept && !variable_list_is(*entry, left_out[i]);
+        if (is_kept)
+            variable_list_append(l, "%s", *entry);
+    }
+    if (c->job->pty.term && c->job->pty.term[0])
+        variable_list_set(l, "TERM=%s", c->job->pty.term);
+    for (const char *const *entry = c->app->env; *entry; entry++)
+        variable_list_set(l, "%s", *entry);
+}
+
 static void common_add(struct rank_environment *e, const struct rank_environment_config *c)
 {
     const struct job_message *job = c->job;
@@ -296,7 +320,11 @@ int rank_environment_create(struct rank_environment **out,
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     e->job = config->job;
     e->serves_pmi = config->serves_pmi;
-    common_add(e, config);
+    e->is_attached = config->is_attached;
+    if (e->is_attached)
+        attached_add(e, config);
+    else
+        common_add(e, config);
     if (e->list.failed) {
         rank_environment_destroy(e);
         return fault_set(why, ML_ERR_MEMORY, "out of memory for the ranks' environment");
@@ -333,6 +361,8 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
 
     variable_list_truncate(l, e->kept);
     e->pid_text = NULL;
+    if (e->is_attached)
+        return l->failed ? NULL : l->list;
     variable_list_append(l, "MLAUNCH_RANK=%d", rank->rank);
     variable_list_append(l, "MLAUNCH_LOCAL_RANK=%d", rank->local_rank);
     stdout_describe(e, out);

@@ -17,6 +17,7 @@ struct rank_environment_config {
     const struct job_message *job;
     const struct job_app *app;
     const char *const *inherited; /* NULL-terminated: the agent's environ */
+    bool is_attached; /* `inherited` is another rank's environment, and stays as it is */
     const char *job_dir;
     const char *coordinator; /* "addr:port" or "" */
     const char *shim;        /* path of libmlaunch.so.0; NULL: nothing is injected */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ enum spawn_step {
     STEP_DESCRIPTORS,
     STEP_TERMINAL,
     STEP_BIND,
+    STEP_HOLD,
     STEP_EXEC,
     STEP_PYTHON, /* argv[0] is a Python script, and there is no python3 */
 };
@@ -162,6 +164,9 @@ static void child_run(const struct child *c)
         child_fail(c, STEP_BIND, errno);
     setrlimit(RLIMIT_NOFILE, &s->limits->files);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
+    /* The kernel stops it as it begins the program (child_hold). */
+    if (s->is_held && ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+        child_fail(c, STEP_HOLD, errno);
     program_execute(c);
 }
 
@@ -269,6 +274,9 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot change to the directory %s", s->cwd);
     case STEP_BIND:
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot bind to its CPUs");
+    case STEP_HOLD:
+        return fault_os(why, ML_ERR_SYSTEM, f->error,
+                        "cannot be stopped for a debugger: this host does not allow ptrace");
     case STEP_DESCRIPTORS:
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot place its standard streams");
     case STEP_TERMINAL:
@@ -316,6 +324,20 @@ static struct failure failure_read(struct child *c)
     return n == sizeof(f) ? f : (struct failure){STEP_NONE, 0};
 }
 
+/* Turns the stop of a traced process at its first instruction into that of SIGSTOP, which any
+ * debugger may find it in, and lets go of it. */
+static void child_hold(pid_t child)
+{
+    int status;
+    pid_t got;
+
+    do
+        got = waitpid(child, &status, 0);
+    while (got < 0 && errno == EINTR);
+    if (got == child && WIFSTOPPED(status))
+        ptrace(PTRACE_DETACH, child, NULL, (void *)(uintptr_t)SIGSTOP);
+}
+
 static int child_create(pid_t *pid, struct child *c, int *status, struct fault *why)
 {
     sigset_t all, before;
@@ -335,6 +357,8 @@ static int child_create(pid_t *pid, struct child *c, int *status, struct fault *
                         c->spawn->argv[0]);
     f = failure_read(c);
     if (f.step == STEP_NONE) {
+        if (c->spawn->is_held)
+            child_hold(child);
         *pid = child;
         return 0;
     }

@@ -30,6 +30,7 @@ struct spawn {
     const char *cwd;
     int in, out, err;      /* become 0, 1, 2; the caller closes them */
     int kept;              /* a descriptor that the program keeps under its number, or -1 */
+    bool is_held;          /* it is stopped at the program's first instruction, until SIGCONT */
     bool is_terminal;      /* they are a terminal, which becomes the controlling one */
     const cpu_set_t *cpus; /* or NULL */
     const struct spawn_limits *limits;

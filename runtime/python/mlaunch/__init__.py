@@ -33,19 +33,23 @@ from __future__ import annotations
 import array
 import ctypes
 import enum
+import faulthandler
 import functools
+import math
 import operator
 import os
 import pickle
 import reprlib
+import signal
 import sys
+import traceback
 import typing
 import weakref
 
 __all__ = [
     "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Window",
-    "Pool", "PoolBuffer", "Transfer", "Error", "Status", "Type", "Op", "ErrorCode", "NOBODY", "ANY",
-    "ALL",
+    "Pool", "PoolBuffer", "Transfer", "Error", "Status", "Type", "Op", "Operator", "ErrorCode",
+    "NOBODY", "ANY", "ALL",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -153,6 +157,26 @@ def _library():
                       "`mlaunch -- python3 …`" % name)
 
 
+def _show_stack_on_request():
+    """Lets `mlaunch ps --stacks` and reports of a stall see the line that this process is in.
+
+    faulthandler prints it when the agent sends the signal that is part of the file's name.
+    """
+    directory, number = os.environ.get("MLAUNCH_JOB_DIR"), signal.SIGRTMAX - 3
+    if not directory or "MLAUNCH_RANK" not in os.environ:
+        return None
+    try:
+        if signal.getsignal(number) != signal.SIG_DFL:
+            return None
+        file = open(os.path.join(directory, "python.%d.%d" % (os.getpid(), number)), "a")
+        faulthandler.register(number, file=file, all_threads=False)
+    except (OSError, AttributeError, RuntimeError, ValueError):
+        return None  # nothing depends on it
+    return file
+
+
+_stack_file = _show_stack_on_request()  # stays open
+
 _lib = _library()
 _pointer, _size, _int, _number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint64
 for _name, _result, _arguments in (
@@ -167,10 +191,15 @@ for _name, _result, _arguments in (
         ("split", _int, [_pointer, _int, _int, ctypes.POINTER(_pointer)]),
         ("group_free", None, [_pointer]),
         ("all_reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
+        ("all_reduce_with", _int, [_pointer, _pointer, _pointer, _size, _pointer]),
         ("reduce_scatter", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
+        ("reduce_scatter_with", _int, [_pointer, _pointer, _pointer, _size, _pointer]),
         ("reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int, _int]),
+        ("reduce_with", _int, [_pointer, _pointer, _pointer, _size, _pointer, _int]),
         ("scan", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
+        ("scan_with", _int, [_pointer, _pointer, _pointer, _size, _pointer]),
         ("exclusive_scan", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
+        ("exclusive_scan_with", _int, [_pointer, _pointer, _pointer, _size, _pointer]),
         ("all_gather", _int, [_pointer, _pointer, _pointer, _size]),
         ("all_to_all", _int, [_pointer, _pointer, _pointer, _size]),
         ("all_gather_v", _int, [_pointer] * 5),
@@ -207,7 +236,8 @@ for _name, _result, _arguments in (
     _function.restype = _result
     _function.argtypes = _arguments
 
-_STARTED = ("all_reduce", "reduce_scatter", "reduce", "scan", "exclusive_scan", "all_gather",
+_STARTED = ("all_reduce", "reduce_scatter", "reduce", "scan", "exclusive_scan", "all_reduce_with",
+            "reduce_scatter_with", "reduce_with", "scan_with", "exclusive_scan_with", "all_gather",
             "all_to_all", "all_gather_v", "all_to_all_v", "broadcast", "gather", "scatter", "send",
             "recv", "sendrecv", "send_tag", "recv_tag", "barrier", "put", "get")
 for _name in _STARTED:
@@ -263,7 +293,8 @@ def _constant(what, value, kind, example):
 
 
 def _operation(op):
-    return _constant("op", op, Op, "mlaunch.SUM, PROD, MIN, MAX, AND, OR or XOR")
+    return _constant("op", op, Op, "mlaunch.SUM, PROD, MIN, MAX, AND, OR, XOR or "
+                     "mlaunch.Operator(…)")
 
 
 # ---- buffers ----
@@ -416,8 +447,7 @@ def alloc(size: int, format: str = "B") -> memoryview:
     return view if format == "B" else view.cast(format)
 
 
-def _elements(buffer, kind):
-    size = _SIZES[kind]
+def _elements(buffer, size):
     _need(buffer.size % size == 0, "%s: %d bytes are not a whole number of %d-byte elements",
           buffer.what, buffer.size, size)
     return buffer.size // size
@@ -502,6 +532,92 @@ class _Held:
         self.what = None
 
 
+# ---- operators of the program ----
+
+_Function = ctypes.CFUNCTYPE(None, _pointer, _pointer, _size, _pointer)
+
+
+class _Operator(ctypes.Structure):
+    """ml_operator."""
+
+    _fields_ = [("function", _Function), ("size", _size), ("is_commutative", _int),
+                ("context", _pointer)]
+
+
+class Operator:
+    """An operation of the program for reductions: all_reduce(data, op=mlaunch.Operator(function)).
+
+    function(left, right) combines two arrays of the same length: numpy arrays of data's dtype if
+    data is one, else memoryviews of its format. It returns the result, or None if it has put it
+    into left. Where left and right come from two ranks, left is from the lower one; so rank order
+    is kept, unless commutative is true, which is faster for long data. The function must be
+    associative, and is called for parts of the data, of any length.
+
+    shape: of an element, where it is more than one number: Operator(numpy.matmul, shape=(2, 2))
+    multiplies matrices of 2 by 2, and the function gets arrays of shape (n, 2, 2).
+
+    All ranks pass the same operator. In a started call another thread may run the function. It must
+    not call mlaunch (ERR_STATE). If it raises an exception, that is printed, and ends the job as
+    mlaunch.abort() does, since the ranks' data are lost."""
+
+    def __init__(self, function: typing.Callable[[typing.Any, typing.Any], typing.Any],
+                 commutative: bool = False, shape: int | tuple[int, ...] = ()) -> None:
+        _need(callable(function), "function is %s: give one of two arrays", reprlib.repr(function))
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        self.function, self.commutative = function, bool(commutative)
+        self.shape = tuple(_integer("shape", n, 1) for n in shape)
+
+    def _combine(self, views, inout, operand, count):
+        left, right = views(inout, count), views(operand, count)
+        result = self.function(left, right)
+        if result is None:
+            return
+        if isinstance(left, memoryview):
+            left.cast("B")[:] = memoryview(result).cast("B")
+        elif getattr(result, "shape", None) == left.shape:
+            left[...] = result
+        else:
+            raise ValueError("the operator got arrays of shape %s, and returned %s" % (
+                left.shape, getattr(result, "shape", type(result).__name__)))
+
+    def _made(self, data, buffer):
+        """The ml_operator for elements of data."""
+        size, views = _views_of(data, buffer, self.shape)
+
+        def function(inout, operand, count, _context):
+            try:
+                self._combine(views, inout, operand, count)
+            except BaseException as e:  # pylint: disable=broad-except
+                traceback.print_exc()
+                sys.stderr.flush()
+                abort(1, "an operator raised %s: %s" % (type(e).__name__, e))
+        return _Operator(_Function(function), size, self.commutative, None)
+
+
+_LETTERS = {**dict(zip(Type, "?bhiqBHIQe")), FLOAT32: "f", FLOAT64: "d"}
+
+
+def _views_of(data, buffer, shape):
+    """The bytes of an element of data, and a function that returns `count` of them at an address
+    as an array, or a memoryview."""
+    item = buffer.view.itemsize
+    size = item * math.prod(shape)
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(data, numpy.ndarray):
+        kind = data.dtype
+        return size, lambda address, count: numpy.ndarray(
+            (count, *shape), kind, (ctypes.c_char * (count * size)).from_address(address))
+    letter = _LETTERS.get(buffer.type, buffer.format)
+    try:
+        memoryview(bytes(item)).cast(letter)
+    except (ValueError, TypeError):
+        _need(False, "%s: an operator can't read elements of format '%s': give a numpy array",
+              buffer.what, buffer.format)
+    return size, lambda address, count: memoryview(
+        (ctypes.c_char * (count * size)).from_address(address)).cast("B").cast(
+            letter, (count, *shape))
+
+
 # ---- groups ----
 
 _OBJECT = int.from_bytes(b"mlobject", "little")  # what send_object() begins with
@@ -515,7 +631,8 @@ class Group:
     rank is this process's rank in the group, from 0, and size the number of ranks. All ranks make
     the same calls in the same order; only one thread at a time may use a group. Calls return the
     buffer that they filled. Where out may be omitted, the call works in place. op is SUM, PROD,
-    MIN, MAX, AND, OR or XOR. out has the type of data and exactly the size that is needed.
+    MIN, MAX, AND, OR, XOR or an Operator. out has the type of data and exactly the size that is
+    needed.
 
     Calls raise Error. ERR_ARGUMENT and ERR_STATE leave the group unharmed. After ERR_MISMATCH,
     ERR_PEER, ERR_DEVICE or ERR_LINK it is broken, and every call on it fails.
@@ -569,54 +686,59 @@ class Group:
     # reductions
 
     def _reduce(self, call, data, out, op, type, root=None):
-        op = _operation(op)
+        own = isinstance(op, Operator)
+        op = op if own else _operation(op)
+        _need(not own or type is None, "type: an Operator gets the buffers' own elements")
         writes = root is None or root == self.rank
         in_place = out is None and writes and call != "reduce_scatter"
         with _Buffer("data", data, in_place) as a, \
                 (a if in_place else _Buffer("out", out, True, not writes)) as b:
-            if type is None:
-                kind = a.need_type()
-                if writes and b is not a:
-                    a.need_like(b, "type=, which says how to read the bytes of both")
+            if own:
+                held = (_Held(op._made(data, a)),)
+                size, how = held[0].what.size, (held[0].address,)
             else:
-                kind = _constant("type", type, Type, "a type such as mlaunch.FLOAT64")
-            count = _elements(a, kind)
+                kind = a.need_type() if type is None else _constant(
+                    "type", type, Type, "a type such as mlaunch.FLOAT64")
+                size, how, held = _SIZES[kind], (kind, op), ()
+            if type is None and writes and b is not a:
+                a.need_like(b, "memoryviews of both in one format" if own else
+                            "type=, which says how to read the bytes of both")
+            count = _elements(a, size)
             if call == "reduce_scatter":
                 _need(count % self.size == 0, "data: %d elements can't be shared by %d ranks",
                       count, self.size)
                 count //= self.size
             if writes:
-                _need(b.size == count * _SIZES[kind], "out: %d bytes, %d needed", b.size,
-                      count * _SIZES[kind])
-            return self._do(call, (a, b), data if out is None else out, a.address, b.address, count,
-                            kind, op, *(() if root is None else (root,)))
+                _need(b.size == count * size, "out: %d bytes, %d needed", b.size, count * size)
+            return self._do(call + "_with" * own, (a, b) + held, data if out is None else out,
+                            a.address, b.address, count, *how, *(() if root is None else (root,)))
 
     @_public
-    def all_reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+    def all_reduce(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM,
                    type: Type | None = None) -> Buffer:
         """Every rank gets the reduction of all ranks' data, in out or, without it, in data."""
         return self._reduce("all_reduce", data, out, op, type)
 
     @_public
-    def reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM, root: int = 0,
+    def reduce(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM, root: int = 0,
                type: Type | None = None) -> Buffer:
         """As all_reduce, but only root's out (or data) is written; the others need no out."""
         return self._reduce("reduce", data, out, op, type, _integer("root", root))
 
     @_public
-    def reduce_scatter(self, data: Buffer, out: Buffer, op: Op = SUM,
+    def reduce_scatter(self, data: Buffer, out: Buffer, op: Op | Operator = SUM,
                        type: Type | None = None) -> Buffer:
         """Reduces data, which is one block for each rank; out, of one block, gets block `rank`."""
         return self._reduce("reduce_scatter", data, out, op, type)
 
     @_public
-    def scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+    def scan(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM,
              type: Type | None = None) -> Buffer:
         """As all_reduce, but rank r gets the reduction of the data of ranks 0 to r."""
         return self._reduce("scan", data, out, op, type)
 
     @_public
-    def exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+    def exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM,
                        type: Type | None = None) -> Buffer:
         """As scan, but of ranks 0 to r - 1; rank 0's out (or data) stays as it is."""
         return self._reduce("exclusive_scan", data, out, op, type)
@@ -847,31 +969,31 @@ class Group:
     # calls that are started
 
     @_public
-    def start_all_reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+    def start_all_reduce(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM,
                          type: Type | None = None) -> Request:
         """all_reduce(), but returns a Request at once."""
         return _Starting(self).all_reduce(data, out, op, type)
 
     @_public
-    def start_reduce(self, data: Buffer, out: Buffer = None, op: Op = SUM, root: int = 0,
+    def start_reduce(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM, root: int = 0,
                      type: Type | None = None) -> Request:
         """reduce(), but returns a Request at once."""
         return _Starting(self).reduce(data, out, op, root, type)
 
     @_public
-    def start_reduce_scatter(self, data: Buffer, out: Buffer, op: Op = SUM,
+    def start_reduce_scatter(self, data: Buffer, out: Buffer, op: Op | Operator = SUM,
                              type: Type | None = None) -> Request:
         """reduce_scatter(), but returns a Request at once."""
         return _Starting(self).reduce_scatter(data, out, op, type)
 
     @_public
-    def start_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+    def start_scan(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM,
                    type: Type | None = None) -> Request:
         """scan(), but returns a Request at once."""
         return _Starting(self).scan(data, out, op, type)
 
     @_public
-    def start_exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op = SUM,
+    def start_exclusive_scan(self, data: Buffer, out: Buffer = None, op: Op | Operator = SUM,
                              type: Type | None = None) -> Request:
         """exclusive_scan(), but returns a Request at once."""
         return _Starting(self).exclusive_scan(data, out, op, type)

@@ -194,3 +194,8 @@ void agent_channel_fail(struct agent_channel *a, const char *text)
 {
     channel_end(a, text);
 }
+
+void agent_channel_cut(struct agent_channel *a, const char *text)
+{
+    agent_channel_fail(a, text);
+}

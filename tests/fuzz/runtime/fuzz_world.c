@@ -159,6 +159,8 @@ int barrier_run(struct group *g, struct fault *why)
 
 static char job_dir[] = "/tmp/mlaunch-fuzz.XXXXXX";
 
+static char counters[128], calls[128]; /* the files that the rank leaves to its agent */
+
 static void directory_remove(void)
 {
     DIR *dir = opendir(job_dir);
@@ -169,6 +171,8 @@ static void directory_remove(void)
     if (dir)
         closedir(dir);
     rmdir(job_dir);
+    unlink(counters);
+    unlink(calls);
 }
 
 static void directory_make(void)
@@ -192,6 +196,10 @@ static void directory_make(void)
     snprintf(rank, sizeof(rank), "%d", ME);
     setenv("MLAUNCH_RANK", rank, 1);
     setenv("MLAUNCH_JOB_DIR", job_dir, 1);
+    snprintf(counters, sizeof(counters), "/dev/shm/mlaunch-%u-%s.counters.%d", (unsigned)geteuid(),
+             strrchr(job_dir, '/') + 1, ME);
+    snprintf(calls, sizeof(calls), "/dev/shm/mlaunch-%u-%s.calls.%d", (unsigned)geteuid(),
+             strrchr(job_dir, '/') + 1, ME);
 }
 
 static void check_group(const struct group *g)

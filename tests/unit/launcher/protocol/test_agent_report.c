@@ -85,6 +85,9 @@ static void test_exited_bad(void **state)
         {"{\"rank\": 0, \"signal\": 4000}", "without a valid status"},
         {"{\"rank\": 0, \"rank\": 1, \"status\": 0}", "its agent sent a malformed EXITED"},
         {"{\"rank\": 0, \"status\": 0, \"usage\": {}}", "its agent sent a malformed EXITED"},
+        {"{\"rank\": 0, \"status\": 0, \"counted\": {\"calls\": 1, \"bytes\": 2, \"wait_ms\": -1, "
+         "\"kept_waiting\": 0}}",
+         "without valid counts of calls"},
         {"{\"rank\": 0, \"status\": 0, \"usage\": {\"elapsed_ms\": 1, \"user_ms\": 2, "
          "\"system_ms\": 3, \"peak_bytes\": -4}}",
          "without a valid usage"},

@@ -30,7 +30,7 @@ static int teardown(void **state)
 /* Ranks 0 and 1 on the first host, 2 on the second. */
 static struct host hosts[2];
 static int used[] = {0, 1};
-static struct planned_rank ranks[] = {{0, 0, 0}, {0, 1, 0}, {1, 0, 0}};
+static struct planned_rank ranks[] = {{.host = 0}, {.host = 0, .local_rank = 1}, {.host = 1}};
 static struct host_list list = {.hosts = hosts, .count = 2};
 static struct plan plan = {
     .list = &list, .hosts = used, .host_count = 2, .ranks = ranks, .size = 3};

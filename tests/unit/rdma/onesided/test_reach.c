@@ -13,8 +13,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,15 +45,14 @@ static unsigned char *part, *mine; /* `mine` is memory of ml_alloc */
 static struct reach *reach[2];
 
 /* What happens when a call has waited for a while, and how the window is broken then. */
-static void (*meanwhile)(void);
-static int broken;
+static void (*_Atomic meanwhile)(void);
+static _Atomic int broken;
 
 static int check(void *arg, struct fault *why)
 {
-    void (*once)(void) = meanwhile;
+    void (*once)(void) = atomic_exchange(&meanwhile, NULL);
 
     (void)arg;
-    meanwhile = NULL;
     if (once)
         once();
     return broken ? fault_set(why, broken, "rank 1 on host b has died") : 0;
@@ -328,6 +329,146 @@ static void test_threads(void **state)
     }
 }
 
+/* --- those that are started ------------------------------------------------------------------- */
+
+struct started {
+    struct work work;
+    _Atomic bool is_done;
+    struct fault why;
+};
+
+static void on_done(struct work *w, const struct fault *why)
+{
+    struct started *s = (struct started *)w;
+
+    if (why)
+        s->why = *why;
+    atomic_store(&s->is_done, true);
+}
+
+/* Returns what reach_start does. */
+static int start(struct started *s, bool is_get, void *local, size_t size, uint64_t offset)
+{
+    int rc;
+
+    *s = (struct started){.work = {.is_get = is_get,
+                                   .peer = 1,
+                                   .local = local,
+                                   .size = size,
+                                   .offset = offset,
+                                   .on_done = on_done}};
+    rc = reach_start(reach[0], &s->work, &s->why);
+    if (rc)
+        atomic_store(&s->is_done, true);
+    return rc;
+}
+
+/* No call on the reach is made meanwhile. */
+static void await_helper(const struct started *s)
+{
+    while (!atomic_load(&s->is_done))
+        sched_yield();
+}
+
+static void test_started(void **state)
+{
+    struct started get_all, put_all;
+    unsigned char *other = malloc(MOST);
+
+    (void)state;
+    assert_non_null(other);
+    open_both(2);
+    fill(part, PART, 3);
+    assert_int_equal(start(&get_all, true, mine, MOST, 5), 0); /* more reads than there may be */
+    await_helper(&get_all);
+    assert_int_equal(get_all.why.code, 0);
+    assert_memory_equal(mine, part + 5, MOST);
+
+    mock_verbs_hold("m");
+    fill(mine, MOST, 4);
+    assert_int_equal(start(&put_all, false, mine, MOST, 9), 0);
+    assert_false(put_all.is_done); /* the caller goes on meanwhile */
+    meanwhile = release;
+    reach_await(reach[0], &put_all.is_done);
+    assert_int_equal(put_all.why.code, 0);
+    flush();
+    assert_pattern(part + 9, MOST, 4);
+
+    assert_int_equal(start(&put_all, false, other, 4096, 0), 1); /* a copy was made */
+    free(other);
+}
+
+/* More than the device takes at a time, in copies and without, and calls among them. */
+static void test_started_many(void **state)
+{
+    enum { COUNT = 100, EACH = 40000 };
+    static struct started all[COUNT];
+    unsigned char *other = calloc(COUNT, EACH), *local = NULL;
+
+    (void)state;
+    assert_non_null(other);
+    open_both(1);
+    mock_verbs_hold("m");
+    fill(mine, COUNT * EACH, 1);
+    fill(other, COUNT * EACH, 1);
+    for (size_t i = 0; i < COUNT; i++) {
+        local = i % 2 ? mine : other;
+        start(&all[i], false, local + i * EACH, EACH, i * EACH);
+    }
+    assert_false(all[COUNT - 1].is_done);
+    meanwhile = release;
+    flush(); /* waits for them too */
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(all[i].is_done && !all[i].why.code);
+    assert_pattern(part, COUNT * EACH, 1);
+    memset(mine, 0, COUNT * EACH);
+    for (size_t i = 0; i < COUNT; i++)
+        start(&all[i], true, mine + i * EACH, EACH, i * EACH);
+    get(other, 10, 0);
+    for (size_t i = COUNT; i-- > 0;)
+        reach_await(reach[0], &all[i].is_done);
+    assert_pattern(mine, COUNT * EACH, 1);
+    free(other);
+}
+
+static void break_window(void)
+{
+    broken = ML_ERR_PEER;
+}
+
+static void test_started_broken(void **state)
+{
+    struct started under_way, queued;
+
+    (void)state;
+    open_both(1);
+    mock_verbs_hold("m");
+    start(&under_way, true, mine, MOST / 2, 0);
+    start(&queued, false, mine + MOST / 2, MOST / 2, 0);
+    meanwhile = break_window;
+    await_helper(&under_way);
+    await_helper(&queued);
+    assert_int_equal(under_way.why.code, ML_ERR_PEER);
+    assert_int_equal(queued.why.code, ML_ERR_PEER);
+    assert_string_equal(queued.why.text, "rank 1 on host b has died");
+    assert_int_equal(start(&queued, true, mine, 8, 0), ML_ERR_PEER);
+}
+
+static void test_started_closed(void **state)
+{
+    struct started s;
+
+    (void)state;
+    open_both(1);
+    mock_verbs_hold("m");
+    start(&s, true, mine, MOST, 0);
+    reach_close(reach[0]);
+    reach[0] = NULL;
+    assert_true(s.is_done);
+    assert_int_equal(s.why.code, ML_ERR_STATE);
+    assert_string_equal(s.why.text, "the window was freed before this was done");
+}
+
 /* --- failures --------------------------------------------------------------------------------- */
 
 static void cut_m(void)
@@ -386,6 +527,23 @@ static void test_rail_cut_get(void **state)
     meanwhile = cut_n;
     get(mine, MOST, 0);
     assert_pattern(mine, MOST, 5);
+    assert_dropped("on n port 1");
+}
+
+/* Gets go again over the other rail, posted by the helper. */
+static void test_started_cut(void **state)
+{
+    struct started s;
+
+    (void)state;
+    open_both(2);
+    fill(part, MOST, 6);
+    mock_verbs_hold("n");
+    start(&s, true, mine, MOST, 0);
+    meanwhile = cut_n;
+    await_helper(&s);
+    assert_int_equal(s.why.code, 0);
+    assert_pattern(mine, MOST, 6);
     assert_dropped("on n port 1");
 }
 
@@ -554,6 +712,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slow, setup, teardown),
         cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_started, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_started_many, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_started_broken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_started_closed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_started_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rail_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rail_cut_get, setup, teardown),
         cmocka_unit_test_setup_teardown(test_port_down, setup, teardown),

@@ -9,6 +9,7 @@
 #include "runtime/group/sleeper.h"
 #include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
+#include "runtime/kernel/combiner.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
@@ -77,6 +78,9 @@ static void deliver(const struct transfer *from, struct transfer *to, const stru
     if (to->what == TRANSFER_RECV) {
         if (from->size)
             memcpy(to->buf, from->buf, from->size);
+    } else if (c->combiner) {
+        combiner_run(c->combiner, to->buf, to->incoming_first ? from->buf : to->with,
+                     to->incoming_first ? to->with : from->buf, to->size);
     } else if (to->incoming_first) {
         reduce_op(c->type, c->op)(to->buf, from->buf, to->with,
                                   to->size / reduce_type_size(c->type));
@@ -253,7 +257,7 @@ static int do_all_reduce(ml_group *group, const void *in, void *out, size_t n, m
 {
     struct group *g = begin(group, CALL_ALL_REDUCE, "all_reduce", n, (int)t, (int)o, -1);
 
-    return all_reduce_run(g, in, out, n, t, o, &thread_fault);
+    return all_reduce_run(g, in, out, n * reduce_type_size((int)t), &thread_fault);
 }
 
 static int do_reduce_scatter(ml_group *group, const void *in, void *out, size_t n, ml_type t,
@@ -261,7 +265,7 @@ static int do_reduce_scatter(ml_group *group, const void *in, void *out, size_t 
 {
     struct group *g = begin(group, CALL_REDUCE_SCATTER, "reduce_scatter", n, (int)t, (int)o, -1);
 
-    return reduce_scatter_run(g, in, out, n, t, o, &thread_fault);
+    return reduce_scatter_run(g, in, out, n * reduce_type_size((int)t), &thread_fault);
 }
 
 static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_type t, ml_op o,
@@ -269,14 +273,14 @@ static int do_reduce(ml_group *group, const void *in, void *out, size_t n, ml_ty
 {
     struct group *g = begin(group, CALL_REDUCE, "reduce", n, (int)t, (int)o, root);
 
-    return reduce_run(g, in, out, n, t, o, root, &thread_fault);
+    return reduce_run(g, in, out, n * reduce_type_size((int)t), root, &thread_fault);
 }
 
 static int do_scan(ml_group *group, const void *in, void *out, size_t n, ml_type t, ml_op o)
 {
     struct group *g = begin(group, CALL_SCAN, "scan", n, (int)t, (int)o, -1);
 
-    return scan_run(g, in, out, n, t, o, &thread_fault);
+    return scan_run(g, in, out, n * reduce_type_size((int)t), &thread_fault);
 }
 
 static int do_exclusive_scan(ml_group *group, const void *in, void *out, size_t n, ml_type t,
@@ -284,7 +288,61 @@ static int do_exclusive_scan(ml_group *group, const void *in, void *out, size_t 
 {
     struct group *g = begin(group, CALL_EXCLUSIVE_SCAN, "exclusive_scan", n, (int)t, (int)o, -1);
 
-    return exclusive_scan_run(g, in, out, n, t, o, &thread_fault);
+    return exclusive_scan_run(g, in, out, n * reduce_type_size((int)t), &thread_fault);
+}
+
+static int operate(ml_group *group, enum call_kind kind, const void *in, void *out, size_t n,
+                   const ml_operator *with, int root)
+{
+    struct group *g = begin(group, kind, "operate", n, CALL_OPERATOR, 0, root);
+    size_t size = n * with->size;
+    int rc;
+
+    g->call.combiner = combiner_create(with, g->size);
+    if (!g->call.combiner)
+        abort();
+    if (kind == CALL_ALL_REDUCE)
+        rc = all_reduce_run(g, in, out, size, &thread_fault);
+    else if (kind == CALL_REDUCE_SCATTER)
+        rc = reduce_scatter_run(g, in, out, size, &thread_fault);
+    else if (kind == CALL_REDUCE)
+        rc = reduce_run(g, in, out, size, root, &thread_fault);
+    else if (kind == CALL_SCAN)
+        rc = scan_run(g, in, out, size, &thread_fault);
+    else
+        rc = exclusive_scan_run(g, in, out, size, &thread_fault);
+    combiner_destroy(g->call.combiner);
+    return rc;
+}
+
+static int do_all_reduce_with(ml_group *group, const void *in, void *out, size_t n,
+                              const ml_operator *with)
+{
+    return operate(group, CALL_ALL_REDUCE, in, out, n, with, -1);
+}
+
+static int do_reduce_scatter_with(ml_group *group, const void *in, void *out, size_t n,
+                                  const ml_operator *with)
+{
+    return operate(group, CALL_REDUCE_SCATTER, in, out, n, with, -1);
+}
+
+static int do_reduce_with(ml_group *group, const void *in, void *out, size_t n,
+                          const ml_operator *with, int root)
+{
+    return operate(group, CALL_REDUCE, in, out, n, with, root);
+}
+
+static int do_scan_with(ml_group *group, const void *in, void *out, size_t n,
+                        const ml_operator *with)
+{
+    return operate(group, CALL_SCAN, in, out, n, with, -1);
+}
+
+static int do_exclusive_scan_with(ml_group *group, const void *in, void *out, size_t n,
+                                  const ml_operator *with)
+{
+    return operate(group, CALL_EXCLUSIVE_SCAN, in, out, n, with, -1);
 }
 
 static int do_all_gather(ml_group *group, const void *in, void *out, size_t n)
@@ -372,6 +430,11 @@ static void *rank_main(void *arg)
                         .reduce = do_reduce,
                         .scan = do_scan,
                         .exclusive_scan = do_exclusive_scan,
+                        .all_reduce_with = do_all_reduce_with,
+                        .reduce_scatter_with = do_reduce_scatter_with,
+                        .reduce_with = do_reduce_with,
+                        .scan_with = do_scan_with,
+                        .exclusive_scan_with = do_exclusive_scan_with,
                         .all_gather = do_all_gather,
                         .all_to_all = do_all_to_all,
                         .all_gather_v = do_all_gather_v,
@@ -428,6 +491,27 @@ static void count_failure(int rc, int *failures)
     *failures += rc;
 }
 
+/* Elements of the program, some of them longer than a cell, and vectors of many cells. */
+static void run_operators(const struct subject *s, int *failures)
+{
+    static const size_t sizes[] = {1, 8, 24, 100, 4095, 5000}, counts[] = {0, 1, 7, 400};
+
+    for (size_t e = 0; e < sizeof(sizes) / sizeof(sizes[0]); e++)
+        for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++)
+            for (int call = CASE_ALL_REDUCE; call <= CASE_EXCLUSIVE_SCAN; call++)
+                for (int i = 0; i < 8 && (i < 2 || sizes[e] * counts[n] < 100000); i++) {
+                    struct collective_case c = {.call = (enum case_call)call,
+                                                .count = counts[n],
+                                                .root = (int)(e + n) % s->size,
+                                                .place = (enum case_place)(i / 2),
+                                                .seed = (unsigned)n,
+                                                .element = sizes[e],
+                                                .is_commutative = i % 2};
+
+                    count_failure(case_run(s, &c), failures);
+                }
+}
+
 static void run_reductions(const struct subject *s, int *failures)
 {
     static const size_t counts[] = {0, 1, 2, 3, 67, 1000, 5000};
@@ -441,14 +525,21 @@ static void run_reductions(const struct subject *s, int *failures)
         for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++)
             for (int call = CASE_ALL_REDUCE; call <= CASE_EXCLUSIVE_SCAN; call++)
                 for (int place = PLACE_APART; place <= PLACE_MIXED; place++) {
-                    struct collective_case c = {
-                        (enum case_call)call, pairs[p].type,          pairs[p].op, counts[n],
-                        (int)n % s->size,     (enum case_place)place, (unsigned)n};
+                    struct collective_case c = {(enum case_call)call,
+                                                pairs[p].type,
+                                                pairs[p].op,
+                                                counts[n],
+                                                (int)n % s->size,
+                                                (enum case_place)place,
+                                                (unsigned)n,
+                                                0,
+                                                false};
 
                     count_failure(case_run(s, &c), failures);
                     if (call == CASE_ALL_REDUCE && pairs[p].type >= ML_FLOAT16)
                         count_failure(case_same_bits(s, &c), failures);
                 }
+    run_operators(s, failures);
 }
 
 static void run_movements(const struct subject *s, int *failures)
@@ -459,8 +550,8 @@ static void run_movements(const struct subject *s, int *failures)
         for (int call = CASE_ALL_GATHER; call < CASE_CALLS; call++)
             for (int place = 0; place < PLACES; place++) {
                 struct collective_case c = {
-                    (enum case_call)call,   ML_UINT8,   ML_SUM, sizes[n], (int)(n + 1) % s->size,
-                    (enum case_place)place, (unsigned)n};
+                    (enum case_call)call,   ML_UINT8,    ML_SUM, sizes[n], (int)(n + 1) % s->size,
+                    (enum case_place)place, (unsigned)n, 0,      false};
 
                 count_failure(case_run(s, &c), failures);
             }
@@ -477,7 +568,9 @@ static void run_large(const struct subject *s, int *failures)
                                         call <= CASE_REDUCE ? 100003 : 700001,
                                         s->size / 2,
                                         (enum case_place)place,
-                                        7};
+                                        7,
+                                        0,
+                                        false};
 
             if (call == CASE_REDUCE_SCATTER)
                 c.count /= 2;

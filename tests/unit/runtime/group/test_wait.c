@@ -492,7 +492,8 @@ static void test_stall(void **state)
     assert_string_equal(json_string_value(json_object_get(news.last, "place")), "train.py:17");
     assert_note(
         "{\"text\":\"all_reduce of 1000 float32 (sum), call 7, for rank 5, called at train.py:17\","
-        "\"group\":9,\"call\":7,\"receives_from\":[5],\"sends_to\":[]}");
+        "\"name\":\"all_reduce\",\"algorithm\":\"\",\"place\":\"train.py:17\",\"group\":9,"
+        "\"call\":7,\"receives_from\":[5],\"sends_to\":[]}");
 
     wait_moved(f->group, &w);
     assert_int_equal(news.told_count, 2);

@@ -48,6 +48,16 @@ static void expect(const char *text)
     json_decref(read);
 }
 
+static void expect_sum(const char *text)
+{
+    json_t *sum = rank_counts_sum(dir, geteuid(), RANK);
+    char *found = json_dumps(sum, JSON_COMPACT);
+
+    assert_string_equal(found, text);
+    free(found);
+    json_decref(sum);
+}
+
 static void test_counts(void **state)
 {
     struct rank_counters *c = counters_file_open(dir, RANK, hosts, 2);
@@ -72,8 +82,12 @@ static void test_counts(void **state)
            "{\"host\":\"b\\n\",\"link\":\"tcp\",\"sent\":7,\"received\":0}]}");
     assert_null(rank_counts_read(dir, geteuid() + 1, RANK));
     assert_null(rank_counts_read(dir, geteuid(), RANK + 1));
-    counters_file_close(c, dir, RANK);
+    rank_counters_add(&c->kept_waiting, 3);
+    counters_file_close(c); /* the file stays for the summary */
+    expect_sum("{\"calls\":1,\"bytes\":4000,\"wait_ms\":12000,\"kept_waiting\":3}");
+    assert_int_equal(unlink(path), 0);
     assert_null(rank_counts_read(dir, geteuid(), RANK));
+    assert_null(rank_counts_sum(dir, geteuid(), RANK));
 }
 
 /* A process that joins again begins anew, and does not touch what another still has mapped. */
@@ -87,9 +101,10 @@ static void test_again(void **state)
     assert_non_null(again);
     rank_counters_add(&c->calls[1].count, 1);
     expect("{\"calls\":[],\"links\":[]}");
-    counters_file_close(again, dir, RANK);
-    counters_file_close(c, dir, RANK);
-    counters_file_close(NULL, dir, RANK);
+    counters_file_close(again);
+    counters_file_close(c);
+    counters_file_close(NULL);
+    unlink(path);
 }
 
 static void forge(const void *bytes, size_t size)

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/stack/stack_python.h"
+
+#include "common/clock.h"
+#include "common/text/text_json.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_MS = 1000, /* a process that is stopped, or in the kernel, does not answer */
+    LOOK_MS = 5,      /* between looks at the file */
+    QUIET_LOOKS = 4,  /* without growth: the stack is complete */
+    TEXT_MAX = 1 << 14,
+    LINES_MAX = 100,
+};
+
+/* Finds python.PID.SIGNAL in the directory. Returns the signal, or 0. */
+static int file_find(const char *dir, pid_t pid, char path[PATH_MAX])
+{
+    char prefix[32];
+    struct dirent *e;
+    int signal = 0, length = snprintf(prefix, sizeof(prefix), "python.%d.", (int)pid);
+    DIR *d = opendir(dir);
+
+    while (d && !signal && (e = readdir(d))) {
+        if (strncmp(e->d_name, prefix, (size_t)length) == 0)
+            signal = (int)strtol(e->d_name + length, NULL, 10);
+        if (signal && snprintf(path, PATH_MAX, "%s/%s", dir, e->d_name) >= PATH_MAX)
+            signal = 0;
+    }
+    if (d)
+        closedir(d);
+    return signal > 0 && signal < NSIG ? signal : 0;
+}
+
+/* True if the process has a handler for the signal: after exec, for instance, it has none, and the
+ * signal would end it. */
+static bool is_caught(pid_t pid, int signal)
+{
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f)) {
+        if (strncmp(line, "SigCgt:", 7) == 0)
+            caught = strtoull(line + 7, NULL, 16);
+    }
+    if (f)
+        fclose(f);
+    return caught >> (signal - 1) & 1;
+}
+
+/* Until the file has grown and does not grow any more. */
+static void answer_await(int fd, int64_t deadline_ms)
+{
+    struct stat st;
+    off_t size = 0;
+    int quiet = 0;
+
+    while (quiet < QUIET_LOOKS && clock_left_ms(deadline_ms) > 0) {
+        poll(NULL, 0, LOOK_MS);
+        if (fstat(fd, &st))
+            return;
+        quiet = st.st_size > 0 && st.st_size == size ? quiet + 1 : 0;
+        size = st.st_size;
+    }
+}
+
+static void answer_read(int fd, json_t *lines)
+{
+    char *text = malloc(TEXT_MAX), *rest = text, *line;
+    ssize_t n = text ? pread(fd, text, TEXT_MAX - 1, 0) : -1;
+
+    if (n > 0)
+        text[n] = '\0';
+    while (n > 0 && (line = strsep(&rest, "\n")) && json_array_size(lines) < LINES_MAX) {
+        line += strspn(line, " ");
+        if (strncmp(line, "File ", 5) == 0)
+            json_array_append_new(lines, text_json(line));
+    }
+    free(text);
+}
+
+void stack_python_ask(const char *dir, pid_t pid, int64_t deadline_ms, json_t *lines)
+{
+    int64_t mine_ms = clock_ms() + ANSWER_MS;
+    char path[PATH_MAX];
+    int signal = file_find(dir, pid, path);
+    int fd = signal ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    struct stat st;
+
+    if (fd < 0)
+        return;
+    /* Sent to the main thread, whose id is the process's. */
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && is_caught(pid, signal) &&
+        ftruncate(fd, 0) == 0 && syscall(SYS_tgkill, pid, pid, signal) == 0) {
+        answer_await(fd, mine_ms < deadline_ms ? mine_ms : deadline_ms);
+        answer_read(fd, lines);
+    }
+    close(fd);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* task_hash.h: hashes of what a call reads and writes, in its record, for `--compare-hashes`: 32
+ * bits of the one and 32 of the other, in the place of the bytes received. */
+#ifndef RUNTIME_CALL_TASK_HASH_H
+#define RUNTIME_CALL_TASK_HASH_H
+
+#include "runtime/call/call_record.h"
+#include "runtime/call/task.h"
+
+static inline bool task_hash_is_wanted(const struct group *g)
+{
+    return __builtin_expect(g->world->calls && g->world->calls->has_hashes, 0);
+}
+
+/* Of what the task reads; before it is carried out. */
+uint32_t task_hash_read(const struct group *g, const struct task *t);
+/* Puts it, and that of what the task has written, into its record; after it was carried out. */
+void task_hash_note(struct recorded r, const struct group *g, const struct task *t, uint32_t read);
+
+/* task_run, with hashes if they are wanted. */
+int task_hash_run_both(struct group *g, const struct task *t, struct fault *why);
+static inline int task_hash_run(struct group *g, const struct task *t, struct fault *why)
+{
+    return task_hash_is_wanted(g) ? task_hash_run_both(g, t, why) : task_run(g, t, why);
+}
+
+#endif

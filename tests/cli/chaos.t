@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --chaos: each fault happens at its time, once, is announced, and ends as a real one does.
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/job.sh"
+
+job_says 137 'rank 1 on host localhost .* killed by signal 9' "kill: the job ends as after any death" \
+    -n 2 --chaos 'kill 1' -- sleep 60
+check_match '^mlaunch: --chaos: rank 1 is killed \(SIGKILL\)$' "$ERR" "… and it was announced"
+check_match '"event":"chaos".*"action":"kill","ranks":\[1\]' "$EVENTS" "… and is an event"
+
+# Rank 0 sees rank 1 stopped, and running again.
+job_status 0 "stop: the rank goes on afterwards" -n 2 --timeout 40 \
+    --chaos 'stop 1 for 5s after 1s' -- sh -c '
+    if [ "$MLAUNCH_RANK" = 1 ]; then
+        echo $$ > "$0/new" && mv "$0/new" "$0/pid"
+        until [ -e "$0/seen" ]; do sleep 0.05; done
+        exit 0
+    fi
+    is() { read -r text 2> /dev/null < "/proc/$(cat "$0/pid")/stat" && [ "${text#*) "$1"}" != "$text" ]; }
+    until [ -e "$0/pid" ] && is T; do sleep 0.05; done
+    while is T; do sleep 0.05; done
+    touch "$0/seen"' "$T"
+check_match '^mlaunch: --chaos: rank 1 is stopped for 5.000 s \(SIGSTOP\)$' "$ERR" "… as announced"
+check_match '"action":"continue","ranks":\[1\]' "$EVENTS" "… and continued"
+
+job_status 0 "a job that is started again meets each fault once" -n 2 --restarts 1 \
+    --chaos 'kill 0 after 2s' -- sh -c 'if [ $MLAUNCH_RESTART = 0 ]; then exec sleep 60; fi'
+check_output 1 "… as its events say" grep -c '"action":"kill"' "$EVENTS"
+job_says 0 '^mlaunch: --chaos: none of the ranks to kill runs now$' "nothing to kill" -n 2 \
+    --chaos 'kill 1 after 500ms' -- sh -c '[ $MLAUNCH_RANK = 1 ] || sleep 1'
+
+job_says 125 'host localhost was lost: its connection was cut by --chaos' \
+    "cut: the host is lost" -n 2 --chaos 'cut localhost' -- sleep 60
+check_match '^mlaunch: --chaos: the connection to host localhost is cut$' "$ERR" "… as announced"
+
+check_error 125 "--chaos: 'explode 1': an action begins with kill, stop or cut" "no such action" \
+    "$MLAUNCH" -n 2 --chaos 'kill 0; explode 1' -- true
+check_error 125 "--chaos: there is no rank 2: the job has ranks 0 to 1" "no such rank" \
+    "$MLAUNCH" -n 2 --chaos 'kill 2' -- true
+check_error 125 "--chaos: host b is not one of the job's" "no such host" \
+    "$MLAUNCH" -n 2 --chaos 'cut b' -- true
+done_testing

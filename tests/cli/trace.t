@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --trace: all ranks' calls in one file, which viewers' parsers accept, on one time axis although the
+# hosts' clocks differ; and the probes for perf and bpftrace.
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "$SOURCE/tests/llm/npm.sh"
+command -v python3 > /dev/null || skip_all "there is no python3"
+hosts_up 2
+R=$BUILD/tests/cli/recorder
+export TMPDIR=$T
+
+# The second host's clock is 1,000 s ahead.
+cat > "$T/enter" << END
+#!/bin/sh
+host=\$1; shift
+[ "\$host" = $H1 ] || set -- unshare --time --fork --kill-child --monotonic 1000 "\$@"
+exec '$TEST_LIB/netns-hosts' exec "\$host" "\$@"
+END
+chmod +x "$T/enter"
+check "a job on two hosts" "$MLAUNCH" --agent-command "$T/enter {host}" -H "$H1,$H2" -n 4 \
+    --trace "$T/trace" --record "$T/record" -- "$R" well
+# Each rank: 6 collective calls and 3 messages; rank 0 one more to rank 1. A sendrecv is two ends of
+# arrows: 4, 4 and 1 in all.
+check_output "10 10 9 9" "the form is right, clocks are aligned, arrows meet" \
+    python3 "$SOURCE/tests/cli/trace_check.py" "$T/trace" 4 9
+check "--record has the same clock" python3 -c '
+import json, sys
+times = [json.loads(line)["start_ns"] for line in open(sys.argv[1])]
+assert max(times) - min(times) < 60e9, (min(times), max(times))' "$T/record"
+check "how well the clock is known stands beside the rank" \
+    grep -q '"process_labels","pid":3,"args":{"labels":"clock within [0-9.]* us"}' "$T/trace"
+
+if npm_install "$BUILD/tests/cli/npm" @paulirish/trace_engine@0.0.65; then
+    check_output "10 10 9 9" "the parser of Chrome's DevTools finds the same calls" \
+        node "$SOURCE/tests/cli/trace_peer.mjs" "$BUILD/tests/cli/npm" "$T/trace"
+else
+    skip "the parser of Chrome's DevTools" "$NPM_WHY"
+fi
+
+# A rank that ends within a call; a restart; a job of one.
+run "$MLAUNCH" -n 2 --restarts 1 --trace "$T/trace" -- "$R" killed
+check_output "2010 2008" "calls that have not ended, of two runs" \
+    python3 "$SOURCE/tests/cli/trace_check.py" "$T/trace" 2 2
+check "a job that makes no call" "$MLAUNCH" -n 2 --trace "$T/trace" -- true
+check "has an empty trace" python3 -c 'import json, sys
+assert json.load(open(sys.argv[1]))["traceEvents"] == []' "$T/trace"
+
+if grep -q '^#define HAVE_SYS_SDT_H 1' "$BUILD/config.h"; then
+    readelf -n "$BUILD/runtime/.libs/mlaunch-runtime.so" > "$T/notes"
+    for probe in call_begin call_end; do
+        check "the probe mlaunch:$probe is in the library" \
+            python3 -c 'import re, sys
+assert re.search(r"Provider: mlaunch\n +Name: %s\n" % sys.argv[2], open(sys.argv[1]).read())' \
+            "$T/notes" "$probe"
+    done
+else
+    skip "the probes" "this build has no <sys/sdt.h> (systemtap-sdt-dev)"
+fi
+done_testing
