@@ -71,7 +71,7 @@ room $l $l/attach $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exe
 
 a=launcher/agent
 room $a/host common/record
-room $a/rank $l/loader $l/protocol
+room $a/rank $a/host $l/loader $l/protocol
 room $a/facts $a/host $l/process
 room $a/stack $a/host
 room $a/answer common/record $a/facts $a/host $a/stack $l/process $l/protocol
