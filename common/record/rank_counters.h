@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 enum {
-    RANK_COUNTERS_MAGIC = 0x4d4c4332,
-    RANK_COUNTERS_CALLS = 17,     /* as many as enum call_kind (group.h) has, and one */
-    RANK_COUNTERS_WAITS = 8,      /* ten times as long each: up to 10 us, …, 10 s, longer */
-    RANK_COUNTERS_FIRST = 10000,  /* ns: the first of these bounds */
+    RANK_COUNTERS_MAGIC = 0x4d4c4333,
+    RANK_COUNTERS_CALLS = 17,      /* as many as enum call_kind (group.h) has, and one */
+    RANK_COUNTERS_ALGORITHMS = 13, /* as many as enum algorithm (algorithm_table.h), and one */
+    RANK_COUNTERS_WAITS = 8,       /* ten times as long each: up to 10 us, …, 10 s, longer */
+    RANK_COUNTERS_FIRST = 10000,   /* ns: the first of these bounds */
     RANK_COUNTERS_LONG = 1000000, /* ns of waiting in a call, from which on another rank was late */
     RANK_COUNTERS_LINKS = 4,      /* self, shared memory, TCP, RDMA */
     RANK_COUNTERS_HOST = 96,      /* bytes of a host's name, terminated; cut off if it is longer */
@@ -38,6 +39,13 @@ enum {
             "broadcast", "gather", "scatter", "message", "split", "all_gather_v", "all_to_all_v",  \
             "scan", "exclusive_scan", "window_create"                                              \
     }
+/* In the order of enum algorithm. The first is that of a call without an algorithm, of a kind that
+ * has some: all ranks of the group are this one, for instance. */
+#define RANK_COUNTERS_ALGORITHM_NAMES                                                              \
+    {                                                                                              \
+        "", "binomial", "bruck", "direct", "doubling", "dissemination", "flat", "hierarchical",    \
+            "leaders", "ring", "scatter", "shared", "shared-flat"                                  \
+    }
 #define RANK_COUNTERS_LINK_NAMES                                                                   \
     {                                                                                              \
         "self", "shm", "tcp", "rdma"                                                               \
@@ -49,6 +57,7 @@ struct call_counters {
     rank_counter count, bytes;               /* calls begun, and what they were about */
     rank_counter waits[RANK_COUNTERS_WAITS]; /* stretches of waiting of more than some us */
     rank_counter wait_ns;                    /* their sum */
+    rank_counter algorithms[RANK_COUNTERS_ALGORITHMS]; /* calls by algorithm, as it is chosen */
 };
 struct link_counters {
     rank_counter sent, received; /* bytes of messages that are done */

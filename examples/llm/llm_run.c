@@ -43,21 +43,34 @@ int llm_run_prompt(struct lead *l, const int32_t *tokens, size_t count, uint32_t
     return 0;
 }
 
+int llm_run_open(struct lead **out, ml_group *world, const char *path,
+                 const struct lead_options *options, const char *program)
+{
+    char error[SENTENCE];
+
+    if (lead_open(out, world, path, options, error, sizeof(error)) == 0)
+        return 0;
+    if (ml_rank(world) == 0)
+        fprintf(stderr, "%s: %s\n", program, error);
+    /* The first rank that ends lets mlaunch end the others, and rank 0 is to have said it by then.
+     * If a rank is lost, this fails at once. */
+    ml_barrier(world);
+    return LLM_EXIT_USAGE;
+}
+
 int llm_run(const struct llm_options *o, uint32_t context, llm_run_fn *lead)
 {
     struct lead_options options = {.slots = 1, .context = context};
-    char error[SENTENCE];
     ml_group *world;
     struct lead *l;
-    int rc, status = 0;
+    int rc, status;
 
     if (ml_init(&world))
         return llm_run_lost(ML_ERR_SYSTEM);
-    if (lead_open(&l, world, o->model, &options, error, sizeof(error))) {
-        if (ml_rank(world) == 0)
-            fprintf(stderr, "llm: %s\n", error);
+    status = llm_run_open(&l, world, o->model, &options, "llm");
+    if (status) {
         ml_finalize();
-        return LLM_EXIT_USAGE;
+        return status;
     }
     if (ml_rank(world) == 0) {
         status = lead(l, o);

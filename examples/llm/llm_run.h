@@ -14,6 +14,11 @@ typedef int llm_run_fn(struct lead *l, const struct llm_options *o);
  * the exit status. */
 int llm_run(const struct llm_options *o, uint32_t context, llm_run_fn *lead);
 
+/* Opens the model on all ranks. If that fails, rank 0 prints why, behind the program's name, before
+ * any rank returns. Returns 0 or the exit status. */
+int llm_run_open(struct lead **out, ml_group *world, const char *path,
+                 const struct lead_options *options, const char *program);
+
 /* Computes tokens[0 … count - 1] at the positions from `first` on. *last gets what may follow the
  * last one, and each[i], unless each is NULL, what may follow token i. 0, or the library's error.
  * */

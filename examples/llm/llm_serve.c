@@ -2,6 +2,7 @@
 #include "examples/llm/llm_serve.h"
 
 #include "common/text/number.h"
+#include "examples/llm/llm_run.h"
 #include "examples/llm/serve/link_speed.h"
 #include "examples/llm/serve/service.h"
 #include "examples/llm/steps/step_worker.h"
@@ -134,7 +135,6 @@ int llm_serve(int argc, char **argv)
     struct lead_options options;
     struct lead *lead;
     ml_group *world;
-    char error[512];
     int status = options_read(&o, argc, argv);
 
     if (status > 0)
@@ -146,9 +146,8 @@ int llm_serve(int argc, char **argv)
         return EXIT_LOST;
     }
     options = (struct lead_options){(uint32_t)o.slots, (uint32_t)o.context};
-    if (lead_open(&lead, world, o.model, &options, error, sizeof(error))) {
-        status = serve_say(world, error, EXIT_USAGE);
-    } else {
+    status = llm_run_open(&lead, world, o.model, &options, "llm serve");
+    if (!status) {
         status = serve(world, lead, &o);
         lead_close(lead);
     }

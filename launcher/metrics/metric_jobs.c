@@ -22,6 +22,16 @@ static const struct metric_family
                  "When the job was started, in seconds since 1970."},
     job_memory = {"mlaunch_job_memory_bytes", "gauge",
                   "Resident memory of the job's processes on this host."},
+    job_cpu = {"mlaunch_job_cpu_seconds_total", "counter",
+               "Processor time of the control group that the job's agent is in."},
+    job_cpu_limit = {"mlaunch_job_cpu_limit", "gauge",
+                     "How many processors that control group, or one above it, may use."},
+    job_group_memory = {"mlaunch_job_cgroup_memory_bytes", "gauge",
+                        "Memory of that control group, with what it has cached of files."},
+    job_memory_limit = {"mlaunch_job_memory_limit_bytes", "gauge",
+                        "How much memory that control group, or one above it, may use."},
+    job_killed = {"mlaunch_job_oom_kills_total", "counter",
+                  "Processes of that control group that the kernel has ended for want of memory."},
     job_processes = {"mlaunch_job_processes", "gauge", "Processes of the job on this host."},
     rank_up = {"mlaunch_rank_up", "gauge", "1 if the rank's first process lives, else 0."},
     rank_cpu = {"mlaunch_rank_cpu_seconds_total", "counter",
@@ -71,6 +81,23 @@ static void waits_add(struct metric_page *p, const char *job, const char *rank, 
                          NULL);
 }
 
+/* By algorithm, where there is a choice. A call that has not come to it is not in there yet: it
+ * cannot be counted without one, since a counter must not fall. */
+static void calls_add(struct metric_page *p, const char *job, const char *rank, json_t *call)
+{
+    const char *name = query_field_text(call, "call"), *algorithm;
+    json_t *algorithms = json_object_get(call, "algorithms"), *count;
+
+    if (json_object_size(algorithms) == 0)
+        metric_page_add(p, &rank_calls, query_field_number(call, "count"), "job_id", job, "rank",
+                        rank, "call", name, NULL);
+    json_object_foreach(algorithms, algorithm, count)
+    {
+        metric_page_add(p, &rank_calls, json_number_value(count), "job_id", job, "rank", rank,
+                        "call", name, "algorithm", algorithm, NULL);
+    }
+}
+
 static void counters_add(struct metric_page *p, const char *job, const char *rank, json_t *counters)
 {
     json_t *one;
@@ -80,8 +107,7 @@ static void counters_add(struct metric_page *p, const char *job, const char *ran
     {
         const char *name = query_field_text(one, "call");
 
-        metric_page_add(p, &rank_calls, query_field_number(one, "count"), "job_id", job, "rank",
-                        rank, "call", name, NULL);
+        calls_add(p, job, rank, one);
         if (query_field_number(one, "bytes") > 0)
             metric_page_add(p, &rank_call_bytes, query_field_number(one, "bytes"), "job_id", job,
                             "rank", rank, "call", name, NULL);
@@ -103,6 +129,26 @@ static void job_sample(struct metric_page *p, const struct metric_family *family
 {
     metric_page_add(p, family, value, "job_id", query_field_text(job, "job"), "node",
                     query_field_text(job, "name"), NULL);
+}
+
+/* What the host does not have is missing. */
+static void job_group_add(struct metric_page *p, json_t *job)
+{
+    static const struct {
+        const struct metric_family *family;
+        const char *key;
+    } rows[] = {{&job_cpu, "cpu_s"},
+                {&job_cpu_limit, "cpus"},
+                {&job_group_memory, "memory_bytes"},
+                {&job_memory_limit, "memory_limit_bytes"},
+                {&job_killed, "killed"}};
+    json_t *group = json_object_get(job, "cgroup"), *value;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        value = json_object_get(group, rows[i].key);
+        if (json_is_number(value))
+            job_sample(p, rows[i].family, job, json_number_value(value));
+    }
 }
 
 /* For how long the rank's longest wait has lasted; its file says when it was reported. */
@@ -161,6 +207,7 @@ static void job_add(struct metric_page *p, json_t *job)
     job_sample(p, &job_start, job, query_field_number(job, "started_at"));
     job_sample(p, &job_memory, job, query_field_number(job, "memory_bytes"));
     job_sample(p, &job_processes, job, query_field_number(job, "processes"));
+    job_group_add(p, job);
     json_array_foreach(json_object_get(job, "ranks"), i, rank)
     {
         rank_add(p, query_field_text(job, "job"), rank);

@@ -7,14 +7,14 @@
 #include "launcher/hang/stack_view.h"
 #include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
-#include "launcher/query/query_format.h"
+#include "launcher/text/amount.h"
 #include "launcher/text/text_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = QUERY_FORMAT };
+enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = AMOUNT };
 
 /* The first column is there only if a job has a name. */
 static const char *const job_head[] = {"NAME",  "JOB",  "USER", "AGE",     "HOST", "RANKS",
@@ -25,11 +25,11 @@ static void add_job(struct text_table *t, const char *host, json_t *job, bool ha
     char age[CELL], ranks[CELL], cpu[CELL], memory[CELL];
     const char *state = query_field_text(job, "state"), *command = query_field_text(job, "command");
 
-    query_format_age(age, query_field_whole(job, "age_s"));
+    amount_age(age, query_field_whole(job, "age_s"));
     snprintf(ranks, sizeof(ranks), "%lld/%lld", query_field_whole(job, "ranks_alive"),
              query_field_whole(job, "size"));
     snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(job, "cpu_percent"));
-    query_format_size(memory, query_field_number(job, "memory_bytes"));
+    amount_size(memory, query_field_number(job, "memory_bytes"));
     if (strcmp(state, "unreadable") == 0)
         command = query_field_text(job, "why");
     const char *const cells[] = {query_field_text(job, "job_name"),
@@ -58,7 +58,7 @@ static void add_rank(struct text_table *t, const char *host, json_t *rank)
     snprintf(pid, sizeof(pid), "%lld", query_field_whole(rank, "pid"));
     snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(rank, "cpu_percent"));
     snprintf(processes, sizeof(processes), "%lld", query_field_whole(rank, "processes"));
-    query_format_size(memory, query_field_number(rank, "memory_bytes"));
+    amount_size(memory, query_field_number(rank, "memory_bytes"));
     text_table_add(t,
                    (const char *const[]){index, host, pid, query_field_text(rank, "state"), cpu,
                                          memory, processes, query_field_text(rank, "name"), NULL});

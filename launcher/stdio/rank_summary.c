@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/stdio/rank_summary.h"
 
+#include "launcher/text/amount.h"
 #include "launcher/text/text_table.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct total {
     int largest; /* the rank with the most memory */
 };
 
-enum { CELL = 32, COUNTED = 4 };
+enum { CELL = AMOUNT, COUNTED = 4 };
 
 struct rank_summary *rank_summary_create(const struct plan *p)
 {
@@ -62,23 +63,6 @@ void rank_summary_add(struct rank_summary *s, const struct exited_report *r)
                                               .usage = r->usage,
                                               .has_counted = r->has_counted,
                                               .counted = r->counted};
-}
-
-static const char *seconds_text(char out[CELL], int64_t ms)
-{
-    snprintf(out, CELL, "%.2f s", (double)ms / 1e3);
-    return out;
-}
-
-static const char *memory_text(char out[CELL], int64_t bytes)
-{
-    double mib = (double)bytes / (1024 * 1024);
-
-    if (mib < 1024)
-        snprintf(out, CELL, "%.1f MiB", mib);
-    else
-        snprintf(out, CELL, "%.2f GiB", mib / 1024);
-    return out;
 }
 
 static const char *end_text(char out[CELL], const struct rank_end *r)
@@ -130,8 +114,8 @@ static void counted_write(char out[COUNTED][CELL], const struct rank_end *r, int
     if (!r->has_counted)
         return;
     snprintf(out[0], CELL, "%lld", (long long)r->counted.calls);
-    memory_text(out[1], r->counted.bytes);
-    seconds_text(out[2], r->counted.wait_ms);
+    amount_bytes(out[1], r->counted.bytes);
+    amount_seconds(out[2], r->counted.wait_ms);
     snprintf(out[3], CELL, "%lld", (long long)(late - r->counted.kept_waiting));
 }
 
@@ -185,10 +169,10 @@ static void ranks_print(const struct rank_summary *s)
         counted_write(counted, r, late);
         end_text(end, r);
         text_table_add(t, (const char *[]){rank, plan_host(s->plan, s->plan->ranks[i].host)->name,
-                                           seconds_text(elapsed, r->usage.elapsed_ms),
-                                           seconds_text(user, r->usage.user_ms),
-                                           seconds_text(system, r->usage.system_ms),
-                                           memory_text(memory, r->usage.peak_bytes),
+                                           amount_seconds(elapsed, r->usage.elapsed_ms),
+                                           amount_seconds(user, r->usage.user_ms),
+                                           amount_seconds(system, r->usage.system_ms),
+                                           amount_bytes(memory, r->usage.peak_bytes),
                                            is_full ? counted[0] : end, counted[1], counted[2],
                                            counted[3], end});
     }
@@ -211,10 +195,10 @@ static void hosts_print(const struct rank_summary *s)
             continue;
         snprintf(ranks, sizeof(ranks), "%d", sum.ranks);
         text_table_add(t, (const char *[]){plan_host(s->plan, i)->name, ranks,
-                                           seconds_text(elapsed, sum.elapsed_ms),
-                                           seconds_text(user, sum.user_ms),
-                                           seconds_text(system, sum.system_ms),
-                                           memory_text(memory, sum.peak_bytes)});
+                                           amount_seconds(elapsed, sum.elapsed_ms),
+                                           amount_seconds(user, sum.user_ms),
+                                           amount_seconds(system, sum.system_ms),
+                                           amount_bytes(memory, sum.peak_bytes)});
     }
     if (t)
         text_table_write(t, stderr);
@@ -232,8 +216,9 @@ void rank_summary_print(const struct rank_summary *s)
             "mlaunch: summary: %d of %d rank%s ended, %d failed; the longest took %s; in all %s "
             "user and %s system time; most memory: rank %d, %s\n",
             all.ranks, s->plan->size, s->plan->size == 1 ? "" : "s", all.failed,
-            seconds_text(elapsed, all.elapsed_ms), seconds_text(user, all.user_ms),
-            seconds_text(system, all.system_ms), all.largest, memory_text(memory, all.peak_bytes));
+            amount_seconds(elapsed, all.elapsed_ms), amount_seconds(user, all.user_ms),
+            amount_seconds(system, all.system_ms), all.largest,
+            amount_bytes(memory, all.peak_bytes));
     if (s->plan->size <= RANK_SUMMARY_MOST)
         ranks_print(s);
     if (s->plan->host_count > 1)

@@ -2,7 +2,7 @@
 #include "launcher/verify/host_facts.h"
 
 #include "common/text/number.h"
-#include "launcher/query/query_format.h"
+#include "launcher/text/amount.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static int system_read(struct host_facts *h, const json_t *s, struct fault *why)
     if (nodes > 0)
         snprintf(h->text[HOST_NUMA_NODES], HOST_FACT_TEXT, "%lld", nodes);
     if (h->memory > 0)
-        query_format_size(h->text[HOST_MEMORY], h->memory);
+        amount_size(h->text[HOST_MEMORY], h->memory);
     return 0;
 }
 

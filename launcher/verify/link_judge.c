@@ -11,6 +11,7 @@ static const double bandwidth_least = 0.93, busy_bandwidth_least = 0.5;
 static const double rate_least = 0.9;      /* of that of the ports */
 static const double uneven_most = 3;       /* the 99th percentile: times the median of the way */
 static const double busy_uneven_most = 10; /* and of the 99th percentiles of the class */
+static const double steady_most = 2;       /* times the least figure of a way */
 
 bool link_judge_is_alike(const struct verified_link *a, const struct link_way *way,
                          const struct verified_link *b, const struct link_way *other)
@@ -76,6 +77,28 @@ void link_judge_refer(struct link_reference *out, const struct verified_link *li
 static double slower_way(const struct link_way *w)
 {
     return w->rail.there < w->rail.back ? w->rail.there : w->rail.back;
+}
+
+static void extent_add(struct link_extent *e, double value)
+{
+    if (e->most <= 0 || value < e->least)
+        e->least = value;
+    if (value > e->most)
+        e->most = value;
+}
+
+void link_judge_extend(struct link_way *w)
+{
+    extent_add(&w->us, w->rail.us);
+    extent_add(&w->p99_us, w->rail.p99_us);
+    extent_add(&w->slower, slower_way(w));
+}
+
+bool link_judge_is_steady(const struct link_way *w)
+{
+    return w->us.most <= steady_most * w->us.least &&
+           w->p99_us.most <= steady_most * w->p99_us.least &&
+           w->slower.most <= steady_most * w->slower.least;
 }
 
 static double bandwidth_bound(const struct verified_link *l)

@@ -27,12 +27,18 @@ struct link_reference {
     size_t median_at, best_at; /* the links that have these */
 };
 
+/* The least and the most of a figure in all measurements of a way. */
+struct link_extent {
+    double least, most;
+};
+
 /* One way between two hosts. */
 struct link_way {
     struct pair_rail rail;
-    double rate;                   /* GB/s that its ports carry; 0: unknown */
-    unsigned trouble;              /* enum link_trouble; 0: none */
-    struct link_reference against; /* of `trouble` */
+    struct link_extent us, p99_us, slower; /* of the slower direction: GB/s; all 0: none yet */
+    double rate;                           /* GB/s that its ports carry; 0: unknown */
+    unsigned trouble;                      /* enum link_trouble; 0: none */
+    struct link_reference against;         /* of `trouble` */
 };
 
 struct verified_link {
@@ -48,6 +54,13 @@ struct verified_link {
 /* Whether two ways are of one class. */
 bool link_judge_is_alike(const struct verified_link *a, const struct link_way *way,
                          const struct verified_link *b, const struct link_way *other);
+
+/* Puts the way's figures into its extents. */
+void link_judge_extend(struct link_way *w);
+
+/* Whether all measurements of the way were about alike. If not, what takes from it comes and goes,
+ * as on a busy machine, and says nothing about the link. */
+bool link_judge_is_steady(const struct link_way *w);
 
 /* The class of a way of links[at], itself among it. */
 void link_judge_refer(struct link_reference *out, const struct verified_link *links, size_t count,

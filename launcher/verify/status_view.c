@@ -6,7 +6,7 @@
 #include "common/text/number.h"
 #include "common/text/printable.h"
 #include "launcher/query/query_field.h"
-#include "launcher/query/query_format.h"
+#include "launcher/text/amount.h"
 #include "launcher/text/text_table.h"
 #include "launcher/verify/fact_survey.h"
 #include "launcher/verify/verify_command.h"
@@ -63,11 +63,11 @@ static void jobs_cell(char out[CELL], const struct host_facts *h)
 
 static void host_add(struct text_table *t, const char *name, const struct host_facts *h)
 {
-    char up[QUERY_FORMAT], load[CELL], used[QUERY_FORMAT], memory[CELL], ports[CELL], jobs[CELL];
+    char up[AMOUNT], load[CELL], used[AMOUNT], memory[CELL], ports[CELL], jobs[CELL];
 
-    query_format_age(up, h->uptime_s);
+    amount_age(up, h->uptime_s);
     snprintf(load, sizeof(load), "%.2f of %lld", h->load, h->cores);
-    query_format_size(used, h->memory - h->memory_available);
+    amount_size(used, h->memory - h->memory_available);
     snprintf(memory, sizeof(memory), "%s of %.64s", used, h->text[HOST_MEMORY]);
     ports_cell(ports, h);
     jobs_cell(jobs, h);
@@ -168,9 +168,9 @@ static void jobs_print(const struct fact_survey *s)
 
     for (size_t i = 0; i < count && t; i++) {
         json_t *j = jobs[i].first;
-        char age[QUERY_FORMAT], ranks[QUERY_FORMAT * 2], job[128];
+        char age[AMOUNT], ranks[AMOUNT * 2], job[128];
 
-        query_format_age(age, query_field_whole(j, "age_s"));
+        amount_age(age, query_field_whole(j, "age_s"));
         snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, query_field_whole(j, "size"));
         if (*query_field_text(j, "job_name"))
             snprintf(job, sizeof(job), "%s (%s)", jobs[i].id, query_field_text(j, "job_name"));

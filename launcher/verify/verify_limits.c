@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* verify_limits.c: whether ranks may use what they need. */
-#include "launcher/query/query_format.h"
+#include "launcher/text/amount.h"
 #include "launcher/verify/verify_groups.h"
 
 /* memlock: what a rank registers with a device for 16 peers, each with rings of its own.
@@ -22,12 +22,12 @@ static double ranks_count(const struct verify *v)
 static void bytes_check(struct verify *v, int host, enum finding_kind kind, const char *what,
                         double bytes, double least)
 {
-    char there[QUERY_FORMAT], wanted[QUERY_FORMAT];
+    char there[AMOUNT], wanted[AMOUNT];
 
     if (bytes >= least)
         return;
-    query_format_size(there, bytes);
-    query_format_size(wanted, least);
+    amount_size(there, bytes);
+    amount_size(wanted, least);
     finding_add(&v->findings, kind, verify_name(v, host), NULL, "%s %s (at least %s)", what, there,
                 wanted);
 }
@@ -42,7 +42,7 @@ static void count_check(struct verify *v, int host, enum finding_kind kind, cons
 
 static void cgroup_check(struct verify *v, int host, const struct host_facts *h)
 {
-    char there[QUERY_FORMAT];
+    char there[AMOUNT];
 
     if (h->limits.cgroup_cpus < (double)h->cores)
         finding_add(&v->findings, FINDING_CGROUP, verify_name(v, host), NULL,
@@ -50,7 +50,7 @@ static void cgroup_check(struct verify *v, int host, const struct host_facts *h)
                     h->cores);
     if (h->limits.cgroup_memory >= h->memory)
         return;
-    query_format_size(there, h->limits.cgroup_memory);
+    amount_size(there, h->limits.cgroup_memory);
     finding_add(&v->findings, FINDING_CGROUP, verify_name(v, host), NULL,
                 "its control group allows %s of its %s of memory", there, h->text[HOST_MEMORY]);
 }

@@ -4,7 +4,9 @@
  * n hosts meet in n - 1 rounds of disjoint pairs (n rounds if n is odd), as in a tournament. A pair
  * that looks bad is measured three times again, each time beside the pairs that it is judged by and
  * with half as many other pairs at once; only what is bad each time is a finding. What a busy
- * machine, or a switch that all pairs use, takes from both is no difference then.
+ * machine, or a switch that all pairs use, takes from both is no difference then. A pair whose own
+ * figures differ widely from time to time is measured more often, since load that comes and goes
+ * easily hits one pair a few times in a row.
  */
 #include "common/text/text_json.h"
 #include "launcher/verify/link_judge.h"
@@ -13,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TESTS_AGAIN = 3, JOBS_AT_ONCE = 32 };
+enum { TESTS_AGAIN = 3, UNSTEADY_TESTS_AGAIN = 10, JOBS_AT_ONCE = 32 };
 
 /* bench link sends at least 40 messages each way: a few seconds even at 100 Mb/s. Hardware needs
  * longer ones for its full rate. */
@@ -49,6 +51,7 @@ static void run_keep(const struct verify *v, struct verified_link *l, const stru
     for (int i = 0; i < l->count; i++) {
         l->ways[i].rail = r->rails[i];
         l->ways[i].rate = l->is_hardware ? rate_between(v, l, &r->rails[i]) : 0;
+        link_judge_extend(&l->ways[i]);
     }
 }
 
@@ -133,6 +136,14 @@ static bool is_suspect(const struct verified_link *l)
     return false;
 }
 
+static bool is_steady(const struct verified_link *l)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->ways[i].trouble && !link_judge_is_steady(&l->ways[i]))
+            return false;
+    return true;
+}
+
 /* Measures a link by which others are judged, and puts its new figures into the reference. */
 static int reference_renew(struct links *s, struct link_reference *r, size_t at, struct fault *why)
 {
@@ -184,15 +195,15 @@ static int group_repeat(struct links *s, size_t count, struct fault *why)
     return rc;
 }
 
-/* Measures all suspects once more, at most `most` at once. */
-static int suspects_repeat(struct links *s, size_t most, struct fault *why)
+/* Measures all suspects once more, at most `most` at once; or those that are unsteady. */
+static int suspects_repeat(struct links *s, size_t most, bool only_unsteady, struct fault *why)
 {
     bool *is_due = calloc(s->count + 1, sizeof(*is_due));
     size_t count = 1;
     int rc = is_due ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
     for (size_t i = 0; i < s->count && !rc; i++)
-        is_due[i] = is_suspect(&s->list[i]);
+        is_due[i] = is_suspect(&s->list[i]) && !(only_unsteady && is_steady(&s->list[i]));
     while (!rc && count > 0) {
         count = 0;
         memset(s->is_used, 0, (size_t)s->v->c.hosts->count * sizeof(*s->is_used));
@@ -223,9 +234,9 @@ static int bad_ones_repeat(struct links *s, struct fault *why)
             rc = links_measure(s, &l, 1, why);
     }
     links_judge(s);
-    for (int again = 0; again < TESTS_AGAIN && !rc; again++) {
+    for (int again = 0; again < UNSTEADY_TESTS_AGAIN && !rc; again++) {
         most = most > 1 ? most / 2 : 1;
-        rc = suspects_repeat(s, most, why);
+        rc = suspects_repeat(s, most, again >= TESTS_AGAIN, why);
     }
     return rc;
 }

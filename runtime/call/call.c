@@ -90,6 +90,14 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
     return rc;
 }
 
+/* A call of a kind that has algorithms, if none was needed. */
+static void call_count_simple(const struct group *g)
+{
+    if (!g->call_algorithm && call_has_algorithms((enum call_kind)g->call.kind) &&
+        g->world->counters)
+        rank_counters_add(&g->world->counters->calls[g->call.kind].algorithms[0], 1);
+}
+
 /* True if no rank can be done with the call before all have come to it. */
 static bool call_is_for_all(const struct group *g)
 {
@@ -113,6 +121,7 @@ int call_end(struct group *g, int code, struct fault *why)
     if (g->waiting.call_wait_ns >= RANK_COUNTERS_LONG && call_is_for_all(g))
         rank_counters_add(&g->world->counters->kept_waiting, 1);
     g->waiting.call_wait_ns = 0;
+    call_count_simple(g);
     call_record_end(g->recorded, g, code);
     call_probe_end(g, code);
     if (code == 0 || code == ML_ERR_ARGUMENT || g->broken.code)

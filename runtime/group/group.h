@@ -86,6 +86,13 @@ static inline bool call_is_reduction(enum call_kind kind)
            kind == CALL_SCAN || kind == CALL_EXCLUSIVE_SCAN;
 }
 
+/* True if algorithm_table.h has several algorithms for it. */
+static inline bool call_has_algorithms(enum call_kind kind)
+{
+    return 1U << kind & (1U << CALL_BARRIER | 1U << CALL_ALL_REDUCE | 1U << CALL_REDUCE_SCATTER |
+                         1U << CALL_REDUCE | 1U << CALL_ALL_GATHER | 1U << CALL_BROADCAST);
+}
+
 /* A call's record (call_record.h). */
 struct recorded {
     struct rank_call *at; /* NULL: it has none */

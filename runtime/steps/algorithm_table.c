@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/steps/algorithm_table.h"
 
+#include "common/record/rank_counters.h"
 #include "common/text/number.h"
+#include "runtime/group/world.h"
 #include "runtime/steps/hierarchy.h"
 
 #include <pthread.h>
@@ -106,20 +108,10 @@ static const struct {
 };
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
-static const char *const names[ALGORITHMS] = {
-    [ALGORITHM_BINOMIAL] = "binomial",
-    [ALGORITHM_BRUCK] = "bruck",
-    [ALGORITHM_DIRECT] = "direct",
-    [ALGORITHM_DISSEMINATION] = "dissemination",
-    [ALGORITHM_DOUBLING] = "doubling",
-    [ALGORITHM_FLAT] = "flat",
-    [ALGORITHM_HIERARCHICAL] = "hierarchical",
-    [ALGORITHM_LEADERS] = "leaders",
-    [ALGORITHM_RING] = "ring",
-    [ALGORITHM_SCATTER] = "scatter",
-    [ALGORITHM_SHARED] = "shared",
-    [ALGORITHM_SHARED_FLAT] = "shared-flat",
-};
+/* Without the first, which stands for none. */
+static const char *const all_names[RANK_COUNTERS_ALGORITHMS] = RANK_COUNTERS_ALGORITHM_NAMES;
+static const char *const *const names = all_names + 1;
+_Static_assert(ALGORITHMS + 1 == RANK_COUNTERS_ALGORITHMS, "each algorithm has a counter");
 
 static const struct {
     const char *name;
@@ -338,5 +330,8 @@ int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum al
     if (algorithm_needs_order(g))
         *out = algorithm_in_order(*out, kind, bytes);
     g->call_algorithm = names[*out];
+    /* Not as a part of another call, as the barrier of ml_split is. */
+    if (g->call.kind == kind && g->world && g->world->counters)
+        rank_counters_add(&g->world->counters->calls[kind].algorithms[*out + 1], 1);
     return 0;
 }

@@ -71,64 +71,67 @@ static inline int copy_check(struct window *w, const void *buf, const char *what
     return rc ? rc : size > 0;
 }
 
-int window_put(struct window *w, const void *from, size_t size, int to, size_t offset,
-               struct fault *why)
+/* Inlined with `starts` as a constant, so that the four calls have no branch more. */
+static inline __attribute__((always_inline)) int bytes_put(struct window *w, const void *from,
+                                                           size_t size, int to, size_t offset,
+                                                           bool starts, struct request **out,
+                                                           struct fault *why)
 {
     int rc = copy_check(w, from, "from", size, to, "to", offset, why);
 
     if (rc <= 0)
         return rc;
     if (window_device_has(w, to))
-        return window_device_put(w, from, size, to, offset, why);
+        return starts ? window_device_start_put(w, from, size, to, offset, out, why)
+                      : window_device_put(w, from, size, to, offset, why);
     if (!window_is_direct(w, to))
-        return window_ask_put(w, from, size, to, offset, (struct window_signal){0}, why);
+        return starts ? window_ask_start_put(w, from, size, to, offset, out, why)
+                      : window_ask_put(w, from, size, to, offset, (struct window_signal){0}, why);
     memmove(w->parts[to].memory + offset, from, size);
     return 0;
+}
+
+static inline __attribute__((always_inline)) int bytes_get(struct window *w, void *into,
+                                                           size_t size, int from, size_t offset,
+                                                           bool starts, struct request **out,
+                                                           struct fault *why)
+{
+    int rc = copy_check(w, into, "into", size, from, "from", offset, why);
+
+    if (rc <= 0)
+        return rc;
+    if (window_device_has(w, from))
+        return starts ? window_device_start_get(w, into, size, from, offset, out, why)
+                      : window_device_get(w, into, size, from, offset, why);
+    if (!window_is_direct(w, from))
+        return starts ? window_ask_start_get(w, into, size, from, offset, out, why)
+                      : window_ask_get(w, into, size, from, offset, why);
+    memmove(into, w->parts[from].memory + offset, size);
+    return 0;
+}
+
+int window_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+               struct fault *why)
+{
+    return bytes_put(w, from, size, to, offset, false, NULL, why);
 }
 
 int window_get(struct window *w, void *into, size_t size, int from, size_t offset,
                struct fault *why)
 {
-    int rc = copy_check(w, into, "into", size, from, "from", offset, why);
-
-    if (rc <= 0)
-        return rc;
-    if (window_device_has(w, from))
-        return window_device_get(w, into, size, from, offset, why);
-    if (!window_is_direct(w, from))
-        return window_ask_get(w, into, size, from, offset, why);
-    memmove(into, w->parts[from].memory + offset, size);
-    return 0;
+    return bytes_get(w, into, size, from, offset, false, NULL, why);
 }
 
 int window_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                      struct request **out, struct fault *why)
 {
-    int rc = copy_check(w, from, "from", size, to, "to", offset, why);
-
-    if (rc <= 0)
-        return rc;
-    if (window_device_has(w, to))
-        return window_device_start_put(w, from, size, to, offset, out, why);
-    if (!window_is_direct(w, to))
-        return window_ask_start_put(w, from, size, to, offset, out, why);
-    memmove(w->parts[to].memory + offset, from, size);
-    return 0;
+    return bytes_put(w, from, size, to, offset, true, out, why);
 }
 
 int window_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
                      struct request **out, struct fault *why)
 {
-    int rc = copy_check(w, into, "into", size, from, "from", offset, why);
-
-    if (rc <= 0)
-        return rc;
-    if (window_device_has(w, from))
-        return window_device_start_get(w, into, size, from, offset, out, why);
-    if (!window_is_direct(w, from))
-        return window_ask_start_get(w, into, size, from, offset, out, why);
-    memmove(into, w->parts[from].memory + offset, size);
-    return 0;
+    return bytes_get(w, into, size, from, offset, true, out, why);
 }
 
 int window_flush(struct window *w, int to, struct fault *why)

@@ -142,8 +142,26 @@ if w.rank == 0:
     open(sys.argv[1], "r").read()
 w.barrier()
 END
+# The job is in control groups of its own, of the version that this machine has.
+groups=()
+for root in /sys/fs/cgroup/memory /sys/fs/cgroup/cpuacct /sys/fs/cgroup; do
+    [ "${#groups[@]}" = 0 ] || [ "$root" != /sys/fs/cgroup ] || continue
+    mkdir "$root/mlaunch-test-$$" 2> /dev/null || continue
+    if [ -w "$root/mlaunch-test-$$/cgroup.procs" ]; then
+        groups+=("$root/mlaunch-test-$$")
+        at_exit rmdir "$root/mlaunch-test-$$"
+    else
+        rmdir "$root/mlaunch-test-$$"
+    fi
+done
+for file in memory.limit_in_bytes memory.max; do
+    { echo 1G > "${groups[0]}/$file"; } 2> /dev/null
+done
 mkfifo "$T/hold"
-"${JOB[@]}" "${STRANGER[@]}" --backend tcp --local net -n 2 -- python3 "$T/job.py" "$T/hold" \
+# shellcheck disable=SC2016 # the shell's own
+sh -c 'until [ "$1" = -- ]; do echo $$ > "$1/cgroup.procs" || exit; shift; done; shift; exec "$@"' - \
+    ${groups[@]+"${groups[@]}"} -- \
+    "${JOB[@]}" "${STRANGER[@]}" --backend tcp --local net -n 2 -- python3 "$T/job.py" "$T/hold" \
     > "$T/job.out" 2> "$T/job.err" < /dev/null &
 JOB_PID=$!
 at_exit end "$JOB_PID"
@@ -156,10 +174,26 @@ check_output "2 1 0" "the job and its ranks" echo "$(value "mlaunch_job_ranks_al
     "$(value "mlaunch_rank_up{job_id=\"$id\",rank=\"0\"}")" \
     "$(value "mlaunch_rank_stalled{job_id=\"$id\",rank=\"0\"}")"
 check_output "50 50 200000 1" "its calls and bytes" echo \
-    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"0\",call=\"all_reduce\"}")" \
-    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"}")" \
+    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"0\",call=\"all_reduce\",algorithm=\"doubling\"}")" \
+    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\",algorithm=\"doubling\"}")" \
     "$(value "mlaunch_rank_call_bytes_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"}")" \
-    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"barrier\"}")"
+    "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"barrier\",algorithm=\"dissemination\"}")"
+check_output "1" "a kind of call without a choice has no algorithm" value \
+    "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"scan\"}"
+of_job="{job_id=\"$id\",node=\"localhost\"}"
+if [ -e "${groups[0]-}/memory.limit_in_bytes" ] || [ -e "${groups[0]-}/memory.max" ]; then
+    check_output "1073741824 0" "its control group's limit of memory" echo \
+        "$(value "mlaunch_job_memory_limit_bytes$of_job")" \
+        "$(value "mlaunch_job_oom_kills_total$of_job")"
+    check "… what it has of it" test "$(value "mlaunch_job_cgroup_memory_bytes$of_job")" -gt 1000000
+else
+    skip "its control group" "needs a memory control group to write to"
+fi
+if [ "${#groups[@]}" = 2 ] || [ -e "${groups[0]-}/cpu.stat" ]; then
+    check_match "^mlaunch_job_cpu_seconds_total\\$of_job [0-9.]*[1-9]" "$T/page" "… and its time"
+else
+    skip "… and its time" "needs a control group that counts it"
+fi
 check_output "all_gather all_gather_v all_reduce all_to_all all_to_all_v barrier broadcast \
 exclusive_scan gather message reduce reduce_scatter scan scatter split window_create" \
     "every kind of call has its name" sh -c 'sed -nE "$1" "$2" | sort -u | tr "\n" " " |

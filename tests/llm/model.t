@@ -146,6 +146,39 @@ check_error 2 'is another file than on .*; copy one of them to all hosts' "ranks
         mkdir -p "$2/$MLAUNCH_RANK"; cd "$2/$MLAUNCH_RANK"
         ln -sf "$2/mine-$MLAUNCH_RANK.gguf" model.gguf
         shift 2; exec "$@" model.gguf' sh "$T/llama-f32.gguf" "$T" "${once[@]}"
+
+# Rank 0 says it for all: no rank ends before, since mlaunch then ends rank 0. Here it cannot write
+# until the pipe is read.
+rank_0_waits() {
+    local full job reader
+    rm -f "$T/full"
+    mkfifo "$T/full"
+    exec {full}<> "$T/full"
+    python3 -c 'import os, sys
+pipe = int(sys.argv[1])
+os.set_blocking(pipe, False)
+try:
+    while True:
+        os.write(pipe, b"\n" * 4096)
+except BlockingIOError:
+    os.set_blocking(pipe, True)' "$full"
+    # shellcheck disable=SC2016 # the rank's shell
+    "$MLAUNCH" -n 2 "${ranks[@]}" -- sh -c '[ "$MLAUNCH_RANK" != 0 ] || exec 2> "$0"; exec "$@"' \
+        "$T/full" "$@" {full}>&- &
+    job=$!
+    wait_for "! kill -0 $job 2> '$T/kill.err'" 2 # it is not to end
+    timeout 20 cat "$T/full" {full}>&- >&2 &
+    reader=$!
+    wait "$job"
+    status=$?
+    exec {full}>&-
+    wait "$reader"
+    return "$status"
+}
+check_error 2 "^llm: .*nowhere.gguf: cannot be opened" "all ranks wait for what rank 0 says" \
+    rank_0_waits "${once[@]}" "$T/nowhere.gguf"
+check_error 2 "^llm serve: .*nowhere.gguf: cannot be opened" "… of llm serve, too" \
+    rank_0_waits "$llm" serve --model "$T/nowhere.gguf"
 check_error 2 'nowhere.gguf' "no file" "${once[@]}" "$T/nowhere.gguf"
 check_error 2 'context of 5000 .* at most 4096' "a context beyond the model's" \
     "${once[@]}" "$T/llama-f32.gguf" --context 5000

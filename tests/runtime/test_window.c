@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_window.c: windows: what each call does, over shared memory, TCP and both. */
+#include "common/clock.h"
 #include "tests/runtime/test_job.h"
 
 #include <dirent.h>
@@ -470,27 +471,37 @@ static void computing(struct job *j, int rank)
     REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
 }
 
-/* Signals to and fro, as a program's handshake: no wait for a time to pass is in them. */
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Signals to and fro, as a program's handshake: no wait for a time to pass is in them, which would
+ * be in each of them. What a rank waits for a processor on a busy machine is not in each, so the
+ * fastest tenth is judged. */
 static void ping(struct job *j, int rank)
 {
-    enum { TIMES = 2000 };
-    int64_t begin, took;
+    enum { TIMES = 2000, MS_NS = 1000 * 1000 };
+    static int64_t took_ns[TIMES];
     ml_window *w;
     ml_group *g;
 
     (void)j;
     REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, 64, &w) == 0);
     REQUIRE(ml_barrier(g) == 0);
-    begin = job_now_ms();
     for (uint64_t i = 1; i <= TIMES && rank < 2; i++) {
+        took_ns[i - 1] = -clock_ns();
         if (rank == 1)
             REQUIRE(ml_wait_signal(w, 0, i, -1) == 0);
         REQUIRE(ml_put_signal(w, &i, 8, 1 - rank, 8, 0, 1) == 0);
         if (rank == 0)
             REQUIRE(ml_wait_signal(w, 0, i, -1) == 0);
+        took_ns[i - 1] += clock_ns();
     }
-    took = job_now_ms() - begin;
-    REQUIRE(took < TIMES); /* a millisecond each, on a machine that others use */
+    qsort(took_ns, TIMES, sizeof(took_ns[0]), compare_ns);
+    REQUIRE(took_ns[TIMES / 10] < MS_NS);
     REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
 }
 

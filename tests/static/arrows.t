@@ -71,7 +71,7 @@ room $l $l/attach $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exe
 
 a=launcher/agent
 room $a/host common/record
-room $a/rank $l/loader $l/protocol
+room $a/rank $a/host $l/loader $l/protocol
 room $a/facts $a/host $l/process
 room $a/stack $a/host
 room $a/answer common/record $a/facts $a/host $a/stack $l/process $l/protocol
@@ -84,7 +84,7 @@ room runtime/kernel
 room runtime/group runtime/kernel runtime/process coordinator/client.h coordinator/protocol.h
 room runtime/transport runtime/group runtime/kernel runtime/process rdma/rdma_table.h \
     rdma/endpoint_module.h coordinator/protocol.h
-room runtime/steps runtime/group runtime/kernel
+room runtime/steps common/record runtime/group runtime/kernel
 room runtime/collective runtime/steps runtime/transport runtime/group runtime/kernel runtime/process
 room runtime/call runtime/collective runtime/group runtime/kernel runtime/process common/record
 room runtime/window runtime/call runtime/transport runtime/group runtime/process

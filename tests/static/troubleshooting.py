@@ -61,7 +61,6 @@ INTERNAL = {
     "… of … bytes… with tag …": "names a call",
     "… of … bytes in all…": "names a call",
     ", in parts of other sizes: … and … bytes": "ends a sentence",
-    "/sys/fs/cgroup/memory…": "is a path",
     "mlaunch: summary: … of … rank… ended, …": "is no failure",
     # A caller replaces them, or they follow from an end that has its own sentence.
     "time-out": "callers say what has not come in time",

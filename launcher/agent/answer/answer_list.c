@@ -6,6 +6,7 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/answer/job_survey.h"
 #include "launcher/agent/answer/rank_counts.h"
+#include "launcher/agent/host/cgroup_usage_linux.h"
 #include "launcher/agent/stack/stack_linux.h"
 
 #include <pwd.h>
@@ -65,6 +66,29 @@ static json_t *user_name(uid_t user)
 
     snprintf(number, sizeof(number), "%u", (unsigned)user);
     return text_json(entry ? entry->pw_name : number);
+}
+
+static void number_put(json_t *out, const char *key, double value)
+{
+    if (value >= 0)
+        json_object_set_new(out, key, json_real(value));
+}
+
+/* What the kernel counts of the control group that the process is in, and its limits. */
+static json_t *group_describe(pid_t pid)
+{
+    json_t *out = json_object();
+    struct cgroup_limits limits;
+    struct cgroup_usage usage;
+
+    cgroup_usage_read(&usage, pid);
+    cgroup_limits_read(&limits, pid);
+    number_put(out, "cpu_s", usage.cpu_s);
+    number_put(out, "cpus", limits.cpus);
+    number_put(out, "memory_bytes", usage.memory_bytes);
+    number_put(out, "memory_limit_bytes", limits.memory_bytes);
+    number_put(out, "killed", (double)usage.killed);
+    return out;
 }
 
 /* The usage of all processes of the job, or of one of its ranks, without the agent's own. */
@@ -242,6 +266,8 @@ static json_t *job_describe(const struct job_survey *s, int job, const struct an
     json_object_set_new(one, "guard_pid", json_integer((json_int_t)f->guard_pid));
     json_object_set_new(one, "ranks_alive", json_integer(lives));
     usage_put(&u, one);
+    if (q->counters && j->worker_lives)
+        json_object_set_new(one, "cgroup", group_describe((pid_t)f->agent_pid));
     json_object_set_new(one, "ranks", ranks);
     return one;
 }

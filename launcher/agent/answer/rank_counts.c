@@ -42,6 +42,21 @@ static json_t *whole(const rank_counter *c)
     return json_integer((json_int_t)(atomic_load_explicit(c, memory_order_relaxed) & INT64_MAX));
 }
 
+/* By name, as far as there were calls; NULL: of a kind that has no choice. */
+static json_t *algorithms_describe(const struct call_counters *call)
+{
+    static const char *const names[RANK_COUNTERS_ALGORITHMS] = RANK_COUNTERS_ALGORITHM_NAMES;
+    json_t *out = NULL;
+
+    for (int i = 0; i < RANK_COUNTERS_ALGORITHMS; i++) {
+        if (!call->algorithms[i])
+            continue;
+        out = out ? out : json_object();
+        json_object_set_new(out, names[i], whole(&call->algorithms[i]));
+    }
+    return out;
+}
+
 static json_t *calls_describe(const struct rank_counters *c)
 {
     static const char *const names[RANK_COUNTERS_CALLS] = RANK_COUNTERS_CALL_NAMES;
@@ -55,8 +70,9 @@ static json_t *calls_describe(const struct rank_counters *c)
             json_array_append_new(waits, whole(&call->waits[k]));
         if (call->count)
             json_array_append_new(list,
-                                  json_pack("{ss so so so sf}", "call", names[i], "count",
-                                            whole(&call->count), "bytes", whole(&call->bytes),
+                                  json_pack("{ss so so* so so sf}", "call", names[i], "count",
+                                            whole(&call->count), "algorithms",
+                                            algorithms_describe(call), "bytes", whole(&call->bytes),
                                             "waits", waits, "wait_s", (double)call->wait_ns / 1e9));
         else
             json_decref(waits);

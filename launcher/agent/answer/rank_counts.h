@@ -6,7 +6,8 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/* {"calls": [{"call", "count", "bytes", "waits": [number], "wait_s"}], "links": [{"host", "link",
+/* {"calls": [{"call", "count", "algorithms": {name or "": count}, "bytes", "waits": [number],
+ * "wait_s"}], "links": [{"host", "link",
  * "sent", "received"}]} of the rank of `user` whose job directory is `dir`, as far as anything was
  * counted; NULL: there is no such file. The caller owns it. */
 json_t *rank_counts_read(const char *dir, uid_t user, int rank);

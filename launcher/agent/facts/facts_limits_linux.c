@@ -2,6 +2,7 @@
 #include "launcher/agent/facts/facts_limits_linux.h"
 
 #include "launcher/agent/facts/fact_file.h"
+#include "launcher/agent/host/cgroup_usage_linux.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -35,34 +36,15 @@ static void room_put(json_t *out, const char *key, const char *path)
                             json_integer((json_int_t)fs.f_bavail * (json_int_t)fs.f_frsize));
 }
 
-/* The smaller of the member and `value` becomes the member. */
-static void least_put(json_t *out, const char *key, double value)
-{
-    const json_t *before = json_object_get(out, key);
-
-    if (!before || json_number_value(before) > value)
-        json_object_set_new(out, key, json_real(value));
-}
-
-/* The limits of the agent's control group (version 2) and of all above it. */
 static void cgroup_add(json_t *out)
 {
-    char group[FACT_TEXT], path[FACT_PATH], text[FACT_TEXT];
-    double quota, period;
-    char *end;
+    struct cgroup_limits limits;
 
-    if (!fact_file_entry("/proc/self/cgroup", "0::", group))
-        return;
-    while ((end = strrchr(group, '/'))) {
-        fact_file_path(path, "/sys/fs/cgroup", "%s/cpu.max", group);
-        if (fact_file_line(path, text) && sscanf(text, "%lf %lf", &quota, &period) == 2 &&
-            period > 0)
-            least_put(out, "cgroup_cpus", quota / period);
-        fact_file_path(path, "/sys/fs/cgroup", "%s/memory.max", group);
-        if (fact_file_line(path, text) && text[0] >= '0' && text[0] <= '9')
-            least_put(out, "cgroup_memory_bytes", strtod(text, NULL));
-        *end = '\0';
-    }
+    cgroup_limits_read(&limits, getpid());
+    if (limits.cpus >= 0)
+        json_object_set_new(out, "cgroup_cpus", json_real(limits.cpus));
+    if (limits.memory_bytes >= 0)
+        json_object_set_new(out, "cgroup_memory_bytes", json_real(limits.memory_bytes));
 }
 
 /* Long messages between ranks of one host are read from the sender's memory, which a container may

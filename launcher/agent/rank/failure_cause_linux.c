@@ -1,96 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/failure_cause_linux.h"
 
+#include "launcher/agent/host/cgroup_usage_linux.h"
+
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
-
-/* The number behind "NAME " at the beginning of a line of the file; -1: there is none. */
-static int64_t counter_read(const char *path, const char *name)
-{
-    FILE *f = fopen(path, "re");
-    size_t length = strlen(name);
-    int64_t value = -1;
-    char line[256];
-
-    while (f && value < 0 && fgets(line, sizeof(line), f)) {
-        if (strncmp(line, name, length) == 0 && line[length] == ' ' &&
-            sscanf(line + length, "%" SCNd64, &value) != 1)
-            break;
-    }
-    if (f)
-        fclose(f);
-    return value;
-}
-
-/* The directory of this process's memory control group, of either version. */
-static bool memory_group(char out[PATH_MAX], bool *is_v1)
-{
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    char line[PATH_MAX], v2[PATH_MAX] = "";
-    bool is_found = false;
-
-    *is_v1 = false;
-    while (f && !*is_v1 && fgets(line, sizeof(line), f)) {
-        char *controllers = strchr(line, ':');
-        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-        if (!path)
-            continue;
-        *path++ = '\0';
-        path[strcspn(path, "\n")] = '\0';
-        if (strcmp(controllers + 1, "memory") == 0) {
-            *is_v1 = true;
-            is_found = snprintf(out, PATH_MAX, "/sys/fs/cgroup/memory%s", path) < PATH_MAX;
-        } else if (controllers[1] == '\0') {
-            snprintf(v2, sizeof(v2), "%s", path);
-        }
-    }
-    if (f)
-        fclose(f);
-    if (*is_v1 || !v2[0])
-        return is_found;
-    return snprintf(out, PATH_MAX, "/sys/fs/cgroup%s", v2) < PATH_MAX;
-}
-
-static int64_t killed_in_group(void)
-{
-    char group[PATH_MAX], file[PATH_MAX + 32];
-    bool is_v1;
-
-    if (!memory_group(group, &is_v1))
-        return -1;
-    snprintf(file, sizeof(file), "%s/%s", group, is_v1 ? "memory.oom_control" : "memory.events");
-    return counter_read(file, "oom_kill");
-}
+#include <unistd.h>
 
 /* The kernel's limit of the group, in words; "": it has none. */
 static void limit_text(char *out, size_t size)
 {
-    char group[PATH_MAX], file[PATH_MAX + 32];
-    bool is_v1;
-    FILE *f = NULL;
-    int64_t bytes = 0;
+    struct cgroup_limits limits;
 
+    cgroup_limits_read(&limits, getpid());
     out[0] = '\0';
-    if (memory_group(group, &is_v1)) {
-        snprintf(file, sizeof(file), "%s/%s", group,
-                 is_v1 ? "memory.limit_in_bytes" : "memory.max");
-        f = fopen(file, "re");
-    }
-    if (f && fscanf(f, "%" SCNd64, &bytes) == 1 && bytes > 0 && bytes < (int64_t)1 << 50)
-        snprintf(out, size, " of %" PRId64 " MiB", bytes >> 20);
-    if (f)
-        fclose(f);
+    if (limits.memory_bytes > 0)
+        snprintf(out, size, " of %" PRId64 " MiB", (int64_t)limits.memory_bytes >> 20);
 }
 
 void failure_cause_begin(struct failure_cause *c)
 {
-    c->killed_in_group = killed_in_group();
-    c->killed_on_host = counter_read("/proc/vmstat", "oom_kill");
+    c->killed_in_group = cgroup_usage_killed(getpid());
+    c->killed_on_host = cgroup_usage_killed_on_host();
 }
 
 /* One more process has been ended since; it is accounted for from now on. */
@@ -104,8 +37,8 @@ static bool has_risen(int64_t *before, int64_t now)
 
 static bool memory_cause(char *out, size_t size, struct failure_cause *c, int64_t peak_bytes)
 {
-    bool in_group = has_risen(&c->killed_in_group, killed_in_group());
-    bool on_host = has_risen(&c->killed_on_host, counter_read("/proc/vmstat", "oom_kill"));
+    bool in_group = has_risen(&c->killed_in_group, cgroup_usage_killed(getpid()));
+    bool on_host = has_risen(&c->killed_on_host, cgroup_usage_killed_on_host());
     char limit[64] = "";
 
     if (!in_group && !on_host)

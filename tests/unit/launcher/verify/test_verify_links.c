@@ -231,6 +231,29 @@ static void test_again(void **state)
     expect_none();
 }
 
+/* A link whose figures differ widely is measured more often. */
+static void test_unsteady(void **state)
+{
+    struct pair_rail slow = good, slower = good;
+
+    (void)state;
+    slow.there = 11;
+    slower.there = 5;
+    for (int i = 0; i < 3; i++) {
+        say(0, 1, slower);
+        say(0, 1, slow);
+    }
+    say(0, 1, good);
+    verify_hardware();
+    expect_none();
+    assert_int_equal(play.asked[0][1], 7);
+    play.list[6].rail = slow;
+    verify_hardware();
+    expect(FINDING_BANDWIDTH, "11.000 GB/s from a to b over rdma (mlx5_0 and mlx5_0), 46 % of the "
+                              "best pair's 24.000 GB/s (at least 93 %)");
+    assert_int_equal(play.asked[0][1], 11);
+}
+
 static void test_latency(void **state)
 {
     struct pair_rail late = good;
@@ -380,6 +403,7 @@ int main(void)
         cmocka_unit_test_setup(test_equal, play_begin),
         cmocka_unit_test_setup(test_bandwidth, play_begin),
         cmocka_unit_test_setup(test_again, play_begin),
+        cmocka_unit_test_setup(test_unsteady, play_begin),
         cmocka_unit_test_setup(test_latency, play_begin),
         cmocka_unit_test_setup(test_jitter, play_begin),
         cmocka_unit_test_setup(test_port_rate, play_begin),

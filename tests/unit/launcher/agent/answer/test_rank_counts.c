@@ -67,6 +67,9 @@ static void test_counts(void **state)
     expect("{\"calls\":[],\"links\":[]}");
     rank_counters_add(&c->calls[2].count, 1);
     rank_counters_add(&c->calls[2].bytes, 4000);
+    rank_counters_add(&c->calls[2].algorithms[0], 2);
+    rank_counters_add(&c->calls[2].algorithms[9], 5);
+    rank_counters_add(&c->calls[9].count, 3);
     counters_file_wait(&c->calls[2], 10000);
     counters_file_wait(&c->calls[2], 10001);
     counters_file_wait(&c->calls[2], 499979999);
@@ -75,8 +78,10 @@ static void test_counts(void **state)
     rank_counters_add(&counters_file_links(c, 0, "shared memory")->received, UINT64_MAX);
     assert_null(counters_file_links(c, 0, "pigeon"));
     assert_ptr_equal(counters_file_links(c, 9, "rdma"), counters_file_links(c, 1, "rdma"));
-    expect("{\"calls\":[{\"call\":\"all_reduce\",\"count\":1,\"bytes\":4000,"
-           "\"waits\":[1,1,0,0,0,1,0,1],\"wait_s\":12.0}],"
+    expect("{\"calls\":[{\"call\":\"all_reduce\",\"count\":1,\"algorithms\":{\"\":2,"
+           "\"ring\":5},\"bytes\":4000,\"waits\":[1,1,0,0,0,1,0,1],\"wait_s\":12.0},"
+           "{\"call\":\"scatter\",\"count\":3,\"bytes\":0,\"waits\":[0,0,0,0,0,0,0,0],"
+           "\"wait_s\":0.0}],"
            "\"links\":[{\"host\":\"a\",\"link\":\"shm\",\"sent\":0,"
            "\"received\":9223372036854775807},"
            "{\"host\":\"b\\n\",\"link\":\"tcp\",\"sent\":7,\"received\":0}]}");
@@ -84,7 +89,7 @@ static void test_counts(void **state)
     assert_null(rank_counts_read(dir, geteuid(), RANK + 1));
     rank_counters_add(&c->kept_waiting, 3);
     counters_file_close(c); /* the file stays for the summary */
-    expect_sum("{\"calls\":1,\"bytes\":4000,\"wait_ms\":12000,\"kept_waiting\":3}");
+    expect_sum("{\"calls\":4,\"bytes\":4000,\"wait_ms\":12000,\"kept_waiting\":3}");
     assert_int_equal(unlink(path), 0);
     assert_null(rank_counts_read(dir, geteuid(), RANK));
     assert_null(rank_counts_sum(dir, geteuid(), RANK));
