@@ -122,6 +122,24 @@ bool window_turn_try(struct window_turn *t)
     return is_free;
 }
 
+bool window_turn_lock(struct window_turn *t)
+{
+    bool is_free;
+
+    pthread_mutex_lock(&t->lock);
+    is_free = !t->is_taken && !t->wanted && !t->followers;
+    if (is_free)
+        t->uses++;
+    else
+        pthread_mutex_unlock(&t->lock);
+    return is_free;
+}
+
+void window_turn_unlock(struct window_turn *t)
+{
+    pthread_mutex_unlock(&t->lock);
+}
+
 void window_turn_give(struct window_turn *t, bool more)
 {
     pthread_mutex_lock(&t->lock);

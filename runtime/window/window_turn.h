@@ -44,6 +44,11 @@ void window_turn_take(struct window_turn *t);
 bool window_turn_try(struct window_turn *t);
 void window_turn_give(struct window_turn *t, bool more);
 
+/* For something short of a caller: true if the turn is free, which it stays until
+ * window_turn_unlock. */
+bool window_turn_lock(struct window_turn *t);
+void window_turn_unlock(struct window_turn *t);
+
 /* For a caller that has the turn and waits for *done, after each step: gives others theirs. False:
  * *done is true now, and this thread does not have the turn. */
 bool window_turn_share(struct window_turn *t, const _Atomic bool *done);
