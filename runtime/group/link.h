@@ -97,8 +97,10 @@ struct link {
     struct link_counters *counters;      /* rank_counters.h, or NULL */
     struct transfer *sends, **sends_end; /* queues of what is in flight */
     struct transfer *recvs, **recvs_end;
-    bool active;  /* in g->active: something is queued */
-    bool ended;   /* by the peer: what is queued can't go on */
+    bool active;      /* in g->active: something is queued */
+    bool reads_ahead; /* set by its user, who always has a receive queued: what comes behind a short
+                       * message may be taken with it */
+    bool ended;       /* by the peer: what is queued can't go on */
     bool is_over; /* the peer has left in good order: nothing comes for receives from any rank */
     enum peer_state gone;      /* the peer, as the coordinator reported it */
     int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */

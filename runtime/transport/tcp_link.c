@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tcp_link.c: messages over a TCP connection. Header and payload are sent and received by one
- * system call, straight from and to the caller's memory. The sizes of the socket's buffers are left
- * to the kernel, which lets them grow to megabytes; setting them would limit that to
- * net.core.wmem_max, a fraction. With --secure the same bytes go through tcp_seal.c.
+ * system call, straight from and to the caller's memory; several short messages by one, too. The
+ * sizes of the socket's buffers are left to the kernel, which lets them grow to megabytes; setting
+ * them would limit that to net.core.wmem_max, a fraction. With --secure the same bytes go through
+ * tcp_seal.c.
  */
 #include "runtime/transport/tcp_link.h"
 
@@ -22,8 +23,11 @@
 #include <unistd.h>
 
 enum {
-    BOUNCE = 256 * 1024, /* bytes: what is reduced comes through here, in the L2 cache */
-    PART = 512 * 1024,   /* bytes per system call: acknowledgements wait for its lock */
+    BOUNCE = 256 * 1024,       /* bytes: what is reduced comes through here, in the L2 cache */
+    PART = 512 * 1024,         /* bytes per system call: acknowledgements wait for its lock */
+    TOGETHER = 32,             /* messages that are sent by one system call, */
+    TOGETHER_SIZE = 64 * 1024, /* of fewer bytes than this, but for the last one */
+    AHEAD = 8 * 1024,          /* bytes that are read ahead, behind a message that is shorter */
 };
 
 struct tcp_link {
@@ -33,7 +37,10 @@ struct tcp_link {
     struct message out_header, in_header;
     size_t out_header_moved, in_header_moved; /* bytes */
     unsigned char *bounce;
-    size_t bounce_have; /* bytes of an element whose rest has not come yet */
+    size_t bounce_have;   /* bytes of an element whose rest has not come yet */
+    unsigned char *ahead; /* what was read behind the message that was awaited (l->reads_ahead) */
+    size_t ahead_at, ahead_have;
+    bool is_drained; /* the last look took all that was there */
 };
 
 static struct tcp_link *tcp_link_of(struct link *l)
@@ -69,13 +76,55 @@ static int tcp_link_failed(struct tcp_link *s)
     return 0;
 }
 
+/* Fills `part` with the first message and short ones behind it, whose headers are put into
+ * `headers`. Returns the number of parts. */
+static int tcp_link_gather(struct tcp_link *s, struct message headers[TOGETHER],
+                           struct iovec part[2 * TOGETHER])
+{
+    const struct transfer *t = s->base.sends;
+    int n = tcp_link_parts(part, &s->out_header, s->out_header_moved, tcp_link_place(t),
+                           t->size - t->moved);
+    size_t size = t->size - t->moved;
+
+    for (int i = 1; i < TOGETHER && t->next && size < TOGETHER_SIZE; i++) {
+        t = t->next;
+        message_fill(&headers[i], &s->base.group->call, t);
+        n += tcp_link_parts(part + n, &headers[i], 0, t->buf, t->size);
+        size += sizeof(headers[i]) + t->size;
+    }
+    return n;
+}
+
+/* `n` bytes of the messages whose headers are in `headers` have been sent. */
+static void tcp_link_sent(struct tcp_link *s, const struct message headers[TOGETHER], size_t n)
+{
+    for (int i = 1;; i++) {
+        struct transfer *t = s->base.sends;
+        size_t header = sizeof(s->out_header) - s->out_header_moved, size = t->size - t->moved;
+
+        header = header < n ? header : n;
+        s->out_header_moved += header;
+        n -= header;
+        size = size < n ? size : n;
+        t->moved += size;
+        n -= size;
+        if (s->out_header_moved == sizeof(s->out_header) && t->moved == t->size)
+            link_pop_send(&s->base);
+        if (!n)
+            return;
+        s->out_header = headers[i];
+        s->out_header_moved = 0;
+        s->base.sends->header_moved = true;
+    }
+}
+
 /* > 0: something was sent, and the socket may take more. */
 static int tcp_link_send(struct tcp_link *s)
 {
     struct transfer *t = s->base.sends;
-    struct iovec part[2];
+    struct message headers[TOGETHER];
+    struct iovec part[2 * TOGETHER];
     struct msghdr m = {.msg_iov = part};
-    size_t header, n;
     ssize_t sent;
 
     if (!t->header_moved) {
@@ -83,19 +132,17 @@ static int tcp_link_send(struct tcp_link *s)
         s->out_header_moved = 0;
         t->header_moved = true;
     }
-    m.msg_iovlen = (size_t)tcp_link_parts(part, &s->out_header, s->out_header_moved,
-                                          tcp_link_place(t), t->size - t->moved);
-    sent = s->seal ? tcp_seal_send(s->seal, s->fd, part, (int)m.msg_iovlen)
-                   : sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (s->seal) {
+        m.msg_iovlen = (size_t)tcp_link_parts(part, &s->out_header, s->out_header_moved,
+                                              tcp_link_place(t), t->size - t->moved);
+        sent = tcp_seal_send(s->seal, s->fd, part, (int)m.msg_iovlen);
+    } else {
+        m.msg_iovlen = (size_t)tcp_link_gather(s, headers, part);
+        sent = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
     if (sent < 0)
         return tcp_link_failed(s);
-    n = (size_t)sent;
-    header = sizeof(s->out_header) - s->out_header_moved;
-    header = header < n ? header : n;
-    s->out_header_moved += header;
-    t->moved += n - header;
-    if (s->out_header_moved == sizeof(s->out_header) && t->moved == t->size)
-        link_pop_send(&s->base);
+    tcp_link_sent(s, headers, (size_t)sent);
     return 1;
 }
 
@@ -205,16 +252,69 @@ static int tcp_link_changed(const struct tcp_link *s, struct fault *why)
                      group_describe(g, s->base.peer, from), group_describe(g, g->rank, to));
 }
 
-/* > 0: something came, and there may be more; ML_ERR_*. A payload is never read past its expected
- * size, so that the next message stays in the socket. */
+/* Where what follows a short message is put. NULL: it stays in the socket, as after a long one,
+ * whose successor most often is long too and had better be received where it belongs. */
+static unsigned char *tcp_link_ahead(struct tcp_link *s, size_t size)
+{
+    if (!s->base.reads_ahead || s->seal || size >= AHEAD)
+        return NULL;
+    if (!s->ahead)
+        s->ahead = malloc(AHEAD);
+    return s->ahead;
+}
+
+/* Copies what was read ahead, as recvmsg would. */
+static ssize_t tcp_link_copy_ahead(struct tcp_link *s, const struct iovec *part, int n)
+{
+    size_t came = 0;
+
+    for (int i = 0; i < n && s->ahead_have; i++) {
+        size_t size = part[i].iov_len < s->ahead_have ? part[i].iov_len : s->ahead_have;
+
+        memcpy(part[i].iov_base, s->ahead + s->ahead_at, size);
+        s->ahead_at += size;
+        s->ahead_have -= size;
+        came += size;
+    }
+    return (ssize_t)came;
+}
+
+/* Receives into the `n` parts, which have room for one more. */
+static ssize_t tcp_link_read(struct tcp_link *s, struct iovec *part, int n)
+{
+    struct msghdr m = {.msg_iov = part, .msg_iovlen = (size_t)n};
+    size_t size = 0;
+    ssize_t came;
+
+    if (s->ahead_have)
+        return tcp_link_copy_ahead(s, part, n);
+    if (s->seal)
+        return tcp_seal_receive(s->seal, s->fd, part, n);
+    for (int i = 0; i < n; i++)
+        size += part[i].iov_len;
+    if (tcp_link_ahead(s, size))
+        part[m.msg_iovlen++] = (struct iovec){s->ahead, AHEAD};
+    came = recvmsg(s->fd, &m, MSG_DONTWAIT);
+    if (came <= 0)
+        return came;
+    s->is_drained = (size_t)came < size + (m.msg_iovlen > (size_t)n ? AHEAD : 0);
+    if ((size_t)came <= size)
+        return came;
+    s->ahead_at = 0;
+    s->ahead_have = (size_t)came - size;
+    return (ssize_t)size;
+}
+
+/* > 0: something came, and there may be more; ML_ERR_*. Only where the link reads ahead, a payload
+ * is read past its expected size; elsewhere the next message stays in the socket. */
 static int tcp_link_receive(struct tcp_link *s, struct fault *why)
 {
     struct transfer *t = s->base.recvs;
-    struct iovec part[2];
-    struct msghdr m = {.msg_iov = part};
+    struct iovec part[3];
     size_t size;
     ssize_t came;
     void *target;
+    int n;
 
     if (s->in_header_moved == sizeof(s->in_header) && !t->header_moved) { /* it was left unread */
         if (tcp_link_take(s, t, 0, why) < 0)
@@ -227,9 +327,8 @@ static int tcp_link_receive(struct tcp_link *s, struct fault *why)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     target = tcp_link_target(s, t, &size);
-    m.msg_iovlen = (size_t)tcp_link_parts(part, &s->in_header, s->in_header_moved, target, size);
-    came = s->seal ? tcp_seal_receive(s->seal, s->fd, part, (int)m.msg_iovlen)
-                   : recvmsg(s->fd, &m, MSG_DONTWAIT);
+    n = tcp_link_parts(part, &s->in_header, s->in_header_moved, target, size);
+    came = tcp_link_read(s, part, n);
     if (came < 0 && s->seal && errno == EBADMSG)
         return tcp_link_changed(s, why);
     if (came < 0)
@@ -241,20 +340,37 @@ static int tcp_link_receive(struct tcp_link *s, struct fault *why)
     return tcp_link_take(s, t, (size_t)came, why) < 0 ? why->code : 1;
 }
 
-static int tcp_link_progress(struct link *l, struct fault *why)
+/* Receives until nothing more is there. > 0: something came; ML_ERR_*. */
+static int tcp_link_receive_all(struct tcp_link *s, struct fault *why)
 {
-    struct tcp_link *s = tcp_link_of(l);
     int moved = 0, rc = 1;
 
-    while (l->sends && tcp_link_send(s) > 0)
-        moved = 1;
-    while (l->recvs && rc > 0) {
+    s->is_drained = false;
+    while (s->base.recvs && rc > 0 && (!s->is_drained || s->ahead_have)) {
         rc = tcp_link_receive(s, why);
         if (rc < 0)
             return rc;
         moved |= rc;
     }
     return moved;
+}
+
+static int tcp_link_progress(struct link *l, struct fault *why)
+{
+    struct tcp_link *s = tcp_link_of(l);
+    int moved = 0, rc;
+
+    /* Of what was read ahead the user asks for the next message at once; so what it sends in answer
+     * to this one goes with the answer to that. */
+    if (s->ahead_have && l->recvs) {
+        moved = tcp_link_receive_all(s, why);
+        if (moved < 0 || (moved && s->ahead_have))
+            return moved;
+    }
+    while (l->sends && tcp_link_send(s) > 0)
+        moved = 1;
+    rc = tcp_link_receive_all(s, why);
+    return rc < 0 ? rc : moved | rc;
 }
 
 /* A header that is sealed, or that was begun to be read, can't be left in the socket: it stays in
@@ -310,6 +426,7 @@ static void tcp_link_close(struct link *l)
     fork_guard_close(s->fd);
     tcp_seal_destroy(s->seal);
     free(s->bounce);
+    free(s->ahead);
     free(s);
 }
 

@@ -56,6 +56,13 @@ static bool ask_put_late(struct window *w, const void *from, size_t size, int to
 
     if (size > BATCH_PUT_MOST)
         return false;
+    /* Most often there is room beside others, and nobody has the turn. */
+    if (window_turn_lock(&w->turn)) {
+        is_kept = window_serve_put_along(w, to, from, size, offset);
+        window_turn_unlock(&w->turn);
+        if (is_kept)
+            return true;
+    }
     window_turn_take(&w->turn);
     is_kept = window_serve_put_late(w, to, from, size, offset);
     window_turn_give(&w->turn, false);
@@ -137,6 +144,7 @@ int window_ask_start_get(struct window *w, void *into, size_t size, int from, si
 {
     struct window_order o = ask_get_order(into, size, from, offset);
 
+    o.may_wait = size <= BATCH_PUT_MOST;
     return ask_start(w, &o, out, why);
 }
 

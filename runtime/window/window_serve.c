@@ -52,6 +52,13 @@ static int serve_fill(struct transfer out[2], struct window_frame *f, const void
     return 2;
 }
 
+/* Sent by the next step, or with what is sent next. */
+static void serve_queue(struct window *w, struct transfer *out, int n)
+{
+    for (int i = 0; i < n; i++)
+        transfer_queue(w->group, &out[i]);
+}
+
 /* --- the end of orders ------------------------------------------------------------------------ */
 
 /* The order may be gone when this returns. `why`: NULL if it has succeeded. */
@@ -125,6 +132,7 @@ static int serve_start_order(struct window *w, struct window_peer *p, struct win
                              struct fault *why)
 {
     int n = serve_fill(o->out, &o->frame, o->from, o->peer);
+    bool waits = o->may_wait && p->asked_count;
 
     if (window_frame_is_answered(&o->frame)) {
         order_list_add(&p->asked, o);
@@ -132,7 +140,10 @@ static int serve_start_order(struct window *w, struct window_peer *p, struct win
     } else {
         order_list_add(&p->sent, o);
     }
-    return transfer_start(w->group, o->out, n, why);
+    if (!waits)
+        return transfer_start(w->group, o->out, n, why);
+    serve_queue(w, o->out, n);
+    return 0;
 }
 
 /* Sends the short puts that were kept. */
@@ -155,6 +166,25 @@ static int serve_send_late(struct window *w, struct window_peer *p, int peer, st
     return rc;
 }
 
+/* Only who has the turn, or its lock while it is free, adds to p->puts. */
+static void serve_count_put(struct window_peer *p)
+{
+    uint64_t puts = atomic_load_explicit(&p->puts, memory_order_relaxed);
+
+    atomic_store_explicit(&p->puts, puts + 1, memory_order_release);
+}
+
+bool window_serve_put_along(struct window *w, int peer, const void *from, size_t size,
+                            uint64_t offset)
+{
+    struct window_peer *p = &w->peers[peer];
+
+    if (!p->late || !window_batch_add(p->late, from, size, offset))
+        return false;
+    serve_count_put(p);
+    return true;
+}
+
 bool window_serve_put_late(struct window *w, int peer, const void *from, size_t size,
                            uint64_t offset)
 {
@@ -169,10 +199,8 @@ bool window_serve_put_late(struct window *w, int peer, const void *from, size_t 
             return false;
         p->late->size = 0;
     }
-    if (window_batch_add(p->late, from, size, offset)) {
-        atomic_fetch_add(&p->puts, 1);
+    if (window_serve_put_along(w, peer, from, size, offset))
         return true;
-    }
     if (serve_send_late(w, p, peer, &why) < 0)
         serve_fail(w, &why);
     return window_serve_put_late(w, peer, from, size, offset);
@@ -199,7 +227,7 @@ void window_serve_send(struct window *w, struct window_order *o)
     struct fault why;
 
     if (o->frame.kind == FRAME_PUT)
-        atomic_fetch_add(&p->puts, 1);
+        serve_count_put(p);
     o->puts = atomic_load(&p->puts);
     if (!atomic_load(&w->broken) && serve_send_before(w, p, o, &why) < 0)
         serve_fail(w, &why);
@@ -252,8 +280,8 @@ static int serve_refuse(const struct window *w, int peer, struct fault *why)
                      group_describe(w->group, peer, who), w->peers[peer].in.kind);
 }
 
-/* `bytes`: what a get wants. The other rank never has more frames without a reply than there is
- * room for. */
+/* `bytes`: what a get wants. It is sent when the next frame is awaited. The other rank never has
+ * more frames without a reply than there is room for. */
 static int serve_reply(struct window *w, int peer, uint64_t value, const void *bytes, uint64_t size,
                        struct fault *why)
 {
@@ -264,7 +292,8 @@ static int serve_reply(struct window *w, int peer, uint64_t value, const void *b
         return serve_refuse(w, peer, why);
     r = &p->replies[(p->replied + p->reply_count++) % SERVE_CREDITS];
     r->frame = (struct window_frame){.kind = FRAME_REPLY, .value = value, .size = size};
-    return transfer_start(w->group, r->out, serve_fill(r->out, &r->frame, bytes, peer), why);
+    serve_queue(w, r->out, serve_fill(r->out, &r->frame, bytes, peer));
+    return 0;
 }
 
 static void serve_signal(const struct window_part *own, const struct window_frame *f)
@@ -473,37 +502,92 @@ int window_serve_step(struct window *w, struct waiting *waiting)
 int window_serve_look(struct window *w, struct waiting *waiting)
 {
     struct fault why = {0};
+    unsigned events = w->events;
     int rc;
 
     if (atomic_load(&w->broken))
         return w->why.code;
-    rc = transfer_start(w->group, NULL, 0, &why);
+    rc = wait_read_news(w->group, &why);
+    if (!rc)
+        rc = transfer_start(w->group, NULL, 0, &why);
     if (rc >= 0)
         rc = serve_all(w, &why);
     if (rc < 0)
         return serve_fail(w, &why);
-    return wait_spin(w->group, waiting);
+    return events != w->events || wait_spin(w->group, waiting);
 }
 
 /* --- the window's thread ---------------------------------------------------------------------- */
 
-/* It must not take the processor from the program, so it never spins. */
-static int serve_patiently(struct window *w)
-{
-    struct waiting patient = {.steps = UINT32_MAX / 2, .since_ns = clock_ns()};
+/* It must not take the processor from the program. So it spins only while frames come one soon
+ * after the other, for about as long as the next one should take, and yields meanwhile. A yield
+ * that takes long has let another thread compute, and then a thread that sleeps gets the processor
+ * back sooner than one that yields: so this one spins no more for a while. */
+enum {
+    SPIN_NS = 50 * 1000,
+    YIELD_NS = 500 * 1000,
+    SHY_NS = 20 * 1000 * 1000,
+    SHY_DOUBLINGS = 9,
+};
 
-    return window_serve_step(w, &patient);
+struct patience {
+    struct waiting waiting; /* its spin_ns: 0: sleep at once */
+    int64_t came_ns;        /* the last frame */
+    int64_t shy_ns;         /* until then it does not spin */
+    int doublings;          /* of SHY_NS */
+};
+
+static void patience_renew(struct patience *p, int64_t now)
+{
+    int64_t gap = now - p->came_ns;
+
+    p->came_ns = now;
+    p->waiting = (struct waiting){.steps = UINT32_MAX / 2, .since_ns = now};
+    if (gap <= SPIN_NS && now >= p->shy_ns)
+        p->waiting.spin_ns = 2 * gap < SPIN_NS ? 2 * gap : SPIN_NS;
+}
+
+static void patience_lose(struct patience *p, int64_t now)
+{
+    if (now - p->shy_ns > (int64_t)SHY_NS << p->doublings)
+        p->doublings = 0;
+    else if (p->doublings < SHY_DOUBLINGS)
+        p->doublings++;
+    p->shy_ns = now + ((int64_t)SHY_NS << p->doublings);
+    p->waiting.spin_ns = 0;
+}
+
+static int serve_patiently(struct window *w, struct patience *p)
+{
+    unsigned events = w->events;
+    bool spins = p->waiting.spin_ns > 0;
+    int64_t began = spins ? clock_ns() : 0, now;
+    int rc = (spins ? window_serve_look : window_serve_step)(w, &p->waiting);
+
+    if (!spins && events == w->events)
+        return rc;
+    now = clock_ns();
+    if (events != w->events)
+        patience_renew(p, now);
+    else if (rc == 0)
+        p->waiting.spin_ns = 0;
+    if (spins && now - began > YIELD_NS)
+        patience_lose(p, now);
+    return rc;
 }
 
 static void *serve_main(void *arg)
 {
     struct window *w = arg;
+    struct patience patience = {.shy_ns = 0};
 
-    while (window_turn_watch(&w->turn))
+    while (window_turn_watch(&w->turn)) {
+        patience_renew(&patience, clock_ns());
         do
-            if (serve_patiently(w) < 0)
+            if (serve_patiently(w, &patience) < 0)
                 window_turn_end(&w->turn);
         while (window_turn_keep(&w->turn));
+    }
     return NULL;
 }
 
@@ -523,8 +607,10 @@ static int serve_make_peers(struct window *w, struct fault *why)
         order_list_clear(&w->peers[i].held);
         w->peers[i].is_served = !w->parts[i].control;
         w->served_count += w->peers[i].is_served;
-        if (w->peers[i].is_served && !rc)
+        if (w->peers[i].is_served && !rc) {
+            g->links[i]->reads_ahead = true;
             rc = serve_await_frame(w, i, why);
+        }
     }
     return rc;
 }

@@ -15,7 +15,7 @@
 #include "runtime/window/window_batch.h"
 #include "runtime/window/window_frame.h"
 
-enum { SERVE_CREDITS = 16 };
+enum { SERVE_CREDITS = 64 };
 
 struct waiting;
 
@@ -31,6 +31,7 @@ struct window_order {
     uint64_t value;       /* the reply's */
     uint64_t puts;        /* FRAME_FLUSH: as many are complete with the reply */
     bool has_reply;
+    bool may_wait;              /* it may go with the next one, as long as a reply is awaited */
     struct window_batch *batch; /* what `from` points to; owned; NULL: memory of the caller */
     bool is_own;                /* nobody waits for it; freed at its end */
     struct transfer out[2];     /* the frame and its bytes */
@@ -75,6 +76,9 @@ void window_serve_send(struct window *w, struct window_order *o);
  * step, will send. False: it has to be sent as an order. */
 bool window_serve_put_late(struct window *w, int peer, const void *from, size_t size,
                            uint64_t offset);
+/* The same, if that takes nothing but a copy. Whoever holds the turn's lock may call it, too. */
+bool window_serve_put_along(struct window *w, int peer, const void *from, size_t size,
+                            uint64_t offset);
 /* Moves what can be moved, and sleeps if nothing can. < 0: the window is broken. */
 int window_serve_step(struct window *w, struct waiting *waiting);
 /* The same, but never sleeps. 0: it is time to sleep. */

@@ -75,6 +75,11 @@ static void turn_silence(struct window_turn *t)
     t->has_rung = false;
 }
 
+static bool turn_is_used(const struct window_turn *t)
+{
+    return t->is_taken || t->wanted || t->followers;
+}
+
 static void turn_sleep_a_grace(struct window_turn *t)
 {
     struct timespec until;
@@ -122,6 +127,24 @@ bool window_turn_try(struct window_turn *t)
     return is_free;
 }
 
+bool window_turn_lock(struct window_turn *t)
+{
+    bool is_free;
+
+    pthread_mutex_lock(&t->lock);
+    is_free = !turn_is_used(t);
+    if (is_free)
+        t->uses++;
+    else
+        pthread_mutex_unlock(&t->lock);
+    return is_free;
+}
+
+void window_turn_unlock(struct window_turn *t)
+{
+    pthread_mutex_unlock(&t->lock);
+}
+
 void window_turn_give(struct window_turn *t, bool more)
 {
     pthread_mutex_lock(&t->lock);
@@ -165,9 +188,9 @@ bool window_turn_watch(struct window_turn *t)
 
     pthread_mutex_lock(&t->lock);
     seen = t->uses - 1;
-    while (!t->ends &&
-           (t->is_taken || t->wanted || t->followers || (t->uses != seen && !t->is_urgent))) {
-        if (t->is_taken || t->wanted || t->followers) {
+    /* Who goes away soon shall not have to wake this thread. */
+    while (!t->ends && (turn_is_used(t) || (t->uses != seen && !t->is_urgent))) {
+        if (t->uses == seen) {
             t->is_parked = true;
             pthread_cond_wait(&t->idle, &t->lock);
             t->is_parked = false;

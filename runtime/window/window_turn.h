@@ -3,7 +3,8 @@
  * window_turn.h: which thread has a window's group, whose links only one thread at a time may use.
  * The window's own thread has it while no call needs it, and sleeps in poll() until something
  * comes. A caller takes it away by a byte in a pipe. The window's thread does not come back until
- * the callers have been gone for a moment (GRACE_NS): so a stream of calls wakes no thread.
+ * the callers have been gone for a moment (GRACE_NS), which it notices by itself: so a stream of
+ * calls wakes no thread. Only the end of a call that lasts longer wakes it.
  *
  * A caller that waits for an answer keeps the turn, and moves what other callers wait for too. When
  * another caller wants the turn, it gives the turn away and waits until its own answer has come, or
@@ -43,6 +44,11 @@ void window_turn_take(struct window_turn *t);
 /* The same, but false if another caller has or wants the turn. */
 bool window_turn_try(struct window_turn *t);
 void window_turn_give(struct window_turn *t, bool more);
+
+/* For something short of a caller: true if the turn is free, which it stays until
+ * window_turn_unlock. */
+bool window_turn_lock(struct window_turn *t);
+void window_turn_unlock(struct window_turn *t);
 
 /* For a caller that has the turn and waits for *done, after each step: gives others theirs. False:
  * *done is true now, and this thread does not have the turn. */

@@ -4,6 +4,7 @@
  *   a   a stranger connects to this rank: it is never taken for a member
  *   c   this rank has connected to a stranger: likewise
  *   l   a link: the rest are messages from a member whose program has gone wrong
+ *   r   the same, but the link reads ahead, and is asked after each 64 bytes
  * Of the first two the rest is lines, each a frame: two digits of its type and its payload, in
  * which @ is replaced by this build's id; or ! and bytes as they are. In a link each h stands for
  * the header that comes next, every other byte for itself.
@@ -107,18 +108,19 @@ static void shake(const struct group *g, bool accepts, const int pair[2], const 
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* The next receive, as its sender would announce it. */
-static void header_send(const struct group *g, int fd)
+/* A receive, or NULL, as its sender would announce it. */
+static void header_send(const struct group *g, int fd, const struct transfer *t)
 {
     struct message m;
 
-    if (!g->links[1]->recvs)
+    if (!t)
         return;
-    message_fill(&m, &g->call, g->links[1]->recvs);
+    message_fill(&m, &g->call, t);
     send(fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void talk(struct group *g, const int pair[2], const uint8_t *at, const uint8_t *end)
+static void talk(struct group *g, const int pair[2], bool reads_ahead, const uint8_t *at,
+                 const uint8_t *end)
 {
     float sums[3] = {1, 2, 3};
     char bytes[2][5];
@@ -129,19 +131,24 @@ static void talk(struct group *g, const int pair[2], const uint8_t *at, const ui
         {.what = TRANSFER_RECV, .peer = 1, .buf = bytes[1], .size = sizeof(bytes[1])}};
     struct message m;
     struct fault why = {0};
-    int rc = 1;
+    int rc = 1, headers = 0;
 
     g->call = (struct call){.count = 3, .kind = CALL_ALL_REDUCE, .type = ML_FLOAT32, .op = ML_SUM};
     if (tcp_link_open(&g->links[1], g, 1, pair[0], NULL, &why) ||
         transfer_start(g, t, TRANSFERS, &why))
         abort();
-    for (; at < end && rc >= 0; at++) {
-        if (*at == 'h')
-            header_send(g, pair[1]);
+    g->links[1]->reads_ahead = reads_ahead;
+    for (int i = 1; at < end && rc >= 0; at++, i++) {
+        if (*at == 'h' && !reads_ahead)
+            header_send(g, pair[1], g->links[1]->recvs);
+        else if (*at == 'h')
+            header_send(g, pair[1], headers < TRANSFERS ? &t[headers++] : NULL);
         else
             send(pair[1], at, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (reads_ahead && i % 64 && at + 1 < end)
+            continue;
         rc = g->links[1]->ops->progress(g->links[1], &why);
-        if (!g->links[1]->recvs && g->links[1]->ops->look(g->links[1], &m))
+        if (!reads_ahead && !g->links[1]->recvs && g->links[1]->ops->look(g->links[1], &m))
             message_check_early(g, &m, 1, NULL);
     }
     if (rc < 0 && (why.code >= 0 || !why.text[0]))
@@ -157,13 +164,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct group *g;
     int pair[2];
 
-    if (size == 0 || !data[0] || !strchr("acl", data[0]))
+    if (size == 0 || !data[0] || !strchr("aclr", data[0]))
         return 0;
     g = group_of(&w);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
         abort();
-    if (data[0] == 'l')
-        talk(g, pair, data + 1, data + size);
+    if (data[0] == 'l' || data[0] == 'r')
+        talk(g, pair, data[0] == 'r', data + 1, data + size);
     else
         shake(g, data[0] == 'a', pair, data + 1, data + size);
     close(pair[1]);
