@@ -3,7 +3,7 @@
 #ifndef COMMON_BUILD_ID_H
 #define COMMON_BUILD_ID_H
 
-extern const char build_id[];      /* 16 hex digits over sources and compiler flags */
+extern const char build_id[];      /* 16 hex digits over sources and data model */
 extern const char build_version[]; /* "0.1.0" */
 
 #endif

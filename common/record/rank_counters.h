@@ -67,7 +67,8 @@ struct host_counters {
     struct link_counters links[RANK_COUNTERS_LINKS];
 };
 struct rank_counters {
-    uint32_t magic, hosts;
+    _Atomic uint32_t magic; /* stored last, with release: then the hosts' names are there */
+    uint32_t hosts;
     struct call_counters calls[RANK_COUNTERS_CALLS];
     rank_counter kept_waiting; /* calls of all ranks, for all ranks, in which it waited for long */
     struct host_counters host[]; /* `hosts` of them, in the order of the job's */

@@ -138,7 +138,7 @@ static int agent_await(struct command_channel *c, struct fault *why)
 
     while ((n = recv(c->base.fd, first, sizeof(first) - 1, MSG_PEEK | MSG_DONTWAIT)) < 0 && more)
         more = command_await(c, c->base.fd, deadline_ms);
-    if (n > 0 && first[0] >= 0 && first[0] <= AGENT_FIRST_BYTE_MAX)
+    if (n > 0 && (unsigned char)first[0] <= AGENT_FIRST_BYTE_MAX)
         return 0;
     if (n > 0) {
         first[n] = '\0';

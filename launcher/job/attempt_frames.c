@@ -93,30 +93,44 @@ static bool is_rank_of(const struct attempt *a, const struct attempt_member *m, 
     return rank < (uint32_t)a->plan->size && &a->members[a->plan->ranks[rank].host] == m;
 }
 
+/* A job may mix processors: of one build all agents and ranks understand each other. */
+static int hello_check(const struct attempt *a, const struct hello_report *h, struct fault *why)
+{
+    struct utsname here;
+    bool is_other, is_build = strcmp(h->build, build_id) == 0;
+
+    uname(&here);
+    is_other = strcmp(h->arch, here.machine) != 0;
+    if (is_other && !is_build)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its mlaunch-agent is build %s for %s, this mlaunch is build %s for %s: "
+                         "install both from the same source",
+                         h->build, h->arch, build_id, here.machine);
+    if (!is_build)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its mlaunch-agent is build %s, this mlaunch is build %s: install the "
+                         "same on both, or remove it there, and mlaunch copies its own",
+                         h->build, build_id);
+    if (is_other && a->plan->files.count > 0)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its processor is %s, this machine's is %s, so what --stage copies from "
+                         "here does not run there: install the program on each host instead",
+                         h->arch, here.machine);
+    return 0;
+}
+
 static void on_hello(struct attempt *a, struct attempt_member *m, const struct frame *f)
 {
     struct hello_report hello;
     struct fault why;
-    struct utsname here;
 
     if (hello_report_parse(&hello, f, &why)) {
         member_distrust(m, why.text);
         return;
     }
-    uname(&here);
     progress_line_step(a->progress);
-    if (strcmp(hello.build, build_id) != 0) {
-        fault_set(&why, ML_ERR_REFUSED,
-                  "its mlaunch-agent is build %s, this mlaunch is build %s: install the same on "
-                  "both, or remove it there, and mlaunch copies its own",
-                  hello.build, build_id);
+    if (hello_check(a, &hello, &why))
         member_fail(m, why.text);
-    } else if (strcmp(hello.arch, here.machine) != 0) {
-        fault_set(&why, ML_ERR_REFUSED,
-                  "its processor is %s, this machine's is %s: a job cannot mix them", hello.arch,
-                  here.machine);
-        member_fail(m, why.text);
-    }
     /* Only SSH gives an address that is known to work. An agent that was started otherwise guesses
      * its own. */
     snprintf(m->address, sizeof(m->address), "%s",

@@ -232,7 +232,7 @@ static int pattern_check(const char *value, struct fault *why)
             return fault_set(why, ML_ERR_ARGUMENT,
                              "'%s': %.*s is none of %%r and %%t (rank), %%h (host), %%j (job) and "
                              "%%%%",
-                             text_show(shown, value), 1 + (c[1] > ' '), c);
+                             text_show(shown, value), 1 + (c[1] > ' ' && c[1] <= '~'), c);
     return 0;
 }
 

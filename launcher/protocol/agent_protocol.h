@@ -65,8 +65,8 @@ enum {
     AGENT_FIRST_BYTE_MAX = 4,
 };
 
-/* The beginning of CALLS. Both ends are of one build and architecture, so it is sent as it lies in
- * memory. Times are ns of the agent's CLOCK_MONOTONIC. */
+/* The beginning of CALLS. Both ends are of one build, and so of one byte order and data model: it
+ * is sent as it lies in memory. Times are ns of the agent's CLOCK_MONOTONIC. */
 struct calls_head {
     uint32_t rank;
     uint32_t is_last; /* 1: no more of this rank come */

@@ -4,7 +4,8 @@
  * rank that is about to sleep in poll() sets is_asleep in its slot and then looks once more at what
  * it waits for; a rank that has written something with a store then looks at is_asleep, and rings
  * the sleeper's bell (bell.h) if it is set. All four accesses are sequentially consistent, so at
- * least one of the two sees what the other has stored.
+ * least one of the two sees what the other has stored; release and acquire would not do, except on
+ * x86 (tests/litmus/sleeper-acquire.litmus).
  */
 #ifndef RUNTIME_GROUP_SLEEPER_H
 #define RUNTIME_GROUP_SLEEPER_H

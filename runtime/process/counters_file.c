@@ -48,7 +48,7 @@ struct rank_counters *counters_file_open(const char *dir, int rank, char *const 
         snprintf(c->host[i].name, RANK_COUNTERS_HOST, "%s",
                  i + 1 == RANK_COUNTERS_HOSTS ? "others" : hosts[i]);
     c->hosts = kept;
-    c->magic = RANK_COUNTERS_MAGIC;
+    atomic_store_explicit(&c->magic, RANK_COUNTERS_MAGIC, memory_order_release);
     return c;
 }
 

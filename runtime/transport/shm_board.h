@@ -9,7 +9,8 @@
  * read. A line is written again two rounds later: by then each other member has posted once more,
  * and so has read what it needed of it. A cell is written again four turns later, and there is at
  * most one turn a round: what is written before post n may be read by others until they make post n
- * + 3. Only the thread that uses the group may call these functions.
+ * + 3. The store of `at` releases what was written and read before, and its load acquires it
+ * (doc/notes/memory-order.md). Only the thread that uses the group may call these functions.
  *
  *     member 0: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
  *     member 1: │ line 0 │ line 1 │      cell 0 │ cell 1 │ cell 2 │ cell 3
@@ -84,12 +85,14 @@ static inline unsigned char *shm_board_cell(const struct shm_board *b, int rank,
 /* For shm_link.c. These two only look. */
 
 /* True if `rank` waits in a call on the board that this rank has not reached, so that it sends and
- * receives nothing else until then. *call: which call. */
+ * receives nothing else until then. *call: which call. The load is sequentially consistent, since
+ * it is the last look before a sleep (sleeper.h): an acquire may overtake the store of is_asleep.
+ */
 static inline bool shm_board_is_ahead(const struct shm_board *b, int rank, struct message *call)
 {
     const struct board_line *l = shm_board_line(b, rank, b->posted + 1);
 
-    if (atomic_load_explicit(&l->at, memory_order_acquire) <= b->posted)
+    if (atomic_load(&l->at) <= b->posted)
         return false;
     *call = l->call;
     return true;

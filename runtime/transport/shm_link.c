@@ -9,7 +9,9 @@
  * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes
  * through the ring, and nothing is sent after it until the receiver has answered the offer.
  *
- * Heads, tails and answers are stored with sequential consistency, as sleeper.h requires.
+ * Heads, tails and answers are stored with sequential consistency, as sleeper.h requires, and so
+ * release what was written or read before; who uses that loads them with acquire
+ * (doc/notes/memory-order.md).
  */
 #include "runtime/transport/shm_link.h"
 
@@ -217,7 +219,7 @@ static void shm_link_free_room(struct shm_link *s)
 static bool shm_link_is_offered(const struct shm_link *s, const struct message *m)
 {
     return m->size >= OFFER_LEAST && shm_offer_look(&s->in->offer) != OFFER_NONE &&
-           s->in->offer.position == s->in_tail;
+           atomic_load_explicit(&s->in->offer.position, memory_order_relaxed) == s->in_tail;
 }
 
 static void shm_link_answer(struct shm_link *s, enum shm_offer_state answer)

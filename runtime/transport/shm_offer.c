@@ -24,7 +24,7 @@ void shm_offer_init(void)
 void shm_offer_make(struct shm_offer *o, uint64_t position, const void *payload)
 {
     o->pid = giver.pid;
-    o->position = position;
+    atomic_store_explicit(&o->position, position, memory_order_relaxed);
     o->address = (uint64_t)(uintptr_t)payload;
     o->cookie_address = (uint64_t)(uintptr_t)&giver.cookie;
     o->cookie = giver.cookie;

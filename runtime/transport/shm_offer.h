@@ -25,8 +25,10 @@ enum shm_offer_state { OFFER_NONE, OFFER_OPEN, OFFER_TAKEN, OFFER_REFUSED, OFFER
 struct shm_offer {
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t state;
     int32_t pid;
-    uint64_t position; /* of its header in the ring */
-    uint64_t address;  /* of the payload, and of the cookie, in the sender's memory */
+    /* Of its header in the ring. Atomic, as a receiver may look for an offer of another message
+     * while the next one is made; neither position is then the one that it looks for. */
+    _Atomic uint64_t position;
+    uint64_t address; /* of the payload, and of the cookie, in the sender's memory */
     uint64_t cookie_address;
     uint64_t cookie;
 };

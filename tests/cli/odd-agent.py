@@ -58,8 +58,9 @@ def main():
         os.kill(os.getpid(), signal.SIGRTMIN + 1)
     if odd == "escapes-build":
         build = ESCAPES
-    send(HELLO, {"build": "0" * 16 if odd == "build" else build, "pid": os.getpid(),
-                 "arch": "vax" if odd == "arch" else os.uname().machine, "address": ""})
+    machine = "vax" if odd in ("arch", "arch-alone") else os.uname().machine
+    send(HELLO, {"build": "0" * 16 if odd in ("build", "arch") else build, "pid": os.getpid(),
+                 "arch": machine, "address": ""})
     if odd == "early":
         send(EXITED, {"rank": 0, "status": 0})
     while True:

@@ -5,11 +5,23 @@
 #include "common/text/text_json.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* True if the rank has filled in the head. What is read after this is no older. */
+static bool file_is_made(int fd)
+{
+    uint32_t magic;
+
+    if (pread(fd, &magic, sizeof(magic), 0) != (ssize_t)sizeof(magic))
+        return false;
+    atomic_thread_fence(memory_order_acquire);
+    return magic == RANK_COUNTERS_MAGIC;
+}
 
 /* A copy of the file, which anyone may have put there. NULL: it is not what a rank of that user's
  * makes. The caller frees it. */
@@ -24,11 +36,11 @@ static struct rank_counters *file_read(const char *path, uid_t user)
         return NULL;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == user &&
         st.st_size >= (off_t)rank_counters_size(0) &&
-        st.st_size <= (off_t)rank_counters_size(RANK_COUNTERS_HOSTS)) {
+        st.st_size <= (off_t)rank_counters_size(RANK_COUNTERS_HOSTS) && file_is_made(fd)) {
         size = (size_t)st.st_size;
         c = malloc(size);
-        if (c && (read(fd, c, size) != (ssize_t)size || c->magic != RANK_COUNTERS_MAGIC ||
-                  c->hosts > RANK_COUNTERS_HOSTS || rank_counters_size(c->hosts) != size)) {
+        if (c && (read(fd, c, size) != (ssize_t)size || c->hosts > RANK_COUNTERS_HOSTS ||
+                  rank_counters_size(c->hosts) != size)) {
             free(c);
             c = NULL;
         }

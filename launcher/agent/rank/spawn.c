@@ -4,6 +4,7 @@
 #include "common/status.h"
 #include "launcher/agent/rank/birth_linux.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +94,19 @@ static void script_execute(const struct child *c, const char *path)
     }
 }
 
+/* A program for another processor is no script, whatever the kernel says of both. */
+static bool is_elf(const char *path)
+{
+    char magic[4] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is = fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+              memcmp(magic, ELFMAG, sizeof(magic)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
 /* Ignores a directory of PATH that may not be searched. Remembers a program that may not be
  * executed, and searches on. Returns an errno. */
 static int candidates_execute(const struct child *c)
@@ -102,6 +117,8 @@ static int candidates_execute(const struct child *c)
 
     for (char **path = c->candidates; *path; path++) {
         execve(*path, (char *const *)(uintptr_t)s->argv, s->env);
+        if (errno == ENOEXEC && is_elf(*path))
+            return ENOEXEC;
         if (errno == ENOEXEC)
             script_execute(c, *path);
         if (errno == ENOENT || errno == ENOTDIR)
@@ -244,7 +261,12 @@ static int exec_fault(const struct spawn *s, int error, struct fault *why)
     const char *program = s->argv[0];
     struct stat st = {0};
     bool is_there = program_look(s, &st), is_file = is_there && S_ISREG(st.st_mode);
+    struct utsname here;
 
+    if (error == ENOEXEC && uname(&here) == 0)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "%s: it is no program for this host's processor, %s; build it there",
+                         program, here.machine);
     if (error == ENOENT && !strchr(s->program, '/') && is_file)
         return fault_set(why, ML_ERR_SYSTEM,
                          "%s: not found in PATH, but there is a ./%s: write ./%s", program, program,

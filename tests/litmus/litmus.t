@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The lock-free parts as litmus tests (doc/notes/memory-order.md): herd7 tries all executions that
+# C11 (the model RC11) or AArch64 allows. Each file says what must never happen (~exists), or what
+# can (exists) and is the reason for a stronger access. A data race would be a flag of the model's.
+. "${0%/*}/../lib/test.sh"
+command -v herd7 > /dev/null || skip_all "no herd7 (herdtools7)"
+
+for file in "$SOURCE"/tests/litmus/*.litmus; do
+    model=()
+    ! head -n 1 "$file" | grep -q '^C ' || model=(-model rc11.cat)
+    run herd7 "${model[@]}" "$file"
+    if [ "$status" -eq 0 ] && grep -qx Ok "$OUT" && ! grep -q '^Flag' "$OUT"; then
+        pass "${file##*/}"
+    else
+        fail "${file##*/}" "see above what it must say"
+        diag_run herd7 "${model[@]}" "$file"
+    fi
+done
+done_testing
