@@ -9,6 +9,7 @@
 #include "examples/llm/llm_generate.h"
 #include "examples/llm/llm_serve.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,10 +29,11 @@ enum { WORDS = sizeof(words) / sizeof(words[0]) };
 
 static void words_print(FILE *to)
 {
-    fprintf(to, "usage: mlaunch -n RANKS -- llm WORD [OPTION]...\n\n");
+    fprintf(to, "usage: mlaunch -n RANKS -- %s WORD [OPTION]...\n\n",
+            program_invocation_short_name);
     for (int i = 0; i < WORDS; i++)
         fprintf(to, "  %-9s %s\n", words[i].name, words[i].help);
-    fprintf(to, "\n`llm WORD --help` lists the options of a word.\n");
+    fprintf(to, "\n`%s WORD --help` lists the options of a word.\n", program_invocation_short_name);
 }
 
 int main(int argc, char **argv)

@@ -197,8 +197,8 @@ static const struct llm_option options[OPTIONS] = {
 
 static void help_print(enum llm_word_set word)
 {
-    printf("usage: mlaunch -n RANKS -- llm %s --model FILE [OPTION]...\n\n",
-           word == LLM_BENCH ? "bench" : "generate");
+    printf("usage: mlaunch -n RANKS -- %s %s --model FILE [OPTION]...\n\n",
+           program_invocation_short_name, word == LLM_BENCH ? "bench" : "generate");
     for (int i = 0; i < OPTIONS; i++) {
         const char *argument = options[i].argument ? options[i].argument : "";
 

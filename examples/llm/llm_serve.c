@@ -7,6 +7,7 @@
 #include "examples/llm/serve/service.h"
 #include "examples/llm/steps/step_worker.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ struct serve_options {
 };
 
 static const char serve_help[] =
-    "usage: mlaunch -n RANKS -- llm serve --model FILE [OPTION]...\n"
+    "usage: mlaunch -n RANKS -- %s serve --model FILE [OPTION]...\n"
     "\n"
     "Answers over HTTP, as OpenAI's servers do: /v1/chat/completions, /v1/completions,\n"
     "/v1/models; and /health, /queue, /metrics, /dashboard.\n"
@@ -138,7 +139,7 @@ int llm_serve(int argc, char **argv)
     int status = options_read(&o, argc, argv);
 
     if (status > 0)
-        fputs(serve_help, stdout);
+        printf(serve_help, program_invocation_short_name);
     if (status)
         return status > 0 ? 0 : EXIT_USAGE;
     if (ml_init(&world)) {

@@ -20,6 +20,18 @@ for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-be
     share/zsh/site-functions/_mlaunch share/fish/vendor_completions.d/mlaunch.fish; do
     check "$file is installed" test -e "$root/$file"
 done
+check_match "^ExecStart=${root#"$T/dest"}/bin/mlaunch " \
+    "$root/lib/systemd/system/mlaunch-metrics.service" "the unit for metrics starts what is installed"
+if [ -x "$BUILD/examples/llm/mlaunch-llm" ]; then
+    unit=$root/lib/systemd/system/mlaunch-llm.service
+    check_match "${root#"$T/dest"}/bin/mlaunch-llm serve" "$unit" "and so does mlaunch-llm's"
+    check "mlaunch-llm-server is installed" "$root/bin/mlaunch-llm-server" --help
+    check_match '^    mlaunch-llm-server start ' "$OUT" "and knows its name"
+    check "mlaunch-llm has no directory of the build" sh -c \
+        '! objdump -p "$1" | grep "R.*PATH.*$2"' sh "$root/bin/mlaunch-llm" "$BUILD"
+    check "it is found" env -u BUILD "$root/bin/mlaunch" -n 1 -- "$root/bin/mlaunch-llm" --help
+    check_match '-- mlaunch-llm WORD' "$OUT" "and says its name"
+fi
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
     check "mlaunch-pmix is installed" test -x "$root/libexec/mlaunch/mlaunch-pmix"
 fi

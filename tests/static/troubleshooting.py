@@ -75,8 +75,8 @@ INTERNAL = {
     "… is too long": "cannot happen to users",
     '"…" is not ADDRESS:PORT or [ADDRESS]:PORT': "cannot happen to users",
     # No sentences.
-    "usage: mlaunch -n RANKS -- llm WORD [OPTION]...": "a help text",
-    "`llm WORD --help` lists the options of a word.": "a help text",
+    "usage: mlaunch -n RANKS -- … WORD [OPTION]...": "a help text",
+    "`… WORD --help` lists the options of a word.": "a help text",
     "# HELP llm_requests_total …": "of a page for Prometheus",
     'llm_requests_total{code="…"} …': "of a page for Prometheus",
     "…/.local/state/mlaunch/logs": "a directory's name",

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What describes Debian's packages and the RPM's fits what there is: versions, files, symbols, and
+# the archive of `make dist`. Building and installing them is packages.t's and rpm.t's.
+. "${0%/*}/../lib/test.sh"
+debian=$SOURCE/debian
+spec=$SOURCE/packaging/rpm/mlaunch.spec
+
+version=$(sed -n 's/^AC_INIT(\[mlaunch\], \[\([0-9.]*\)\].*/\1/p' "$SOURCE/configure.ac")
+check "configure.ac has a version" test -n "$version"
+check_output "mlaunch ($version)" "the version of debian/changelog" \
+    sh -c 'head -n 1 "$1" | cut -d " " -f 1-2' sh "$debian/changelog"
+check_output "$version" "the version of mlaunch.spec" sed -n 's/^Version: *//p' "$spec"
+
+cat > "$T/control.py" << 'PY'
+import re, sys
+paragraphs = open(sys.argv[1]).read().rstrip("\n").split("\n\n")
+for paragraph in paragraphs:
+    for line in paragraph.split("\n"):
+        assert re.fullmatch(r"[A-Z][A-Za-z-]*:( .*)?| \S.*| \.", line), line
+    assert re.search(r"^Description: \S", paragraph, re.M) or paragraph.startswith("Source: ")
+print(*re.findall(r"^Package: (.*)", "\n".join(paragraphs), re.M))
+PY
+check_output "mlaunch libmlaunch0 libmlaunch-dev python3-mlaunch mlaunch-llm" \
+    "debian/control has five packages" python3 "$T/control.py" "$debian/control"
+if command -v dpkg-parsechangelog > /dev/null; then
+    check_output "" "dpkg understands debian/changelog" sh -c \
+        'cd "$1" && dpkg-parsechangelog --all 2>&1 > "$2"' sh "$SOURCE" "$T/changelog"
+else
+    skip "dpkg understands debian/changelog" "there is no dpkg-parsechangelog here"
+fi
+
+for file in "$debian"/*.docs "$debian"/*.examples; do
+    while IFS= read -r pattern; do
+        compgen -G "$SOURCE/$pattern" > "$T/glob" || echo "${file##*/}: $pattern"
+    done < "$file"
+done > "$T/missing"
+check_output "" "all documents and examples of packages are there" cat "$T/missing"
+if [ -e "$SOURCE/.git" ] && git -C "$SOURCE" ls-files debian packaging/rpm > "$T/files"; then
+    while IFS= read -r file; do
+        grep -qE "^ *(%reldir%/|)${file#packaging/}( |\$)" "$SOURCE/packaging/Makefile.inc" ||
+            echo "$file"
+    done < "$T/files" > "$T/missing"
+    check "there are files in debian/" test "$(wc -l < "$T/files")" -gt 10
+    check_output "" "make dist takes all of them" cat "$T/missing"
+fi
+
+{
+    echo "libmlaunch.so.0 libmlaunch0 #MINVER#"
+    nm -D --defined-only "$BUILD/runtime/.libs/libmlaunch.so.0" |
+        awk '$2 != "A" { print " " $3 "@Base 0.1.0" }' | LC_ALL=C sort
+} > "$T/symbols"
+sed -E 's/@Base [0-9.]+$/@Base 0.1.0/' "$debian/libmlaunch0.symbols" > "$T/listed"
+check_output "" "debian/libmlaunch0.symbols has what the library exports" \
+    diff "$T/listed" "$T/symbols"
+
+for part in rdma/mlaunch-rdma.la launcher/pmix/mlaunch-pmix examples/llm/mlaunch-llm; do
+    [ -e "$BUILD/$part" ] || {
+        skip "each installed file is in one package" "this build has no ${part##*/}"
+        done_testing
+    }
+done
+check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
+prefix=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
+(cd "$prefix" && find . ! -type d | sed 's|^\./||' | LC_ALL=C sort) > "$T/installed"
+check "much is installed" test "$(wc -l < "$T/installed")" -gt 80
+check_output "" "each installed file is in one package, of both kinds" \
+    python3 "$SOURCE/tests/packaging/contents.py" "$T/installed" "$SOURCE"
+# The comparison sees what it should.
+printf 'bin/new\nlib/libmlaunch.so.0\n' > "$T/odd"
+python3 "$SOURCE/tests/packaging/contents.py" "$T/odd" "$SOURCE" > "$T/found"
+check_match '^debian/: usr/bin/new is in no package$' "$T/found" "a new file would be missed"
+check_match '^mlaunch.spec: nothing is installed that fits usr/bin/mlaunch ' "$T/found" \
+    "and a lost one"
+done_testing

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The RPM's spec, in check-long: rpmbuild makes the five packages of what make dist makes. On Debian
+# RPM knows nothing of what is installed, so that what the spec requires cannot be tried here.
+TEST_LIMIT=120
+. "${0%/*}/../lib/test.sh"
+spec=$SOURCE/packaging/rpm/mlaunch.spec
+is_long || skip_all "only in check-long: it builds the packages"
+[ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"
+command -v rpmbuild > /dev/null || skip_all "there is no rpmbuild here"
+version=$(sed -n 's/^Version: *//p' "$spec")
+
+if command -v rpmlint > /dev/null; then
+    # Debian's rpmlint has Mageia's rules (%mklibname), of which other systems know nothing, and our
+    # source has no home on the web.
+    rpmlint "$spec" | grep -E ': [EW]: ' |
+        grep -vE 'lib-package-without-%mklibname|no-buildroot-tag|invalid-url Source0' > "$T/lint"
+    check_output "" "rpmlint finds nothing in the spec" cat "$T/lint"
+else
+    skip "rpmlint finds nothing in the spec" "there is no rpmlint here"
+fi
+check "the source" make -C "$BUILD" -s distdir distdir="$T/mlaunch-$version"
+mkdir -p "$T/rpm/SOURCES"
+check "its archive" tar -C "$T" -cJf "$T/rpm/SOURCES/mlaunch-$version.tar.xz" "mlaunch-$version"
+build() {
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$T" LC_ALL=C.UTF-8 \
+        MLAUNCH_TEST_MARK="$MLAUNCH_TEST_MARK" \
+        rpmbuild --define "_topdir $T/rpm" --nodeps "$@"
+}
+check "rpmbuild" build -ta "$T/rpm/SOURCES/mlaunch-$version.tar.xz"
+check_output "mlaunch mlaunch-devel mlaunch-libs mlaunch-llm python3-mlaunch" "the five packages" sh -c \
+    'find "$1/RPMS" -name "*.rpm" -exec rpm -qp --qf "%{NAME}\n" {} \; | grep -v debug | sort | xargs' \
+    sh "$T/rpm"
+check "and the source package" test -e "$T/rpm/SRPMS/mlaunch-$version-1.src.rpm"
+requires() { rpm -qp --requires "$T"/rpm/RPMS/*/"$1-$version"-*.rpm; }
+check "what mlaunch-devel requires" requires mlaunch-devel
+check_match "^mlaunch-libs.* = $version-1" "$OUT" "… its library, of the same version"
+check "what mlaunch-llm requires" requires mlaunch-llm
+check_match "^libmlaunch\.so\.0" "$OUT" "… the library that it links"
+mkdir "$T/unpacked"
+for package in "$T"/rpm/RPMS/*/*.rpm; do
+    (cd "$T/unpacked" && rpm2cpio "$package" | cpio -id --quiet)
+done
+check "mlaunch is in them" test -x "$T/unpacked/usr/bin/mlaunch"
+check "it runs from there" env -u BUILD "$T/unpacked/usr/bin/mlaunch" --version
+done_testing
