@@ -632,6 +632,37 @@ static void test_short_puts(void **state)
     on_all(short_puts);
 }
 
+/* Short gets that wait to be sent with others go even if no call follows. */
+static void short_gets(struct job *j, int rank)
+{
+    enum { GETS = 3 };
+    volatile unsigned char bytes[GETS] = {0};
+    ml_request *requests[GETS];
+    int next = (rank + 1) % 4;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0 && ml_window_create(g, NULL, 64, &w) == 0);
+    memset(ml_window_memory(w, rank, NULL), rank + 1, 64);
+    REQUIRE(ml_barrier(g) == 0);
+    for (int i = 0; i < GETS; i++)
+        REQUIRE(ml_start_get(w, (void *)&bytes[i], 1, next, (size_t)i, &requests[i]) == 0);
+    for (int i = GETS - 1; i >= 0; i--)
+        while (peek(&bytes[i]) != next + 1)
+            job_be_busy(1);
+    for (int i = 0; i < GETS; i++)
+        REQUIRE(ml_wait(requests[i]) == 0);
+    REQUIRE(ml_window_free(w) == 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_short_gets(void **state)
+{
+    (void)state;
+    on_all(short_gets);
+}
+
 /* Rank 2 is killed while all others are in such calls, for which it makes none. */
 static void dying(struct job *j, int rank)
 {
@@ -701,7 +732,8 @@ int main(void)
         cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_threads),
         cmocka_unit_test(test_much),       cmocka_unit_test(test_progress),
         cmocka_unit_test(test_again),      cmocka_unit_test(test_in_flight),
-        cmocka_unit_test(test_short_puts), cmocka_unit_test(test_death),
+        cmocka_unit_test(test_short_puts), cmocka_unit_test(test_short_gets),
+        cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
