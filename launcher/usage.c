@@ -35,7 +35,8 @@ enum { WITH_NCURSES = 0 };
 static const struct feature {
     const char *name;
     bool is_there;
-} features[] = {{"rdma", WITH_RDMA}, {"pmix", WITH_PMIX}, {"hwloc", WITH_HWLOC}, {"ncurses", WITH_NCURSES}};
+} features[] = {
+    {"rdma", WITH_RDMA}, {"pmix", WITH_PMIX}, {"hwloc", WITH_HWLOC}, {"ncurses", WITH_NCURSES}};
 
 void usage_print_help(void)
 {

@@ -49,7 +49,7 @@ hosts=(-H "$H1,$H2")
 # The rates of the job's row and of all its ranks are there.
 busy() {
     view "${hosts[@]}" --batch > "$T/view" 2> "$T/view.err" &&
-        [ "$(grep -cE "^ +[0-3] $H[12] +[0-9]+ [A-Z] +[0-9]+ +[0-9.]+[KMG] +[0-9.]+k? +[0-9.]+[kMG] +[0-9.]+[kMG] +[0-9]+ python3" "$T/view")" = 4 ]
+        [ "$(grep -cE "^ +[0-3] ${H}[12] +[0-9]+ [A-Z] +[0-9]+ +[0-9.]+[KMG] +[0-9.]+k? +[0-9.]+[kMG] +[0-9.]+[kMG] +[0-9]+ python3" "$T/view")" = 4 ]
 }
 H=${H1%1}
 check "a view of two hosts with a job" wait_for busy 60
@@ -70,7 +70,7 @@ stalled() {
         grep -qE '^  ! 0-2 wait in barrier .*for 3$' "$T/view"
 }
 check "who waits for whom, of a job by its name" wait_for stalled 60
-check_match "^ +1 $H[12] .* 100 waits [0-9:]+s? in barrier" "$T/view" "… beside each rank"
+check_match "^ +1 ${H}[12] .* 100 waits [0-9:]+s? in barrier" "$T/view" "… beside each rank"
 check_match ', 4 ranks \(3 wait\)$' "$T/view" "… and in the head"
 view "${hosts[@]}" --batch --sort wait > "$T/view"
 check_output 3 "the one that is waited for is last when sorted by waiting" sh -c \
@@ -104,7 +104,8 @@ stty -g > "$T/after"
 : > "$T/over"
 read -r _
 END
-    # live COLUMNS ROWS ARGUMENT…: mlaunch top in a window of tmux. seen REGEX: a line of it matches.
+    # live COLUMNS ROWS ARGUMENT…: mlaunch top in a window of tmux. seen REGEX: a line of it
+    # matches.
     live() {
         local columns=$1 rows=$2
         shift 2
@@ -131,13 +132,13 @@ END
     sees "… any key goes back" "^- $ID 4/4 "
     press Space
     sees "space folds the job" "^\\+ $ID 4/4 "
-    check_no_match "^ +[0-3] $H[12]" "$T/screen" "… without its ranks"
+    check_no_match "^ +[0-3] ${H}[12]" "$T/screen" "… without its ranks"
     press Space
-    sees "… and unfolds it" "^ +3 $H[12]"
+    sees "… and unfolds it" "^ +3 ${H}[12]"
     press f
     sees "f folds the hosts' ranks" "^ +\\+ $H1 .* 2 ranks, 2 wait"
     press f
-    sees "… and unfolds them" "^ +3 $H[12]"
+    sees "… and unfolds them" "^ +3 ${H}[12]"
     press H
     sees "H hides the hosts" '^\+ HOSTS '
     press H
@@ -152,7 +153,7 @@ END
     sees "a smaller window has the keys in its last line" '^q quit  s sort by: rank '
     check_output "q quit" "… which is the tenth" sh -c 'sed -n 10p "$0" | cut -c 1-6' "$T/screen"
     tmux resize-window -x 120 -y 24
-    sees "… and a larger one shows more again" "^ +3 $H[12]"
+    sees "… and a larger one shows more again" "^ +3 ${H}[12]"
     press k
     sees "k asks" "^end job $ID on all its hosts\\? y or n"
     press n

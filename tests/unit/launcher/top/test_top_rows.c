@@ -16,7 +16,8 @@
 
 enum { HOSTS = 2 };
 
-/* Two hosts with a job on both, rank 0 of which waits for rank 1, and a younger one on the second. */
+/* Two hosts with a job on both, rank 0 of which waits for rank 1, and a younger one on the second
+ * alone. */
 static int hosts_make(void **state)
 {
     struct top_host *h = calloc(HOSTS, sizeof(*h));
