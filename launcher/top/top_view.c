@@ -99,24 +99,37 @@ static void fold_switch(struct string_list *folded, const char *name)
     string_list_add(folded, name, NULL);
 }
 
+/* The cursor of a rank stays on what its host has become, and the other way. */
 static enum top_action row_fold(struct top_view *v, const struct top_rows *rows)
 {
     const struct top_row *row = v->cursor < rows->count ? &rows->rows[v->cursor] : NULL;
 
     if (!row)
         return TOP_DRAW;
-    if (row->kind == TOP_ROW_HOSTS)
+    switch (row->kind) {
+    case TOP_ROW_HOSTS:
         v->choice.hides_hosts = !v->choice.hides_hosts;
-    else if (row->kind == TOP_ROW_JOB || row->kind == TOP_ROW_TEXT)
+        break;
+    case TOP_ROW_JOB:
+    case TOP_ROW_TEXT:
         fold_switch(&v->choice.folded_jobs, row->whole->first->id);
-    else if (row->host)
-        fold_switch(&v->choice.folded_hosts, row->host->name);
-    if (row->kind == TOP_ROW_RANK || row->kind == TOP_ROW_PART) /* the cursor stays on the host */
+        break;
+    case TOP_ROW_RANK:
         snprintf(v->place, sizeof(v->place), "host %s on %.200s", row->whole->first->id,
                  row->host->name);
-    if (row->kind == TOP_ROW_PART)
+        fold_switch(&v->choice.folded_hosts, row->host->name);
+        break;
+    case TOP_ROW_PART:
         snprintf(v->place, sizeof(v->place), "rank %lld of %s", row->rank->rank,
                  row->whole->first->id);
+        fold_switch(&v->choice.folded_hosts, row->host->name);
+        break;
+    case TOP_ROW_HOST:
+        fold_switch(&v->choice.folded_hosts, row->host->name);
+        break;
+    default:
+        break;
+    }
     return TOP_FOLD;
 }
 

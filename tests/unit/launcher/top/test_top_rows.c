@@ -104,11 +104,14 @@ static void test_folding(void **state)
     top_choice_clear(&c);
 }
 
-/* The line of the only row of that kind, or of the first. */
-static void line_of(char out[TOP_TEXT], const struct top_host *hosts, enum top_row_kind kind,
-                    const struct top_choice *choice)
+/* The line of the only row of that kind, or of the first, so long after the last answer. */
+static void late_line_of(char out[TOP_TEXT], const struct top_host *hosts, enum top_row_kind kind,
+                         const struct top_choice *choice, int late_s)
 {
-    struct top_moment m = {.now_ns = 2000000000, .clock = "now", .every_s = 1, .choice = choice};
+    struct top_moment m = {.now_ns = (2 + late_s) * (int64_t)1000000000,
+                           .clock = "now",
+                           .every_s = 1,
+                           .choice = choice};
     struct top_widths widths;
     struct top_rows rows;
     struct fault why;
@@ -121,6 +124,24 @@ static void line_of(char out[TOP_TEXT], const struct top_host *hosts, enum top_r
     assert_in_range(i, 0, rows.count - 1);
     top_text_row(out, &rows.rows[i], &widths, &m);
     top_rows_clear(&rows);
+}
+
+static void line_of(char out[TOP_TEXT], const struct top_host *hosts, enum top_row_kind kind,
+                    const struct top_choice *choice)
+{
+    late_line_of(out, hosts, kind, choice, 0);
+}
+
+/* A host that is slow says nothing else. */
+static void test_slow(void **state)
+{
+    struct top_choice c = {0};
+    char text[TOP_TEXT];
+
+    late_line_of(text, *state, TOP_ROW_HOST, &c, 4);
+    assert_null(strstr(text, "last answer"));
+    late_line_of(text, *state, TOP_ROW_HOST, &c, 5);
+    assert_non_null(strstr(text, "    2 last answer 5 s ago"));
 }
 
 static void test_texts(void **state)
@@ -163,6 +184,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sorting, hosts_make, hosts_free),
         cmocka_unit_test_setup_teardown(test_folding, hosts_make, hosts_free),
         cmocka_unit_test_setup_teardown(test_texts, hosts_make, hosts_free),
+        cmocka_unit_test_setup_teardown(test_slow, hosts_make, hosts_free),
         cmocka_unit_test_setup_teardown(test_lost, hosts_make, hosts_free),
     };
 
