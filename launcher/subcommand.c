@@ -9,6 +9,7 @@
 #include "launcher/metrics/metrics_command.h"
 #include "launcher/query/query_command.h"
 #include "launcher/sync/sync_command.h"
+#include "launcher/top/top_command.h"
 #include "launcher/verify/verify_command.h"
 
 #include <stddef.h>
@@ -24,6 +25,7 @@ const struct subcommand subcommand_table[] = {
     {"info", info_run, "show what the hosts are, side by side, and where they differ"},
     {"status", status_run, "show which hosts are online, their load and the jobs on them"},
     {"verify", verify_run, "look whether the hosts are fit to run jobs"},
+    {"top", top_command_run, "show live what hosts, jobs and ranks do, and who waits for whom"},
     {"metrics", metrics_command_run, "what hosts, RDMA ports, jobs and ranks do, for Prometheus"},
     {"exec", exec_command_run, "run a command on each host, and print equal outputs once"},
     {"sync", sync_command_run, "give all hosts the same files, each by the one before it"},

@@ -25,12 +25,18 @@ enum { WITH_HWLOC = 1 };
 #else
 enum { WITH_HWLOC = 0 };
 #endif
+#ifdef HAVE_NCURSES
+enum { WITH_NCURSES = 1 };
+#else
+enum { WITH_NCURSES = 0 };
+#endif
 
 /* What a build may lack. */
 static const struct feature {
     const char *name;
     bool is_there;
-} features[] = {{"rdma", WITH_RDMA}, {"pmix", WITH_PMIX}, {"hwloc", WITH_HWLOC}};
+} features[] = {
+    {"rdma", WITH_RDMA}, {"pmix", WITH_PMIX}, {"hwloc", WITH_HWLOC}, {"ncurses", WITH_NCURSES}};
 
 void usage_print_help(void)
 {

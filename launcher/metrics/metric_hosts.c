@@ -2,6 +2,7 @@
 #include "launcher/metrics/metric_hosts.h"
 
 #include "launcher/metrics/metric_page.h"
+#include "launcher/query/port_counter.h"
 #include "launcher/query/query_field.h"
 
 #include <math.h>
@@ -64,25 +65,11 @@ static void system_add(struct metric_page *p, json_t *said)
     number_add(p, &uptime, system, "uptime_s");
 }
 
-/* What makers call the same. InfiniBand counts bytes in words of four (IBTA 16.1.3.5). */
-static const struct known_counter {
-    const struct metric_family *family;
-    const char *name;
-    int unit;
-} known[] = {
-    {&received, "port_rcv_data", 4},
-    {&received, "rx_bytes", 1},
-    {&received, "rcvd_bytes", 1},
-    {&sent, "port_xmit_data", 4},
-    {&sent, "tx_bytes", 1},
-    {&sent, "sent_bytes", 1},
-    {&packets_received, "port_rcv_packets", 1},
-    {&packets_received, "rx_pkts", 1},
-    {&packets_received, "rcvd_pkts", 1},
-    {&packets_sent, "port_xmit_packets", 1},
-    {&packets_sent, "tx_pkts", 1},
-    {&packets_sent, "sent_pkts", 1},
-};
+static const struct metric_family *const port_families[] = {
+    [PORT_COUNTER_RECEIVED] = &received,
+    [PORT_COUNTER_SENT] = &sent,
+    [PORT_COUNTER_PACKETS_RECEIVED] = &packets_received,
+    [PORT_COUNTER_PACKETS_SENT] = &packets_sent};
 
 static bool is_level(const char *name)
 {
@@ -96,12 +83,11 @@ static void counters_add(struct metric_page *p, const char *device, const char *
     const char *name;
     json_t *value;
 
-    /* The first one that a driver has of a family stays. */
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-        value = json_object_get(object, known[i].name);
-        if (json_is_integer(value) && *port)
-            metric_page_add(p, known[i].family, json_number_value(value) * known[i].unit, "device",
-                            device, "port", port, NULL);
+    for (int i = 0; i < PORT_COUNTERS && *port; i++) {
+        double count;
+
+        if (port_counter_read(object, (enum port_counter)i, &count))
+            metric_page_add(p, port_families[i], count, "device", device, "port", port, NULL);
     }
     json_object_foreach(object, name, value)
     {

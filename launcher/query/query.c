@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/query/query.h"
 
-#include "common/build_id.h"
 #include "common/log.h"
-#include "common/text/parsed_json.h"
-#include "common/text/printable.h"
 #include "launcher/channel/agent_channel.h"
 #include "launcher/protocol/agent_protocol.h"
-#include "launcher/protocol/agent_report.h"
+#include "launcher/query/query_answer.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -68,15 +65,10 @@ static void host_ask(struct query_run *q, int host)
 static void on_hello(struct query_run *q, int host, const struct frame *f)
 {
     struct hello_report hello;
-    char text[256];
     struct fault why;
 
-    if (hello_report_parse(&hello, f, &why)) {
+    if (query_answer_hello(&hello, f, &why)) {
         host_finish(q, host, why.text);
-    } else if (strcmp(hello.build, build_id) != 0) {
-        snprintf(text, sizeof(text), "its mlaunch-agent is build %s, this mlaunch is build %s",
-                 hello.build, build_id);
-        host_finish(q, host, text);
     } else {
         snprintf(q->answers[host].address, sizeof(q->answers[host].address), "%s", hello.address);
         snprintf(q->answers[host].guess, sizeof(q->answers[host].guess), "%s", hello.guess);
@@ -84,47 +76,13 @@ static void on_hello(struct query_run *q, int host, const struct frame *f)
     }
 }
 
-/* Replaces control characters in all strings: another host's texts may go to a terminal. */
-static void answer_make_plain(json_t *value)
-{
-    const char *key;
-    json_t *inner;
-    size_t i;
-
-    if (json_is_array(value)) {
-        json_array_foreach(value, i, inner)
-        {
-            answer_make_plain(inner);
-        }
-    } else if (json_is_object(value)) {
-        json_object_foreach(value, key, inner)
-        {
-            answer_make_plain(inner);
-        }
-    } else if (json_is_string(value)) {
-        char *text = strdup(json_string_value(value));
-
-        if (text)
-            printable_mend(text, "");
-        if (text && strcmp(text, json_string_value(value)) != 0)
-            json_string_set_nocheck(value, text);
-        free(text);
-    }
-}
-
 static void on_answer(struct query_run *q, int host, const struct frame *f)
 {
-    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
-    const char *error;
+    json_t *said = NULL;
     struct fault why;
 
-    answer_make_plain(said);
-    error = json_string_value(json_object_get(said, "error"));
-    if (!json_is_object(said)) {
-        host_finish(q, host, "its agent sent a malformed ANSWER");
-    } else if (error) {
-        host_finish(q, host, error);
-    } else if (q->rounds->take(q->rounds->arg, host, q->round, said, &why)) {
+    if (query_answer_read(&said, f, &why) ||
+        q->rounds->take(q->rounds->arg, host, q->round, said, &why)) {
         host_finish(q, host, why.text);
     } else {
         json_decref(q->answers[host].said);

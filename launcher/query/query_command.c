@@ -295,20 +295,30 @@ void query_command_close(struct query_command *c)
     options_destroy(c->options);
 }
 
+int query_command_channel(struct query_channel *out, const struct query_command *c,
+                          struct fault *why)
+{
+    int rc = install_path_find(out->agent, INSTALL_AGENT, why);
+
+    if (!rc)
+        out->config =
+            (struct channel_config){.ssh_config = c->options->ssh_config,
+                                    .connect_timeout_ms = c->options->ssh_connect_timeout_s * 1000,
+                                    .agent = c->options->agent,
+                                    .local_agent = out->agent,
+                                    .build = build_id,
+                                    .command = c->plan->agent_command};
+    return rc;
+}
+
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why)
 {
-    char agent[PATH_MAX];
-    struct channel_config channel = {.ssh_config = c->options->ssh_config,
-                                     .connect_timeout_ms = c->options->ssh_connect_timeout_s * 1000,
-                                     .agent = c->options->agent,
-                                     .local_agent = agent,
-                                     .build = build_id,
-                                     .command = c->plan->agent_command};
-    int rc = install_path_find(agent, INSTALL_AGENT, why);
+    struct query_channel channel;
+    int rc = query_command_channel(&channel, c, why);
 
     if (!rc)
-        rc = query_run(&c->answers, c->hosts, &channel, rounds, c->timeout_ms, why);
+        rc = query_run(&c->answers, c->hosts, &channel.config, rounds, c->timeout_ms, why);
     return rc;
 }
 

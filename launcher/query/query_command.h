@@ -9,6 +9,7 @@
 #include "launcher/query/query.h"
 #include "launcher/text/string_list.h"
 
+#include <limits.h>
 #include <stdbool.h>
 
 enum job_word { JOB_WORD_NONE, JOB_WORD_OPTIONAL, JOB_WORD_NEEDED };
@@ -75,6 +76,15 @@ int query_command_choose(struct query_command *c, const char *job, struct fault 
 int query_command_ask(struct query_command *c, json_t *question, struct fault *why);
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why);
+
+/* How the agents are reached. */
+struct query_channel {
+    struct channel_config config; /* valid as long as this and the command */
+    char agent[PATH_MAX];
+};
+/* ML_ERR_SYSTEM: the agent of this build is not there. */
+int query_command_channel(struct query_channel *out, const struct query_command *c,
+                          struct fault *why);
 void query_command_close(struct query_command *c);
 
 /* The value of a flag, NULL if it was not given. Valid as long as argv. */

@@ -2,27 +2,10 @@
 /* verify_counters.c: whether the ports' error counters have grown while there was traffic. */
 #include "launcher/verify/verify_groups.h"
 
+#include "launcher/query/port_counter.h"
+
 #include <string.h>
 
-/* Those of InfiniBand's ports, of mlx5 and bnxt_re, and of Soft-RoCE. */
-static const char *const errors[] = {"symbol_error",
-                                     "link_error_recovery",
-                                     "link_downed",
-                                     "port_rcv_errors",
-                                     "local_link_integrity_errors",
-                                     "excessive_buffer_overrun_errors",
-                                     "VL15_dropped",
-                                     "port_xmit_discards",
-                                     "out_of_sequence",
-                                     "packet_seq_err",
-                                     "local_ack_timeout_err",
-                                     "rnr_nak_retry_err",
-                                     "duplicate_request",
-                                     "out_of_seq_request",
-                                     "rcvd_seq_err",
-                                     "retry_exceeded_err",
-                                     "send_err",
-                                     NULL};
 /* Of emulated devices: these repeat what busy processors have dropped or answered late. */
 static const char *const emulated_errors[] = {"retry_exceeded_err", "send_err", NULL};
 
@@ -41,7 +24,8 @@ static long long counter_growth(const struct host_port *before, const struct hos
 static void port_compare(struct verify *v, int host, const struct host_device *d,
                          const struct host_port *before, const struct host_port *after)
 {
-    for (const char *const *name = d->driver[0] ? errors : emulated_errors; *name; name++) {
+    for (const char *const *name = d->driver[0] ? port_counter_errors : emulated_errors; *name;
+         name++) {
         long long grown = counter_growth(before, after, *name);
 
         if (grown > 0)

@@ -57,6 +57,7 @@ room $l/attach $l/job $l/options $l/plan $l/process $l/query $l/text
 room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text \
     $l/tree $l/wiring
 room $l/metrics $l/hosts $l/options $l/process $l/query $l/text
+room $l/top $l/hang $l/process $l/query $l/text
 room $l/verify $l/hosts $l/query $l/text
 room $l/pmix $l/protocol/pmix_protocol.h
 room $l/batch $l/options $l/process $l/text
@@ -67,7 +68,7 @@ room $l/bench/link $l/bench $l/text
 room $l/bench/transfer $l/bench
 room $l $l/attach $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job \
     $l/metrics $l/options $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text \
-    $l/verify $l/wiring
+    $l/top $l/verify $l/wiring
 
 a=launcher/agent
 room $a/host common/record

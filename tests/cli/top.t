@@ -1,0 +1,241 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch top: views as text, of jobs on hosts over SSH; the live view in tmux: keys, sizes, a host
+# that is lost and comes back, a job that is ended; on a terminal that counts what is written.
+TEST_LIMIT=200
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/job.sh"
+hosts_up 2
+inside() { netns exec "$@"; }
+top=("$MLAUNCH" top --ssh-config "$NETNS_SSH_CONFIG")
+view() { "${top[@]}" "$@" < /dev/null; }
+
+# --- options
+check_error 125 'needs a terminal for its input and output; mlaunch top --batch writes text' \
+    "without a terminal" view
+check_error 125 '^mlaunch: error: --every needs a number of seconds from 1 to 86400$' \
+    "a bad time" view --every 0 --batch
+check_error 125 "^mlaunch: error: --batch: '0' is not a number of views, from 1 to 1000000$" \
+    "no view" view --batch 0
+check_error 125 "^mlaunch: error: --sort: 'size' is none of rank, cpu, mem, calls, bytes and wait$" \
+    "a column that is not there" view --batch --sort size
+check_error 125 'mlaunch top has no -n: --batch N prints N views' "an option of top(1)" view -n 1
+if "$MLAUNCH" --version | grep -q ' +ncurses'; then CURSES=yes; else CURSES=no; fi
+
+# --- as text
+cat > "$T/job.py" << 'END'
+import array, mlaunch, os, sys
+w = mlaunch.init()
+x = array.array("f", [1.0] * 4000)
+stop = array.array("f", [0.0])
+while not stop[0]:
+    for i in range(10):
+        w.all_reduce(x)
+    stop[0] = w.rank == 0 and os.path.exists(sys.argv[1])
+    w.broadcast(stop)
+if w.rank == 3:
+    open(sys.argv[2]).read()
+w.barrier()
+END
+mkfifo "$T/hold"
+"${JOB[@]}" "${STRANGER[@]}" --ssh-config "$NETNS_SSH_CONFIG" --name "top.$$" -H "$H1,$H2" -n 4 \
+    --local net -- python3 "$T/job.py" "$T/stop" "$T/hold" $'\033[31mred\nline' \
+    > "$T/job.out" 2> "$T/job.err" < /dev/null &
+JOB_PID=$!
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 4 ]' 30
+ID=$(job_id)
+hosts=(-H "$H1,$H2")
+# The rates of the job's row and of all its ranks are there.
+busy() {
+    view "${hosts[@]}" --batch > "$T/view" 2> "$T/view.err" &&
+        [ "$(grep -cE "^ +[0-3] ${H}[12] +[0-9]+ [A-Z] +[0-9]+ +[0-9.]+[KMG] +[0-9.]+k? +[0-9.]+[kMG] +[0-9.]+[kMG] +[0-9]+ python3" "$T/view")" = 4 ]
+}
+H=${H1%1}
+check "a view of two hosts with a job" wait_for busy 60
+check_match '^[0-9-]+ [0-9:]+, every 1 s: 2 of 2 hosts, 1 job, 4 ranks' "$T/view" "… has a head"
+check_match "^$H1 +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+[MG] +[0-9.]+[MG] +- +- +- +- +2$" "$T/view" \
+    "… a line for each host"
+check_match ' RANK HOST +PID S +%CPU +MEM CALLS/s +tcp> +tcp< WAIT% WHAT$' "$T/view" \
+    "… only the links that are used"
+check_match "^- $ID 4/4 +[0-9]+ .* \\(top.$$\\) live [0-9:]+s? $(id -un): python3 .*red.line" "$T/view" \
+    "… a line for the job, with sums"
+check_output "" "… and no control character of the command" tr -d '[:print:]\n' < "$T/view"
+check_output "3 2 1 0" "sorted by bytes, all ranks are there" sh -c \
+    '"$@" | grep -oE "^ +[0-3] " | sort -rn | tr -d "\n" | tr -s " " | sed "s/^ //; s/ \$//"' - \
+    "${top[@]}" "${hosts[@]}" --batch --sort bytes
+: > "$T/stop"
+stalled() {
+    view "${hosts[@]}" --batch "top.$$" > "$T/view" 2> "$T/view.err" &&
+        grep -qE '^  ! 0-2 wait in barrier .*for 3$' "$T/view"
+}
+check "who waits for whom, of a job by its name" wait_for stalled 60
+check_match "^ +1 ${H}[12] .* 100 waits [0-9:]+s? in barrier" "$T/view" "… beside each rank"
+check_match ', 4 ranks \(3 wait\)$' "$T/view" "… and in the head"
+view "${hosts[@]}" --batch --sort wait > "$T/view"
+check_output 3 "the one that is waited for is last when sorted by waiting" sh -c \
+    'grep -oE "^ +[0-3] " "$0" | tail -n 1 | tr -d " "' "$T/view"
+check_output 2 "two views" sh -c '"$@" | grep -c ", every 1 s: "' - "${top[@]}" "${hosts[@]}" --batch 2
+check_error 1 'there is no job nobody here' "a job that is not there" view "${hosts[@]}" -b nobody
+check_status 125 "a host that is not there" view -H "$H1,nowhere.invalid" --batch
+check_match '^nowhere.invalid +.*nowhere.invalid' "$OUT" "… has a reason"
+check_match "^- $ID 4/4 |^- $ID 2/4 " "$OUT" "… and the job on the other is shown"
+
+if [ $CURSES = no ]; then
+    check_error 125 'built without ncurses' "no live view" "$SOURCE/tests/cli/on_terminal.py" '' \
+        "$MLAUNCH" top
+    echo > "$T/hold"
+    wait "$JOB_PID"
+    done_testing
+fi
+
+# --- live
+if command -v tmux > /dev/null; then
+    export TMUX_TMPDIR=$T LC_ALL=C.UTF-8
+    unset TMUX
+    tmux_end() { tmux kill-server 2> /dev/null; }
+    at_exit tmux_end
+    cat > "$T/live" << 'END'
+stty -g > "$1/before"
+shift
+"$@"
+echo "status $?"
+stty -g > "$T/after"
+: > "$T/over"
+read -r _
+END
+    # live COLUMNS ROWS ARGUMENT…: mlaunch top in a window of tmux. seen REGEX: a line of it
+    # matches.
+    live() {
+        local columns=$1 rows=$2
+        shift 2
+        rm -f "$T/over"
+        T=$T tmux -f /dev/null new-session -d -x "$columns" -y "$rows" \
+            "$(printf '%q ' env "T=$T" sh "$T/live" "$T" "${top[@]}" "$@")"
+    }
+    screen() { tmux capture-pane -p > "$T/screen"; }
+    seen() { screen && grep -qE -- "$1" "$T/screen"; }
+    sees() { # NAME REGEX SECONDS
+        if wait_for "seen $(printf '%q' "$2")" "${3:-20}"; then pass "$1"; else
+            fail "$1" "no line on the screen matches: $2"
+            diag_file "$T/screen"
+        fi
+    }
+    press() { tmux send-keys "$@"; }
+
+    live 120 24 "${hosts[@]}"
+    sees "the live view has the same" '^  ! 0-2 wait in barrier .*for 3 *$'
+    check_match '^q quit  s sort by: rank ' "$T/screen" "… and keys below"
+    press h
+    sees "h lists all keys" '^q +quit'
+    press h
+    sees "… any key goes back" "^- $ID 4/4 "
+    press Space
+    sees "space folds the job" "^\\+ $ID 4/4 "
+    check_no_match "^ +[0-3] ${H}[12]" "$T/screen" "… without its ranks"
+    press Space
+    sees "… and unfolds it" "^ +3 ${H}[12]"
+    press f
+    sees "f folds the hosts' ranks" "^ +\\+ $H1 .* 2 ranks, 2 wait"
+    press f
+    sees "… and unfolds them" "^ +3 ${H}[12]"
+    press H
+    sees "H hides the hosts" '^\+ HOSTS '
+    press H
+    press s
+    sees "s sorts by the next column" 's sort by: cpu  '
+    press '<'
+    sees "… < by the one before" 's sort by: rank  '
+    press r
+    sees "r turns it round" 's sort by: rank, reversed '
+    press r
+    tmux resize-window -x 70 -y 10
+    sees "a smaller window has the keys in its last line" '^q quit  s sort by: rank '
+    check_output "q quit" "… which is the tenth" sh -c 'sed -n 10p "$0" | cut -c 1-6' "$T/screen"
+    tmux resize-window -x 120 -y 24
+    sees "… and a larger one shows more again" "^ +3 ${H}[12]"
+    press k
+    sees "k asks" "^end job $ID on all its hosts\\? y or n"
+    press n
+    sees "… n does nothing" '^q quit '
+    check "… and the job lives" kill -0 "$JOB_PID"
+
+    # The view's own agent on a host: the one that has no job.
+    # shellcheck disable=SC2016
+    watcher='for p in $(pgrep -x mlaunch-agent); do
+        pgrep -P "$p" > /dev/null || kill -KILL "$p"
+    done'
+    inside "$H2" sh -c "$watcher"
+    sees "a host that is lost has a reason" "^$H2 +[a-z].*(killed|SIGKILL|ended|closed|signal)"
+    check_match ': 1 of 2 hosts' "$T/screen" "… the view goes on"
+    sees "… and shows the host when it is there again" "^$H2 +[0-9]+ .* 2 *$"
+    press k
+    sees "k asks again" "^end job $ID "
+    press y
+    sees "y ends the job" '(job .* on host .* has been ended ?)+' 30
+    wait "$JOB_PID"
+    check_output 143 "… as mlaunch kill does" echo "$?"
+    sees "… and it is gone" ', 0 jobs, 0 ranks'
+    press q
+    check "q quits" wait_for '[ -e "$T/over" ]' 20
+    sees "… with status 0" '^status 0'
+    check "… and the terminal's modes are as before" cmp "$T/before" "$T/after"
+    check_output "1 0" "… its cursor is seen, and the other screen has gone" \
+        tmux display-message -p '#{cursor_flag} #{alternate_on}'
+    press Enter
+else
+    skip "the live view" "no tmux here"
+    echo > "$T/hold"
+    wait "$JOB_PID"
+fi
+
+# --- how it ends, and how much it writes
+export TERM=xterm
+on() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
+check_status 0 "q" on $'wait q quit\ntype q\nmodes' "$MLAUNCH" top
+check_status 130 "Ctrl-C" on $'wait q quit\ntype \\x03\nmodes' "$MLAUNCH" top
+cp "$OUT" "$T/ctrl-c"
+check_match $'\033\\[\\?1049l' "$T/ctrl-c" "… the first screen is back"
+check_match $'\033\\[34h\033\\[\\?25h|\033\\[\\?12l\033\\[\\?25h|\033\\[\\?25h' "$T/ctrl-c" "… and its cursor"
+check_status 143 "SIGTERM" on $'wait q quit\nsignal SIGTERM\nmodes' "$MLAUNCH" top
+check_status 125 "a terminal of an unknown kind" on '' env TERM=unheard-of "$MLAUNCH" top
+check_match 'TERM=unheard-of is not known here.*; mlaunch top --batch writes text' "$OUT" "… is said"
+
+"${JOB[@]}" --name "many.$$" -n 200 --oversubscribe -- sleep 300 > "$T/job.out" 2>&1 < /dev/null &
+JOB_PID=$!
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" -ge 204 ]' 60
+# The first picture has 50 lines. After it, between two silences is at least one refresh.
+cat > "$T/count.py" << 'END'
+import fcntl, os, pty, select, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 150, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+seen, bursts, size = b"", [], 0
+while len(bursts) < 6:
+    if select.select([fd], [], [], 0.3)[0]:
+        data = os.read(fd, 65536)
+        if b" 200 ranks" in seen:
+            size += len(data)
+        seen += data
+    elif size:
+        bursts.append(size)
+        size = 0
+os.write(fd, b"q")
+try:
+    while os.read(fd, 65536):
+        pass
+except OSError:
+    pass
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+first = len(seen) - sum(bursts[1:])
+print("first", first, "then", *bursts[1:])
+# The first picture may have come in two parts.
+sys.exit(status or len(seen) < 2500 or sorted(bursts)[3] > 1000)
+END
+check "of 200 ranks that sleep, hardly anything is written again" python3 "$T/count.py" \
+    "$MLAUNCH" top "many.$$"
+"$MLAUNCH" kill "many.$$" > "$OUT" 2>&1
+wait "$JOB_PID"
+left_nothing || fail "nothing is left of the jobs"
+done_testing
