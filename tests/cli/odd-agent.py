@@ -58,7 +58,7 @@ def main():
         os.kill(os.getpid(), signal.SIGRTMIN + 1)
     if odd == "escapes-build":
         build = ESCAPES
-    machine = "vax" if odd in ("arch", "arch-alone") else os.uname().machine
+    machine = "vax" if odd == "arch" else os.uname().machine
     send(HELLO, {"build": "0" * 16 if odd in ("build", "arch") else build, "pid": os.getpid(),
                  "arch": machine, "address": ""})
     if odd == "early":

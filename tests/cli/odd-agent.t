@@ -43,8 +43,6 @@ check_error 125 'host localhost: its mlaunch-agent is build 0{16}, this mlaunch 
 check_error 125 \
     'host localhost: its mlaunch-agent is build 0{16} for vax, this mlaunch is build .* from the same' \
     "another build for another processor" odd arch
-check_error 125 "host localhost: its processor is vax, this machine's is .* what --stage copies" \
-    "another processor, and --stage" odd arch-alone --stage
 check_error 125 'host localhost: its agent sent a message of type 21 out of turn' \
     "it speaks out of turn" odd early
 check_error 125 'host localhost: no room here' "it refuses" odd refuses

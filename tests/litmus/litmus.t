@@ -10,7 +10,7 @@ for file in "$SOURCE"/tests/litmus/*.litmus; do
     model=()
     ! head -n 1 "$file" | grep -q '^C ' || model=(-model rc11.cat)
     run herd7 "${model[@]}" "$file"
-    if [ "$status" -eq 0 ] && grep -qx Ok "$OUT" && ! grep -q '^Flag' "$OUT"; then
+    if [ "${status:-1}" -eq 0 ] && grep -qx Ok "$OUT" && ! grep -q '^Flag' "$OUT"; then
         pass "${file##*/}"
     else
         fail "${file##*/}" "see above what it must say"
