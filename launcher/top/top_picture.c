@@ -32,7 +32,8 @@ int top_picture_resize(struct top_picture *p, size_t height, struct fault *why)
     if (!lines)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     free(p->lines);
-    *p = (struct top_picture){lines, height};
+    p->lines = lines;
+    p->height = height;
     return 0;
 }
 

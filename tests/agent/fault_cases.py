@@ -13,7 +13,10 @@ from harness import *
 def channel_end():
     """the channel's end: everything is gone within 3 s"""
     a = end_by(lambda a: a.close())
-    a.wait_exit(1)
+    a.wait_exit(None)
+    # A sanitized worker may be too slow for its guard, which then kills it.
+    late = SLOW > 1 and "killed by signal 9 (Killed); its ranks are ended" in a.stderr()
+    expect(a.process.returncode == (125 if late else 1), a.stderr())
 
 
 def worker_killed():
