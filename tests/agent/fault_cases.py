@@ -108,3 +108,6 @@ def chaos():
         except (Failure, subprocess.TimeoutExpired) as failure:
             raise Failure(f"seed {seed}, round {i}, {fault} after {moment:.3f} s: "
                           f"{failure}") from failure
+        except OSError as failure:  # the agent has ended before it should
+            raise Failure(f"seed {seed}, round {i}, {fault} after {moment:.3f} s: {failure}; "
+                          f"the agent: {a.process.poll()}, {a.stderr()!r}") from failure
