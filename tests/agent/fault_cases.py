@@ -77,14 +77,12 @@ def chaos():
     for i in range(rounds):
         a = Agent()
         worker = a.worker()
-        a.send(JOB,
-               a.job(crowd, SLEEPER, STUBBORN, ("true",), *[SLEEPER] * dice.randrange(30),
-                     grace_ms=300))
+        a.prepare(crowd, SLEEPER, STUBBORN, ("true",), *[SLEEPER] * dice.randrange(30),
+                  grace_ms=300)
         fault = dice.choice(("close", "worker", "guard", "kill", "stop", "stop and close",
                              "stop and worker"))
         moment = dice.random() * 0.3
         try:
-            a.send(START, {"coordinator": ""})
             end = time.monotonic() + moment
             while time.monotonic() < end:
                 a.pump(0.001)
