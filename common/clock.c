@@ -2,7 +2,6 @@
 #include "common/clock.h"
 
 #include <limits.h>
-#include <time.h>
 
 int64_t clock_ns(void)
 {
@@ -15,6 +14,14 @@ int64_t clock_ns(void)
 int64_t clock_ms(void)
 {
     return clock_ns() / 1000000;
+}
+
+struct timespec clock_after(int64_t ns)
+{
+    const int64_t second = 1000000000;
+    int64_t at = clock_ns() + ns;
+
+    return (struct timespec){.tv_sec = (time_t)(at / second), .tv_nsec = (long)(at % second)};
 }
 
 int clock_left_ms(int64_t deadline_ms)

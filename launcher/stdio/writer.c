@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/stdio/writer.h"
 
+#include "common/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { BATCH = 512 << 10 /* bytes that are written before they are acknowledged */ };
 
@@ -54,14 +55,8 @@ static struct writer_chunk *batch_take(struct writer *w)
  * most, and returns true if nothing came. */
 static bool chunk_wait(struct writer *w, bool timed)
 {
-    struct timespec until;
+    const struct timespec until = clock_after(WRITER_SILENCE_MS * INT64_C(1000000));
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WRITER_SILENCE_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
     while (!w->first && !side_thread_is_stopping(&w->thread)) {
         if (!timed)
             pthread_cond_wait(&w->wake, &w->lock);

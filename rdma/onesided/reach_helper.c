@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/onesided/reach_helper.h"
 
+#include "common/clock.h"
 #include "common/quiet_thread.h"
 #include "rdma/onesided/reach_state.h"
 #include "rdma/onesided/reach_wait.h"
 
-#include <time.h>
-
-enum { GRACE_NS = 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
+enum { GRACE_NS = 1000 * 1000 };
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
@@ -26,14 +25,8 @@ static void helper_report(struct reach *r)
 
 static void helper_wait_a_grace(struct reach *r)
 {
-    struct timespec until;
+    const struct timespec until = clock_after(GRACE_NS);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += GRACE_NS;
-    if (until.tv_nsec >= SECOND_NS) {
-        until.tv_nsec -= SECOND_NS;
-        until.tv_sec++;
-    }
     pthread_cond_timedwait(&r->needed, &r->lock, &until);
 }
 

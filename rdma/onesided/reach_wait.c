@@ -6,7 +6,6 @@
 
 #include <sched.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 enum {
     SPIN_NS = 1000 * 1000, /* arming, sleeping and waking up take some system calls */
@@ -88,12 +87,8 @@ int reach_arm(const struct reach *r)
 
 static void reach_await_watcher(struct reach *r)
 {
-    struct timespec until;
+    const struct timespec until = clock_after((int64_t)SLEEP_MS * MS_NS);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)SLEEP_MS * MS_NS;
-    until.tv_sec += until.tv_nsec / (1000L * MS_NS);
-    until.tv_nsec %= 1000L * MS_NS;
     pthread_cond_timedwait(&r->moved, &r->lock, &until);
 }
 

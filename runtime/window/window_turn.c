@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window_turn.h"
 
+#include "common/clock.h"
 #include "runtime/group/bell.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { GRACE_NS = 200 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
+enum { GRACE_NS = 200 * 1000 };
 
 static int turn_make_waker(int waker[2])
 {
@@ -82,14 +82,8 @@ static bool turn_is_used(const struct window_turn *t)
 
 static void turn_sleep_a_grace(struct window_turn *t)
 {
-    struct timespec until;
+    const struct timespec until = clock_after(GRACE_NS);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += GRACE_NS;
-    if (until.tv_nsec >= SECOND_NS) {
-        until.tv_nsec -= SECOND_NS;
-        until.tv_sec++;
-    }
     pthread_cond_timedwait(&t->idle, &t->lock, &until);
 }
 

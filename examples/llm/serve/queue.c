@@ -268,16 +268,9 @@ void queue_reason(struct queue *q, char reason[QUEUE_REASON_ROOM])
 
 struct ticket *queue_take(struct queue *q, int wait_ms)
 {
-    struct timespec until;
+    const struct timespec until = clock_after(wait_ms * INT64_C(1000000));
     struct ticket *t;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
     pthread_mutex_lock(&q->lock);
     while (wait_ms > 0 && !q->waiting && !q->is_stopping &&
            pthread_cond_timedwait(&q->came, &q->lock, &until) == 0)
