@@ -3,18 +3,17 @@
 
 #include "launcher/agent/answer/answer.h"
 #include "launcher/agent/answer/probe_run.h"
+#include "launcher/agent/host/worker_child_linux.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ANSWER_FD = 3, DESCRIPTORS = 1024, ANSWER_MOST = 16 << 20 };
+enum { ANSWER_MOST = 16 << 20 };
 
 struct look_process {
     struct frame_stream *frames, *channel;
@@ -45,28 +44,18 @@ static void on_end(const char *why, void *arg)
     p->has_answered = true;
 }
 
-/* In the child: keeps nothing of the worker's but standard error. */
 _Noreturn static void child_run(int fd, const uint8_t *question, size_t size)
 {
     struct probe_run none = {0};
     struct fault why;
-    sigset_t signals;
     char *text;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGCHLD, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    sigemptyset(&signals);
-    sigprocmask(SIG_SETMASK, &signals, NULL);
-    if (fd != ANSWER_FD && dup2(fd, ANSWER_FD) < 0)
-        _exit(1);
-    if (syscall(SYS_close_range, ANSWER_FD + 1U, ~0U, 0U))
-        for (int i = ANSWER_FD + 1; i < DESCRIPTORS; i++)
-            close(i);
+    worker_child_begin(fd);
     text = json_dumps(answer_make((const char *)question, size, &none), JSON_COMPACT);
     if (!text || strlen(text) > ANSWER_MOST)
         _exit(1);
-    _exit(frame_send(ANSWER_FD, AGENT_ANSWER, text, (uint32_t)strlen(text), -1, &why) ? 1 : 0);
+    _exit(frame_send(WORKER_CHILD_FD, AGENT_ANSWER, text, (uint32_t)strlen(text), -1, &why) ? 1
+                                                                                            : 0);
 }
 
 /* NULL: errno says why. */

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/sync/sync_process.h"
 
+#include "launcher/agent/host/worker_child_linux.h"
 #include "launcher/agent/sync/sync_engine.h"
 #include "launcher/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-enum { CONTROL = 3, DESCRIPTORS = 1024 };
 
 struct sync_process {
     struct frame_stream *frames, *channel;
@@ -32,22 +29,10 @@ static void on_end(const char *why, void *arg)
     frame_stream_fail(p->channel, why ? why : "the copying process has ended");
 }
 
-/* In the child: keeps nothing of the worker's but standard error. */
 _Noreturn static void child_run(int fd)
 {
-    sigset_t none;
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGCHLD, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (fd != CONTROL && dup2(fd, CONTROL) < 0)
-        _exit(1);
-    if (syscall(SYS_close_range, CONTROL + 1U, ~0U, 0U))
-        for (int i = CONTROL + 1; i < DESCRIPTORS; i++)
-            close(i);
-    sync_engine_run(CONTROL);
+    worker_child_begin(fd);
+    sync_engine_run(WORKER_CHILD_FD);
 }
 
 int sync_process_start(struct sync_process **out, struct event_base *base,
