@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/attach/attach_find.h"
 
-#include "common/build_id.h"
 #include "common/log.h"
-#include "launcher/process/install_path.h"
-#include "launcher/query/query.h"
+#include "launcher/query/query_command.h"
 #include "launcher/query/query_field.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
@@ -86,19 +84,13 @@ int attach_find(struct attach_place *out, const struct plan *p, const struct opt
     const struct query_rounds rounds = {
         .count = 1, .question = question_make, .take = answer_take, .arg = &w};
     struct query_answer *answers = NULL;
-    char agent[PATH_MAX];
-    struct channel_config channel = {.ssh_config = o->ssh_config,
-                                     .connect_timeout_ms = o->ssh_connect_timeout_s * 1000,
-                                     .agent = o->agent,
-                                     .local_agent = agent,
-                                     .build = build_id,
-                                     .command = p->agent_command};
+    struct query_channel channel;
     int count = p->list->count, host = 0;
-    int rc = install_path_find(agent, INSTALL_AGENT, why);
+    int rc = query_command_channel(&channel, o, p, why);
 
     *out = (struct attach_place){0};
     if (!rc)
-        rc = query_run(&answers, p->list, &channel, &rounds, TIMEOUT_MS, why);
+        rc = query_run(&answers, p->list, &channel.config, &rounds, TIMEOUT_MS, why);
     if (rc)
         return rc;
     while (host < count && strcmp(query_field_text(answers[host].said, "found"), "rank") != 0)

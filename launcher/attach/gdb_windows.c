@@ -2,6 +2,7 @@
 #include "launcher/attach/gdb_windows.h"
 
 #include "common/log.h"
+#include "launcher/process/install_path.h"
 #include "launcher/text/string_list.h"
 
 #include <errno.h>
@@ -29,11 +30,10 @@ static int attach_words(struct string_list *l, const struct gdb_windows *w, int 
 {
     static const char *const launchers[] = {NULL, "ssh", "srun", "command"};
     const struct options *o = w->options;
-    char self[4096] = "mlaunch", number[16];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char self[PATH_MAX], number[16];
 
-    if (length > 0)
-        self[length] = '\0';
+    if (install_path_find(self, INSTALL_MLAUNCH, why))
+        return why->code;
     snprintf(number, sizeof(number), "%d", rank);
     if (string_list_add(l, self, why) || string_list_add(l, "attach", why) ||
         option_add(l, "-H", o->hosts, why) || option_add(l, "--hostfile", o->hostfile, why) ||

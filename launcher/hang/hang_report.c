@@ -264,6 +264,19 @@ static json_t *deadlock_make(const struct hang_rank *ranks, size_t count)
     return out;
 }
 
+static int rank_compare(const void *a, const void *b)
+{
+    const struct hang_rank *x = a, *y = b;
+
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+void hang_report_sort(struct hang_rank *ranks, size_t count)
+{
+    if (count)
+        qsort(ranks, count, sizeof(*ranks), rank_compare);
+}
+
 json_t *hang_report_make(const struct hang_rank *ranks, size_t count)
 {
     struct maker m = {ranks, count, json_array(), json_object()};

@@ -19,6 +19,9 @@ struct hang_rank {
     const json_t *said;
 };
 
+/* By rank. */
+void hang_report_sort(struct hang_rank *ranks, size_t count);
+
 /* Returns the members "groups" and "deadlock" of the event "stalled" (mlaunch-json(5)), for the
  * caller to release. `ranks` are sorted. */
 json_t *hang_report_make(const struct hang_rank *ranks, size_t count);

@@ -64,13 +64,6 @@ static void silence_await(struct hang_watch *w, int64_t since_ms)
 
 /* --- the report ------------------------------------------------------------------------------- */
 
-static int rank_compare(const void *a, const void *b)
-{
-    const struct hang_rank *x = a, *y = b;
-
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 /* The ranks of all answers, each from its own host and once. Returns their number. */
 static size_t ranks_gather(const struct hang_watch *w, struct hang_rank *out)
 {
@@ -90,8 +83,7 @@ static size_t ranks_gather(const struct hang_watch *w, struct hang_rank *out)
                 out[count++] = (struct hang_rank){number, plan_host(p, i)->name, rank};
         }
     }
-    if (count)
-        qsort(out, count, sizeof(*out), rank_compare);
+    hang_report_sort(out, count);
     for (size_t i = 0; i < count; i++) {
         if (kept == 0 || out[kept - 1].rank != out[i].rank)
             out[kept++] = out[i];

@@ -295,19 +295,18 @@ void query_command_close(struct query_command *c)
     options_destroy(c->options);
 }
 
-int query_command_channel(struct query_channel *out, const struct query_command *c,
+int query_command_channel(struct query_channel *out, const struct options *o, const struct plan *p,
                           struct fault *why)
 {
     int rc = install_path_find(out->agent, INSTALL_AGENT, why);
 
     if (!rc)
-        out->config =
-            (struct channel_config){.ssh_config = c->options->ssh_config,
-                                    .connect_timeout_ms = c->options->ssh_connect_timeout_s * 1000,
-                                    .agent = c->options->agent,
-                                    .local_agent = out->agent,
-                                    .build = build_id,
-                                    .command = c->plan->agent_command};
+        out->config = (struct channel_config){.ssh_config = o->ssh_config,
+                                              .connect_timeout_ms = o->ssh_connect_timeout_s * 1000,
+                                              .agent = o->agent,
+                                              .local_agent = out->agent,
+                                              .build = build_id,
+                                              .command = p->agent_command};
     return rc;
 }
 
@@ -315,7 +314,7 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
                              struct fault *why)
 {
     struct query_channel channel;
-    int rc = query_command_channel(&channel, c, why);
+    int rc = query_command_channel(&channel, c->options, c->plan, why);
 
     if (!rc)
         rc = query_run(&c->answers, c->hosts, &channel.config, rounds, c->timeout_ms, why);

@@ -79,11 +79,11 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
 
 /* How the agents are reached. */
 struct query_channel {
-    struct channel_config config; /* valid as long as this and the command */
+    struct channel_config config; /* valid as long as this, options and plan */
     char agent[PATH_MAX];
 };
-/* ML_ERR_SYSTEM: the agent of this build is not there. */
-int query_command_channel(struct query_channel *out, const struct query_command *c,
+/* `p` is made of `o`. ML_ERR_SYSTEM: the agent of this build is not there. */
+int query_command_channel(struct query_channel *out, const struct options *o, const struct plan *p,
                           struct fault *why);
 void query_command_close(struct query_command *c);
 

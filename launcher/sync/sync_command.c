@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/sync/sync_command.h"
 
-#include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
@@ -9,7 +8,6 @@
 #include "common/text/utf8.h"
 #include "launcher/options/options.h"
 #include "launcher/plan/plan.h"
-#include "launcher/process/install_path.h"
 #include "launcher/query/query_command.h"
 #include "launcher/sync/sync_report.h"
 #include "launcher/sync/sync_session.h"
@@ -119,15 +117,8 @@ static int source_take(struct sync_run *r, struct fault *why)
 
 static int session_run(struct sync_run *r, uint64_t *lost, struct fault *why)
 {
-    char agent[PATH_MAX];
-    struct channel_config config = {.ssh_config = r->c.options->ssh_config,
-                                    .connect_timeout_ms =
-                                        r->c.options->ssh_connect_timeout_s * 1000,
-                                    .agent = r->c.options->agent,
-                                    .local_agent = agent,
-                                    .build = build_id,
-                                    .command = r->c.plan->agent_command};
-    int rc = install_path_find(agent, INSTALL_AGENT, why);
+    struct query_channel channel;
+    int rc = query_command_channel(&channel, r->c.options, r->c.plan, why);
 
     if (rc || r->count == 0)
         return rc;
@@ -136,7 +127,8 @@ static int session_run(struct sync_run *r, uint64_t *lost, struct fault *why)
     if (rc)
         return rc;
     r->settings.rdma = r->c.options->rdma;
-    return sync_session_run(r->hosts, r->count, &r->source, &r->settings, &config, lost, why);
+    return sync_session_run(r->hosts, r->count, &r->source, &r->settings, &channel.config, lost,
+                            why);
 }
 
 /* No host has got as far as comparing anything. */

@@ -80,7 +80,7 @@ int top_look_open(struct top_look **out, struct event_base *base, const struct q
     if (!l)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     *l = (struct top_look){.c = c, .every_s = every_s, .on_change = on_change, .arg = arg};
-    rc = query_command_channel(&l->channel, c, why);
+    rc = query_command_channel(&l->channel, c->options, c->plan, why);
     if (rc)
         goto fail;
     rc = fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -195,13 +195,6 @@ static int ranks_add(struct top_rows *r, const struct top_whole *w, const struct
     return rc;
 }
 
-static int hang_compare(const void *a, const void *b)
-{
-    const struct hang_rank *x = a, *y = b;
-
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 /* Who waits for whom, in lines, for the caller to free; NULL: out of memory. */
 static char *report_write(const struct top_whole *w, const struct top_rows *r)
 {
@@ -217,7 +210,7 @@ static char *report_write(const struct top_whole *w, const struct top_rows *r)
             ranks[count++] = (struct hang_rank){w->parts[i]->ranks[k].rank, w->hosts[i]->name,
                                                 w->parts[i]->ranks[k].said};
     }
-    qsort(ranks, count, sizeof(*ranks), hang_compare);
+    hang_report_sort(ranks, count);
     report = hang_report_make(ranks, count);
     groups = json_object_get(report, "groups");
     for (size_t i = json_array_size(groups); i > 0; i--) {
