@@ -201,9 +201,10 @@ check_status 143 "SIGTERM" on $'wait q quit\nsignal SIGTERM\nmodes' "$MLAUNCH" t
 check_status 125 "a terminal of an unknown kind" on '' env TERM=unheard-of "$MLAUNCH" top
 check_match 'TERM=unheard-of is not known here.*; mlaunch top --batch writes text' "$OUT" "… is said"
 
-"${JOB[@]}" --name "many.$$" -n 200 --oversubscribe -- sleep 300 > "$T/job.out" 2>&1 < /dev/null &
+"${JOB[@]}" -n 200 --oversubscribe -- sleep 300 > "$T/job.out" 2>&1 < /dev/null &
 JOB_PID=$!
 wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" -ge 204 ]' 60
+many=$(tail -n 1 "$EVENTS" | sed 's/.*"job":"\([^"]*\)".*/\1/')
 # The first picture has 50 lines. After it, between two silences is at least one refresh.
 cat > "$T/count.py" << 'END'
 import fcntl, os, pty, select, struct, sys, termios
@@ -234,8 +235,8 @@ print("first", first, "then", *bursts[1:])
 sys.exit(status or len(seen) < 2500 or sorted(bursts)[3] > 1000)
 END
 check "of 200 ranks that sleep, hardly anything is written again" python3 "$T/count.py" \
-    "$MLAUNCH" top "many.$$"
-"$MLAUNCH" kill "many.$$" > "$OUT" 2>&1
+    "$MLAUNCH" top "$many"
+"$MLAUNCH" kill "$many" > "$OUT" 2>&1
 wait "$JOB_PID"
 left_nothing || fail "nothing is left of the jobs"
 done_testing
