@@ -23,6 +23,11 @@ struct reach_table {
                struct fault *why);
     int (*get)(struct reach *r, int peer, void *into, size_t size, uint64_t offset,
                struct fault *why);
+    bool (*own)(struct reach *r, int self);
+    int (*fetch_add)(struct reach *r, int peer, uint64_t offset, uint64_t add, uint64_t *old,
+                     struct fault *why);
+    int (*compare_swap)(struct reach *r, int peer, uint64_t offset, uint64_t expected,
+                        uint64_t wanted, uint64_t *old, struct fault *why);
     int (*flush)(struct reach *r, int peer, struct fault *why);
     int (*start)(struct reach *r, struct work *w, struct fault *why);
     void (*await)(struct reach *r, const _Atomic bool *done);

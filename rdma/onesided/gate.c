@@ -37,6 +37,7 @@ static int gate_ask(struct gate *g, struct fault *why)
         return explain(why, EXPLAIN_PORT, err, &at);
     g->reads_in = reads_of(attr.max_qp_rd_atom);
     g->reads_out = reads_of(attr.max_qp_init_rd_atom);
+    g->has_atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
     return 0;
 }
 
@@ -59,7 +60,8 @@ static int gate_register(struct gate *g, const struct gate_part *part, const str
     if (!part->size)
         return 0;
     g->part = ibv_reg_mr(g->domain, part->memory, part->size,
-                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                             (g->has_atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0));
     return g->part ? 0 : explain(why, EXPLAIN_MEMORY, errno, &at);
 }
 

@@ -27,6 +27,7 @@ struct gate {
     struct ibv_mr *copied;
     uint8_t mtu;                 /* enum ibv_mtu */
     uint8_t reads_in, reads_out; /* most reads under way of one peer here, and of this side */
+    bool has_atomics;            /* the device can change numbers in memory atomically */
     struct fault failed;         /* code != 0: the port is down, or the device is lost */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reach.h: one-sided work of one rank on a window over RDMA. The device writes (RDMA write) and
- * reads (RDMA read) the parts of the other ranks; their processors take no part in it.
+ * reach.h: one-sided work of one rank on a window over RDMA. The device writes (RDMA write), reads
+ * (RDMA read) and changes (atomic operations) the parts of the other ranks; their processors take
+ * no part in it.
  *
  *     reach ──── peer 0 ── tracks ─┬─ track ─── gate rxe_p1 ──┐
  *       │        peer 1            └─ track ─── gate rxe_p2   ├── the part, copies
@@ -17,9 +18,8 @@
  * window's messages: all functions may be called from any thread, but those from reach_open to
  * reach_remove, and reach_close, from one thread while no other one uses the reach.
  *
- * Atomic operations and signals do not go this way: the target's processor carries them out,
- * because it has to wake threads that wait for the number, and because two devices of one host, or
- * a device and a processor, are not atomic towards each other (IBV_ATOMIC_HCA).
+ * Atomic operations go this way only where reach_own is true on all ranks, because two devices of
+ * one host, or a device and a processor, need not be atomic towards each other (IBV_ATOMIC_HCA).
  */
 #ifndef RDMA_ONESIDED_REACH_H
 #define RDMA_ONESIDED_REACH_H
@@ -69,6 +69,10 @@ int reach_connect(struct reach *r, int peer, const void *from_peer, size_t size,
 /* True if the peer is within reach. The caller has to make both ends agree, by reach_remove, before
  * either uses it. */
 bool reach_has(const struct reach *r, int peer);
+/* True if one device can carry out all atomic operations on this rank's part: all other ranks reach
+ * it over that device, by one rail each, and it is connected to itself now, for this rank's own
+ * operations (peer `self`). Call it when all others are connected. */
+bool reach_own(struct reach *r, int self);
 void reach_remove(struct reach *r, int peer);
 
 /* The range must be within the peer's part. `from` may be reused when reach_put returns; the bytes
@@ -78,6 +82,13 @@ int reach_put(struct reach *r, int peer, const void *from, size_t size, uint64_t
               struct fault *why);
 int reach_get(struct reach *r, int peer, void *into, size_t size, uint64_t offset,
               struct fault *why);
+/* Changes the uint64_t at `offset` atomically, and stores in *old what it was. Only if the ranks
+ * have agreed that reach_own is true on all of them. There is one rail then: if it fails, nobody
+ * knows whether the operation was carried out, and it is not repeated. The errors of reach_put. */
+int reach_fetch_add(struct reach *r, int peer, uint64_t offset, uint64_t add, uint64_t *old,
+                    struct fault *why);
+int reach_compare_swap(struct reach *r, int peer, uint64_t offset, uint64_t expected,
+                       uint64_t wanted, uint64_t *old, struct fault *why);
 /* Returns once everything that was put to that peer, by any thread, is in its memory, and what was
  * started is done. */
 int reach_flush(struct reach *r, int peer, struct fault *why);

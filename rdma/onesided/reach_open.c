@@ -169,6 +169,40 @@ int reach_connect(struct reach *r, int peer, const void *from_peer, size_t size,
     return rc;
 }
 
+/* The gate over which all peers reach this rank, if there is one. */
+static struct gate *reach_only_gate(const struct reach *r, int self)
+{
+    struct gate *g = NULL;
+
+    for (int i = 0; i < r->config.peers; i++) {
+        const struct reach_peer *p = &r->peers[i];
+
+        if (i == self)
+            continue;
+        if (!p->is_within || p->tracks.count != 1 || (g && p->tracks.all[0]->gate != g))
+            return NULL;
+        g = p->tracks.all[0]->gate;
+    }
+    return g;
+}
+
+bool reach_own(struct reach *r, int self)
+{
+    const struct gate *g = reach_only_gate(r, self);
+    const char *const devices[] = {g ? g->name : NULL};
+    const struct reach_peer_config c = {
+        .rank = r->config.rank, .name = "itself", .devices = devices, .device_count = 1};
+    const struct rail_end *own = r->peers[self].published;
+    struct fault why;
+
+    if (!g || !g->has_atomics || !reach_add(r, self, &c, &why))
+        return false;
+    if (!reach_connect(r, self, own, sizeof(*own), &why))
+        return true;
+    reach_remove(r, self);
+    return false;
+}
+
 bool reach_has(const struct reach *r, int peer)
 {
     return r->peers[peer].is_within;

@@ -53,6 +53,33 @@ int reach_get(struct reach *r, int peer, void *into, size_t size, uint64_t offse
     return reach_do(r, peer, &w, why);
 }
 
+int reach_fetch_add(struct reach *r, int peer, uint64_t offset, uint64_t add, uint64_t *old,
+                    struct fault *why)
+{
+    struct work w = {.is_get = true,
+                     .change = WORK_ADD,
+                     .value = add,
+                     .local = (unsigned char *)old,
+                     .size = sizeof(*old),
+                     .offset = offset};
+
+    return reach_do(r, peer, &w, why);
+}
+
+int reach_compare_swap(struct reach *r, int peer, uint64_t offset, uint64_t expected,
+                       uint64_t wanted, uint64_t *old, struct fault *why)
+{
+    struct work w = {.is_get = true,
+                     .change = WORK_SWAP,
+                     .value = wanted,
+                     .expected = expected,
+                     .local = (unsigned char *)old,
+                     .size = sizeof(*old),
+                     .offset = offset};
+
+    return reach_do(r, peer, &w, why);
+}
+
 int reach_flush(struct reach *r, int peer, struct fault *why)
 {
     struct reach_peer *p = &r->peers[peer];

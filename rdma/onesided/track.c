@@ -2,6 +2,7 @@
 #include "rdma/onesided/track.h"
 
 #include "common/clock.h"
+#include "rdma/onesided/work.h"
 #include "rdma/pairing/rail_fit.h"
 #include "rdma/verbs/region.h"
 
@@ -52,6 +53,7 @@ int track_open(struct track **out, struct gate *g, enum queue_pair_kind kind, co
     }
     l->pair.reads_in = g->reads_in;
     l->pair.reads_out = g->reads_out;
+    l->pair.takes_atomics = g->has_atomics;
     *out = l;
     return 0;
 }
@@ -135,15 +137,32 @@ static void track_fail_post(struct track *l, int err)
     track_fail(l, &why);
 }
 
+/* What the device shall do at the peer. */
+static void track_describe(const struct track *l, const struct slice *s, struct ibv_send_wr *out)
+{
+    const struct work *w = s->work;
+
+    if (s->is_get && w->change) {
+        bool adds = w->change == WORK_ADD;
+
+        out->opcode = adds ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
+        out->wr.atomic.remote_addr = l->address + s->offset;
+        out->wr.atomic.rkey = l->key;
+        out->wr.atomic.compare_add = adds ? w->value : w->expected;
+        out->wr.atomic.swap = w->value;
+        return;
+    }
+    out->opcode = s->is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+    out->wr.rdma.remote_addr = l->address + s->offset;
+    out->wr.rdma.rkey = l->key;
+}
+
 void track_post(struct track *l, const struct slice *s)
 {
     _Static_assert(TRACK_DEPTH == 64, "one bit of `used` for each");
     int place = __builtin_ctzll(~l->used);
     struct ibv_sge piece = {.addr = (uintptr_t)s->local, .length = s->size};
-    struct ibv_send_wr *bad, work = {.wr_id = (uint64_t)place,
-                                     .sg_list = &piece,
-                                     .num_sge = 1,
-                                     .opcode = s->is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE};
+    struct ibv_send_wr *bad, work = {.wr_id = (uint64_t)place, .sg_list = &piece, .num_sge = 1};
     struct explain_place at = track_place(l);
     struct region_keys keys = {.local = l->gate->copied->lkey};
     struct fault why = {0};
@@ -156,8 +175,7 @@ void track_post(struct track *l, const struct slice *s)
         return;
     }
     piece.lkey = keys.local;
-    work.wr.rdma.remote_addr = l->address + s->offset;
-    work.wr.rdma.rkey = l->key;
+    track_describe(l, s, &work);
     if (!s->is_get && s->size <= l->pair.max_inline)
         work.send_flags = IBV_SEND_INLINE;
     err = ibv_post_send(l->pair.qp, &work, &bad);

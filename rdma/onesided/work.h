@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* work.h: one put or get, and how far it is. */
+/* work.h: one put, get or atomic operation, and how far it is. */
 #ifndef RDMA_ONESIDED_WORK_H
 #define RDMA_ONESIDED_WORK_H
 
@@ -9,8 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum work_change { WORK_NO_CHANGE, WORK_ADD, WORK_SWAP };
+
 struct work {
     bool is_get;
+    /* A get of 8 bytes that changes them too: adds `value`, or writes it if they are `expected`. */
+    enum work_change change;
+    uint64_t value, expected;
     int peer;
     unsigned char *local; /* not written by a put */
     size_t size;

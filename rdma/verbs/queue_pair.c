@@ -2,7 +2,6 @@
 #include "rdma/verbs/queue_pair.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/random.h>
 
 /* A time-out of 2.1 s and four retries: a silent peer becomes an error after about 11 s, and never
@@ -88,7 +87,8 @@ static int pair_to_rtr(struct queue_pair *q, const struct port *p, const struct 
         .dest_qp_num = peer->number,
         .rq_psn = peer->psn,
         .max_dest_rd_atomic = q->reads_in ? q->reads_in : 1,
-        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           (q->takes_atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0),
         .min_rnr_timer = RNR_TIMER,
         .ah_attr = {.dlid = peer->lid, .port_num = (uint8_t)p->number, .is_global = is_ethernet},
     };

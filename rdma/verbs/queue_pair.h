@@ -10,6 +10,8 @@
 #include "rdma/verbs/explain.h"
 #include "rdma/verbs/port.h"
 
+#include <stdbool.h>
+
 enum {
     QUEUE_PAIR_SENDS = 64, /* most sends under way, and most receives posted */
     QUEUE_PAIR_RECEIVES = 64,
@@ -26,6 +28,7 @@ struct queue_pair {
     /* RC: most RDMA reads under way, of the peer and of this side. The caller may set both between
      * create and connect, and then the peer may read; 0: none. */
     uint8_t reads_in, reads_out;
+    bool takes_atomics; /* with reads_in: the peer may also change numbers atomically */
 };
 
 /* What each side must know about the other's queue pair. */

@@ -33,10 +33,13 @@ struct window {
     const struct reach_table *verbs; /* window_device.c's */
     struct reach *reach;             /* the devices; NULL: none */
     bool *has_device;                /* per rank: devices put and get; NULL: no rank's do */
+    bool has_device_numbers;         /* devices carry out all atomic operations and signals */
+    _Atomic bool has_told;           /* then: this rank may sleep, and has told the others */
     struct window_turn turn;         /* which thread has the group */
     unsigned events;                 /* frames that came, and orders that were done */
     pthread_t thread;                /* window_serve.c's */
-    _Atomic int broken;              /* the code of `why`, or 0 */
+    bool has_thread;
+    _Atomic int broken;  /* the code of `why`, or 0 */
     struct fault why;    /* what every call returns once it is broken; then never changed */
     struct window *next; /* window.c: of those that live, or that are gone */
 };

@@ -7,6 +7,7 @@
 #include "runtime/process/processor.h"
 #include "runtime/window/window_ask.h"
 #include "runtime/window/window_device.h"
+#include "runtime/window/window_number.h"
 #include "runtime/window/window_signal_linux.h"
 
 #include <sched.h>
@@ -167,6 +168,8 @@ int window_put_signal(struct window *w, const void *from, size_t size, int to, s
                               (struct window_signal){true, signal_offset, add}, why);
     if (size)
         memmove(w->parts[to].memory + offset, from, size);
+    if (w->has_device_numbers)
+        return window_number_fetch_add(w, to, signal_offset, add, NULL, why);
     atomic_fetch_add(window_number(w, to, signal_offset), add);
     window_signal_ring(w->parts[to].control);
     return 0;
@@ -180,6 +183,8 @@ int window_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint
 
     if (rc)
         return rc;
+    if (w->has_device_numbers)
+        return window_number_fetch_add(w, at, offset, add, old, why);
     if (!window_is_direct(w, at))
         return window_ask_fetch_add(w, at, offset, add, old, why);
     before = atomic_fetch_add(window_number(w, at, offset), add);
@@ -196,6 +201,8 @@ int window_compare_swap(struct window *w, int at, size_t offset, uint64_t expect
 
     if (rc)
         return rc;
+    if (w->has_device_numbers)
+        return window_number_compare_swap(w, at, offset, expected, wanted, old, why);
     if (!window_is_direct(w, at))
         return window_ask_compare_swap(w, at, offset, expected, wanted, old, why);
     if (atomic_compare_exchange_strong(window_number(w, at, offset), &expected, wanted))
@@ -242,6 +249,16 @@ static bool signal_spin(struct awaited *a)
     return true;
 }
 
+static int signal_sleep(struct awaited *a, int64_t deadline_ns, struct fault *why)
+{
+    struct window *w = a->window;
+    int rc = w->has_device_numbers ? window_number_announce(w, why) : 0;
+
+    if (!rc)
+        window_signal_sleep(w->parts[w->group->rank].control, signal_has_come, a, deadline_ns);
+    return rc;
+}
+
 int window_wait_signal(struct window *w, size_t signal_offset, uint64_t at_least, int timeout_ms,
                        struct fault *why)
 {
@@ -258,10 +275,11 @@ int window_wait_signal(struct window *w, size_t signal_offset, uint64_t at_least
         deadline_ns = clock_ns() + (int64_t)timeout_ms * MS_NS;
     if (!signal_has_come(&a) && timeout_ms != 0 &&
         !(w->served_count ? window_ask_spin(w, signal_has_come, &a) : signal_spin(&a)))
-        window_signal_sleep(w->parts[w->group->rank].control, signal_has_come, &a, deadline_ns);
+        rc = signal_sleep(&a, deadline_ns, why);
     if (atomic_load(a.number) >= at_least)
         return 0;
-    rc = window_check(w, why);
+    if (!rc)
+        rc = window_check(w, why);
     return rc ? rc
               : fault_set(why, ML_ERR_TIMEOUT,
                           "the signal at offset %zu did not reach %llu within %d ms: it is %llu",

@@ -172,6 +172,27 @@ static void device_guard(const struct window *w, void (*each)(int fd))
         each(fds[i]);
 }
 
+/* The numbers are the devices' only if those of all ranks can. */
+static int device_share_numbers(struct window *w, struct fault *why)
+{
+    struct group *g = w->group;
+    unsigned char can = w->reach && w->verbs->own(w->reach, g->rank);
+    unsigned char *all = calloc((size_t)g->size, 1);
+    struct task t = {.kind = CALL_ALL_GATHER,
+                     .name = "window_create",
+                     .in = &can,
+                     .out = all,
+                     .count = 1,
+                     .root = -1};
+    int rc = all ? task_run(g, &t, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    w->has_device_numbers = !rc && !memchr(all, 0, (size_t)g->size);
+    if (!rc && can && !w->has_device_numbers)
+        w->verbs->remove(w->reach, g->rank);
+    free(all);
+    return rc;
+}
+
 int window_device_open(struct window *w, void *memory, struct fault *why)
 {
     struct fault reason = {0};
@@ -187,7 +208,9 @@ int window_device_open(struct window *w, void *memory, struct fault *why)
     if (w->reach)
         device_guard(w, fork_guard_add);
     rc = device_connect(w, why);
-    return rc ? rc : device_agree(w, why);
+    if (!rc)
+        rc = device_agree(w, why);
+    return rc ? rc : device_share_numbers(w, why);
 }
 
 void window_device_close(struct window *w)
@@ -323,6 +346,29 @@ int window_device_start_get(struct window *w, void *into, size_t size, int from,
         .is_get = true, .peer = from, .local = into, .size = size, .offset = offset};
 
     return device_start(w, &work, out, why);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+int window_device_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
+                            struct fault *why)
+{
+    return device_end(w, w->verbs->fetch_add(w->reach, at, offset, add, old, why), why);
+}
+
+int window_device_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
+                               uint64_t wanted, uint64_t *old, struct fault *why)
+{
+    int rc = w->verbs->compare_swap(w->reach, at, offset, expected, wanted, old, why);
+
+    return device_end(w, rc, why);
+}
+
+int window_device_add_own(struct window *w, size_t offset, uint64_t add, struct fault *why)
+{
+    uint64_t old;
+
+    return w->verbs->fetch_add(w->reach, w->group->rank, offset, add, &old, why);
 }
 
 /* --- flush ------------------------------------------------------------------------------------ */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * window_device.h: parts of a window that this host's RDMA devices read and write by themselves
- * (rdma/onesided/reach.h). Only puts and gets go this way: atomic operations and signals are
- * requests (window_ask.h), which the target's processor carries out. Whether a pair of ranks uses
- * its devices is decided when the window is made, for both of them alike; if it does not, its puts
- * and gets are requests too.
+ * (rdma/onesided/reach.h). Whether a pair of ranks uses its devices is decided when the window is
+ * made, for both of them alike; if it does not, its puts and gets are requests (window_ask.h).
+ *
+ * Numbers are changed either all by devices, or all by processors (has_device_numbers). They are
+ * the devices' if on each rank one and the same device reaches all others, by one rail: two devices
+ * of a host, or a device and a processor, need not be atomic towards each other (window_number.h).
  */
 #ifndef RUNTIME_WINDOW_WINDOW_DEVICE_H
 #define RUNTIME_WINDOW_WINDOW_DEVICE_H
@@ -39,6 +41,14 @@ int window_device_start_put(struct window *w, const void *from, size_t size, int
 int window_device_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
                             struct request **out, struct fault *why);
 int window_device_flush(struct window *w, int to, struct fault *why);
+
+/* For windows with has_device_numbers. at: any rank. They wake nobody. Any thread. */
+int window_device_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
+                            struct fault *why);
+int window_device_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
+                               uint64_t wanted, uint64_t *old, struct fault *why);
+/* Adds to a number of this rank, for the window's thread: does not break the window in error. */
+int window_device_add_own(struct window *w, size_t offset, uint64_t add, struct fault *why);
 
 /* Prepares a put with a signal, which is a request: everything that was put before is in the
  * target's memory when it returns, and so are these *size bytes if they are many, *size is 0

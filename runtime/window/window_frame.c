@@ -30,6 +30,8 @@ bool window_frame_is_valid(const struct window_frame *f, size_t size)
     case FRAME_LEAVE:
     case FRAME_END:
     case FRAME_REPLY:
+    case FRAME_SLEEP:
+    case FRAME_RING:
         return true;
     default:
         return false;

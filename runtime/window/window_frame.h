@@ -21,6 +21,8 @@ enum window_frame_kind {
     FRAME_END,     /* the sender's last: all ranks have called ml_window_free */
     FRAME_REPLY,   /* to the oldest frame that has none yet */
     FRAME_PUTS,    /* `size` bytes of short puts (window_batch.h); if it signals, also a FLUSH */
+    FRAME_SLEEP,   /* the sender may sleep until a number of its part changes: RING from now on */
+    FRAME_RING,    /* the sender's device has changed a number: look at it */
 };
 
 enum { FRAME_INLINE = 24 /* bytes that a frame itself carries */ };
@@ -51,7 +53,7 @@ static inline bool window_frame_is_answered(const struct window_frame *f)
     if (f->kind == FRAME_PUTS)
         return f->signals;
     return f->kind != FRAME_PUT && f->kind != FRAME_LEAVE && f->kind != FRAME_END &&
-           f->kind != FRAME_REPLY;
+           f->kind != FRAME_REPLY && f->kind != FRAME_RING;
 }
 
 #endif

@@ -112,6 +112,7 @@ struct group *window_life_close(struct window *w)
 {
     struct group *g = w->group;
 
+    window_serve_end(w); /* it uses the devices, and they tell it what they have broken */
     window_device_close(w);
     window_serve_stop(w);
     life_free(w, w->parts[g->rank].control);

@@ -8,10 +8,13 @@
 #include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
+#include "runtime/window/window_device.h"
 #include "runtime/window/window_signal_linux.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { OWED_MOST = 16 };
 
 static void order_list_clear(struct order_list *l)
 {
@@ -296,12 +299,40 @@ static int serve_reply(struct window *w, int peer, uint64_t value, const void *b
     return 0;
 }
 
-static void serve_signal(const struct window_part *own, const struct window_frame *f)
+/* Adds the signals of a rank that have come: the device does it, which takes longer than a frame.
+ * So signals to one number that came together make one addition. */
+static int serve_pay(struct window *w, struct window_peer *p, struct fault *why)
 {
+    int rc;
+
+    if (!p->owed_signals)
+        return 0;
+    rc = window_device_add_own(w, (size_t)p->owed_to, p->owed, why);
+    p->owed_signals = 0;
+    p->owed = 0;
+    window_signal_ring(w->parts[w->group->rank].control);
+    return rc;
+}
+
+static int serve_signal(struct window *w, struct window_peer *p, struct fault *why)
+{
+    const struct window_part *own = &w->parts[w->group->rank];
+    const struct window_frame *f = &p->in;
+    int rc = 0;
+
     if (!f->signals)
-        return;
-    atomic_fetch_add((_Atomic uint64_t *)(own->memory + f->number), f->value);
-    window_signal_ring(own->control);
+        return 0;
+    if (!w->has_device_numbers) {
+        atomic_fetch_add((_Atomic uint64_t *)(own->memory + f->number), f->value);
+        window_signal_ring(own->control);
+        return 0;
+    }
+    if (p->owed_to != f->number || p->owed_signals == OWED_MOST)
+        rc = serve_pay(w, p, why);
+    p->owed_to = f->number;
+    p->owed += f->value;
+    p->owed_signals++;
+    return rc;
 }
 
 static uint64_t serve_change(const struct window_part *own, const struct window_frame *f)
@@ -334,12 +365,15 @@ static struct window_order *serve_replied(const struct window_peer *p)
     return o;
 }
 
-static void serve_take_reply(struct window_peer *p)
+static void serve_take_reply(const struct window *w, struct window_peer *p)
 {
     struct window_order *o = serve_replied(p);
 
     o->value = p->in.value;
     o->has_reply = true;
+    /* What the other rank has changed before it knew of this rank's sleep is there now. */
+    if (o->frame.kind == FRAME_SLEEP)
+        window_signal_ring(w->parts[w->group->rank].control);
 }
 
 /* Handles a frame that no bytes follow, or whose bytes have come, and waits for the next one. */
@@ -347,11 +381,13 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
 {
     const struct window_part *own = &w->parts[w->group->rank];
     struct window_peer *p = &w->peers[peer];
-    int rc = 0;
+    int rc = p->in.kind == FRAME_PUT ? 0 : serve_pay(w, p, why);
 
+    if (rc)
+        return rc;
     switch (p->in.kind) {
     case FRAME_PUT:
-        serve_signal(own, &p->in);
+        rc = serve_signal(w, p, why);
         break;
     case FRAME_PUTS:
         if (!window_batch_apply(p->batch->bytes, (size_t)p->in.size, own->memory, own->size))
@@ -376,8 +412,15 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
         atomic_fetch_add(&own->control->ended, 1);
         window_signal_ring(own->control);
         return 0;
+    case FRAME_SLEEP:
+        atomic_store(&p->sleeps, true);
+        rc = serve_reply(w, peer, 0, NULL, 0, why);
+        break;
+    case FRAME_RING:
+        window_signal_ring(own->control);
+        break;
     default:
-        serve_take_reply(p);
+        serve_take_reply(w, p);
     }
     return rc ? rc : serve_await_frame(w, peer, why);
 }
@@ -438,6 +481,8 @@ static int serve_peer(struct window *w, int peer, struct fault *why)
         rc = p->brings_bytes ? serve_frame(w, peer, why) : serve_head(w, peer, why);
         serve_retire(w, p);
     }
+    if (!rc)
+        rc = serve_pay(w, p, why);
     serve_retire(w, p);
     return rc ? rc : serve_send_held(w, p, peer, why);
 }
@@ -634,6 +679,7 @@ int window_serve_start(struct window *w, struct fault *why)
         err = quiet_thread_start(&w->thread, 0, serve_main, w);
         rc = err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for a window") : 0;
     }
+    w->has_thread = !rc;
     if (!rc) {
         pthread_setname_np(w->thread, "mlaunch"); /* as ps -T and debuggers show it */
         return 0;
@@ -660,12 +706,20 @@ static void serve_free_batches(struct window_peer *p)
     free(p->batch);
 }
 
+void window_serve_end(struct window *w)
+{
+    if (!w->has_thread)
+        return;
+    window_turn_end(&w->turn);
+    pthread_join(w->thread, NULL);
+    w->has_thread = false;
+}
+
 void window_serve_stop(struct window *w)
 {
     if (!w->peers)
         return;
-    window_turn_end(&w->turn);
-    pthread_join(w->thread, NULL);
+    window_serve_end(w);
     transfer_drop(w->group);
     w->group->waiting.waker = -1;
     window_turn_close(&w->turn);

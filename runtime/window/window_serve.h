@@ -62,13 +62,19 @@ struct window_peer {
     unsigned replied, reply_count;  /* the oldest that is on its way; how many are */
     struct window_batch *late;      /* short puts that have not been sent; NULL: none */
     struct window_batch *batch;     /* where those of a frame come; NULL: none have come yet */
+    uint64_t owed_to, owed;         /* signals that are not added yet: the number, and their sum */
+    unsigned owed_signals;          /* how many they are */
+    _Atomic bool sleeps;            /* its threads may sleep: FRAME_SLEEP has come */
     _Atomic uint64_t puts, flushed; /* puts so far; how many of them are known to be complete */
 };
 
 /* Starts the window's thread, which serves the other ranks and learns of deaths. A group of one
  * needs none. ML_ERR_MEMORY, ML_ERR_SYSTEM, and the errors of a call. */
 int window_serve_start(struct window *w, struct fault *why);
-void window_serve_stop(struct window *w); /* takes a window that has not been started */
+/* Ends the thread: nothing is served, and no death noticed, any more. The rest goes with
+ * window_serve_stop. Both take a window that has not been started. */
+void window_serve_end(struct window *w);
+void window_serve_stop(struct window *w);
 
 /* For the thread that has the turn. Sends an order, now or when there is a credit. */
 void window_serve_send(struct window *w, struct window_order *o);

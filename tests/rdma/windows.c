@@ -7,11 +7,15 @@
  *                       a model; some are started; signals and atomic operations among them. Rank
  *                       0 prints "running" on stdout after a third of the rounds.
  *   started             rank 0 starts a put and a get of 8 MiB, in turns, and looks with ml_test
- *                       alone until they are done; prints the longest start in percent of a whole
- *                       transfer, and how many bytes were wrong.
+ *                       alone until they are done; prints the start of each, the shortest of
+ *                       three, in percent of the whole transfer, and how many bytes were wrong.
  *   cycles COUNT        makes and frees that many windows, and puts something in each.
- *   killed              rank 0 puts until rank 1, which is killed after a while, is gone; then
- *                       prints the error, and after how many ms it came.
+ *   numbers ROUNDS      both ranks add to the same numbers of rank 0, by atomic operations and
+ *                       signals; then each waits for a number that the other changes, and is asleep
+ *                       by then most often.
+ *   stopped             rank 0 adds to a number of rank 1 for 5 s and prints the longest time.
+ *   killed [add]        rank 0 puts, or adds, until rank 1, which is killed after a while, is gone;
+ *                       then prints the error, and after how many ms it came.
  *   timed               prints how long puts and gets of some sizes take.
  *
  * Status 1 if a call failed that should not.
@@ -178,26 +182,112 @@ static long time_started(ml_window *w, unsigned char *mine, bool is_get)
 
 static void run_started(ml_group *g, int rank)
 {
-    long percent, most = 0;
+    long percent, least[2] = {100, 100}; /* put and get; a machine that pauses makes it more */
     unsigned char *mine;
     int wrong = 0;
     ml_window *w;
 
     must(ml_alloc(MOST, (void **)&mine));
     must(ml_window_create(g, NULL, MOST, &w));
-    for (int i = 0; i < 4 && rank == 0; i++) {
+    for (int i = 0; i < 6 && rank == 0; i++) {
         memset(mine, i / 2 + 1, MOST);
         if (i % 2)
             memset(mine, 0, MOST);
         percent = time_started(w, mine, i % 2);
-        most = percent > most ? percent : most;
+        least[i % 2] = percent < least[i % 2] ? percent : least[i % 2];
         for (int k = 0; k < MOST; k++)
             wrong += mine[k] != i / 2 + 1;
     }
     if (rank == 0)
-        printf("start: at most %ld %% of the whole, %d wrong\n", most, wrong);
+        printf("start: %ld %% and %ld %% of the whole, %d wrong\n", least[0], least[1], wrong);
     must(ml_window_free(w));
     ml_free(mine);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+/* The numbers of a part, in bytes. */
+enum { SUM = 0, LOCK = 8, GUARDED = 16, TURNS = 24 };
+
+static void add_in_one_way(ml_window *w, int way)
+{
+    uint64_t seen = 0, old;
+
+    if (way == 0)
+        must(ml_fetch_add(w, 0, SUM, 1, NULL));
+    else if (way == 1)
+        must(ml_put_signal(w, NULL, 0, 0, 0, SUM, 1));
+    while (way == 2) {
+        must(ml_compare_swap(w, 0, SUM, seen, seen + 1, &old));
+        if (old == seen)
+            return;
+        seen = old;
+    }
+}
+
+/* Adds 1 to GUARDED, which is no atomic number, under the lock. */
+static void add_under_lock(ml_window *w)
+{
+    uint64_t owner = 1, value;
+
+    while (owner)
+        must(ml_compare_swap(w, 0, LOCK, 0, 1, &owner));
+    must(ml_get(w, &value, sizeof(value), 0, GUARDED));
+    value++;
+    must(ml_put(w, &value, sizeof(value), 0, GUARDED));
+    must(ml_flush(w, 0));
+    must(ml_compare_swap(w, 0, LOCK, 1, 0, &owner));
+}
+
+static void run_numbers(ml_group *g, int rank, int rounds)
+{
+    uint64_t sum, guarded;
+    ml_window *w;
+
+    must(ml_window_create(g, NULL, 64, &w));
+    seed = 3 + (uint32_t)rank;
+    for (int i = 0; i < rounds; i++) {
+        add_in_one_way(w, (int)draw(3));
+        if (i % 10 == 0)
+            add_under_lock(w);
+    }
+    must(ml_flush(w, ML_ALL));
+    must(ml_barrier(g));
+    must(ml_fetch_add(w, 0, SUM, 0, &sum));
+    must(ml_get(w, &guarded, sizeof(guarded), 0, GUARDED));
+    must(ml_barrier(g));
+    for (int i = 1; i <= rounds / 10; i++) {
+        if (i % 2 == rank) {
+            usleep(draw(5000)); /* the other one falls asleep, or does not */
+            if (i % 3)
+                must(ml_fetch_add(w, 1 - rank, TURNS, 2, NULL));
+            else
+                must(ml_compare_swap(w, 1 - rank, TURNS, (uint64_t)(i - 1) / 2 * 2,
+                                     (uint64_t)(i + 1) / 2 * 2, NULL));
+        } else {
+            must(ml_wait_signal(w, TURNS, (uint64_t)(i + 1) / 2 * 2, 20000));
+        }
+    }
+    printf("rank %d: %llu and %llu\n", rank, (unsigned long long)sum, (unsigned long long)guarded);
+    must(ml_window_free(w));
+}
+
+static void run_stopped(ml_group *g, int rank)
+{
+    long began = now_us(), longest = 0;
+    ml_window *w;
+
+    must(ml_window_create(g, NULL, 64, &w));
+    while (rank == 0 && now_us() - began < 5 * 1000 * 1000) {
+        long at = now_us(), took;
+
+        must(ml_fetch_add(w, 1, SUM, 1, NULL));
+        took = now_us() - at;
+        longest = took > longest ? took : longest;
+    }
+    if (rank == 0)
+        printf("the longest took %ld ms\n", longest / 1000);
+    must(ml_window_free(w));
 }
 
 /* --- the others ------------------------------------------------------------------------------- */
@@ -223,7 +313,7 @@ static void run_cycles(ml_group *g, int rank, int count)
     printf("rank %d: %d windows, %d wrong\n", rank, count, wrong);
 }
 
-static void run_killed(ml_group *g, int rank)
+static void run_killed(ml_group *g, int rank, bool adds)
 {
     ml_request *request;
     long began = 0;
@@ -240,13 +330,17 @@ static void run_killed(ml_group *g, int rank)
     must(ml_put_signal(w, NULL, 0, 1, 0, 0, 1));
     while (!rc) {
         began = now_us();
+        if (adds) {
+            rc = ml_fetch_add(w, 1, 8, 1, NULL);
+            continue;
+        }
         rc = ml_start_put(w, mine, HALF - 8, 1, 8, &request);
         if (!rc)
             rc = ml_wait(request);
         if (!rc)
             rc = ml_flush(w, 1);
     }
-    printf("put after %ld ms: %d: %s\n", (now_us() - began) / 1000, rc, ml_error());
+    printf("after %ld ms: %d: %s\n", (now_us() - began) / 1000, rc, ml_error());
     rc = ml_get(w, mine, 1, 1, 0);
     printf("get: %d\n", rc);
     printf("started get: %d\n", ml_start_get(w, mine, MOST, 1, 0, &request));
@@ -297,8 +391,12 @@ int main(int argc, char **argv)
         run_started(g, rank);
     else if (strcmp(what, "cycles") == 0)
         run_cycles(g, rank, count);
+    else if (strcmp(what, "numbers") == 0)
+        run_numbers(g, rank, count);
+    else if (strcmp(what, "stopped") == 0)
+        run_stopped(g, rank);
     else if (strcmp(what, "killed") == 0)
-        run_killed(g, rank);
+        run_killed(g, rank, argc > 2);
     else
         run_timed(g, rank);
     must(ml_finalize());

@@ -29,9 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET, IBV_MTU_4096, address                            \
     }
 static const struct mock_device devices[] = {
-    {"m", {PORT("::ffff:10.1.0.1"), PORT("::ffff:10.2.0.1")}, false},
-    {"n", {PORT("::ffff:10.1.0.2"), PORT("::ffff:10.2.0.2")}, false},
-    {NULL, {PORT(NULL), PORT(NULL)}, false}};
+    {"m", {PORT("::ffff:10.1.0.1"), PORT("::ffff:10.2.0.1")}, MOCK_ALL},
+    {"n", {PORT("::ffff:10.1.0.2"), PORT("::ffff:10.2.0.2")}, MOCK_ALL},
+    {NULL, {PORT(NULL), PORT(NULL)}, MOCK_ALL}};
 
 /* The link says on standard error which rails have failed. */
 static void quiet(void)

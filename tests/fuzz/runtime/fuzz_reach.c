@@ -21,9 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET, IBV_MTU_4096, address                            \
     }
 static const struct mock_device devices[] = {
-    {"m", {PORT("::ffff:10.1.0.1"), PORT("::ffff:10.2.0.1")}, false},
-    {"n", {PORT("::ffff:10.1.0.2"), PORT("::ffff:10.2.0.2")}, false},
-    {NULL, {PORT(NULL), PORT(NULL)}, false}};
+    {"m", {PORT("::ffff:10.1.0.1"), PORT("::ffff:10.2.0.1")}, MOCK_ALL},
+    {"n", {PORT("::ffff:10.1.0.2"), PORT("::ffff:10.2.0.2")}, MOCK_ALL},
+    {NULL, {PORT(NULL), PORT(NULL)}, MOCK_ALL}};
 static const char *const names[][RAILS] = {{"m:1", "m:2"}, {"n:1", "n:2"}};
 static _Alignas(64) unsigned char part[PART];
 

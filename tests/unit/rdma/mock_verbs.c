@@ -199,9 +199,10 @@ int ibv_close_device(struct ibv_context *context)
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *out)
 {
-    (void)context;
     memset(out, 0, sizeof(*out));
     out->phys_port_cnt = MOCK_PORTS;
+    out->atomic_cap =
+        context_of(context)->device->lacks == MOCK_NO_ATOMICS ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA;
     out->max_qp_rd_atom = out->max_qp_init_rd_atom = MOCK_READS;
     return 0;
 }
@@ -410,7 +411,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     struct pair *p;
 
-    if (attr->qp_type == IBV_QPT_RC && context_of(pd->context)->device->has_no_rc) {
+    if (attr->qp_type == IBV_QPT_RC && context_of(pd->context)->device->lacks == MOCK_NO_RC) {
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -455,6 +456,34 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 /* --- traffic ---------------------------------------------------------------------------------- */
 
+static bool is_atomic(const struct ibv_send_wr *work)
+{
+    return work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+}
+
+static enum ibv_wc_status change(struct pair *p, struct pair *peer, const struct ibv_send_wr *work,
+                                 const struct ibv_sge *piece)
+{
+    int path = (int)peer->verbs.qp_num - FIRST_PAIR;
+    uint64_t *there = (uint64_t *)(uintptr_t)work->wr.atomic.remote_addr; /* NOLINT: as a device */
+    uint64_t *here = (uint64_t *)(uintptr_t)piece->addr;                  /* NOLINT */
+    bool adds = work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+    assert_int_equal(piece->length, sizeof(*there));
+    assert_true(may_use(p->verbs.pd, piece->lkey, piece->addr, 8, IBV_ACCESS_LOCAL_WRITE));
+    assert_true(paths[path].qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC);
+    if (work->wr.atomic.remote_addr % sizeof(*there) != 0 ||
+        !may_use(peer->verbs.pd, work->wr.atomic.rkey, work->wr.atomic.remote_addr, 8,
+                 IBV_ACCESS_REMOTE_ATOMIC))
+        return IBV_WC_REM_ACCESS_ERR;
+    *here = *there;
+    if (adds)
+        *there += work->wr.atomic.compare_add;
+    else if (*there == work->wr.atomic.compare_add)
+        *there = work->wr.atomic.swap;
+    return IBV_WC_SUCCESS;
+}
+
 /* The other end must be set up. With wrong cables it may be any queue pair. */
 static enum ibv_wc_status carry_out(struct pair *p, const struct ibv_send_wr *work,
                                     const struct ibv_sge *piece)
@@ -469,6 +498,8 @@ static enum ibv_wc_status carry_out(struct pair *p, const struct ibv_send_wr *wo
 
     assert_non_null(peer);
     assert_true(peer->state == IBV_QPS_RTS);
+    if (is_atomic(work))
+        return change(p, peer, work, piece);
     if (size && !(work->send_flags & IBV_SEND_INLINE))
         assert_true(may_use(p->verbs.pd, piece->lkey, piece->addr, size,
                             is_read ? IBV_ACCESS_LOCAL_WRITE : 0));
@@ -501,7 +532,7 @@ static void held_add(struct pair *p, const struct ibv_send_wr *work)
         p->held[p->held_count].piece = *work->sg_list;
     p->held_count++;
     for (int i = 0; i < p->held_count; i++)
-        reads += p->held[i].work.opcode == IBV_WR_RDMA_READ;
+        reads += p->held[i].work.opcode == IBV_WR_RDMA_READ || is_atomic(&p->held[i].work);
     assert_true(reads <= paths[p->verbs.qp_num - FIRST_PAIR].max_rd_atomic);
 }
 

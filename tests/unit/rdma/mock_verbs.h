@@ -21,7 +21,7 @@ struct mock_port {
 struct mock_device {
     const char *name; /* NULL: no more devices */
     struct mock_port ports[MOCK_PORTS];
-    bool has_no_rc;
+    enum { MOCK_ALL, MOCK_NO_RC, MOCK_NO_ATOMICS } lacks;
 };
 
 /* Sets the test's devices; the last one has no name. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_reach.c: puts and gets by the device, between two ranks in this process: every size, both
- * kinds of memory, several rails, rails that fail in the middle, windows that break. The verbs are
- * mocks (mock_verbs.h), which check keys and ranges, so that failures come when the test wants
- * them.
+ * test_reach.c: puts, gets and atomic operations by the device, between two ranks in this process:
+ * every size, both kinds of memory, several rails, rails that fail in the middle, windows that
+ * break. The verbs are mocks (mock_verbs.h), which check keys and ranges, so that failures come
+ * when the test wants them.
  */
 #include "rdma/onesided/reach.h"
 
@@ -30,15 +30,16 @@ enum { ETHERNET = IBV_LINK_LAYER_ETHERNET, PART = 9 * 1024 * 1024, MOST = 8 * 10
         IBV_PORT_ACTIVE, ETHERNET, IBV_MTU_4096, gid                                               \
     }
 static const struct mock_device devices[] = {
-    {"m", {PORT("::ffff:10.1.0.1"), PORT("::ffff:10.2.0.1")}, false},
-    {"n", {PORT("::ffff:10.3.0.1"), PORT("::ffff:10.4.0.1")}, false},
-    {"x", {PORT("::ffff:10.1.0.2"), PORT("::ffff:10.2.0.2")}, false},
-    {"y", {PORT("::ffff:10.3.0.2"), PORT("::ffff:10.4.0.2")}, false},
-    {"uc", {PORT("::ffff:10.1.0.3"), PORT("::ffff:10.2.0.3")}, true},
-    {NULL, {{0}}, false},
+    {"m", {PORT("::ffff:10.1.0.1"), PORT("::ffff:10.2.0.1")}, MOCK_ALL},
+    {"n", {PORT("::ffff:10.3.0.1"), PORT("::ffff:10.4.0.1")}, MOCK_ALL},
+    {"x", {PORT("::ffff:10.1.0.2"), PORT("::ffff:10.2.0.2")}, MOCK_ALL},
+    {"y", {PORT("::ffff:10.3.0.2"), PORT("::ffff:10.4.0.2")}, MOCK_ALL},
+    {"uc", {PORT("::ffff:10.1.0.3"), PORT("::ffff:10.2.0.3")}, MOCK_NO_RC},
+    {"plain", {PORT("::ffff:10.1.0.4"), PORT("::ffff:10.2.0.4")}, MOCK_NO_ATOMICS},
+    {NULL, {{0}}, MOCK_ALL},
 };
 static const char *const here[] = {"m:1", "n:1"}, *const there[] = {"x:1", "y:1"};
-static const char *const without_rc[] = {"uc:1"};
+static const char *const without_rc[] = {"uc:1"}, *const without_atomics[] = {"plain:1"};
 
 /* Rank 0 is what the tests use; rank 1 owns the part. */
 static unsigned char *part, *mine; /* `mine` is memory of ml_alloc */
@@ -93,19 +94,24 @@ static int connect_to(int rank, struct fault *why)
     return reach_connect(reach[rank], 1 - rank, ends, size, why);
 }
 
-static void open_both(int rails)
+static void open_over(const char *const *own, const char *const *others, int rails)
 {
     struct fault why;
 
     for (int i = 0; i < 2; i++) {
         reach[i] = reach_of(i, RDMA_PAIRS_OFFERED);
-        if (!add(i, i ? there : here, rails, &why))
+        if (!add(i, i ? others : own, rails, &why))
             fail_msg("%s", why.text);
     }
     for (int i = 0; i < 2; i++)
         if (connect_to(i, &why))
             fail_msg("%s", why.text);
     assert_true(reach_has(reach[0], 1) && reach_has(reach[1], 0));
+}
+
+static void open_both(int rails)
+{
+    open_over(here, there, rails);
 }
 
 static int setup(void **state)
@@ -469,12 +475,89 @@ static void test_started_closed(void **state)
     assert_string_equal(s.why.text, "the window was freed before this was done");
 }
 
-/* --- failures --------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static uint64_t fetch_add(int by, int at, uint64_t offset, uint64_t value)
+{
+    struct fault why;
+    uint64_t old;
+
+    if (reach_fetch_add(reach[by], at, offset, value, &old, &why))
+        fail_msg("%s", why.text);
+    return old;
+}
+
+static uint64_t compare_swap(int by, int at, uint64_t offset, uint64_t expected, uint64_t wanted)
+{
+    struct fault why;
+    uint64_t old;
+
+    if (reach_compare_swap(reach[by], at, offset, expected, wanted, &old, &why))
+        fail_msg("%s", why.text);
+    return old;
+}
+
+static void test_numbers(void **state)
+{
+    uint64_t *number = (uint64_t *)(void *)(part + 64);
+
+    (void)state;
+    open_both(1);
+    assert_true(reach_own(reach[0], 0) && reach_own(reach[1], 1));
+    *number = 5;
+    assert_int_equal(fetch_add(0, 1, 64, 3), 5);
+    assert_int_equal(fetch_add(1, 1, 64, 10), 8); /* the owner goes by its device too */
+    assert_int_equal(compare_swap(0, 1, 64, 18, 100), 18);
+    assert_int_equal(compare_swap(1, 1, 64, 18, 200), 100);
+    assert_int_equal(fetch_add(0, 1, 64, UINT64_MAX), 100);
+    assert_int_equal(*number, 99);
+    mock_verbs_hold("m");
+    meanwhile = release;
+    assert_int_equal(fetch_add(0, 1, 64, 1), 99);
+    assert_int_equal(*number, 100);
+}
+
+/* Two rails, or a device without atomic operations: processors do it. */
+static void test_no_numbers(void **state)
+{
+    (void)state;
+    open_both(2);
+    assert_false(reach_own(reach[0], 0) || reach_own(reach[1], 1));
+    reach_close(reach[0]);
+    reach_close(reach[1]);
+    open_over(here, without_atomics, 1);
+    assert_true(reach_own(reach[0], 0));
+    assert_false(reach_own(reach[1], 1));
+    assert_false(reach_has(reach[1], 1));
+    reach_remove(reach[0], 0); /* as the caller does then */
+    assert_false(reach_has(reach[0], 0));
+}
 
 static void cut_m(void)
 {
     mock_verbs_cut("m");
 }
+
+/* It may have been carried out or not, so it is not repeated. */
+static void test_numbers_cut(void **state)
+{
+    struct fault why;
+    uint64_t old = 7;
+
+    (void)state;
+    open_both(1);
+    assert_true(reach_own(reach[0], 0) && reach_own(reach[1], 1));
+    mock_verbs_hold("m");
+    meanwhile = cut_m;
+    assert_int_equal(reach_fetch_add(reach[0], 1, 64, 3, &old, &why), ML_ERR_LINK);
+    assert_non_null(strstr(why.text, "towards rank 1 on host b"));
+    mock_verbs_release("m");
+    assert_int_equal(old, 7);
+    assert_int_equal(part[64], 0);
+    assert_int_equal(reach_compare_swap(reach[0], 1, 64, 0, 3, &old, &why), ML_ERR_LINK);
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
 
 static void cut_n(void)
 {
@@ -717,6 +800,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_started_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_started_closed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_started_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_numbers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_numbers_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rail_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rail_cut_get, setup, teardown),
         cmocka_unit_test_setup_teardown(test_port_down, setup, teardown),

@@ -18,7 +18,7 @@ static const struct mock_device devices[] = {
     {"m",
      {{IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET, IBV_MTU_4096, "::ffff:10.1.0.1"},
       {IBV_PORT_DOWN, IBV_LINK_LAYER_INFINIBAND, IBV_MTU_1024, "fe80::1:0:0:2"}},
-     false},
+     MOCK_ALL},
     {.name = NULL}};
 
 static json_t *described(void)

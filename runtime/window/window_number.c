@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/window/window_number.h"
+
+#include "runtime/window/window_ask.h"
+#include "runtime/window/window_device.h"
+#include "runtime/window/window_signal_linux.h"
+
+static int number_await_signals(struct window *w, int at, struct fault *why)
+{
+    return at == w->group->rank ? 0 : window_ask_flush(w, at, why);
+}
+
+/* Wakes the threads that wait for a number that has changed. */
+static int number_ring(struct window *w, int at, struct fault *why)
+{
+    if (at != w->group->rank)
+        return window_ask_ring(w, at, why);
+    window_signal_ring(w->parts[at].control);
+    return 0;
+}
+
+int window_number_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
+                            struct fault *why)
+{
+    uint64_t before;
+    int rc = number_await_signals(w, at, why);
+
+    if (!rc)
+        rc = window_device_fetch_add(w, at, offset, add, &before, why);
+    if (rc)
+        return rc;
+    if (old)
+        *old = before;
+    return number_ring(w, at, why);
+}
+
+int window_number_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
+                               uint64_t wanted, uint64_t *old, struct fault *why)
+{
+    uint64_t before;
+    int rc = number_await_signals(w, at, why);
+
+    if (!rc)
+        rc = window_device_compare_swap(w, at, offset, expected, wanted, &before, why);
+    if (rc)
+        return rc;
+    if (old)
+        *old = before;
+    return before == expected ? number_ring(w, at, why) : 0;
+}
+
+int window_number_announce(struct window *w, struct fault *why)
+{
+    return atomic_exchange(&w->has_told, true) ? 0 : window_ask_sleep(w, why);
+}
