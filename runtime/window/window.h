@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct reach;
 struct reach_table;
@@ -34,7 +35,7 @@ struct window {
     struct reach *reach;             /* the devices; NULL: none */
     bool *has_device;                /* per rank: devices put and get; NULL: no rank's do */
     bool has_device_numbers;         /* devices carry out all atomic operations and signals */
-    _Atomic bool has_told;           /* then: this rank may sleep, and has told the others */
+    _Atomic uint64_t told;           /* then: the numbers that the others have been told of */
     struct window_turn turn;         /* which thread has the group */
     unsigned events;                 /* frames that came, and orders that were done */
     pthread_t thread;                /* window_serve.c's */

@@ -251,7 +251,7 @@ int window_ask_end(struct window *w, struct fault *why)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-int window_ask_sleep(struct window *w, struct fault *why)
+int window_ask_sleep(struct window *w, size_t offset, struct fault *why)
 {
     for (int i = 0; i < w->group->size; i++) {
         struct window_order *o;
@@ -261,7 +261,8 @@ int window_ask_sleep(struct window *w, struct fault *why)
         o = calloc(1, sizeof(*o));
         if (!o)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
-        *o = (struct window_order){.frame = {.kind = FRAME_SLEEP}, .peer = i, .is_own = true};
+        *o = (struct window_order){
+            .frame = {.kind = FRAME_SLEEP, .offset = offset}, .peer = i, .is_own = true};
         window_turn_take(&w->turn);
         window_serve_send(w, o);
         window_turn_give(&w->turn, false);
@@ -273,7 +274,7 @@ int window_ask_ring(struct window *w, int at, struct fault *why)
 {
     struct window_order o = {.frame = {.kind = FRAME_RING}, .peer = at};
 
-    return atomic_load(&w->peers[at].sleeps) ? ask_run(w, &o, why) : 0;
+    return ask_run(w, &o, why);
 }
 
 bool window_ask_spin(struct window *w, bool (*has_come)(void *arg), void *arg)

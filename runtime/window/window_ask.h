@@ -30,10 +30,10 @@ int window_ask_fetch_add(struct window *w, int at, size_t offset, uint64_t add, 
 int window_ask_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
                             uint64_t wanted, uint64_t *old, struct fault *why);
 
-/* Tells the other ranks that threads of this one may sleep until a number changes
+/* Tells the other ranks that threads of this one may sleep until its number at `offset` changes
  * (window_number.h); does not wait for their replies. */
-int window_ask_sleep(struct window *w, struct fault *why);
-/* Wakes them at a rank that has told so; its number has changed before. */
+int window_ask_sleep(struct window *w, size_t offset, struct fault *why);
+/* Wakes them, when the number has changed. */
 int window_ask_ring(struct window *w, int at, struct fault *why);
 
 /* To rank `to` or ML_ALL; those whose parts are direct need nothing. */

@@ -218,7 +218,8 @@ enum { SPIN_NS = 50 * 1000, SPIN_PAUSES = 40, MS_NS = 1000 * 1000 };
 
 struct awaited {
     struct window *window;
-    const _Atomic uint64_t *number;
+    size_t offset;
+    const _Atomic uint64_t *number; /* there */
     uint64_t at_least;
 };
 
@@ -252,7 +253,7 @@ static bool signal_spin(struct awaited *a)
 static int signal_sleep(struct awaited *a, int64_t deadline_ns, struct fault *why)
 {
     struct window *w = a->window;
-    int rc = w->has_device_numbers ? window_number_announce(w, why) : 0;
+    int rc = w->has_device_numbers ? window_number_announce(w, a->offset, why) : 0;
 
     if (!rc)
         window_signal_sleep(w->parts[w->group->rank].control, signal_has_come, a, deadline_ns);
@@ -263,7 +264,7 @@ int window_wait_signal(struct window *w, size_t signal_offset, uint64_t at_least
                        struct fault *why)
 {
     int64_t deadline_ns = INT64_MAX;
-    struct awaited a = {.window = w, .at_least = at_least};
+    struct awaited a = {.window = w, .offset = signal_offset, .at_least = at_least};
     int rc = window_check(w, why);
 
     if (!rc)

@@ -21,7 +21,7 @@ enum window_frame_kind {
     FRAME_END,     /* the sender's last: all ranks have called ml_window_free */
     FRAME_REPLY,   /* to the oldest frame that has none yet */
     FRAME_PUTS,    /* `size` bytes of short puts (window_batch.h); if it signals, also a FLUSH */
-    FRAME_SLEEP,   /* the sender may sleep until a number of its part changes: RING from now on */
+    FRAME_SLEEP,   /* the sender may sleep until its number at `offset` changes: RING from now on */
     FRAME_RING,    /* the sender's device has changed a number: look at it */
 };
 
@@ -54,6 +54,13 @@ static inline bool window_frame_is_answered(const struct window_frame *f)
         return f->signals;
     return f->kind != FRAME_PUT && f->kind != FRAME_LEAVE && f->kind != FRAME_END &&
            f->kind != FRAME_REPLY && f->kind != FRAME_RING;
+}
+
+/* The bit that stands for a number that threads sleep for, and for others: they may be woken for
+ * nothing. */
+static inline uint64_t window_frame_number_bit(uint64_t offset)
+{
+    return 1ULL << (offset / sizeof(uint64_t) % 64);
 }
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "runtime/window/window_ask.h"
 #include "runtime/window/window_device.h"
+#include "runtime/window/window_serve.h"
 #include "runtime/window/window_signal_linux.h"
 
 static int number_await_signals(struct window *w, int at, struct fault *why)
@@ -11,10 +12,12 @@ static int number_await_signals(struct window *w, int at, struct fault *why)
 }
 
 /* Wakes the threads that wait for a number that has changed. */
-static int number_ring(struct window *w, int at, struct fault *why)
+static int number_ring(struct window *w, int at, size_t offset, struct fault *why)
 {
     if (at != w->group->rank)
-        return window_ask_ring(w, at, why);
+        return atomic_load(&w->peers[at].sleeps) & window_frame_number_bit(offset)
+                   ? window_ask_ring(w, at, why)
+                   : 0;
     window_signal_ring(w->parts[at].control);
     return 0;
 }
@@ -31,7 +34,7 @@ int window_number_fetch_add(struct window *w, int at, size_t offset, uint64_t ad
         return rc;
     if (old)
         *old = before;
-    return number_ring(w, at, why);
+    return number_ring(w, at, offset, why);
 }
 
 int window_number_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
@@ -46,10 +49,12 @@ int window_number_compare_swap(struct window *w, int at, size_t offset, uint64_t
         return rc;
     if (old)
         *old = before;
-    return before == expected ? number_ring(w, at, why) : 0;
+    return before == expected ? number_ring(w, at, offset, why) : 0;
 }
 
-int window_number_announce(struct window *w, struct fault *why)
+int window_number_announce(struct window *w, size_t offset, struct fault *why)
 {
-    return atomic_exchange(&w->has_told, true) ? 0 : window_ask_sleep(w, why);
+    uint64_t bit = window_frame_number_bit(offset);
+
+    return atomic_fetch_or(&w->told, bit) & bit ? 0 : window_ask_sleep(w, offset, why);
 }

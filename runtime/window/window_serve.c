@@ -413,7 +413,7 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
         window_signal_ring(own->control);
         return 0;
     case FRAME_SLEEP:
-        atomic_store(&p->sleeps, true);
+        atomic_fetch_or(&p->sleeps, window_frame_number_bit(p->in.offset));
         rc = serve_reply(w, peer, 0, NULL, 0, why);
         break;
     case FRAME_RING:

@@ -64,7 +64,7 @@ struct window_peer {
     struct window_batch *batch;     /* where those of a frame come; NULL: none have come yet */
     uint64_t owed_to, owed;         /* signals that are not added yet: the number, and their sum */
     unsigned owed_signals;          /* how many they are */
-    _Atomic bool sleeps;            /* its threads may sleep: FRAME_SLEEP has come */
+    _Atomic uint64_t sleeps;        /* the bits of the numbers that its threads may sleep for */
     _Atomic uint64_t puts, flushed; /* puts so far; how many of them are known to be complete */
 };
 
