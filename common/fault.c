@@ -9,15 +9,6 @@
 #undef fault_os
 #undef fault_wrap
 
-/* The text is composed elsewhere first, because arguments may point into why->text. */
-static void set_text(struct fault *why, const char *text)
-{
-    size_t size = strnlen(text, sizeof(why->text) - 1);
-
-    memmove(why->text, text, size);
-    why->text[size] = '\0';
-}
-
 /* Cuts the text where the room ends. */
 static void text_append(char *text, size_t room, const char *more)
 {
@@ -27,50 +18,56 @@ static void text_append(char *text, size_t room, const char *more)
     text[size + n] = '\0';
 }
 
-int fault_set(struct fault *why, int code, const char *format, ...)
+/* Makes "sentence" or "sentence: more". It is composed elsewhere first, because `more` and
+ * arguments may point into why->text. */
+static __attribute__((format(printf, 3, 0))) void text_make(struct fault *why, const char *more,
+                                                            const char *format, va_list args)
 {
     char text[sizeof(why->text)];
+
+    vsnprintf(text, sizeof(text), format, args);
+    if (more) {
+        text_append(text, sizeof(text), ": ");
+        text_append(text, sizeof(text), more);
+    }
+    memcpy(why->text, text, strlen(text) + 1);
+}
+
+int fault_set(struct fault *why, int code, const char *format, ...)
+{
     va_list args;
 
     if (!why)
         return code;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    text_make(why, NULL, format, args);
     va_end(args);
     why->code = code;
-    set_text(why, text);
     return code;
 }
 
 int fault_os(struct fault *why, int code, int err, const char *format, ...)
 {
-    char text[sizeof(why->text)], word[128];
+    char word[128];
     va_list args;
 
     if (!why)
         return code;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    text_make(why, strerror_r(err, word, sizeof(word)), format, args);
     va_end(args);
-    text_append(text, sizeof(text), ": ");
-    text_append(text, sizeof(text), strerror_r(err, word, sizeof(word)));
     why->code = code;
-    set_text(why, text);
     return code;
 }
 
 int fault_wrap(struct fault *why, const char *format, ...)
 {
-    char text[sizeof(why->text)];
     va_list args;
 
     if (!why)
         return 0;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    text_make(why, why->text, format, args);
     va_end(args);
-    text_append(text, sizeof(text), ": ");
-    text_append(text, sizeof(text), why->text);
-    set_text(why, text);
     return why->code;
 }

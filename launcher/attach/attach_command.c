@@ -10,6 +10,7 @@
 #include "launcher/options/command_line.h"
 #include "launcher/options/options_load.h"
 #include "launcher/plan/plan_create.h"
+#include "launcher/text/command_words.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -96,38 +97,6 @@ static int options_settle(struct options *o, struct fault *why)
     return 0;
 }
 
-/* The command's words with the rank's process in place of {pid}, and so on. */
-static int word_add(struct string_list *out, const char *word, const struct attach *a,
-                    const struct attach_place *place, const char *host, struct fault *why)
-{
-    char pid[16], rank[16], *text = NULL;
-    const char *const gaps[][2] = {{"{pid}", pid}, {"{rank}", rank}, {"{host}", host}};
-    size_t size;
-    FILE *to = open_memstream(&text, &size);
-    int rc;
-
-    if (!to)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    snprintf(pid, sizeof(pid), "%d", place->pid);
-    snprintf(rank, sizeof(rank), "%d", a->rank);
-    for (const char *at = word; *at;) {
-        size_t gap = 0;
-
-        while (gap < 3 && strncmp(at, gaps[gap][0], strlen(gaps[gap][0])) != 0)
-            gap++;
-        if (gap < 3) {
-            fputs(gaps[gap][1], to);
-            at += strlen(gaps[gap][0]);
-        } else {
-            fputc(*at++, to);
-        }
-    }
-    fclose(to);
-    rc = text ? string_list_add(out, text, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
-    free(text);
-    return rc;
-}
-
 /* Puts the command into the plan: the user's, else a debugger of the process, else a shell. */
 static int command_settle(struct plan *p, const struct attach *a, const struct attach_place *place,
                           struct fault *why)
@@ -135,13 +104,18 @@ static int command_settle(struct plan *p, const struct attach *a, const struct a
     char *const debugger[] = {(char *)"gdb", (char *)"-p", (char *)"{pid}", NULL};
     char *const shell[] = {place->shell, NULL};
     char *const *words = *a->command ? a->command : place->has_gdb ? debugger : shell;
-    const char *host = p->list->hosts[place->host].name;
+    char pid[16], rank[16];
+    const struct text_gap gaps[] = {{"{pid}", pid},
+                                    {"{rank}", rank},
+                                    {"{host}", p->list->hosts[place->host].name},
+                                    {NULL, NULL}};
     struct app *app = &p->apps[0];
     struct string_list argv = {0};
-    int rc = 0;
+    int rc;
 
-    for (; *words && !rc; words++)
-        rc = word_add(&argv, *words, a, place, host, why);
+    snprintf(pid, sizeof(pid), "%d", place->pid);
+    snprintf(rank, sizeof(rank), "%d", a->rank);
+    rc = command_words_fill(&argv, words, gaps, why);
     strings_free(app->argv);
     app->argv = NULL;
     if (!rc)

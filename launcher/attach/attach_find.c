@@ -2,8 +2,8 @@
 #include "launcher/attach/attach_find.h"
 
 #include "common/log.h"
+#include "common/text/object_field.h"
 #include "launcher/query/query_command.h"
-#include "launcher/query/query_field.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
 
@@ -45,8 +45,8 @@ static int place_take(struct attach_place *out, int host, json_t *said, struct f
     out->host = host;
     out->pid = (int)pid;
     out->has_gdb = json_is_true(json_object_get(said, "gdb"));
-    rc = string_copy(&out->cwd, query_field_text(said, "cwd"), why);
-    return rc ? rc : string_copy(&out->shell, query_field_text(said, "shell"), why);
+    rc = string_copy(&out->cwd, object_field_text(said, "cwd"), why);
+    return rc ? rc : string_copy(&out->shell, object_field_text(said, "shell"), why);
 }
 
 /* Why there is nothing to attach to. */
@@ -59,8 +59,8 @@ static int absence_explain(const struct query_answer *answers, int count, const 
 
     text_show(job, w->job);
     for (int i = 0; i < count; i++) {
-        const char *found = query_field_text(answers[i].said, "found");
-        const char *text = query_field_text(answers[i].said, "text");
+        const char *found = object_field_text(answers[i].said, "found");
+        const char *text = object_field_text(answers[i].said, "text");
 
         if (!answers[i].said)
             log_warn("host %s: %s", answers[i].host->name, answers[i].error);
@@ -93,7 +93,7 @@ int attach_find(struct attach_place *out, const struct plan *p, const struct opt
         rc = query_run(&answers, p->list, &channel.config, &rounds, TIMEOUT_MS, why);
     if (rc)
         return rc;
-    while (host < count && strcmp(query_field_text(answers[host].said, "found"), "rank") != 0)
+    while (host < count && strcmp(object_field_text(answers[host].said, "found"), "rank") != 0)
         host++;
     rc = host < count ? place_take(out, host, answers[host].said, why)
                       : absence_explain(answers, count, &w, why);

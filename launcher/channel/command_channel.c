@@ -244,13 +244,14 @@ static const struct channel_ops command_ops = {command_exit_reason, command_clos
 /* The words of the command, followed by the agent's path and arguments. */
 static int argv_make(struct command_channel *c, const struct host *host, struct fault *why)
 {
+    const struct text_gap gaps[] = {{"{host}", host->name}, {NULL, NULL}};
     struct string_list words = {0};
     char *path = NULL;
     int rc;
 
     c->agent = c->config->agent ? c->config->agent : c->config->local_agent;
     rc = host->way == HOST_BY_SRUN ? srun_command_words(&words, host, environ, why)
-                                   : command_words_for(&words, c->config->command, host->name, why);
+                                   : command_words_fill(&words, c->config->command, gaps, why);
     if (!rc)
         rc = string_list_add(&words, c->agent, why);
     if (!rc)

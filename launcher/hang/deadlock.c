@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hang/deadlock.h"
 
+#include "common/text/object_field.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,20 +34,16 @@ static bool list_has(const json_t *wait, const char *list, long long rank)
     return false;
 }
 
-static json_int_t member(const json_t *wait, const char *name)
-{
-    return json_integer_value(json_object_get(wait, name));
-}
-
 /* True if the two are in one collective call, or one sends what the other receives: then they wait
  * for the network, or for a third rank. */
 static bool is_met(const struct deadlock_rank *a, const struct deadlock_rank *b)
 {
     const json_t *x = only_wait(a), *y = only_wait(b);
 
-    if (member(x, "group") != member(y, "group") || member(x, "call") != member(y, "call"))
+    if (object_field_whole(x, "group") != object_field_whole(y, "group") ||
+        object_field_whole(x, "call") != object_field_whole(y, "call"))
         return false;
-    return member(x, "call") != 0 ||
+    return object_field_whole(x, "call") != 0 ||
            (list_has(x, "receives_from", b->rank) && list_has(y, "sends_to", a->rank)) ||
            (list_has(x, "sends_to", b->rank) && list_has(y, "receives_from", a->rank));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hang/hang_report.h"
 
+#include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
@@ -29,18 +30,6 @@ struct maker {
     size_t count;
     json_t *groups, *by_key;
 };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static json_int_t whole_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
 
 /* The group of that key with the rank added to it. *is_new: it has just been made. */
 static json_t *group_join(struct maker *m, const char *key, long long rank, bool *is_new)
@@ -106,13 +95,13 @@ static void peers_add(json_t *list, json_t *peers)
  * same. */
 static void wait_key(char key[KEY], const json_t *wait)
 {
-    const char *name = text_of(wait, "name");
+    const char *name = object_field_text(wait, "name");
 
-    if (whole_of(wait, "call") > 0)
-        snprintf(key, KEY, "call %lld %lld %.200s", (long long)whole_of(wait, "group"),
-                 (long long)whole_of(wait, "call"), *name ? name : text_of(wait, "text"));
+    if (object_field_whole(wait, "call") > 0)
+        snprintf(key, KEY, "call %lld %lld %.200s", object_field_whole(wait, "group"),
+                 object_field_whole(wait, "call"), *name ? name : object_field_text(wait, "text"));
     else
-        snprintf(key, KEY, "message %.900s", text_of(wait, "text"));
+        snprintf(key, KEY, "message %.900s", object_field_text(wait, "text"));
 }
 
 static void stack_set(json_t *group, const struct hang_rank *r)
@@ -123,7 +112,7 @@ static void stack_set(json_t *group, const struct hang_rank *r)
     stack_view_make(&v, process);
     if (process && !json_object_get(group, "stack")) {
         json_object_set_new(group, "host", text_json(r->host));
-        json_object_set_new(group, "pid", json_integer(whole_of(process, "pid")));
+        json_object_set_new(group, "pid", json_integer(object_field_whole(process, "pid")));
         json_object_set_new(group, "place", text_json(v.place));
         json_object_set(group, "stack", v.frames);
     }
@@ -195,14 +184,14 @@ static void awaited_settle(const struct maker *m, json_t *group)
     json_t *present = json_object_get(group, "ranks");
     json_t *members = json_object_get(group, "members"), *found;
 
-    if (whole_of(group, "number") <= 0)
+    if (object_field_whole(group, "number") <= 0)
         return;
     found = awaited(json_object_get(group, "waits_for"), present);
     if (json_array_size(found) == 0) { /* on shared memory they wait for all alike */
         json_t *all = json_is_array(members) ? json_incref(members) : NULL;
 
         if (!all)
-            all = whole_of(group, "group") == 0 ? all_ranks(m) : json_array();
+            all = object_field_whole(group, "group") == 0 ? all_ranks(m) : json_array();
         json_decref(found);
         found = awaited(all, present);
         json_decref(all);
@@ -217,7 +206,7 @@ static void awaited_settle(const struct maker *m, json_t *group)
 static void place_add(struct maker *m, const struct hang_rank *r)
 {
     const json_t *process = stack_view_choose(json_object_get(r->said, "stacks"));
-    bool has_ended = strcmp(text_of(r->said, "state"), "ended") == 0, is_new;
+    bool has_ended = strcmp(object_field_text(r->said, "state"), "ended") == 0, is_new;
     struct stack_view v;
     char *key;
     json_t *group;
@@ -335,16 +324,17 @@ static __attribute__((format(printf, 2, 3))) void line_write(const struct report
 /* " #1041 of group 3 (ring) at train.py:17" */
 static void call_write(char *out, size_t size, const json_t *group)
 {
-    const char *algorithm = text_of(group, "algorithm"), *at = text_of(group, "at");
-    const char *place = text_of(group, "place");
+    const char *algorithm = object_field_text(group, "algorithm"),
+               *at = object_field_text(group, "at");
+    const char *place = object_field_text(group, "place");
     const char *where = strncmp(place, "in ", 3) == 0 ? place + 3 : "", *slash = strrchr(at, '/');
     char whose[48] = "";
 
     if (*at)
         where = slash ? slash + 1 : at;
-    if (whole_of(group, "group") > 0)
-        snprintf(whose, sizeof(whose), " of group %lld", (long long)whole_of(group, "group"));
-    snprintf(out, size, " #%lld%s%s%.40s%s%s%.180s", (long long)whole_of(group, "number"), whose,
+    if (object_field_whole(group, "group") > 0)
+        snprintf(whose, sizeof(whose), " of group %lld", object_field_whole(group, "group"));
+    snprintf(out, size, " #%lld%s%s%.40s%s%s%.180s", object_field_whole(group, "number"), whose,
              *algorithm ? " (" : "", algorithm, *algorithm ? ")" : "", *where ? " at " : "", where);
 }
 
@@ -354,22 +344,24 @@ static void wait_write(const struct report_writer *w, const json_t *group, const
     const json_t *awaited_ranks = json_object_get(group, "waits_for");
     char call[300], others[RANK_LIST_TEXT];
 
-    if (whole_of(group, "number") <= 0) {
-        line_write(w, "%s %s in %s", ranks, is_one ? "waits" : "wait", text_of(group, "text"));
+    if (object_field_whole(group, "number") <= 0) {
+        line_write(w, "%s %s in %s", ranks, is_one ? "waits" : "wait",
+                   object_field_text(group, "text"));
         return;
     }
     call_write(call, sizeof(call), group);
     ranks_write(others, awaited_ranks);
     line_write(w, "%s %s in %s%s for %s", ranks, is_one ? "waits" : "wait",
-               *text_of(group, "call") ? text_of(group, "call") : text_of(group, "text"), call,
-               json_array_size(awaited_ranks) > 0 ? others : "each other");
+               *object_field_text(group, "call") ? object_field_text(group, "call")
+                                                 : object_field_text(group, "text"),
+               call, json_array_size(awaited_ranks) > 0 ? others : "each other");
 }
 
 static void group_write(const struct report_writer *w, const json_t *group)
 {
     const json_t *list = json_object_get(group, "ranks");
     bool is_one = json_array_size(list) == 1;
-    const char *place = text_of(group, "place");
+    const char *place = object_field_text(group, "place");
     char ranks[RANK_LIST_TEXT];
 
     ranks_write(ranks, list);
@@ -390,7 +382,7 @@ static void stack_write(const struct report_writer *w, const json_t *group)
 
     line_write(w, "stack of rank %lld on host %s (pid %lld):",
                (long long)json_integer_value(json_array_get(json_object_get(group, "ranks"), 0)),
-               text_of(group, "host"), (long long)whole_of(group, "pid"));
+               object_field_text(group, "host"), object_field_whole(group, "pid"));
     for (size_t i = 0; i < count && i < FRAMES_SHOWN; i++)
         line_write(w, "    %s", json_string_value(json_array_get(frames, i)));
     if (count > FRAMES_SHOWN)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/hang/stack_view.h"
 
+#include "common/text/object_field.h"
 #include "common/text/text_json.h"
 
 #include <stdbool.h>
@@ -15,13 +16,6 @@ struct stack_frame {
     int name_length, file_length;
     bool has_source;
 };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 /* What follows the last '/'. */
 static void base_cut(const char **file, int *length)
@@ -254,7 +248,7 @@ void stack_view_make(struct stack_view *v, const json_t *process)
     python_view(v, json_object_get(process, "python"));
     if (json_array_size(v->frames) > 0)
         return;
-    if (strcmp(text_of(process, "by"), "kernel") == 0)
+    if (strcmp(object_field_text(process, "by"), "kernel") == 0)
         kernel_view(v, lines);
     else
         native_view(v, lines);

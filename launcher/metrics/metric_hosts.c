@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/metrics/metric_hosts.h"
 
+#include "common/text/object_field.h"
 #include "launcher/metrics/metric_page.h"
 #include "launcher/query/port_counter.h"
-#include "launcher/query/query_field.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -102,36 +102,36 @@ static void counters_add(struct metric_page *p, const char *device, const char *
 static void state_add(struct metric_page *p, const struct metric_family *family, json_t *port,
                       const char *key, const char *device)
 {
-    const char *text = query_field_text(port, key);
+    const char *text = object_field_text(port, key);
     char *end;
     long number = strtol(text, &end, 10);
 
     if (end != text && number >= 0)
         metric_page_add(p, family, (double)number, "device", device, "port",
-                        query_field_text(port, "port"), NULL);
+                        object_field_text(port, "port"), NULL);
 }
 
 /* "100 Gb/sec (4X EDR)"; where the link is down some drivers say a negative number, or nothing. */
 static void rate_add(struct metric_page *p, json_t *port, const char *device)
 {
-    const char *text = query_field_text(port, "rate");
+    const char *text = object_field_text(port, "rate");
     char *end;
     double gigabits = strtod(text, &end);
 
     if (end != text && isfinite(gigabits) && gigabits >= 0 && strncmp(end, " Gb/sec", 7) == 0)
         metric_page_add(p, &rate, gigabits * 125e6, "device", device, "port",
-                        query_field_text(port, "port"), NULL);
+                        object_field_text(port, "port"), NULL);
 }
 
 static void port_add(struct metric_page *p, const char *device, json_t *port)
 {
-    const char *number = query_field_text(port, "port");
+    const char *number = object_field_text(port, "port");
 
     if (!*number)
         return;
     metric_page_add(p, &port_info, 1, "device", device, "port", number, "link_layer",
-                    query_field_text(port, "link_layer"), "interface",
-                    query_field_text(port, "interface"), NULL);
+                    object_field_text(port, "link_layer"), "interface",
+                    object_field_text(port, "interface"), NULL);
     state_add(p, &state, port, "state", device);
     state_add(p, &physical, port, "physical", device);
     rate_add(p, port, device);
@@ -140,15 +140,16 @@ static void port_add(struct metric_page *p, const char *device, json_t *port)
 
 static void device_add(struct metric_page *p, json_t *device)
 {
-    const char *name = query_field_text(device, "name");
+    const char *name = object_field_text(device, "name");
     json_t *port;
     size_t i;
 
     if (!*name)
         return;
     metric_page_add(p, &device_info, 1, "device", name, "driver",
-                    query_field_text(device, "driver"), "board", query_field_text(device, "board"),
-                    "firmware", query_field_text(device, "firmware"), NULL);
+                    object_field_text(device, "driver"), "board",
+                    object_field_text(device, "board"), "firmware",
+                    object_field_text(device, "firmware"), NULL);
     json_array_foreach(json_object_get(device, "ports"), i, port)
     {
         port_add(p, name, port);
@@ -164,8 +165,8 @@ void metric_hosts_add(struct metric_page *p, json_t *said)
     metric_page_add(p, &host_up, said != NULL, NULL);
     if (!said)
         return;
-    if (*query_field_text(said, "version"))
-        metric_page_add(p, &build, 1, "version", query_field_text(said, "version"), NULL);
+    if (*object_field_text(said, "version"))
+        metric_page_add(p, &build, 1, "version", object_field_text(said, "version"), NULL);
     system_add(p, said);
     json_array_foreach(json_object_get(said, "devices"), i, device)
     {

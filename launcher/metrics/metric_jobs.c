@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/metrics/metric_jobs.h"
 
+#include "common/text/object_field.h"
 #include "launcher/metrics/metric_page.h"
-#include "launcher/query/query_field.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ enum { WAIT_BOUNDS = sizeof(wait_bounds) / sizeof(*wait_bounds) };
 /* Prometheus' buckets have those below in them, too. */
 static void waits_add(struct metric_page *p, const char *job, const char *rank, json_t *call)
 {
-    const char *name = query_field_text(call, "call");
+    const char *name = object_field_text(call, "call");
     json_t *waits = json_object_get(call, "waits");
     double below = 0;
 
@@ -75,7 +75,7 @@ static void waits_add(struct metric_page *p, const char *job, const char *rank, 
         metric_page_add_part(p, &rank_wait, "_bucket", below, "job_id", job, "rank", rank, "call",
                              name, "le", wait_bounds[i], NULL);
     }
-    metric_page_add_part(p, &rank_wait, "_sum", query_field_number(call, "wait_s"), "job_id", job,
+    metric_page_add_part(p, &rank_wait, "_sum", object_field_number(call, "wait_s"), "job_id", job,
                          "rank", rank, "call", name, NULL);
     metric_page_add_part(p, &rank_wait, "_count", below, "job_id", job, "rank", rank, "call", name,
                          NULL);
@@ -85,11 +85,11 @@ static void waits_add(struct metric_page *p, const char *job, const char *rank, 
  * cannot be counted without one, since a counter must not fall. */
 static void calls_add(struct metric_page *p, const char *job, const char *rank, json_t *call)
 {
-    const char *name = query_field_text(call, "call"), *algorithm;
+    const char *name = object_field_text(call, "call"), *algorithm;
     json_t *algorithms = json_object_get(call, "algorithms"), *count;
 
     if (json_object_size(algorithms) == 0)
-        metric_page_add(p, &rank_calls, query_field_number(call, "count"), "job_id", job, "rank",
+        metric_page_add(p, &rank_calls, object_field_number(call, "count"), "job_id", job, "rank",
                         rank, "call", name, NULL);
     json_object_foreach(algorithms, algorithm, count)
     {
@@ -105,21 +105,21 @@ static void counters_add(struct metric_page *p, const char *job, const char *ran
 
     json_array_foreach(json_object_get(counters, "calls"), i, one)
     {
-        const char *name = query_field_text(one, "call");
+        const char *name = object_field_text(one, "call");
 
         calls_add(p, job, rank, one);
-        if (query_field_number(one, "bytes") > 0)
-            metric_page_add(p, &rank_call_bytes, query_field_number(one, "bytes"), "job_id", job,
+        if (object_field_number(one, "bytes") > 0)
+            metric_page_add(p, &rank_call_bytes, object_field_number(one, "bytes"), "job_id", job,
                             "rank", rank, "call", name, NULL);
         waits_add(p, job, rank, one);
     }
     json_array_foreach(json_object_get(counters, "links"), i, one)
     {
-        const char *host = query_field_text(one, "host"), *link = query_field_text(one, "link");
+        const char *host = object_field_text(one, "host"), *link = object_field_text(one, "link");
 
-        metric_page_add(p, &rank_sent, query_field_number(one, "sent"), "job_id", job, "rank", rank,
-                        "peer_host", host, "link", link, NULL);
-        metric_page_add(p, &rank_received, query_field_number(one, "received"), "job_id", job,
+        metric_page_add(p, &rank_sent, object_field_number(one, "sent"), "job_id", job, "rank",
+                        rank, "peer_host", host, "link", link, NULL);
+        metric_page_add(p, &rank_received, object_field_number(one, "received"), "job_id", job,
                         "rank", rank, "peer_host", host, "link", link, NULL);
     }
 }
@@ -127,8 +127,8 @@ static void counters_add(struct metric_page *p, const char *job, const char *ran
 static void job_sample(struct metric_page *p, const struct metric_family *family, json_t *job,
                        double value)
 {
-    metric_page_add(p, family, value, "job_id", query_field_text(job, "job"), "node",
-                    query_field_text(job, "name"), NULL);
+    metric_page_add(p, family, value, "job_id", object_field_text(job, "job"), "node",
+                    object_field_text(job, "name"), NULL);
 }
 
 /* What the host does not have is missing. */
@@ -160,7 +160,7 @@ static double waits_longest(json_t *waits)
 
     json_array_foreach(waits, i, wait)
     {
-        double since = query_field_number(wait, "since"), s = now - since;
+        double since = object_field_number(wait, "since"), s = now - since;
 
         if (since > 0 && s > longest)
             longest = s;
@@ -170,19 +170,19 @@ static double waits_longest(json_t *waits)
 
 static void rank_add(struct metric_page *p, const char *job, json_t *rank)
 {
-    bool is_alive = strcmp(query_field_text(rank, "state"), "ended") != 0;
+    bool is_alive = strcmp(object_field_text(rank, "state"), "ended") != 0;
     json_t *waits = json_object_get(rank, "waits");
     char number[NUMBER];
 
-    snprintf(number, sizeof(number), "%lld", query_field_whole(rank, "rank"));
+    snprintf(number, sizeof(number), "%lld", object_field_whole(rank, "rank"));
     metric_page_add(p, &rank_up, is_alive, "job_id", job, "rank", number, NULL);
     if (!is_alive)
         return;
-    metric_page_add(p, &rank_cpu, query_field_number(rank, "cpu_s"), "job_id", job, "rank", number,
+    metric_page_add(p, &rank_cpu, object_field_number(rank, "cpu_s"), "job_id", job, "rank", number,
                     NULL);
-    metric_page_add(p, &rank_memory, query_field_number(rank, "memory_bytes"), "job_id", job,
+    metric_page_add(p, &rank_memory, object_field_number(rank, "memory_bytes"), "job_id", job,
                     "rank", number, NULL);
-    metric_page_add(p, &rank_processes, query_field_number(rank, "processes"), "job_id", job,
+    metric_page_add(p, &rank_processes, object_field_number(rank, "processes"), "job_id", job,
                     "rank", number, NULL);
     metric_page_add(p, &rank_stalled, json_array_size(waits) > 0, "job_id", job, "rank", number,
                     NULL);
@@ -193,24 +193,24 @@ static void rank_add(struct metric_page *p, const char *job, json_t *rank)
 /* Only of jobs that live here: what is left of others is in mlaunch_jobs. */
 static void job_add(struct metric_page *p, json_t *job)
 {
-    const char *state = query_field_text(job, "state");
+    const char *state = object_field_text(job, "state");
     json_t *rank;
     size_t i;
 
     if (strcmp(state, "live") != 0 && strcmp(state, "stopped") != 0)
         return;
-    metric_page_add(p, &job_info, 1, "job_id", query_field_text(job, "job"), "node",
-                    query_field_text(job, "name"), "user", query_field_text(job, "user"), "name",
-                    query_field_text(job, "job_name"), "state", state, NULL);
-    job_sample(p, &job_ranks, job, query_field_number(job, "size"));
-    job_sample(p, &job_alive, job, query_field_number(job, "ranks_alive"));
-    job_sample(p, &job_start, job, query_field_number(job, "started_at"));
-    job_sample(p, &job_memory, job, query_field_number(job, "memory_bytes"));
-    job_sample(p, &job_processes, job, query_field_number(job, "processes"));
+    metric_page_add(p, &job_info, 1, "job_id", object_field_text(job, "job"), "node",
+                    object_field_text(job, "name"), "user", object_field_text(job, "user"), "name",
+                    object_field_text(job, "job_name"), "state", state, NULL);
+    job_sample(p, &job_ranks, job, object_field_number(job, "size"));
+    job_sample(p, &job_alive, job, object_field_number(job, "ranks_alive"));
+    job_sample(p, &job_start, job, object_field_number(job, "started_at"));
+    job_sample(p, &job_memory, job, object_field_number(job, "memory_bytes"));
+    job_sample(p, &job_processes, job, object_field_number(job, "processes"));
     job_group_add(p, job);
     json_array_foreach(json_object_get(job, "ranks"), i, rank)
     {
-        rank_add(p, query_field_text(job, "job"), rank);
+        rank_add(p, object_field_text(job, "job"), rank);
     }
 }
 
@@ -227,7 +227,7 @@ void metric_jobs_add(struct metric_page *p, json_t *said)
 
         json_array_foreach(list, i, job)
         {
-            count += strcmp(query_field_text(job, "state"), states[s]) == 0;
+            count += strcmp(object_field_text(job, "state"), states[s]) == 0;
         }
         metric_page_add(p, &jobs, count, "state", states[s], NULL);
     }

@@ -2,11 +2,11 @@
 /* clean.c: `mlaunch clean` ends and removes what dead jobs have left. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
 #include "launcher/detach/log_directory.h"
 #include "launcher/query/query_command.h"
-#include "launcher/query/query_field.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,23 +22,23 @@ static bool is_dry_run(const struct query_command *c)
 /* "host a: job X: process 4711 (sleep)" */
 static void leftover_describe(const char *host, json_t *one, char *out, size_t size)
 {
-    const char *job = query_field_text(one, "job");
+    const char *job = object_field_text(one, "job");
     int at =
         snprintf(out, size, "host %s: %s%s%s", host, *job ? "job " : "", job, *job ? ": " : "");
 
     if (at < 0 || (size_t)at >= size)
         return;
-    if (strcmp(query_field_text(one, "kind"), "process") == 0)
-        snprintf(out + at, size - (size_t)at, "process %lld (%s)", query_field_whole(one, "pid"),
-                 query_field_text(one, "name"));
+    if (strcmp(object_field_text(one, "kind"), "process") == 0)
+        snprintf(out + at, size - (size_t)at, "process %lld (%s)", object_field_whole(one, "pid"),
+                 object_field_text(one, "name"));
     else
-        snprintf(out + at, size - (size_t)at, "%s %s", query_field_text(one, "kind"),
-                 query_field_text(one, "path"));
+        snprintf(out + at, size - (size_t)at, "%s %s", object_field_text(one, "kind"),
+                 object_field_text(one, "path"));
 }
 
 static void removed_print(const char *host, json_t *one, bool dry_run)
 {
-    bool is_process = strcmp(query_field_text(one, "kind"), "process") == 0;
+    bool is_process = strcmp(object_field_text(one, "kind"), "process") == 0;
     char text[1024];
 
     leftover_describe(host, one, text, sizeof(text));
@@ -115,7 +115,7 @@ static int outcome_report(const struct query_command *c, const struct log_sweep 
         {
             left++;
             leftover_describe(host, one, text, sizeof(text));
-            log_error("%s is left: %s", text, query_field_text(one, "text"));
+            log_error("%s is left: %s", text, object_field_text(one, "text"));
         }
     }
     if (removed + left > 0 || c->json || c->verbose < 0)

@@ -2,10 +2,10 @@
 /* kill.c: `mlaunch kill JOB` ends a job through its agents. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "launcher/detach/log_directory.h"
 #include "launcher/query/query_command.h"
-#include "launcher/query/query_field.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,14 +41,14 @@ static void outcome_report(const struct query_command *c, bool *there, bool *fai
     *there = *failed = false;
     for (int i = 0; i < c->hosts->count; i++) {
         json_t *said = c->answers[i].said;
-        const char *found = query_field_text(said, "found"), *name = c->answers[i].host->name;
+        const char *found = object_field_text(said, "found"), *name = c->answers[i].host->name;
 
         if (!*found || strcmp(found, "no") == 0)
             continue;
         *there = true;
         if (strcmp(found, "killed") != 0) {
             *failed = true;
-            log_error("job %s on host %s: %s", c->job, name, query_field_text(said, "text"));
+            log_error("job %s on host %s: %s", c->job, name, object_field_text(said, "text"));
         } else if (c->verbose >= 0 && !c->json) {
             printable_print("job %s on host %s has been ended\n", c->job, name);
         }

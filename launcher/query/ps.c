@@ -2,11 +2,11 @@
 /* ps.c: `mlaunch ps` lists the jobs on hosts; of one job also its ranks and where they wait. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "launcher/hang/hang_report.h"
 #include "launcher/hang/stack_view.h"
 #include "launcher/query/query_command.h"
-#include "launcher/query/query_field.h"
 #include "launcher/text/amount.h"
 #include "launcher/text/text_table.h"
 
@@ -23,18 +23,19 @@ static const char *const job_head[] = {"NAME",  "JOB",  "USER", "AGE",     "HOST
 static void add_job(struct text_table *t, const char *host, json_t *job, bool has_names)
 {
     char age[CELL], ranks[CELL], cpu[CELL], memory[CELL];
-    const char *state = query_field_text(job, "state"), *command = query_field_text(job, "command");
+    const char *state = object_field_text(job, "state"),
+               *command = object_field_text(job, "command");
 
-    amount_age(age, query_field_whole(job, "age_s"));
-    snprintf(ranks, sizeof(ranks), "%lld/%lld", query_field_whole(job, "ranks_alive"),
-             query_field_whole(job, "size"));
-    snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(job, "cpu_percent"));
-    amount_size(memory, query_field_number(job, "memory_bytes"));
+    amount_age(age, object_field_whole(job, "age_s"));
+    snprintf(ranks, sizeof(ranks), "%lld/%lld", object_field_whole(job, "ranks_alive"),
+             object_field_whole(job, "size"));
+    snprintf(cpu, sizeof(cpu), "%.0f", object_field_number(job, "cpu_percent"));
+    amount_size(memory, object_field_number(job, "memory_bytes"));
     if (strcmp(state, "unreadable") == 0)
-        command = query_field_text(job, "why");
-    const char *const cells[] = {query_field_text(job, "job_name"),
-                                 query_field_text(job, "job"),
-                                 query_field_text(job, "user"),
+        command = object_field_text(job, "why");
+    const char *const cells[] = {object_field_text(job, "job_name"),
+                                 object_field_text(job, "job"),
+                                 object_field_text(job, "user"),
                                  age,
                                  host,
                                  ranks,
@@ -54,21 +55,21 @@ static void add_rank(struct text_table *t, const char *host, json_t *rank)
 {
     char index[CELL], pid[CELL], cpu[CELL], memory[CELL], processes[CELL];
 
-    snprintf(index, sizeof(index), "%lld", query_field_whole(rank, "rank"));
-    snprintf(pid, sizeof(pid), "%lld", query_field_whole(rank, "pid"));
-    snprintf(cpu, sizeof(cpu), "%.0f", query_field_number(rank, "cpu_percent"));
-    snprintf(processes, sizeof(processes), "%lld", query_field_whole(rank, "processes"));
-    amount_size(memory, query_field_number(rank, "memory_bytes"));
+    snprintf(index, sizeof(index), "%lld", object_field_whole(rank, "rank"));
+    snprintf(pid, sizeof(pid), "%lld", object_field_whole(rank, "pid"));
+    snprintf(cpu, sizeof(cpu), "%.0f", object_field_number(rank, "cpu_percent"));
+    snprintf(processes, sizeof(processes), "%lld", object_field_whole(rank, "processes"));
+    amount_size(memory, object_field_number(rank, "memory_bytes"));
     text_table_add(t,
-                   (const char *const[]){index, host, pid, query_field_text(rank, "state"), cpu,
-                                         memory, processes, query_field_text(rank, "name"), NULL});
+                   (const char *const[]){index, host, pid, object_field_text(rank, "state"), cpu,
+                                         memory, processes, object_field_text(rank, "name"), NULL});
 }
 
 /* Jobs of other containers and machines are shown only on demand: only their names are known
  * here. */
 static bool is_shown(const struct query_command *c, json_t *job)
 {
-    return *c->job || c->verbose > 0 || strcmp(query_field_text(job, "state"), "elsewhere") != 0;
+    return *c->job || c->verbose > 0 || strcmp(object_field_text(job, "state"), "elsewhere") != 0;
 }
 
 static void waits_print(const char *host, json_t *rank)
@@ -78,8 +79,8 @@ static void waits_print(const char *host, json_t *rank)
 
     json_array_foreach(json_object_get(rank, "waits"), i, wait)
     {
-        printable_print("\nrank %lld on host %s waits in %s\n", query_field_whole(rank, "rank"),
-                        host, query_field_text(wait, "text"));
+        printable_print("\nrank %lld on host %s waits in %s\n", object_field_whole(rank, "rank"),
+                        host, object_field_text(wait, "text"));
     }
 }
 
@@ -98,7 +99,7 @@ struct found_ranks {
 static int compare_ranks(const void *a, const void *b)
 {
     const struct found_rank *x = a, *y = b;
-    long long i = query_field_whole(x->rank, "rank"), k = query_field_whole(y->rank, "rank");
+    long long i = object_field_whole(x->rank, "rank"), k = object_field_whole(y->rank, "rank");
 
     return x->number != y->number ? (x->number > y->number) - (x->number < y->number)
                                   : (i > k) - (i < k);
@@ -128,7 +129,7 @@ static void ranks_gather(const struct query_command *c, struct found_ranks *f)
     for (int i = 0; i < c->hosts->count; i++) {
         json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
         {
-            const char *id = query_field_text(job, "job");
+            const char *id = object_field_text(job, "job");
             struct found_rank one = {.host = c->answers[i].host->name, .job = id};
 
             if (!*id || !is_shown(c, job))
@@ -151,8 +152,9 @@ static void ranks_gather(const struct query_command *c, struct found_ranks *f)
 
 static void process_name(const struct found_rank *r, json_t *process)
 {
-    printable_print("rank %lld on host %s, pid %lld (%s):\n", query_field_whole(r->rank, "rank"),
-                    r->host, query_field_whole(process, "pid"), query_field_text(process, "name"));
+    printable_print("rank %lld on host %s, pid %lld (%s):\n", object_field_whole(r->rank, "rank"),
+                    r->host, object_field_whole(process, "pid"),
+                    object_field_text(process, "name"));
 }
 
 static void process_print(json_t *process)
@@ -167,8 +169,8 @@ static void process_print(json_t *process)
             printable_print("    %s\n", json_string_value(line) ? json_string_value(line) : "");
         }
     }
-    if (*query_field_text(process, "why"))
-        printable_print("    %s\n", query_field_text(process, "why"));
+    if (*object_field_text(process, "why"))
+        printable_print("    %s\n", object_field_text(process, "why"));
 }
 
 /* What processes in the same place have in common, for the caller to free. */
@@ -212,7 +214,7 @@ static void stacks_print(const struct found_rank *list, size_t count)
         putchar('\n');
         json_array_foreach(same, k, one)
         {
-            process_name(&list[query_field_whole(one, "at")], json_object_get(one, "process"));
+            process_name(&list[object_field_whole(one, "at")], json_object_get(one, "process"));
         }
         process_print(json_object_get(json_array_get(same, 0), "process"));
     }
@@ -229,8 +231,8 @@ static void report_print(const struct found_rank *list, size_t count)
 
     for (size_t i = 0; i < count && ranks; i++) {
         has_stacks |= json_object_get(list[i].rank, "stacks") != NULL;
-        ranks[i] =
-            (struct hang_rank){query_field_whole(list[i].rank, "rank"), list[i].host, list[i].rank};
+        ranks[i] = (struct hang_rank){object_field_whole(list[i].rank, "rank"), list[i].host,
+                                      list[i].rank};
     }
     report = has_stacks ? hang_report_make(ranks, count) : NULL;
     text = report ? hang_report_text(report, "", 0) : NULL;
@@ -268,7 +270,7 @@ static bool names_are_there(const struct query_command *c)
     for (int i = 0; i < c->hosts->count; i++) {
         json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
         {
-            if (is_shown(c, job) && *query_field_text(job, "job_name"))
+            if (is_shown(c, job) && *object_field_text(job, "job_name"))
                 return true;
         }
     }
@@ -329,8 +331,8 @@ static int orphans_print(const struct query_command *c)
             printable_print(
                 "host %s: process %lld (%s) is left of a job that is gone (%s); mlaunch clean "
                 "ends it\n",
-                c->answers[i].host->name, query_field_whole(one, "pid"),
-                query_field_text(one, "name"), query_field_text(one, "directory"));
+                c->answers[i].host->name, object_field_whole(one, "pid"),
+                object_field_text(one, "name"), object_field_text(one, "directory"));
             shown++;
         }
     }
@@ -397,7 +399,7 @@ static int job_choose(struct query_command *c, struct fault *why)
         json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
         {
             if (is_live(job))
-                json_object_set_new(ids, query_field_text(job, "job"), json_true());
+                json_object_set_new(ids, object_field_text(job, "job"), json_true());
         }
     }
     count = json_object_size(ids);

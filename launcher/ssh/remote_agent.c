@@ -55,11 +55,13 @@ static void whole_write(FILE *to, const struct channel_config *config)
 {
     struct remote_stage_size sizes[REMOTE_STAGE_FILES];
     int count = remote_stage_sizes(sizes, config);
+    char name[REMOTE_STAGE_NAME];
 
+    remote_stage_name(name, config->build);
     fprintf(to,
             "c=\"$HOME/.cache/mlaunch/%s\"; whole() { u=$(id -u); "
             "s=$(LC_ALL=C ls -lnd \"$c/.\" \"$c/..\"",
-            config->build);
+            name);
     for (int i = 0; i < count; i++)
         fprintf(to, " \"$c/%s\"", sizes[i].name);
     fputs(" 2>/dev/null | while read -r m l o g z n; do case $m,$o in (????\?-?\?-*,$u) "
@@ -252,20 +254,21 @@ static int machine_check(const struct verdict *v, struct fault *why)
 static int staged_explain(struct remote_agent *a, const struct verdict *v,
                           const struct channel_config *config, struct fault *why)
 {
-    char words[200];
+    char words[200], name[REMOTE_STAGE_NAME];
 
+    remote_stage_name(name, config->build);
     remote_command_reap(&a->command);
     last_words_line(&a->command.words, words, sizeof(words));
     if (strcmp(v->tried, "changed") == 0)
         return fault_set(why, ML_ERR_REFUSED,
                          "the agent was copied to %s/.cache/mlaunch/%s, but what is there now is "
                          "not what was copied, or others may write to it; remove that directory",
-                         v->home, config->build);
+                         v->home, name);
     return fault_set(
         why, ML_ERR_REFUSED,
         "the agent was copied to %s/.cache/mlaunch/%s but does not run there (status %s%s%s); "
         "is that file system mounted noexec, or does it have another C library?",
-        v->home, config->build, v->tried, *words ? ": " : "", words);
+        v->home, name, v->tried, *words ? ": " : "", words);
 }
 
 int remote_agent_start(struct remote_agent *a, struct remote_session *s,

@@ -21,9 +21,9 @@ struct remote_agent {
 };
 
 /* Tries config->agent alone if it is set. Otherwise tries config->local_agent's path, mlaunch-agent
- * in $PATH and ~/.cache/mlaunch/BUILD/, and copies agent, shim and runtime to the latter if none of
- * them is right. Returns once the agent has sent its first bytes. `a` must not move until
- * remote_agent_close. ML_ERR_REFUSED: no agent of this build can run there, with the remedy;
+ * in $PATH and ~/.cache/mlaunch/BUILD-PROCESSOR/, and copies agent, shim and runtime to the latter
+ * if none of them is right. Returns once the agent has sent its first bytes. `a` must not move
+ * until remote_agent_close. ML_ERR_REFUSED: no agent of this build can run there, with the remedy;
  * otherwise as remote_session_wait. */
 int remote_agent_start(struct remote_agent *a, struct remote_session *s,
                        const struct channel_config *config, struct fault *why);

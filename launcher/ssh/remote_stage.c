@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum { CHUNK = 128 << 10 /* bytes of one write: below the 256 KiB that servers accept */ };
@@ -127,12 +128,22 @@ static int directory_secure(struct stage *g, const struct sftp_attributes_struct
     return 0;
 }
 
-/* HOME/.cache, HOME/.cache/mlaunch, HOME/.cache/mlaunch/BUILD, and in it python/mlaunch. */
+void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build)
+{
+    struct utsname here;
+
+    uname(&here);
+    snprintf(out, REMOTE_STAGE_NAME, "%s-%s", build, here.machine);
+}
+
+/* HOME/.cache, HOME/.cache/mlaunch, the copies' directory, and in it python/mlaunch. */
 static int directories_make(struct stage *g, const char *home, const char *build, struct fault *why)
 {
-    const char *const levels[] = {"/.cache", "/mlaunch", "/", build, "/python", "/mlaunch"};
+    char name[REMOTE_STAGE_NAME];
+    const char *const levels[] = {"/.cache", "/mlaunch", "/", name, "/python", "/mlaunch"};
     size_t used = (size_t)snprintf(g->dir, sizeof(g->dir), "%s", home);
 
+    remote_stage_name(name, build);
     for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
         used += (size_t)snprintf(g->dir + used, sizeof(g->dir) - used, "%s", levels[i]);
         if (used >= sizeof(g->dir))

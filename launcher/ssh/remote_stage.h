@@ -17,7 +17,13 @@ struct remote_stage_size {
     uint32_t sum; /* file_sum.h */
 };
 
-/* Copies over SFTP into HOME/.cache/mlaunch/BUILD/ (0700). Each file is created under a temporary
+enum { REMOTE_STAGE_NAME = 96 };
+
+/* BUILD-PROCESSOR, the directory in HOME/.cache/mlaunch/: mlaunches of the same build on machines
+ * with other processors may copy to hosts that share the home directory. */
+void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build);
+
+/* Copies over SFTP into that directory (0700). Each file is created under a temporary
  * name with O_EXCL and then renamed, the agent last, so that simultaneous jobs, and hosts that
  * share a home directory, see whole files or none. An existing file that is usable, has the right
  * size and belongs to `user` (the uid there) alone is kept, unless `distrust` is set, because the

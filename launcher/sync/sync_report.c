@@ -31,11 +31,11 @@ static const struct {
 };
 enum { DIFFERENCES = sizeof(differences) / sizeof(*differences) };
 
-static void difference_print(const struct sync_host *h, const char *path, uint8_t bits)
+static void difference_print(const char *path, uint8_t bits, void *host)
 {
     const char *comma = "";
 
-    printable_print("host %s: %s: ", h->host->name, path);
+    printable_print("host %s: %s: ", (const char *)host, path);
     for (int i = 0; i < DIFFERENCES; i++)
         if (bits & differences[i].bit) {
             printf("%s%s", comma, differences[i].words);
@@ -44,38 +44,20 @@ static void difference_print(const struct sync_host *h, const char *path, uint8_
     putchar('\n');
 }
 
-static void differences_print(const struct sync_outcome *o, const struct sync_host *h)
-{
-    char path[SHOWN];
-
-    for (uint32_t i = 0; i < o->source->list.count; i++) {
-        const struct tree_entry *e = &o->source->list.entries[i];
-
-        if (!h->differs[i])
-            continue;
-        sync_source_show(o->source, e->root, e->path, true, path, sizeof(path));
-        difference_print(h, path, h->differs[i]);
-    }
-    for (size_t i = 0; i < h->extra_count; i++) {
-        sync_source_show(o->source, h->extras[i].path, h->extras[i].below, true, path,
-                         sizeof(path));
-        difference_print(h, path, SYNC_IS_EXTRA);
-    }
-}
-
-static json_t *difference_json(const char *path, uint8_t bits)
+static void difference_add(const char *path, uint8_t bits, void *all)
 {
     json_t *what = json_array();
 
     for (int i = 0; i < DIFFERENCES; i++)
         if (bits & differences[i].bit)
             json_array_append_new(what, json_string(differences[i].name));
-    return json_pack("{so so}", "path", text_json(path), "what", what);
+    json_array_append_new(all, json_pack("{so so}", "path", text_json(path), "what", what));
 }
 
-static json_t *differences_json(const struct sync_outcome *o, const struct sync_host *h)
+static void differences_each(const struct sync_outcome *o, const struct sync_host *h,
+                             void (*on_difference)(const char *path, uint8_t bits, void *arg),
+                             void *arg)
 {
-    json_t *all = json_array();
     char path[SHOWN];
 
     for (uint32_t i = 0; i < o->source->list.count; i++) {
@@ -84,14 +66,13 @@ static json_t *differences_json(const struct sync_outcome *o, const struct sync_
         if (!h->differs[i])
             continue;
         sync_source_show(o->source, e->root, e->path, true, path, sizeof(path));
-        json_array_append_new(all, difference_json(path, h->differs[i]));
+        on_difference(path, h->differs[i], arg);
     }
     for (size_t i = 0; i < h->extra_count; i++) {
         sync_source_show(o->source, h->extras[i].path, h->extras[i].below, true, path,
                          sizeof(path));
-        json_array_append_new(all, difference_json(path, SYNC_IS_EXTRA));
+        on_difference(path, SYNC_IS_EXTRA, arg);
     }
-    return all;
 }
 
 /* Compares what git says there with what it says here; stores a sentence, or "". */
@@ -172,7 +153,7 @@ static const char *host_state(const struct sync_outcome *o, const struct sync_ho
 
 static json_t *host_json(const struct sync_outcome *o, const struct sync_host *h)
 {
-    json_t *one = json_pack("{ss ss}", "host", h->host->name, "state", host_state(o, h));
+    json_t *one = json_pack("{ss ss}", "host", h->host->name, "state", host_state(o, h)), *all;
 
     if (h->state == SYNC_HOST_LOST) {
         json_object_set_new(one, "error", text_json(h->lost));
@@ -181,7 +162,9 @@ static json_t *host_json(const struct sync_outcome *o, const struct sync_host *h
     json_object_set(one, "errors", h->failures);
     json_object_set_new(one, "failed", json_integer((json_int_t)h->failed));
     if (o->purpose != SYNC_COPIES) {
-        json_object_set_new(one, "differences", differences_json(o, h));
+        all = json_array();
+        differences_each(o, h, difference_add, all);
+        json_object_set_new(one, "differences", all);
         return one;
     }
     json_object_set_new(one, "files", json_integer((json_int_t)h->files));
@@ -255,7 +238,7 @@ int sync_report_print(const struct sync_outcome *o, bool is_json)
                       h->host->name, (unsigned long long)h->failed,
                       (int)json_array_size(h->failures));
         if (!is_json && o->purpose != SYNC_COPIES && !o->is_git && h->state != SYNC_HOST_LOST)
-            differences_print(o, h);
+            differences_each(o, h, difference_print, h->host->name);
     }
     if (is_json)
         report_print_json(o, &is_same);

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char gap[] = "{host}";
-enum { GAP = sizeof(gap) - 1 };
-
 static int text_check(const char *text, struct fault *why)
 {
     char shown[TEXT_SHOWN];
@@ -74,34 +71,23 @@ int command_words_split(struct string_list *out, const char *text, struct fault 
 bool command_words_name_host(char *const *words)
 {
     for (; *words; words++)
-        if (strstr(*words, gap))
+        if (strstr(*words, "{host}"))
             return true;
     return false;
 }
 
-static int word_add(struct string_list *out, const char *word, const char *host, struct fault *why)
-{
-    const char *found = strstr(word, gap);
-    char *full = NULL;
-    int rc;
-
-    if (!found)
-        return string_list_add(out, word, why);
-    rc = string_format(&full, why, "%.*s%s%s", (int)(found - word), word, host, found + GAP);
-    if (!rc)
-        rc = word_add(out, full, host,
-                      why); /* for further gaps; the name of a host contains no brace */
-    free(full);
-    return rc;
-}
-
-int command_words_for(struct string_list *out, char *const *words, const char *host,
-                      struct fault *why)
+int command_words_fill(struct string_list *out, char *const *words, const struct text_gap *gaps,
+                       struct fault *why)
 {
     int rc = 0;
 
-    for (; *words && !rc; words++)
-        rc = word_add(out, *words, host, why);
+    for (; *words && !rc; words++) {
+        char *word = text_gaps_fill(*words, gaps);
+
+        rc =
+            word ? string_list_add(out, word, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+        free(word);
+    }
     return rc;
 }
 

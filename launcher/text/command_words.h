@@ -3,6 +3,7 @@
 #ifndef LAUNCHER_TEXT_COMMAND_WORDS_H
 #define LAUNCHER_TEXT_COMMAND_WORDS_H
 
+#include "common/text/text_gaps.h"
 #include "launcher/text/string_list.h"
 
 #include <stdbool.h>
@@ -16,9 +17,9 @@ int command_words_split(struct string_list *out, const char *text, struct fault 
 /* True if one of the words contains "{host}". */
 bool command_words_name_host(char *const *words);
 
-/* Appends the words with the name of the host in place of each "{host}". ML_ERR_MEMORY. */
-int command_words_for(struct string_list *out, char *const *words, const char *host,
-                      struct fault *why);
+/* Appends the words with their gaps filled in (text_gaps.h). ML_ERR_MEMORY. */
+int command_words_fill(struct string_list *out, char *const *words, const struct text_gap *gaps,
+                       struct fault *why);
 
 /* Writes a word as a POSIX shell reads it: in '…' where that is needed. */
 void command_words_quote(FILE *to, const char *word);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/top/top_host.h"
 
+#include "common/text/object_field.h"
 #include "launcher/query/port_counter.h"
-#include "launcher/query/query_field.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,16 +47,16 @@ static void calls_read(double counts[TOP_COUNTS], json_t *counters)
         counts[k] = 0;
     json_array_foreach(calls, i, one)
     {
-        counts[TOP_CALLS] += query_field_number(one, "count");
-        counts[TOP_WAIT] += query_field_number(one, "wait_s");
+        counts[TOP_CALLS] += object_field_number(one, "count");
+        counts[TOP_WAIT] += object_field_number(one, "wait_s");
     }
     json_array_foreach(links, i, one)
     {
         for (int k = 0; k < TOP_LINK_KINDS; k++) {
-            if (strcmp(query_field_text(one, "link"), top_link_names[k]) != 0)
+            if (strcmp(object_field_text(one, "link"), top_link_names[k]) != 0)
                 continue;
-            counts[TOP_LINKS + 2 * k] += query_field_number(one, "sent");
-            counts[TOP_LINKS + 2 * k + 1] += query_field_number(one, "received");
+            counts[TOP_LINKS + 2 * k] += object_field_number(one, "sent");
+            counts[TOP_LINKS + 2 * k + 1] += object_field_number(one, "received");
         }
     }
 }
@@ -69,21 +69,21 @@ static void waits_read(struct top_rank *r, double now_s)
 
     json_array_foreach(json_object_get(r->said, "waits"), i, wait)
     {
-        double since = query_field_number(wait, "since"), s = since > 0 ? now_s - since : 0;
+        double since = object_field_number(wait, "since"), s = since > 0 ? now_s - since : 0;
 
         if (r->wait && s <= r->waits_s)
             continue;
-        r->wait = query_field_text(wait, "text");
+        r->wait = object_field_text(wait, "text");
         r->waits_s = s > 0.5 ? s : 0.5; /* none is reported before */
     }
 }
 
 static void rank_read(struct top_rank *r, json_t *said, double now_s)
 {
-    *r = (struct top_rank){.rank = query_field_whole(said, "rank"),
-                           .pid = query_field_whole(said, "pid"),
-                           .state = query_field_text(said, "state"),
-                           .name = query_field_text(said, "name"),
+    *r = (struct top_rank){.rank = object_field_whole(said, "rank"),
+                           .pid = object_field_whole(said, "pid"),
+                           .state = object_field_text(said, "state"),
+                           .name = object_field_text(said, "name"),
                            .counts = {EACH_NAN},
                            .use = top_use_none,
                            .said = said};
@@ -99,16 +99,16 @@ static void rank_read(struct top_rank *r, json_t *said, double now_s)
 static int job_read(struct top_job *j, json_t *said, struct fault *why)
 {
     json_t *ranks = json_object_get(said, "ranks"), *one;
-    double now_s = query_field_number(said, "started_at") + query_field_number(said, "age_s");
+    double now_s = object_field_number(said, "started_at") + object_field_number(said, "age_s");
     size_t i;
 
-    *j = (struct top_job){.id = query_field_text(said, "job"),
-                          .name = query_field_text(said, "job_name"),
-                          .user = query_field_text(said, "user"),
-                          .command = query_field_text(said, "command"),
-                          .state = query_field_text(said, "state"),
-                          .size = query_field_whole(said, "size"),
-                          .age_s = query_field_whole(said, "age_s"),
+    *j = (struct top_job){.id = object_field_text(said, "job"),
+                          .name = object_field_text(said, "job_name"),
+                          .user = object_field_text(said, "user"),
+                          .command = object_field_text(said, "command"),
+                          .state = object_field_text(said, "state"),
+                          .size = object_field_whole(said, "size"),
+                          .age_s = object_field_whole(said, "age_s"),
                           .memory = number_of(said, "memory_bytes")};
     j->ranks = calloc(json_array_size(ranks) + 1, sizeof(*j->ranks));
     if (!j->ranks)
@@ -123,9 +123,9 @@ static int job_read(struct top_job *j, json_t *said, struct fault *why)
 /* Of jobs in other containers, and of other builds, hardly anything is known. */
 static bool is_shown(json_t *job)
 {
-    const char *state = query_field_text(job, "state");
+    const char *state = object_field_text(job, "state");
 
-    return *query_field_text(job, "job") && strcmp(state, "elsewhere") != 0 &&
+    return *object_field_text(job, "job") && strcmp(state, "elsewhere") != 0 &&
            strcmp(state, "unreadable") != 0;
 }
 
@@ -155,7 +155,7 @@ static void port_read(struct top_host *h, json_t *port)
     double bytes;
 
     h->ports++;
-    h->ports_active += strncmp(query_field_text(port, "state"), "4:", 2) == 0; /* "4: ACTIVE" */
+    h->ports_active += strncmp(object_field_text(port, "state"), "4:", 2) == 0; /* "4: ACTIVE" */
     if (port_counter_read(counters, PORT_COUNTER_SENT, &bytes))
         number_add(&h->counts[TOP_HOST_SENT], bytes);
     if (port_counter_read(counters, PORT_COUNTER_RECEIVED, &bytes))

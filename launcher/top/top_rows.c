@@ -31,17 +31,24 @@ static int there_compare(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
+static void part_sum(struct top_row *row, const struct top_job *part)
+{
+    for (size_t i = 0; i < part->rank_count; i++) {
+        top_use_add(&row->use, &part->ranks[i].use);
+        row->alive += part->ranks[i].is_alive;
+        row->waiting += part->ranks[i].waits_s > 0;
+    }
+}
+
 static void whole_add(struct top_rows *r, struct top_whole *w, const struct job_there *one)
 {
     w->parts[w->part_count] = one->job;
     w->hosts[w->part_count++] = one->host;
     w->is_stale = w->is_stale || strcmp(one->job->state, "stale") == 0;
+    part_sum(&w->row, one->job);
     for (size_t i = 0; i < one->job->rank_count; i++) {
         const struct top_rank *rank = &one->job->ranks[i];
 
-        w->alive += rank->is_alive;
-        w->waiting += rank->waits_s > 0;
-        top_use_add(&w->use, &rank->use);
         for (int k = 0; k < TOP_LINK_KINDS; k++)
             r->links[k] = r->links[k] || rank->counts[TOP_LINKS + 2 * k] > 0 ||
                           rank->counts[TOP_LINKS + 2 * k + 1] > 0;
@@ -112,7 +119,8 @@ static int wholes_find(struct top_rows *r, const struct top_host *hosts, int cou
 
             while (i + parts < jobs && strcmp(all[i + parts].job->id, all[i].job->id) == 0)
                 parts++;
-            *w = (struct top_whole){.first = all[i].job, .use = top_use_none};
+            *w = (struct top_whole){.first = all[i].job,
+                                    .row = {.kind = TOP_ROW_JOB, .whole = w, .use = top_use_none}};
             r->whole_count++;
             w->parts = calloc(parts, sizeof(struct top_job *));
             w->hosts = calloc(parts, sizeof(struct top_host *));
@@ -154,15 +162,6 @@ static int row_compare(const void *a, const void *b)
     if (x->order < y->order || x->order > y->order)
         return x->order < y->order ? 1 : -1;
     return (x->rank->rank > y->rank->rank) - (x->rank->rank < y->rank->rank);
-}
-
-static void part_sum(struct top_row *row, const struct top_job *part)
-{
-    for (size_t i = 0; i < part->rank_count; i++) {
-        top_use_add(&row->use, &part->ranks[i].use);
-        row->alive += part->ranks[i].is_alive;
-        row->waiting += part->ranks[i].waits_s > 0;
-    }
 }
 
 static int ranks_add(struct top_rows *r, const struct top_whole *w, const struct top_choice *choice,
@@ -225,7 +224,7 @@ static char *report_write(const struct top_whole *w, const struct top_rows *r)
 
 static int report_add(struct top_rows *r, const struct top_whole *w, struct fault *why)
 {
-    char *text = w->waiting ? report_write(w, r) : NULL, *next = text, *line;
+    char *text = w->row.waiting ? report_write(w, r) : NULL, *next = text, *line;
     int rc = 0;
 
     while (!rc && (line = strsep(&next, "\n"))) {
@@ -251,12 +250,8 @@ static int jobs_add(struct top_rows *r, const struct top_choice *choice, struct 
     for (size_t i = 0; i < r->whole_count && !rc; i++) {
         const struct top_whole *w = &r->wholes[i];
 
-        jobs[i] = (struct top_row){.kind = TOP_ROW_JOB,
-                                   .whole = w,
-                                   .use = w->use,
-                                   .alive = w->alive,
-                                   .waiting = w->waiting,
-                                   .order = order_of(&w->use, choice, (double)w->first->age_s)};
+        jobs[i] = w->row;
+        jobs[i].order = order_of(&w->row.use, choice, (double)w->first->age_s);
     }
     if (!rc)
         qsort(jobs, r->whole_count, sizeof(*jobs), whole_compare);
@@ -294,7 +289,7 @@ int top_rows_make(struct top_rows *out, const struct top_host *hosts, int count,
     int rc = wholes_find(&r, hosts, count, why);
 
     for (size_t i = 0; i < r.whole_count; i++) {
-        r.waiting += r.wholes[i].waiting;
+        r.waiting += r.wholes[i].row.waiting;
         for (size_t k = 0; k < r.wholes[i].part_count; k++)
             r.ranks += (int)r.wholes[i].parts[k]->rank_count;
     }

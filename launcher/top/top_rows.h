@@ -41,17 +41,6 @@ enum top_row_kind {
     TOP_ROW_RANK,
 };
 
-/* A job on all its hosts. */
-struct top_whole {
-    const struct top_job *first; /* as the first of its hosts has it */
-    const struct top_job **parts;
-    const struct top_host **hosts; /* of the parts */
-    size_t part_count;
-    int alive, waiting;
-    bool is_stale;
-    struct top_use use;
-};
-
 struct top_row {
     enum top_row_kind kind;
     const struct top_host *host;   /* of a HOST, PART or RANK */
@@ -61,6 +50,16 @@ struct top_row {
     int alive, waiting;            /* ranks of a JOB or PART */
     double order;                  /* the larger comes first */
     char *text;                    /* of a TEXT */
+};
+
+/* A job on all its hosts. */
+struct top_whole {
+    const struct top_job *first; /* as the first of its hosts has it */
+    const struct top_job **parts;
+    const struct top_host **hosts; /* of the parts */
+    size_t part_count;
+    bool is_stale;
+    struct top_row row; /* the job's */
 };
 
 struct top_rows {

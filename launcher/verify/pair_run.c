@@ -2,8 +2,8 @@
 #include "launcher/verify/pair_run.h"
 
 #include "common/status.h"
+#include "common/text/object_field.h"
 #include "common/text/parsed_json.h"
-#include "launcher/query/query_field.h"
 #include "launcher/text/string_list.h"
 
 #include <errno.h>
@@ -140,8 +140,8 @@ static struct pair_rail *rail_find(struct pair_run *r, json_t *row)
     if (r->count == RDMA_RAILS + 1)
         return NULL;
     r->rails[r->count] = (struct pair_rail){.rail = rail};
-    snprintf(r->rails[r->count].ports[0], PAIR_PORT, "%s", query_field_text(row, "from_port"));
-    snprintf(r->rails[r->count].ports[1], PAIR_PORT, "%s", query_field_text(row, "to_port"));
+    snprintf(r->rails[r->count].ports[0], PAIR_PORT, "%s", object_field_text(row, "from_port"));
+    snprintf(r->rails[r->count].ports[1], PAIR_PORT, "%s", object_field_text(row, "to_port"));
     return &r->rails[r->count++];
 }
 
@@ -150,17 +150,17 @@ static void row_keep(struct pair_run *r, json_t *row)
     json_t *latency = json_object_get(row, "latency_us");
     struct pair_rail *rail = rail_find(r, row);
 
-    r->errors += query_field_whole(row, "errors");
+    r->errors += object_field_whole(row, "errors");
     if (!rail)
         return;
     if (rail->us <= 0) { /* the short one comes first */
-        rail->us = query_field_number(latency, "typical");
-        rail->p99_us = query_field_number(latency, "p99");
+        rail->us = object_field_number(latency, "typical");
+        rail->p99_us = object_field_number(latency, "p99");
         return;
     }
-    rail->there = query_field_number(json_object_get(row, "there_GBps"), "typical");
-    rail->back = query_field_number(json_object_get(row, "back_GBps"), "typical");
-    rail->both = query_field_number(json_object_get(row, "both_GBps"), "typical");
+    rail->there = object_field_number(json_object_get(row, "there_GBps"), "typical");
+    rail->back = object_field_number(json_object_get(row, "back_GBps"), "typical");
+    rail->both = object_field_number(json_object_get(row, "both_GBps"), "typical");
 }
 
 /* True if the rows were all there and make sense: they come from another machine. */

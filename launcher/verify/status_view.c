@@ -4,8 +4,8 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/number.h"
+#include "common/text/object_field.h"
 #include "common/text/printable.h"
-#include "launcher/query/query_field.h"
 #include "launcher/text/amount.h"
 #include "launcher/text/text_table.h"
 #include "launcher/verify/fact_survey.h"
@@ -48,7 +48,7 @@ static void jobs_cell(char out[CELL], const struct host_facts *h)
 
     json_array_foreach(json_object_get(h->said, "jobs"), i, job)
     {
-        const char *state = query_field_text(job, "state");
+        const char *state = object_field_text(job, "state");
 
         live += strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0;
         stale += strcmp(state, "stale") == 0;
@@ -114,7 +114,7 @@ struct status_job {
 
 static struct status_job *job_find(struct status_job *jobs, size_t *count, json_t *job)
 {
-    const char *id = query_field_text(job, "job");
+    const char *id = object_field_text(job, "job");
 
     for (size_t i = 0; i < *count; i++)
         if (strcmp(jobs[i].id, id) == 0)
@@ -128,8 +128,8 @@ static void job_merge(struct status_job *j, json_t *job, const char *host)
     size_t used = strlen(j->names);
 
     snprintf(j->names + used, CELL - used, "%s%s", j->hosts++ ? "," : "", host);
-    j->alive += query_field_whole(job, "ranks_alive");
-    j->is_stale = j->is_stale || strcmp(query_field_text(job, "state"), "stale") == 0;
+    j->alive += object_field_whole(job, "ranks_alive");
+    j->is_stale = j->is_stale || strcmp(object_field_text(job, "state"), "stale") == 0;
 }
 
 /* Hardly anything is known of the jobs of other containers and other builds, so they are shown on
@@ -151,7 +151,7 @@ static struct status_job *jobs_gather(const struct fact_survey *s, size_t *count
     for (int i = 0; i < s->c->hosts->count && jobs; i++) {
         json_array_foreach(json_object_get(s->hosts[i].said, "jobs"), k, job)
         {
-            if (*count < JOBS_MOST && is_shown(s->c, query_field_text(job, "state")))
+            if (*count < JOBS_MOST && is_shown(s->c, object_field_text(job, "state")))
                 job_merge(job_find(jobs, count, job), job, s->c->hosts->hosts[i].name);
         }
     }
@@ -170,16 +170,16 @@ static void jobs_print(const struct fact_survey *s)
         json_t *j = jobs[i].first;
         char age[AMOUNT], ranks[AMOUNT * 2], job[128];
 
-        amount_age(age, query_field_whole(j, "age_s"));
-        snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, query_field_whole(j, "size"));
-        if (*query_field_text(j, "job_name"))
-            snprintf(job, sizeof(job), "%s (%s)", jobs[i].id, query_field_text(j, "job_name"));
+        amount_age(age, object_field_whole(j, "age_s"));
+        snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, object_field_whole(j, "size"));
+        if (*object_field_text(j, "job_name"))
+            snprintf(job, sizeof(job), "%s (%s)", jobs[i].id, object_field_text(j, "job_name"));
         else
             snprintf(job, sizeof(job), "%s", jobs[i].id);
         text_table_add(
-            t, (const char *const[]){job, query_field_text(j, "user"), age, jobs[i].names, ranks,
-                                     jobs[i].is_stale ? "stale" : query_field_text(j, "state"),
-                                     query_field_text(j, "command"), NULL});
+            t, (const char *const[]){job, object_field_text(j, "user"), age, jobs[i].names, ranks,
+                                     jobs[i].is_stale ? "stale" : object_field_text(j, "state"),
+                                     object_field_text(j, "command"), NULL});
         if (jobs[i].is_stale)
             text_table_stress(t);
     }

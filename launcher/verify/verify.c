@@ -2,9 +2,9 @@
 /* verify.c: `mlaunch verify` looks whether the hosts are fit to run jobs. */
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
-#include "launcher/query/query_field.h"
 #include "launcher/verify/verify_command.h"
 #include "launcher/verify/verify_groups.h"
 
@@ -57,9 +57,9 @@ static int leftovers_fix(struct verify *v, struct fault *why)
         json_array_foreach(json_object_get(v->c.answers[i].said, "removed"), k, one)
         {
             printable_print("fixed    left    host %s: %s %s%s of job %s is gone\n",
-                            verify_name(v, i), query_field_text(one, "kind"),
-                            query_field_text(one, "path"), query_field_text(one, "name"),
-                            query_field_text(one, "job"));
+                            verify_name(v, i), object_field_text(one, "kind"),
+                            object_field_text(one, "path"), object_field_text(one, "name"),
+                            object_field_text(one, "job"));
         }
     }
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* verify_left.c: what dead jobs have left on the hosts. */
-#include "launcher/query/query_field.h"
+#include "common/text/object_field.h"
 #include "launcher/verify/verify_groups.h"
 
 #include <string.h>
@@ -12,11 +12,11 @@ static void jobs_check(struct verify *v, int host)
 
     json_array_foreach(json_object_get(v->survey.hosts[host].said, "jobs"), i, job)
     {
-        if (strcmp(query_field_text(job, "state"), "stale") == 0)
+        if (strcmp(object_field_text(job, "state"), "stale") == 0)
             finding_add(&v->findings, FINDING_STALE, verify_name(v, host), NULL,
                         "job %s of %s is dead and has left %s and %lld processes",
-                        query_field_text(job, "job"), query_field_text(job, "user"),
-                        query_field_text(job, "directory"), query_field_whole(job, "processes"));
+                        object_field_text(job, "job"), object_field_text(job, "user"),
+                        object_field_text(job, "directory"), object_field_whole(job, "processes"));
     }
 }
 
@@ -29,7 +29,7 @@ static void orphans_check(struct verify *v, int host)
     {
         finding_add(&v->findings, FINDING_STALE, verify_name(v, host), NULL,
                     "process %lld (%s) is left of a job that is gone",
-                    query_field_whole(one, "pid"), query_field_text(one, "name"));
+                    object_field_whole(one, "pid"), object_field_text(one, "name"));
     }
 }
 

@@ -2,8 +2,8 @@
 /* verify_reach.c: whether the hosts are there, are different machines, agree about the time, and
  * can connect to each other. */
 #include "common/address.h"
+#include "common/text/object_field.h"
 #include "common/text/text_json.h"
-#include "launcher/query/query_field.h"
 #include "launcher/verify/verify_groups.h"
 
 #include <math.h>
@@ -79,8 +79,8 @@ static const char *failure_find(const struct verify *v, int from, int to)
 
     json_array_foreach(v->failed[from], i, one)
     {
-        if (query_field_whole(one, "host") == to)
-            return query_field_text(one, "error");
+        if (object_field_whole(one, "host") == to)
+            return object_field_text(one, "error");
     }
     return NULL;
 }
@@ -197,8 +197,8 @@ static void name_check(struct verify *v, int host)
 
         if (!v->survey.hosts[i].is_known)
             continue;
-        if (*query_field_text(found, "error"))
-            trouble_add(&missing, i, query_field_text(found, "error"));
+        if (*object_field_text(found, "error"))
+            trouble_add(&missing, i, object_field_text(found, "error"));
         else if (json_array_size(addresses) > 0 && !is_own(v, host, addresses))
             trouble_add(&wrong, i, address_text(addresses));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* verify_same.c: whether the hosts are equal where they should be. */
-#include "launcher/query/query_field.h"
+#include "common/text/object_field.h"
 #include "launcher/verify/verify_groups.h"
 
 #include <math.h>
@@ -115,15 +115,15 @@ static void devices_check(struct verify *v, const char **values)
 static void file_describe(struct verify *v, int host, char *out, size_t size)
 {
     json_t *file = json_array_get(json_object_get(v->survey.hosts[host].said, "files"), 0);
-    const char *error = query_field_text(file, "error");
+    const char *error = object_field_text(file, "error");
 
     out[0] = '\0';
     if (json_is_object(file) && *error)
         finding_add(&v->findings, FINDING_FILE, verify_name(v, host), NULL, "%s: %s",
                     v->survey.file, error);
     else if (json_is_object(file))
-        snprintf(out, size, "%lld bytes with checksum %lld", query_field_whole(file, "size"),
-                 query_field_whole(file, "sum"));
+        snprintf(out, size, "%lld bytes with checksum %lld", object_field_whole(file, "size"),
+                 object_field_whole(file, "sum"));
 }
 
 static void file_check(struct verify *v, const char **values)
@@ -157,10 +157,10 @@ static void module_check(struct verify *v, size_t at, const char **values)
     for (int i = 0; i < v->c.hosts->count; i++) {
         json_t *one = json_array_get(json_object_get(v->survey.hosts[i].said, "modules"), at);
 
-        values[i] = query_field_text(one, "version");
-        if (*query_field_text(one, "error"))
+        values[i] = object_field_text(one, "version");
+        if (*object_field_text(one, "error"))
             finding_add(&v->findings, FINDING_MODULE, verify_name(v, i), NULL,
-                        "Python cannot import %s: %s", c.title, query_field_text(one, "error"));
+                        "Python cannot import %s: %s", c.title, object_field_text(one, "error"));
     }
     most = most_find(&c, v->c.hosts->count, &count);
     for (int i = 0; i < v->c.hosts->count; i++)

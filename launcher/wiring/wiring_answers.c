@@ -209,13 +209,16 @@ static int device_read(struct wiring_host *h, int at, const json_t *object, stru
     return r.rc;
 }
 
-static int list_check(const json_t *devices, struct fault *why)
+/* Makes room for the devices of an answer, for wiring_answers_clear to free. */
+static int devices_make(struct wiring_host *out, const json_t *devices, struct fault *why)
 {
-    if (json_is_array(devices) && json_array_size(devices) <= DEVICES_MOST)
-        return 0;
-    return fault_set(why, ML_ERR_REFUSED,
-                     "its RDMA probe's answer is malformed: \"devices\" is not a "
-                     "list of moderate length");
+    *out = (struct wiring_host){NULL, (int)json_array_size(devices)};
+    if (!json_is_array(devices) || json_array_size(devices) > DEVICES_MOST)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its RDMA probe's answer is malformed: \"devices\" is not a "
+                         "list of moderate length");
+    out->devices = calloc((size_t)out->device_count + 1, sizeof(*out->devices));
+    return out->devices ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
 static int answer_refuse(struct fault *why, int device)
@@ -226,14 +229,11 @@ static int answer_refuse(struct fault *why, int device)
 int wiring_answers_read_devices(struct wiring_host *hosts, int host, const json_t *devices,
                                 struct fault *why)
 {
-    struct wiring_host fresh = {NULL, (int)json_array_size(devices)};
-    int rc = list_check(devices, why);
+    struct wiring_host fresh;
+    int rc = devices_make(&fresh, devices, why);
 
     if (rc)
         return rc;
-    fresh.devices = calloc((size_t)fresh.device_count + 1, sizeof(*fresh.devices));
-    if (!fresh.devices)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < fresh.device_count && !rc; i++)
         if (device_read(&fresh, i, json_array_get(devices, (size_t)i), why))
             rc = answer_refuse(why, i);
@@ -318,14 +318,11 @@ static void tries_clear(struct wiring_device *d)
 int wiring_answers_read_tries(struct wiring_host *hosts, int count, int host, const json_t *devices,
                               struct fault *why)
 {
-    struct wiring_host fresh = {NULL, (int)json_array_size(devices)};
-    int rc = list_check(devices, why), places[DEVICES_MOST];
+    struct wiring_host fresh;
+    int rc = devices_make(&fresh, devices, why), places[DEVICES_MOST];
 
     if (rc)
         return rc;
-    fresh.devices = calloc((size_t)fresh.device_count + 1, sizeof(*fresh.devices));
-    if (!fresh.devices)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < fresh.device_count && !rc; i++)
         if (tries_read(&fresh, i, hosts, count, host, json_array_get(devices, (size_t)i),
                        &places[i], why))

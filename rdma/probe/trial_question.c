@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/probe/trial_question.h"
 
+#include "common/text/object_field.h"
 #include "rdma/probe/describe.h"
 
 #include <limits.h>
@@ -18,22 +19,16 @@ static int number_of(const json_t *object, const char *key, int otherwise)
                                                                             : otherwise;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static void port_read(struct trial_port *p, int host, uint32_t id, const json_t *device,
                       const json_t *port)
 {
     *p = (struct trial_port){.host = host,
                              .id = id,
-                             .device = text_of(device, "name"),
+                             .device = object_field_text(device, "name"),
                              .number = number_of(port, "port", 0),
                              .mtu = number_of(port, "active_mtu", 0),
-                             .is_ethernet = strcmp(text_of(port, "link_layer"), "Ethernet") == 0,
+                             .is_ethernet =
+                                 strcmp(object_field_text(port, "link_layer"), "Ethernet") == 0,
                              .lid = (uint16_t)number_of(port, "lid", 0),
                              .queue_pair = (uint32_t)number_of(port, "queue_pair", 0)};
     p->gid_count = describe_gids_read(json_object_get(port, "gids"), p->gids, GID_MOST);

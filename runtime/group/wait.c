@@ -349,6 +349,7 @@ bool wait_spin(struct group *g, struct waiting *w)
 
 int wait_step(struct group *g, struct waiting *w, struct fault *why)
 {
+    const uint32_t seen = g->waiting.news_seen;
     int64_t deadline;
     int rc;
 
@@ -357,8 +358,11 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
     /* News are taken before the sleep and not after it: a call whose messages have come while this
      * rank slept succeeds, even if the group has been broken since. */
     rc = wait_take_news(g, why);
-    if (!rc)
-        rc = wait_check_links(g, &deadline, why);
+    /* Another thread may have read them after the links were looked at; what a dead rank sent
+     * before may have come in between. */
+    if (rc || g->waiting.news_seen != seen)
+        return rc;
+    rc = wait_check_links(g, &deadline, why);
     if (rc)
         return rc;
     if (clock_ns() - w->since_ns >= WAITING_AFTER_MS * 1000000ll) {

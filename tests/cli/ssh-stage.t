@@ -12,7 +12,7 @@ NETNS_PRIVATE="$home $BUILD" \
     NETNS_SSHD="SetEnv PATH=/run/netns-hosts/bin:$PATH" hosts_up 2
 mkdir "$NETNS_DIR/bin" # the hosts' /run/netns-hosts/bin, in their $PATH
 build=$("$MLAUNCH" --version | sed -n 's/.*build \([0-9a-f]*\).*/\1/p')
-cache=$home/.cache/mlaunch/$build
+cache=$home/.cache/mlaunch/$build-$(uname -m)
 shim=$(readlink -f "$BUILD/runtime/.libs/libmlaunch.so.0")
 module=$(readlink -f "$BUILD/runtime/.libs/mlaunch-runtime.so")
 python=$BUILD/runtime/python/mlaunch
@@ -57,6 +57,21 @@ check_no_match "copying" "$ERR" "… and copies nothing"
 check_output 2001 "… nor touches it" on "$H1" sh -c "date -r $cache/mlaunch-agent +%Y"
 check_output "$cache/libmlaunch.so.0" "its ranks get the shim that was copied" \
     ml -H "$H1" -n 1 --output raw -- sh -c 'echo "${LD_PRELOAD##*:}"'
+
+# A machine with another processor may share the home directory: each kind keeps its own copies.
+if other=$(setarch linux32 uname -m 2> "$ERR") && [ "$other" != "$(uname -m)" ]; then
+    printf '#!/bin/sh\necho %s\n' "$other" > "$NETNS_DIR/bin/uname"
+    chmod +x "$NETNS_DIR/bin/uname"
+    check_output "${cache%-*}-$other/mlaunch-agent" \
+        "an mlaunch of another processor has its own copy" \
+        setarch linux32 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -n 1 --output raw -- \
+        sh -c "$where"
+    rm "$NETNS_DIR/bin/uname"
+    ran_from "$cache/mlaunch-agent" "… beside this one's" -v -H "$H1" -n 1
+    check_no_match "copying" "$ERR" "… which need not be copied again"
+else
+    skip "an mlaunch of another processor" "this one can look like no other: $(cat "$ERR")"
+fi
 
 # Another build's files are not used.
 on "$H1" sh -c "mkdir -p ${cache%/*}/0123456789abcdef && echo x > ${cache%/*}/0123456789abcdef/mlaunch-agent"

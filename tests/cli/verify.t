@@ -230,7 +230,8 @@ stale() {
     PID=$!
     wait_for 'inside "$H2" pgrep -x sleep > "$T/sleep"' 20
     # shellcheck disable=SC2046 # pids
-    inside "$H2" sh -c 'all="$(pgrep -x mlaunch-agent) $(pgrep -x sleep)"; kill -STOP $all; kill -KILL $all'
+    inside "$H2" sh -c 'agents=$(pgrep -x mlaunch-agent); kill -STOP $agents; kill -KILL $agents'
+    wait_for '! inside "$H2" pgrep -x sleep > "$T/sleep"' 20 # the kernel ends it with its agent
     wait "$PID"
 }
 stale

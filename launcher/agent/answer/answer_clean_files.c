@@ -247,7 +247,7 @@ static void copies_sweep_in(const struct sweep *w, const char *path)
         closedir(dir);
 }
 
-/* ~/.cache/mlaunch/BUILD/ */
+/* ~/.cache/mlaunch/BUILD-PROCESSOR/ */
 static void copies_sweep(const struct sweep *w)
 {
     const char *home = getenv("HOME");

@@ -1,45 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/wrapped_command.h"
 
+#include "common/text/text_gaps.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* What stands for a gap at `at`, and the gap's length; NULL: there is no gap. */
-static const char *gap_fill(const char *at, const char *rank, const char *host, size_t *length)
-{
-    static const char rank_gap[] = "{rank}", host_gap[] = "{host}";
-
-    *length = sizeof(rank_gap) - 1; /* both are as long */
-    if (strncmp(at, rank_gap, *length) == 0)
-        return rank;
-    return strncmp(at, host_gap, *length) == 0 ? host : NULL;
-}
-
-static char *word_fill(const char *word, const char *rank, const char *host)
-{
-    char *out = NULL;
-    size_t size, length;
-    FILE *to = open_memstream(&out, &size);
-
-    if (!to)
-        return NULL;
-    for (const char *at = word; *at;) {
-        const char *fill = gap_fill(at, rank, host, &length);
-
-        if (fill)
-            fputs(fill, to);
-        else
-            fputc(*at, to);
-        at += fill ? length : 1;
-    }
-    if (fclose(to) == 0)
-        return out;
-    free(out);
-    return NULL;
-}
 
 /* Without --wrap the agent runs it by python3 (spawn.h); other commands cannot. */
 static bool needs_python(const char *program, const char *cwd)
@@ -70,12 +38,13 @@ char **wrapped_command_create(const struct job_message *job, const struct job_ra
     const char *const *args = (const char *const *)job->apps[rank->app].argv + 1;
     size_t count = words_count(words) + words_count(args) + 2, at = 0;
     char **argv = calloc(count + 1, sizeof(*argv)), number[16];
+    const struct text_gap gaps[] = {{"{rank}", number}, {"{host}", job->host_name}, {NULL, NULL}};
 
     if (!argv)
         return NULL;
     snprintf(number, sizeof(number), "%d", rank->rank);
     for (; *words; words++)
-        argv[at++] = word_fill(*words, number, job->host_name);
+        argv[at++] = text_gaps_fill(*words, gaps);
     if (needs_python(program, cwd))
         argv[at++] = strdup("python3");
     argv[at++] = strdup(program);

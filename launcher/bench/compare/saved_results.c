@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/bench/compare/saved_results.h"
 
+#include "common/text/object_field.h"
 #include "common/text/parsed_json.h"
 #include "launcher/text/string_list.h"
 #include "launcher/text/text_file.h"
@@ -10,13 +11,6 @@
 #include <string.h>
 
 enum { ROWS_MOST = 1 << 20 };
-
-static const char *text_of(const json_t *from, const char *name)
-{
-    const char *text = json_string_value(json_object_get(from, name));
-
-    return text ? text : "";
-}
 
 static int malformed(const char *name, const char *what, struct fault *why)
 {
@@ -34,18 +28,19 @@ static int setup_describe(struct saved_results *r, const json_t *root, struct fa
 
     if (!to)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    fprintf(to, "%s, %d ranks,", text_of(root, "op"),
-            (int)json_integer_value(json_object_get(root, "ranks")));
+    fprintf(to, "%s, %d ranks,", object_field_text(root, "op"),
+            (int)object_field_whole(root, "ranks"));
     json_array_foreach(hosts, i, host)
     {
-        fprintf(to, " %s:%d", text_of(host, "host"),
-                (int)json_integer_value(json_object_get(host, "ranks")));
+        fprintf(to, " %s:%d", object_field_text(host, "host"),
+                (int)object_field_whole(host, "ranks"));
     }
-    fprintf(to, ", %s%s%s", text_of(root, "backend"),
-            strcmp(text_of(root, "local"), "net") == 0 ? ", local net" : "",
+    fprintf(to, ", %s%s%s", object_field_text(root, "backend"),
+            strcmp(object_field_text(root, "local"), "net") == 0 ? ", local net" : "",
             json_is_true(json_object_get(root, "secure")) ? ", secure" : "");
-    fprintf(to, ", memory %s, algorithm %s, mlaunch %s, %s", text_of(root, "memory"),
-            text_of(root, "algorithm"), text_of(root, "version"), text_of(root, "date"));
+    fprintf(to, ", memory %s, algorithm %s, mlaunch %s, %s", object_field_text(root, "memory"),
+            object_field_text(root, "algorithm"), object_field_text(root, "version"),
+            object_field_text(root, "date"));
     return fclose(to) ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
 
@@ -98,9 +93,9 @@ static int link_name(char **out, const json_t *from, const char *word, struct fa
 
     if (json_is_integer(rail))
         snprintf(number, sizeof(number), " rail %lld,", (long long)json_integer_value(rail));
-    return string_format(out, why, "%s > %s,%s %lld bytes, %s", text_of(from, "from"),
-                         text_of(from, "to"), number,
-                         (long long)json_integer_value(json_object_get(from, "bytes")), word);
+    return string_format(out, why, "%s > %s,%s %lld bytes, %s", object_field_text(from, "from"),
+                         object_field_text(from, "to"), number, object_field_whole(from, "bytes"),
+                         word);
 }
 
 static int link_read(struct saved_results *r, const json_t *from, const char *name,
@@ -176,7 +171,7 @@ int saved_results_parse(struct saved_results *out, const char *text, size_t size
     else if (json_array_size(list) > ROWS_MOST)
         rc = malformed(name, "it has too many results", why);
     else
-        rc = string_copy(&r.operation, text_of(root, "op"), why);
+        rc = string_copy(&r.operation, object_field_text(root, "op"), why);
     if (!rc)
         rc = setup_describe(&r, root, why);
     if (!rc)

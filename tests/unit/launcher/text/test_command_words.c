@@ -61,6 +61,7 @@ static void test_host(void **state)
 {
     static const char *const words[] = {"a", "x{host}y-{host}", "{hos}", NULL};
     static const char *const none[] = {"a", "host", "{host", NULL};
+    static const struct text_gap gaps[] = {{"{host}", "n1"}, {NULL, NULL}};
     struct string_list l = {0};
     struct fault why = {0};
     char joined[256] = "";
@@ -68,7 +69,7 @@ static void test_host(void **state)
     (void)state;
     assert_true(command_words_name_host((char *const *)words));
     assert_false(command_words_name_host((char *const *)none));
-    assert_int_equal(command_words_for(&l, (char *const *)words, "n1", &why), 0);
+    assert_int_equal(command_words_fill(&l, (char *const *)words, gaps, &why), 0);
     join(&l, joined, sizeof(joined));
     assert_string_equal(joined, "<a><xn1y-n1><{hos}>");
     string_list_clear(&l);

@@ -12,6 +12,7 @@
 #include "runtime/group/link.h"
 #include "runtime/group/message.h"
 #include "runtime/group/news.h"
+#include "runtime/group/transfer.h"
 #include "runtime/group/world.h"
 
 #include <fcntl.h>
@@ -352,9 +353,38 @@ static void test_death(void **state)
     f->sleep = SLEEP_NEWS; /* the coordinator's message ends the sleep */
     assert_int_equal(step(&w, &why), 0);
     assert_int_equal(news.reads, 1);
+    assert_int_equal(step(&w, &why), 0); /* the links are looked at once more */
     assert_int_equal(step(&w, &why), ML_ERR_PEER);
     assert_string_equal(why.text, "rank 5 is gone");
     assert_int_equal(f->sleeps, 1);
+}
+
+/* Nothing has come; then the peer sends the message and dies, and another thread of this process
+ * reads of it. */
+static int link_progress(struct link *l, struct fault *why)
+{
+    (void)why;
+    if (news.peer == PEER_DEAD) {
+        l->recvs = NULL;
+        f->receive.done = true;
+        return 1;
+    }
+    news.peer = PEER_DEAD;
+    news.serial++;
+    return 0;
+}
+
+static void test_death_after_message(void **state)
+{
+    struct waiting w = {0};
+    struct fault why = {0};
+
+    (void)state;
+    ops.progress = link_progress;
+    spin(&w);
+    while (!f->receive.done)
+        assert_in_range(transfer_step(f->group, &w, &why), 0, 1);
+    assert_int_equal(f->sleeps, 0);
 }
 
 /* What a dead peer sent last may still be under way. */
@@ -577,6 +607,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_link_wakes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_waker, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_death, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_death_after_message, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_closed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken, set_up, tear_down),

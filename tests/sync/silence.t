@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch sync while packets vanish and nothing is closed: a host's cable is pulled in the middle of
+# a file; two hosts no longer reach each other. The first is named in time, and has no half file
+# under a file's name; the second ones get all.
+TEST_LIMIT=150
+. "${0%/*}/trees.sh"
+command -v tc > /dev/null || skip_all "needs tc"
+sync_hosts_up 4
+
+S=$D/src
+mkdir "$S"
+head -c 16000000 /dev/urandom > "$S/big"
+part=$S/$(temporary_of big)
+has_part() { [ "$(on "$1" stat -c %s "$part" 2> /dev/null || echo 0)" -ge "$2" ]; }
+agents() { on "$1" sh -c 'for p in /proc/[0-9]*; do
+    [ "$(readlink "$p/exe")" != '"$(readlink -f "$AGENT")"' ] || echo "${p##*/}"; done'; }
+# begin OPTION…: a copy to all hosts, of whose file the last one has a part.
+begin() {
+    slow 60 "$H1" "$H2" "$H3" "$H4"
+    "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" "$@" -H "$ALL" "$S" > "$T/out" 2> "$T/err" &
+    pid=$!
+    wait_for "has_part $H4 3000000" 20 || fail "the last host gets the file"
+}
+
+check "the first contents" sync -q -H "$ALL" "$S"
+before=$(sha256sum < "$S/big")
+printf X | dd of="$S/big" conv=notrunc status=none
+begin
+netns cut "$H2"
+cut=${EPOCHREALTIME/./}
+slow 1000 "$H1" "$H3" "$H4"
+wait $pid
+status=$?
+took=$(((${EPOCHREALTIME/./} - cut) / 1000000))
+check_output 1 "a cable is pulled: the status is 1" echo "$status"
+check_match "^mlaunch: error: host $H2: nothing was heard from its agent for 10 s" "$T/err" \
+    "… the host is named"
+check_output 1 "… once, and no other" grep -c ': error: ' "$T/err"
+check_match " to 3 of 4 hosts " "$T/out" "… and so is how many have all"
+if [ "$took" -le 20 ]; then pass "… within 20 s"; else fail "… within 20 s" "$took s"; fi
+same_tree "… and the others have all" "$S" "$S" "$H1" "$H3" "$H4"
+check_output "$before" "there the old file is still the old one" on "$H2" sh -c "sha256sum < $S/big"
+wait_for "[ -z \"\$(agents $H2)\" ]" 20 || fail "its agent ends" "$(agents "$H2")"
+netns join "$H2"
+check "it is run again" sync -H "$ALL" "$S"
+same_tree "now that host has all" "$S" "$S" "$H2"
+check_output "" "… and no temporary file" on "$H2" find "$S" -name '.mlaunch*'
+
+# The bridge carries nothing from one of these two to the other.
+apart() {
+    ip link set "v-$H2" type bridge_slave isolated "$1" &&
+        ip link set "v-$H3" type bridge_slave isolated "$1"
+}
+if apart off 2> "$T/apart"; then
+    printf Y | dd of="$S/big" conv=notrunc status=none
+    begin -v
+    apart on
+    wait $pid
+    status=$?
+    check_output 0 "two hosts no longer reach each other: the status is 0" echo "$status"
+    check_match "host $H3: the chain is broken before it: " "$T/err" "… with -v it is said which"
+    same_tree "… and all have everything" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
+else
+    skip "two hosts no longer reach each other" "$(cat "$T/apart")"
+fi
+done_testing
