@@ -16,7 +16,7 @@ line '^mlaunch: summary: 4 of 4 ranks ended, 0 failed; .* most memory: rank 1, [
 line '^rank +host +elapsed +user +system +memory +status$' "a row has titles"
 line "^ +1 +$H1 +[0-9.]+ s +[0-9.]+ s +[0-9.]+ s +([6-9][0-9]|[1-9][0-9]{2})\.[0-9] MiB +0\$" \
     "a rank's peak of memory"
-line "^ +3 +$H2 +[0-9.]+ s +0\.(0[1-9]|[1-9][0-9])" "a rank's processor time"
+line "^ +3 +$H2 +[0-9.]+ s +(0\.(0[1-9]|[1-9][0-9])|[1-9])" "a rank's processor time"
 line "^$H2 +2 +[0-9.]+ s" "a row for each of two hosts"
 
 run "$MLAUNCH" --summary --events "$T/events" -n 70 -- sh -c 'exit $((RANK == 69 ? 5 : 0))'
