@@ -46,7 +46,9 @@ run "$MLAUNCH" --summary --events "$T/events" --ssh-config "$NETNS_SSH_CONFIG" -
 line '^rank +host .* memory +calls +bytes +waited +last +status$' "of the library: calls, waiting"
 line '^ +3 .* MiB +4 +0\.0 MiB +[0-9.]+ s +[0-9]+ +0$' "… of each rank"
 cp "$ERR" "$T/table"
-check "who came last, how often; --events has what it is made of" python3 -c '
+skip_emulated "ranks under qemu-user are late by a millisecond, which counts" \
+    "who came last, how often; --events has what it is made of" ||
+    check "who came last, how often; --events has what it is made of" python3 -c '
 import json, re, sys
 ends = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "exited"]
 kept = {e["rank"]: e["kept_waiting"] for e in ends}
