@@ -13,7 +13,7 @@ cat > "$T/agent" << EOF
 host=\$1
 shift 2
 [ "\$host" = there ] || exec "$AGENT" "\$@"
-export SOURCE="$SOURCE" BUILD="$arm"
+export SOURCE="$SOURCE" BUILD="$arm" INSIDE_NETWORK=machine
 exec "$SOURCE/tests/arm64/inside" "$MLAUNCH_ARM64/root" "$arm/launcher/agent/mlaunch-agent" "\$@"
 EOF
 cat > "$T/program" << EOF

@@ -28,7 +28,7 @@ if world.rank == 3:
 world.barrier()
 PY
 : > "$EVENTS"
-"${JOB[@]}" --stall 1 -H "$H1,$H2" -n 4 -- "$PYTHON" "$T/train.py" "$T/go" > "$T/out" 2> "$T/err" &
+"${JOB[@]}" --stall "$(longer 1)" -H "$H1,$H2" -n 4 -- "$PYTHON" "$T/train.py" "$T/go" > "$T/out" 2> "$T/err" &
 mlaunch=$!
 wait_for 'grep -q "\"stalled\"" "$EVENTS"' 60
 "$MLAUNCH" ps --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" --stacks "$(job_id)" > "$T/ps" 2>&1
@@ -61,7 +61,9 @@ keep "${JOB[@]}" --stall 1 --timeout 3 -n 3 -- sh -c 'sleep 300; true'
 job_judge 124 "a silent job" "mlaunch --stall --timeout"
 said '^mlaunch: warning: no rank has written anything or begun a call for 1 s \(--stall\)$' \
     "that it is silent is said"
-said '^    (0-2 are|0,1 are|0 is) in .*nanosleep' "… and where it is: ranks in the same place together"
+where="… and where it is: ranks in the same place together"
+NUMBERS="the numbers of system calls are this machine's, not qemu-user's"
+skip_emulated "$NUMBERS" "$where" || said '^    (0-2 are|0,1 are|0 is) in .*nanosleep' "$where"
 
 # A rank that goes on writing does not hang.
 keep "${JOB[@]}" --stall 1 -n 2 -- sh -c 'for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done'
@@ -74,7 +76,8 @@ printf '#!/bin/sh\n: > "%s"\nexec sleep 400\n' "$T/debugged" > "$T/bin/gdb"
 chmod +x "$T/bin/gdb"
 keep env PATH="$T/bin:$PATH" "${JOB[@]}" --timeout 1 -n 1 -- sleep 300
 job_judge 124 "a debugger that hangs" "mlaunch --timeout"
-said '^    0 is in the system call (clock_)?nanosleep$' "… is given up"
+skip_emulated "$NUMBERS" "… is given up" ||
+    said '^    0 is in the system call (clock_)?nanosleep$' "… is given up"
 
 # Where there is eu-stack alone.
 mkdir "$T/only"
@@ -92,7 +95,8 @@ SH
 chmod +x "$T/only/eu-stack"
 keep env PATH="$T/only" "${JOB[@]}" --timeout 1 -n 1 -- sleep 300
 job_judge 124 "a host with eu-stack" "mlaunch --timeout"
-said '^    0 is in data\.c:88:3 load$' "… says what it prints"
+skip_emulated "qemu-user hides that posix_spawn finds no gdb" "… says what it prints" ||
+    said '^    0 is in data\.c:88:3 load$' "… says what it prints"
 
 # Ctrl-C while the report is awaited.
 rm "$T/debugged"

@@ -49,6 +49,11 @@ job_status 0 "what a prolog leaves in the background lives as long as the ranks"
     --prolog "sleep 3333 & echo \$! > $T/seen/\$MLAUNCH_HOST.pid" -- \
     sh -c "kill -0 \$(cat $T/seen/\$(uname -n).pid)"
 
+# no_rest NAME: nothing is left.
+no_rest() {
+    ! skip_emulated "qemu-user knows no child subreapers, so daemons are left" "$1" || return
+    if left_nothing; then pass "$1"; else fail "$1"; fi
+}
 for signal in INT KILL; do
     forget
     zoo_start 2 --grace 1 --epilog "$(note after)"
@@ -56,7 +61,7 @@ for signal in INT KILL; do
     wait "$mlaunch" 2> /dev/null
     wait_for '[ "$(seen after | grep -c .)" = 2 ]' "$(slow 20)"
     same_text 2 "$(seen after | grep -c .)" "the epilog runs after SIG$signal to mlaunch"
-    if left_nothing; then pass "and nothing is left"; else fail "and nothing is left"; fi
+    no_rest "and nothing is left"
 done
 
 job_start "${BOTH[@]}" --grace 1 --prolog "$(note before); sleep 3333" -- true
@@ -64,7 +69,7 @@ wait_for '[ "$(seen before | grep -c .)" = 2 ]' "$(slow 20)"
 kill -INT "$mlaunch"
 wait "$mlaunch"
 same_text 130 $? "SIGINT ends a prolog"
-if left_nothing; then pass "and nothing of it is left"; else fail "and nothing of it is left"; fi
+no_rest "and nothing of it is left"
 check_error 125 'the prolog exited with status 1: [^1]*1+$' "of much output the end is shown" \
     "$MLAUNCH" --prolog 'echo begin; yes 1 | head -n 9999 | tr -d "\n"; exit 1' -- true
 check_no_match begin "$ERR" "and only that"

@@ -21,7 +21,7 @@ d = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "diverged"]
 assert len(d) == 1 and d[0]["ranks"] == [2] and d[0]["group"] == 0 and d[0]["call"] == 4, d
 assert d[0]["text"].startswith("the ranks"), d' "$T/events"
 
-run "$MLAUNCH" --timeout 1 --grace 1 -n 3 -- "$R" late
+run "$MLAUNCH" --timeout "$(longer 1)" --grace 1 -n 3 -- "$R" late
 line "^mlaunch: rank 1 had ended 3 calls of the world, while ranks 0,2 were in call 4, $sum\$" \
     "after --timeout, who was behind"
 run "$MLAUNCH" -n 3 -- "$R" killed

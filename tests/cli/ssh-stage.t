@@ -20,7 +20,9 @@ python=$BUILD/runtime/python/mlaunch
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 on() { netns exec "$@"; }
 # The program's path on the host, of the agent that started the rank.
-where='a=$PPID; until n=$(readlink /proc/$a/exe); [ "${n##*/}" = mlaunch-agent ]; do
+program='readlink /proc/$a/exe'
+is_emulated && program='tr "\0" "\n" < /proc/$a/cmdline | sed -n 2p' # behind qemu
+where='a=$PPID; until n=$('$program'); [ "${n##*/}" = mlaunch-agent ]; do
     a=$(awk "/^PPid/ { print \$2 }" /proc/$a/status); done; echo "$n"'
 ran_from() { check_output "$1" "$2" ml "${@:3}" --output raw -- sh -c "$where"; }
 

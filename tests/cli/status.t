@@ -34,9 +34,9 @@ wait "$PID"
     < /dev/null &
 PID=$!
 inside() { netns exec "$@"; }
-wait_for 'inside "$H2" pgrep -fx "sleep 301" > "$T/sleep"' 20
+wait_for 'inside "$H2" pgrep -fx "(.*qemu-.* )?sleep 301" > "$T/sleep"' 20
 # shellcheck disable=SC2046 # pids
-inside "$H2" sh -c 'all="$(pgrep -x mlaunch-agent) $(pgrep -fx "sleep 301")"
+inside "$H2" sh -c 'all="$(pgrep -x mlaunch-agent) $(pgrep -fx "(.*qemu-.* )?sleep 301")"
     kill -STOP $all; kill -KILL $(pgrep -x mlaunch-agent)'
 kill -KILL "$PID"
 { wait "$PID"; } 2> /dev/null

@@ -16,7 +16,7 @@ line '^mlaunch: summary: 4 of 4 ranks ended, 0 failed; .* most memory: rank 1, [
 line '^rank +host +elapsed +user +system +memory +status$' "a row has titles"
 line "^ +1 +$H1 +[0-9.]+ s +[0-9.]+ s +[0-9.]+ s +([6-9][0-9]|[1-9][0-9]{2})\.[0-9] MiB +0\$" \
     "a rank's peak of memory"
-line "^ +3 +$H2 +[0-9.]+ s +0\.(0[1-9]|[1-9][0-9])" "a rank's processor time"
+line "^ +3 +$H2 +[0-9.]+ s +(0\.(0[1-9]|[1-9][0-9])|[1-9])" "a rank's processor time"
 line "^$H2 +2 +[0-9.]+ s" "a row for each of two hosts"
 
 run "$MLAUNCH" --summary --events "$T/events" -n 70 -- sh -c 'exit $((RANK == 69 ? 5 : 0))'
@@ -46,7 +46,9 @@ run "$MLAUNCH" --summary --events "$T/events" --ssh-config "$NETNS_SSH_CONFIG" -
 line '^rank +host .* memory +calls +bytes +waited +last +status$' "of the library: calls, waiting"
 line '^ +3 .* MiB +4 +0\.0 MiB +[0-9.]+ s +[0-9]+ +0$' "… of each rank"
 cp "$ERR" "$T/table"
-check "who came last, how often; --events has what it is made of" python3 -c '
+skip_emulated "ranks under qemu-user are late by a millisecond, which counts" \
+    "who came last, how often; --events has what it is made of" ||
+    check "who came last, how often; --events has what it is made of" python3 -c '
 import json, re, sys
 ends = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "exited"]
 kept = {e["rank"]: e["kept_waiting"] for e in ends}

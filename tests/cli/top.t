@@ -203,7 +203,7 @@ check_match 'TERM=unheard-of is not known here.*; mlaunch top --batch writes tex
 
 "${JOB[@]}" -n 200 --oversubscribe -- sleep 300 > "$T/job.out" 2>&1 < /dev/null &
 JOB_PID=$!
-wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" -ge 204 ]' 60
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" -ge 200 ]' 60
 many=$(tail -n 1 "$EVENTS" | sed 's/.*"job":"\([^"]*\)".*/\1/')
 # The first picture has 50 lines. After it, between two silences is at least one refresh.
 cat > "$T/count.py" << 'END'

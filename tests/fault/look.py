@@ -50,6 +50,12 @@ def stat(pid):
     return (fields[0], int(fields[1])) if len(fields) > 2 else (b"X", 0)
 
 
+def program(pid):
+    """The program's path; under qemu-user, which is the first word then, the one behind it."""
+    words = read(f"/proc/{pid}/cmdline").split(b"\0")
+    return words[1 if b"/qemu-" in words[0] else 0]
+
+
 def own_group():
     """Where this process's control group (version 2) lies; groups of jobs are below."""
     for line in read("/proc/self/mountinfo").decode().splitlines():
@@ -67,10 +73,9 @@ def left(events, mark, *inits):
     for pid in pids():
         if stat(pid)[0] in b"ZX" or pid == os.getpid():
             continue
-        command = read(f"/proc/{pid}/cmdline")
         if mark.encode() in read(f"/proc/{pid}/environ").split(b"\0") or (
-                spaces and b"mlaunch-agent" in command.split(b"\0")[0]
-                and namespace(pid) in spaces):
+                spaces and is_agent(pid) and namespace(pid) in spaces):
+            command = read(f"/proc/{pid}/cmdline")
             line = command.replace(bytes(1), b" ").decode(errors="replace")
             found.append(f"process {pid}: {line[:100]}")
     group = own_group()
@@ -84,7 +89,7 @@ def left(events, mark, *inits):
 
 
 def is_agent(pid):
-    return b"mlaunch-agent" in read(f"/proc/{pid}/cmdline").split(b"\0")[0]
+    return b"mlaunch-agent" in program(pid)
 
 
 def outside(inner, space):

@@ -195,11 +195,24 @@ check_no_match() {
     fi
 }
 
-# wait_for COMMAND SECONDS: evaluates COMMAND until it succeeds; fails after SECONDS.
+# is_emulated: the test runs under qemu-user (tests/arm64/check).
+is_emulated() { [ -n "${MLAUNCH_TEST_EMULATED:-}" ]; }
+# skip_emulated REASON NAME…: there, skips these checks; elsewhere it is false, and they are made:
+#     skip_emulated "qemu-user knows no child subreapers" "a daemon is ended" || check …
+skip_emulated() {
+    local name
+    is_emulated || return 1
+    for name in "${@:2}"; do skip "$name" "$1"; done
+}
+# longer SECONDS: more of them if the processor is emulated, for limits that are an option's value.
+longer() { echo $(($1 * ${MLAUNCH_TEST_SLOW:-1})); }
+
+# wait_for COMMAND SECONDS: evaluates COMMAND until it succeeds; fails after SECONDS, or longer, and
+# the log has a line about it.
 wait_for() {
-    local end=$((${EPOCHREALTIME/./} + $2 * 1000000))
+    local end=$((${EPOCHREALTIME/./} + $2 * ${MLAUNCH_TEST_SLOW:-1} * 1000000))
     until eval "$1"; do
-        [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
+        [ "${EPOCHREALTIME/./}" -lt "$end" ] || { diag "waited in vain: $1" >&2; return 1; }
         read -r -t 0.01 <> <(:)
     done
     return 0 # not the loop's, which is that of the last read

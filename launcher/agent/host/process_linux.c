@@ -40,7 +40,9 @@ bool process_read(struct process *out, pid_t pid)
     long resident;
     ssize_t n;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    /* With the dot, because qemu-user makes up what a process reads of itself as /proc/PID/stat.
+     * The time of its start there is its parent's, so that others took it for another process. */
+    snprintf(path, sizeof(path), "/proc/./%d/stat", (int)pid);
     n = file_read(path, text, sizeof(text) - 1);
     if (n <= 0)
         return false;
