@@ -41,14 +41,14 @@ for late in (2, 1, 2):
     world.barrier()
 mlaunch.finalize()
 PY
-run "$MLAUNCH" --summary --events "$T/events" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- \
-    "$(python3 -c 'import sys; print(sys.executable)')" "$T/late.py"
-line '^rank +host .* memory +calls +bytes +waited +last +status$' "of the library: calls, waiting"
-line '^ +3 .* MiB +4 +0\.0 MiB +[0-9.]+ s +[0-9]+ +0$' "… of each rank"
-cp "$ERR" "$T/table"
-skip_emulated "ranks under qemu-user are late by a millisecond, which counts" \
-    "who came last, how often; --events has what it is made of" ||
-    check "who came last, how often; --events has what it is made of" python3 -c '
+late_job() {
+    run "$MLAUNCH" --summary --events "$T/events" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" \
+        -n 4 -- "$(python3 -c 'import sys; print(sys.executable)')" "$T/late.py"
+    cp "$ERR" "$T/table"
+    cp "$T/events" "$T/late.events"
+}
+late_is_right() {
+    python3 -c '
 import json, re, sys
 ends = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "exited"]
 kept = {e["rank"]: e["kept_waiting"] for e in ends}
@@ -57,7 +57,22 @@ assert 1 <= kept[2] <= 2 and 2 <= kept[1] <= 3 and 3 <= kept[0] <= 4 and 3 <= ke
 assert all(e["calls"] == 4 and e["wait_seconds"] > 0.2 for e in ends), ends
 last = {int(l.split()[0]): int(l.split()[-2]) for l in open(sys.argv[2]) if re.match(" +[0-3] ", l)}
 assert last[2] in (2, 3) and last[1] in (1, 2) and last[0] <= 1 and last[3] <= 1, last
-' "$T/events" "$T/table"
+' "$T/late.events" "$T/table"
+}
+# A rank that a busy machine delays by a millisecond counts as late too, so there are five attempts.
+late_is_right_once() {
+    for ((i = 0; i < 5; i++)); do
+        late_is_right && return
+        late_job
+    done
+    late_is_right
+}
+late_job
+line '^rank +host .* memory +calls +bytes +waited +last +status$' "of the library: calls, waiting"
+line '^ +3 .* MiB +4 +0\.0 MiB +[0-9.]+ s +[0-9]+ +0$' "… of each rank"
+skip_emulated "ranks under qemu-user are late by a millisecond, which counts" \
+    "who came last, how often; --events has what it is made of" ||
+    check "who came last, how often; --events has what it is made of" late_is_right_once
 
 run "$MLAUNCH" -n 1 -- true
 check "without the option there is no table" [ ! -s "$ERR" ]
