@@ -55,6 +55,12 @@ int window_number_compare_swap(struct window *w, int at, size_t offset, uint64_t
 int window_number_announce(struct window *w, size_t offset, struct fault *why)
 {
     uint64_t bit = window_frame_number_bit(offset);
+    int rc;
 
-    return atomic_fetch_or(&w->told, bit) & bit ? 0 : window_ask_sleep(w, offset, why);
+    if (atomic_fetch_or(&w->told, bit) & bit)
+        return 0;
+    rc = window_ask_sleep(w, offset, why);
+    if (rc)
+        atomic_fetch_and(&w->told, ~bit);
+    return rc;
 }

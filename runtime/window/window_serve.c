@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWED_MOST = 16 };
+enum { OWED_MOST = 16 /* signals of one addition by the device */ };
 
 static void order_list_clear(struct order_list *l)
 {
